@@ -1,0 +1,58 @@
+# Every target does its own set-up in .venv, from the hashed lock files.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(VENV)/.run-installed
+DEV := $(VENV)/.dev-installed
+
+.PHONY: demo test lint types format bench conformance lock clean help
+
+help: ## show the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sluice needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN): requirements/run.txt pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV): requirements/dev.txt $(RUN)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+demo: $(RUN) ## the main job, end to end, on this checkout
+	$(BIN)/sluice demo $(ARGS)
+
+test: $(DEV) ## every test; the real Kafka where Java and Maven are there
+	$(BIN)/python -m pytest $(ARGS)
+
+conformance: $(DEV) ## one test per requirement of the documents
+	$(BIN)/python -m pytest tests/conformance $(ARGS)
+
+lint: $(DEV) ## ruff and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(DEV) ## pyright, strict for codecs and streams
+	$(BIN)/pyright
+
+format: $(DEV) ## rewrite the sources as ruff wants them
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV) ## the worker on a real Kafka, beside a plain Faust agent
+	$(BIN)/python benchmarks/throughput.py $(ARGS)
+
+lock: $(DEV) ## resolve the dependencies anew
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-emit-find-links --no-header pyproject.toml --group build -o requirements/run.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-emit-find-links --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) var build dist *.egg-info

@@ -1,0 +1,1 @@
+"""Bytes to records and back: no I/O, no clock, no state."""

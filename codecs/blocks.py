@@ -1,0 +1,136 @@
+"""Blocks: the ledger's records, and the only thing that a fold ever reads (architecture.md, «Blocks»).
+
+On the wire a block is one MessagePack array `[header, [event, …]]`. An event is
+`[kind, source, offset, timestamp, headers, key, value]`, with the input's raw bytes, undecoded. The leaf of an event
+is the RFC 6962 leaf hash of its bytes; a block's hash is SHA-256 over the RFC 8785 form of its header with the root of
+its leaves; `prev` chains the blocks of a lane. Nothing here knows what an event means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from hashlib import sha256
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from . import merkle
+from .errors import DoesNotHoldError
+
+FORMAT = 1
+MAX_EVENTS = 4000
+MAX_BYTES = 900_000
+"""A block closes at so many events or so many octets of them, whichever is first; one larger event stands alone."""
+MAX_INPUT_BYTES = 1_000_000
+"""An input record above this is `oversize`: the block carries its hash, length and source, not its bytes."""
+GENESIS = "sha256:" + "0" * 64
+"""What `prev` names in the first block of a ledger."""
+
+
+class EventKind(IntEnum):
+    """What an event of a block is."""
+
+    RECORD = 0  # an input record, raw
+    OVERSIZE = 1  # an input record too large to keep: `value` is the JSON of its hash and length
+    POLICY = 2  # a policy document, in force from the block after
+    GAP = 3  # input offsets that retention has deleted: `offset` is the first, `value` the JSON of the next one there
+
+
+class Event(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """One event. `source` is an index into the header's `sources`; `timestamp` is Kafka's, in ms; headers in order."""
+
+    kind: int
+    source: int
+    offset: int
+    timestamp: int
+    headers: list[tuple[str, bytes]]
+    key: bytes | None
+    value: bytes | None
+
+
+class Source(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """How far one input has been read: the first offset of this block and the next one to read."""
+
+    topic: str
+    first: int
+    next: int
+
+
+class Header(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A block's header. `time` and `watermark` are Unix milliseconds and never decrease within a lane."""
+
+    v: int = FORMAT
+    lane: int
+    lanes: int
+    height: int
+    prev: str
+    time: int
+    watermark: int
+    policy: str
+    fold: str
+    sources: list[Source]
+    outputs: str
+    snapshot: str | UnsetType = UNSET
+
+
+class Block(NamedTuple):
+    """A block with its hash: `sha256:` and 64 hex digits."""
+
+    header: Header
+    events: Sequence[Event]
+    hash: str
+
+
+class Output(NamedTuple):
+    """A record on its way to an output topic. Topics are the logical names; the partition is the lane's."""
+
+    topic: str
+    key: bytes | None
+    value: bytes
+    headers: list[tuple[str, bytes]]
+
+
+_pack = msgspec.msgpack.Encoder()
+_canonical = msgspec.json.Encoder(order="sorted")
+_unpack_block = msgspec.msgpack.Decoder(tuple[Header, list[msgspec.Raw]])
+_unpack_event = msgspec.msgpack.Decoder(Event)
+
+
+def seal(header: Header, events: Sequence[Event]) -> tuple[Block, bytes]:
+    """A closed block and its bytes for the ledger."""
+    encode = _pack.encode
+    packed = [encode(event) for event in events]
+    block = Block(header, events, _hash(header, packed))
+    raw = msgspec.Raw(b"\xdd" + len(packed).to_bytes(4, "big") + b"".join(packed))
+    return block, encode((header, raw))
+
+
+def unseal(data: bytes) -> Block:
+    """A block from the ledger's bytes, with its hash computed anew.
+
+    Raises:
+        DoesNotHoldError: the bytes are not a block of a format that this version reads.
+    """
+    try:
+        header, packed = _unpack_block.decode(data)
+        events = [_unpack_event.decode(event) for event in packed]
+    except msgspec.MsgspecError as error:
+        raise DoesNotHoldError(f"a ledger record is not a block: {error}") from error
+    if header.v != FORMAT:
+        raise DoesNotHoldError(
+            "a ledger block has another format", expected=f"version {FORMAT}", got=str(header.v), hint="upgrade sluice"
+        )
+    return Block(header, events, _hash(header, [bytes(event) for event in packed]))
+
+
+def _hash(header: Header, packed_events: Iterable[bytes]) -> str:
+    root = merkle.root([merkle.leaf_hash(event) for event in packed_events])
+    return "sha256:" + sha256(_canonical.encode([header, root.hex()])).hexdigest()
+
+
+def outputs_root(outputs: Iterable[Output]) -> str:
+    """The Merkle root of a block's outputs, as the next block's header names it."""
+    encode, leaf = _pack.encode, merkle.leaf_hash
+    return "sha256:" + merkle.root([leaf(encode(output)) for output in outputs]).hex()

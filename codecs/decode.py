@@ -1,0 +1,211 @@
+"""Bytes to input records: strict, with errors that say the path, what was expected and what is there.
+
+`decode_*` return either the record or a `Fault`; nothing is raised, because a bad record is data on its way to the
+dead letters (architecture.md). Rules that a JSON Schema cannot say are checked here as well: spans (exactly one form,
+inside the text, once in an emission), times, JSON pointers. The memo's own assertion object [S §6] gets its span and
+the in-line encoding is turned into the JSON form, so that whoever comes after sees one form only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from . import inline, times
+from .errors import Fault, schema_fault
+from .records import AnyStep, Assertion, Derived, Emission, Observation, Retrieval, Review
+from .spans import Span, resolve_pointer, span_key
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+_WORDING = re.compile(r"(?P<problem>.*?)(?: - at `(?P<path>[^`]*)`)?", re.DOTALL)
+_EXPECTED_GOT = re.compile(r"Expected `(?P<expected>.*)`, got `(?P<got>.*)`", re.DOTALL)
+
+
+def decode_json(data: bytes | None, decoder: msgspec.json.Decoder[R]) -> R | Fault:
+    """Decodes one value with a typed decoder; `not-json` where it is not JSON, `schema` where it is another shape."""
+    if not data:
+        return Fault("not-json", "the value is empty; expected a JSON object")
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        return _as_fault(str(error))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Fault("not-json", f"the value is not JSON: {error}")
+
+
+def _as_fault(message: str) -> Fault:
+    matched = _WORDING.fullmatch(message)
+    problem, path = (matched["problem"], matched["path"] or "$") if matched else (message, "$")
+    both = _EXPECTED_GOT.fullmatch(problem)
+    if both:
+        return schema_fault(path, both["expected"], both["got"])
+    if problem.startswith("Object missing required field"):
+        return schema_fault(path, f"the field {problem.split('`')[1]}", "nothing")
+    if problem.startswith("Expected "):
+        return schema_fault(path, problem.removeprefix("Expected "), "another value")
+    return Fault("schema", f"{path}: {problem[:1].lower()}{problem[1:]}")
+
+
+_emissions = msgspec.json.Decoder(Emission)
+_observations = msgspec.json.Decoder(Observation)
+_reviews = msgspec.json.Decoder(Review)
+
+
+def decode_emission(data: bytes | None) -> Emission | Fault:
+    """An emission in the JSON form: every assertion has `span` and `span_key`, every time is one."""
+    emission = decode_json(data, _emissions)
+    return emission if isinstance(emission, Fault) else normalise_emission(emission)
+
+
+def normalise_emission(emission: Emission) -> Emission | Fault:
+    """Either encoding to the JSON form, and every rule that goes beyond the schema."""
+    fault = _check_time("$.emitted_at", emission.emitted_at)
+    if fault is not None:
+        return fault
+    if emission.assertions is None:
+        if emission.text is None:
+            return schema_fault("$", "`assertions`, or an annotated `text`", "neither")
+        emission = inline.parse_inline(emission)
+        if len(emission.assertions or ()) > 1000:
+            return schema_fault("$.text", "at most 1000 assertions", f"{len(emission.assertions or ())}")
+    done: list[Assertion] = []
+    seen: set[str] = set()
+    document: Any = None
+    for place, assertion in enumerate(emission.assertions or ()):
+        path = f"$.assertions[{place}]"
+        span = assertion.span
+        if span is None:
+            if assertion.assertion is None:
+                return schema_fault(path, "`span` or `assertion`", "neither")
+            span = _memo_span(assertion.assertion, emission.text, place)
+        problem = span.problem()
+        if problem is not None:
+            return schema_fault(f"{path}.span", *problem)
+        text = emission.text
+        if not span.in_range(None if text is None else len(text)):
+            length = "no text" if text is None else f"a text of {len(text)} code points"
+            return Fault("span-out-of-range", f"{path}.span: {span_key(span)} does not lie in {length}")
+        if assertion.assertion is None:
+            if text is None:
+                return schema_fault(path, "`text` in the emission, or `assertion` here", "neither")
+            if span.path is not None:
+                if document is None:
+                    document = _structured(text)
+                value = _at(document, span.path)
+                if value is None:
+                    return Fault("span-out-of-range", f"{path}.span: nothing stands at {span.path!r} in the text")
+        elif span.chars is not None and text is not None and text[slice(*span.chars)] != assertion.assertion:
+            return schema_fault(f"{path}.assertion", "the text of its span", assertion.assertion)
+        key = span_key(span)
+        if key in seen:
+            return schema_fault(f"{path}.span", "a span that no other assertion has", key)
+        seen.add(key)
+        fault = _check_assertion_times(path, assertion)
+        if fault is not None:
+            return fault
+        done.append(replace(assertion, span=span, span_key=key))
+    return replace(emission, assertions=done)
+
+
+def assertion_text(emission: Emission, assertion: Assertion) -> str:
+    """What the assertion says, of an emission that `decode_emission` returned.
+
+    Empty for token offsets without an `assertion` text: only the tokenizer that it names could tell.
+    """
+    if assertion.assertion is not None:
+        return assertion.assertion
+    span, text = assertion.span, emission.text or ""
+    if span is None or span.tokens is not None:
+        return ""
+    if span.chars is not None:
+        return text[slice(*span.chars)]
+    value = _at(_structured(text), span.path or "")
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _memo_span(text: str, whole: str | None, place: int) -> Span:
+    if whole is not None and text and whole.count(text) == 1:
+        start = whole.index(text)
+        if whole.find(text, start + 1) < 0:  # count() does not see overlapping occurrences
+            return Span(chars=(start, start + len(text)))
+    return Span(path=f"/assertions/{place}")
+
+
+def _structured(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def _at(document: Any, pointer: str) -> Any:
+    try:
+        return resolve_pointer(document, pointer)
+    except LookupError:
+        return None
+
+
+def _check_time(path: str, value: str | int | None) -> Fault | None:
+    if value is not None and times.parse_time(value) is None:
+        return schema_fault(path, times.EXPECTED, value)
+    return None
+
+
+def _check_assertion_times(path: str, assertion: Assertion) -> Fault | None:
+    provenance = assertion.provenance
+    if provenance is not None:
+        one = not isinstance(provenance, list)
+        for place, annotation in enumerate(assertion.annotations):
+            at = f"{path}.provenance" if one else f"{path}.provenance[{place}]"
+            fault = _check_time(f"{at}.ts", annotation.ts)
+            if fault is not None:
+                return fault
+    return _check_chain(f"{path}.chain", assertion.chain) if assertion.chain else None
+
+
+def _check_chain(path: str, chain: list[AnyStep]) -> Fault | None:
+    for place, step in enumerate(chain):
+        if isinstance(step, Retrieval):
+            fault = _check_time(f"{path}[{place}].timestamp", step.timestamp)
+        elif isinstance(step, Derived):
+            fault = _check_chain(f"{path}[{place}].left", step.left) or _check_chain(
+                f"{path}[{place}].right", step.right
+            )
+        else:
+            fault = None
+        if fault is not None:
+            return fault
+    return None
+
+
+def decode_observation(data: bytes | None) -> Observation | Fault:
+    """An observation whose time is one and whose span is well formed."""
+    observation = decode_json(data, _observations)
+    if isinstance(observation, Fault):
+        return observation
+    return (
+        _check_time("$.observed_at", observation.observed_at)
+        or _check_span("$.subject.span", observation.subject.span)
+        or observation
+    )
+
+
+def decode_review(data: bytes | None) -> Review | Fault:
+    """A review whose time is one and whose span is well formed."""
+    review = decode_json(data, _reviews)
+    if isinstance(review, Fault):
+        return review
+    return _check_time("$.decided_at", review.decided_at) or _check_span("$.span", review.span) or review
+
+
+def _check_span(path: str, span: Span) -> Fault | None:
+    problem = span.problem()
+    if problem is not None:
+        return schema_fault(path, *problem)
+    if not span.in_range(None):
+        return Fault("span-out-of-range", f"{path}: {span_key(span)} is empty or runs backwards")
+    return None

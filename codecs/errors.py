@@ -1,0 +1,83 @@
+"""What can go wrong, in two kinds that never mix.
+
+*Errors* are for callers who can act: wrong usage, a bad policy, a broker that is away. Each carries the parts of one
+good sentence (what, where, what to do) and the exit status that the command line gives it (cli.md).
+*Faults* are data: why one record was refused. They travel as values to the dead letters (records.md) and are never
+raised across a layer.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+DeadLetterReason = Literal[
+    "not-json",
+    "schema",
+    "span-out-of-range",
+    "misrouted",
+    "clock-skew",
+    "too-old",
+    "oversize",
+    "conflicting-emission",
+    "late-review",
+    "unauthorised-observer",
+    "mistyped",
+    "confusable-text",
+]
+"""Why an input became a dead letter (architecture.md, «Deciding»)."""
+
+
+class SluiceError(Exception):
+    """Base of all errors that sluice raises on purpose; `str()` of it is one sentence for a person.
+
+    Attributes:
+        exit_status: what the command line exits with (cli.md): 1 does not hold, 2 wrong usage, 3 not to be reached.
+    """
+
+    exit_status = 2
+
+    def __init__(self, what: str, *, path: str = "", expected: str = "", got: str = "", hint: str = "") -> None:
+        self.what, self.path, self.expected, self.got, self.hint = what, path, expected, got, hint
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        sentence = f"{self.path}: {self.what}" if self.path else self.what
+        if self.expected:
+            sentence += f" (expected {self.expected}" + (f", got {self.got})" if self.got else ")")
+        return f"{sentence}; {self.hint}" if self.hint else sentence
+
+
+class UsageError(SluiceError):
+    """Wrong flags, configuration or policy: the caller can mend it and call again."""
+
+
+class DoesNotHoldError(SluiceError):
+    """The thing asked about does not hold: a divergence, an invalid input."""
+
+    exit_status = 1
+
+
+class UnreachableError(SluiceError):
+    """A broker or a substrate is not to be reached: trying again later may help."""
+
+    exit_status = 3
+
+
+class Fault(msgspec.Struct, frozen=True, gc=False):
+    """Why a record is refused: a reason of the closed list, and one sentence with path, expected and got."""
+
+    reason: DeadLetterReason
+    detail: str
+
+
+def schema_fault(path: str, expected: str, got: object) -> Fault:
+    """A `schema` fault in the one wording that all of them share.
+
+    `got` is shown shortened: a dead letter's header must not carry a megabyte.
+    """
+    shown = got if isinstance(got, str) else repr(got)
+    if len(shown) > 80:
+        shown = shown[:79] + "…"
+    return Fault("schema", f"{path}: expected {expected}, got {shown}")

@@ -1,0 +1,402 @@
+"""Every record on the wire, as a struct (records.md). JSON Schemas are exported from these, never written by hand.
+
+A reader ignores fields that it does not know; a writer writes only these. Structs hold what JSON can hold: rules that
+go beyond it (spans inside the text, one span a key, times) are in `decode.py`. Nothing here decides anything.
+
+`gc=False` throughout: no record can be part of a reference cycle, and the cyclic collector halves the throughput once
+the state is large (style.md, «Measured habits»).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field
+
+from .spans import Identifier, Span
+
+Time = (
+    Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="RFC 3339, in UTC with a Z")]
+    | Annotated[int, Meta(ge=0, description="Unix milliseconds")]
+)
+Confidence = Annotated[float, Meta(ge=0.0, le=1.0)]
+Effect = Literal["internal", "external"]
+EFFECTS: tuple[Effect, ...] = ("internal", "external")
+"""From the least to the greatest [S §7]."""
+Kind = Literal["assertion", "denial", "refusal"]
+Outcome = Literal["corroborates", "absent", "contradicts", "unavailable", "unknown-observation"]
+Tier = Literal["pseudonymous", "identity-bound"]
+Attempt = Annotated[int, Meta(ge=0, le=1_000_000)]
+Locator = dict[str, Any]
+
+MAX_ASSERTIONS = 1000
+"""An emission holds at most so many assertions (architecture.md)."""
+
+
+class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Base of what is read: defaults are not written back."""
+
+
+# ---------------------------------------------------------------- chain [C §3]
+
+
+class Step(Record, frozen=True, gc=False, tag_field="step"):
+    """One step of a provenance chain. A chain's confidence is the least of its steps' [C §7]."""
+
+    confidence: Confidence | None = None
+    data: list[Identifier] | None = None
+
+
+class Retrieval(Step, frozen=True, gc=False, tag="retrieval"):
+    """A source: what was retrieved, and when."""
+
+    source: str = ""
+    timestamp: Time | None = None
+    metadata: dict[str, Any] = {}
+
+
+class PromptTransform(Step, frozen=True, gc=False, tag="prompt-transform"):
+    """A model call: inherits the sources of its arguments, is none itself."""
+
+    prompt_name: str = ""
+    model: str = ""
+    tokens: Annotated[int, Meta(ge=0)] | None = None
+
+
+class AgentHandoff(Step, frozen=True, gc=False, tag="agent-handoff"):
+    """The value passed from one agent to another."""
+
+    agent_name: str = ""
+
+
+class Derived(Step, frozen=True, gc=False, tag="derived"):
+    """An operator over two values; both chains are kept [C §9.1]."""
+
+    operator: str = ""
+    left: list[AnyStep] = []
+    right: list[AnyStep] = []
+
+
+class Severed(Step, frozen=True, gc=False, tag="severed"):
+    """The chain was cut on purpose: the value cannot claim grounding any more."""
+
+    reason: str = ""
+
+
+class Discard(Step, frozen=True, gc=False, tag="discard"):
+    """The wrapper was taken off, recorded [C §9.2]."""
+
+    rule: str = ""
+    where: str = ""
+
+
+AnyStep = Retrieval | PromptTransform | AgentHandoff | Derived | Severed | Discard
+
+
+# ---------------------------------------------------------------- inputs
+
+
+class Annotation(Record, frozen=True, gc=False):
+    """A provenance annotation: what the emitter claims to have consulted [S §6]. A claim, never evidence [S §11.1].
+
+    `terminal` and `unknown` are what `sluice parse` writes; on the way in only `unknown` is honoured, since it can
+    only make the verdict stricter.
+    """
+
+    substrate_class: Annotated[str, Meta(min_length=1, max_length=256)]
+    observation_id: Identifier | None = None
+    ts: Time | None = None
+    locator: Locator | None = None
+    terminal: bool = False
+    unknown: bool = False
+
+
+class Cites(Record, frozen=True, gc=False):
+    """Which context the assertion's quotes come from, and whether they must stand there verbatim [C §4]."""
+
+    context: Identifier
+    strictly: bool = False
+
+
+class Assertion(Record, frozen=True, gc=False):
+    """One assertion of an emission. Without a span it is the memo's own object [S §6]; see `decode.py`."""
+
+    span: Span | None = None
+    span_key: str | None = None
+    assertion: str | None = None
+    kind: Kind = "assertion"
+    provenance: Annotation | list[Annotation] | None = None
+    effect: Effect | None = None
+    grounded: bool | None = None
+    confidence: Confidence | None = None
+    chain: list[AnyStep] | None = None
+    cites: Cites | None = None
+
+    @property
+    def annotations(self) -> list[Annotation]:
+        """`provenance` as a list; empty for an unannotated assertion."""
+        if self.provenance is None:
+            return []
+        return self.provenance if isinstance(self.provenance, list) else [self.provenance]
+
+
+class Emitter(Record, frozen=True, gc=False):
+    """Who emitted; `system` chooses the least effect by policy."""
+
+    system: Identifier | None = None
+    model: Identifier | None = None
+    prompt: Identifier | None = None
+
+
+class Emission(Record, frozen=True, gc=False):
+    """One output of a language model with its annotated assertions. Topic `emissions`, key `emission_id`."""
+
+    emission_id: Identifier
+    emitted_at: Time
+    emitter: Emitter | None = None
+    effect: Effect = "internal"
+    vocabulary: Annotated[str, Meta(max_length=32)] = "1.0"
+    text: str | None = None
+    assertions: Annotated[list[Assertion], Meta(max_length=MAX_ASSERTIONS)] | None = None
+    contexts: dict[Identifier, str] = {}
+    attempt: Attempt = 0
+
+
+class Subject(Record, frozen=True, gc=False):
+    """Which assertion of which emission an observation speaks of."""
+
+    emission_id: Identifier
+    span: Span
+    attempt: Attempt = 0
+
+
+class Attestation(Record, frozen=True, gc=False):
+    """A validator's verdict on a claim [V §3]. Topic `attestations`, key `claim_hash`. Its text is untrusted."""
+
+    claim_hash: Annotated[str, Meta(pattern=r"^0x[0-9a-fA-F]{64}(?![\s\S])")]
+    validator_did: Annotated[str, Meta(pattern=r"^did:[a-z0-9]+:[A-Za-z0-9._:%/?#=&;+~@!$'()*,\[\]-]{1,512}(?![\s\S])")]
+    verdict: Literal["VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"]
+    consensus_domain: Identifier
+    rationale: str = ""
+    qualifications: str = ""
+    evidence: list[AttestedQuote] = []
+    cited_works: list[CitedWork] = []
+    issued_at: Time | None = None
+    canonicalisation_version: Literal["0.2", "0.3"] | None = None
+
+
+class AttestedQuote(Record, frozen=True, gc=False):
+    """A quote that a validator gives as evidence, and where it stands."""
+
+    quote: str = ""
+    uri: str | None = None
+
+
+class CitedWork(Record, frozen=True, gc=False):
+    """A work that a validator cites."""
+
+    uri: str
+    title: str = ""
+
+
+class Observation(Record, frozen=True, gc=False):
+    """What an observer with independent access saw. Topic `observations`, key `subject.emission_id`."""
+
+    observation_id: Identifier
+    substrate_class: Annotated[str, Meta(min_length=1, max_length=256)]
+    observed_at: Time
+    observer: Identifier
+    subject: Subject
+    outcome: Outcome
+    tier: Tier = "pseudonymous"
+    confidence: Confidence = 1.0
+    locator: Locator | None = None
+    detail: dict[str, Any] | None = None
+    attestation: dict[str, Any] | None = None
+
+
+class Sighting(Record, frozen=True, gc=False):
+    """An observation whose observer knows of no emission. Topic `sightings`, key `observation_id`."""
+
+    observation_id: Identifier
+    substrate_class: Annotated[str, Meta(min_length=1, max_length=256)]
+    observed_at: Time
+    observer: Identifier
+    content: str | int | float
+    tier: Tier = "pseudonymous"
+    confidence: Confidence = 1.0
+    locator: Locator | None = None
+    detail: dict[str, Any] | None = None
+    attestation: dict[str, Any] | None = None
+
+
+class Citation(Record, frozen=True, gc=False):
+    """An annotation that cites an observation id: what the bind lane joins sightings with. Topic `citations`."""
+
+    observation_id: Identifier
+    substrate_class: str
+    emission_id: Identifier
+    span: Span
+    kind: Kind
+    terms: list[str]
+    cited_at: Time
+    attempt: Attempt = 0
+
+
+class Review(Record, frozen=True, gc=False):
+    """A person's decision about one assertion. Topic `reviews`, key `emission_id`."""
+
+    emission_id: Identifier
+    span: Span
+    decision: Literal["admit", "refuse"]
+    reviewer: Identifier | None = None
+    reason: str = ""
+    decided_at: Time | None = None
+    attempt: Attempt = 0
+
+
+# ---------------------------------------------------------------- outputs
+
+Status = Literal[
+    "admitted",
+    "renewed",
+    "decayed-to-uncertainty",
+    "contradicted",
+    "rejected",
+    "refused",
+    "unverified-inference",
+    "below-floor",
+    "unannotated",
+]
+Basis = Literal["corroboration", "declaration", "review", "emitter", "policy"]
+Reason = Literal[
+    "declared-terminal",
+    "unknown-class",
+    "ungrounded",
+    "citation-violation",
+    "low-confidence",
+    "confusable-text",
+    "fabricated-annotation",
+    "contradicted",
+    "superseded",
+    "below-floor",
+    "aged-out",
+    "no-corroboration",
+    "review",
+    "validity-ended",
+]
+Disposition = Literal["discard", "review", "re-emit", "refuse"]
+
+
+class Evidence(msgspec.Struct, frozen=True, gc=False):
+    """One counted observation, as an output names it. `observation_id` is absent where privacy omits it [S §12]."""
+
+    substrate_class: str
+    observed_at: str
+    observer: str
+    observation_id: str | UnsetType = UNSET
+
+
+class LedgerPlace(msgspec.Struct, frozen=True, gc=False):
+    """Where the decision can be recomputed: the lane's partition, the block, and the output's place in it."""
+
+    partition: int
+    height: int
+    index: int
+    block: str
+
+
+class SanitationMeta(msgspec.Struct, frozen=True, gc=False):
+    """Everything that sanitation changed [V §4, §6]: no character is dropped without a trace here."""
+
+    sanitation_version: str
+    unicode_version: str
+    truncated: list[dict[str, Any]] = []
+    confusables_replaced: list[dict[str, Any]] = []
+    stripped_positions: list[dict[str, Any]] = []
+    markup_stripped: list[dict[str, Any]] = []
+    uris_rejected: list[dict[str, Any]] = []
+    normalised: list[str] = []
+    scripts: list[str] = []
+    confusables_present: bool = False
+
+
+class UntrustedAssertion(msgspec.Struct, frozen=True, gc=False):
+    """The frame [V §5.2]: everything in it was written by strangers and is data, never instruction."""
+
+    warning: str
+    assertion: str
+    type_: Literal["veritas:UntrustedValidatorText"] = field(name="@type", default="veritas:UntrustedValidatorText")
+    attestations: list[dict[str, Any]] = []
+    chain: list[dict[str, Any]] = []
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What every output about an assertion carries. `id` is deterministic (records.md)."""
+
+    type_: str = field(name="@type")
+    version: Literal["1.0"] = field(name="@version", default="1.0")
+    id: str
+    emission_id: str
+    attempt: int
+    span: Span
+    kind: Kind
+    status: Status
+    basis: Basis | UnsetType = UNSET
+    reason: Reason | UnsetType = UNSET
+    disposition: Disposition | UnsetType = UNSET
+    citation: dict[str, Any] | UnsetType = UNSET
+    revision: int
+    effect: Effect
+    k: int
+    classes: list[str]
+    evidence: list[Evidence]
+    grounded: bool
+    data: list[str]
+    confidence: float | int | UnsetType = UNSET
+    emitted_at: str
+    untrusted_text: UntrustedAssertion = field(name="_untrusted_text")
+    canonical_hash: str
+    canonicalisation_version: str
+    policy: str
+    ledger: LedgerPlace
+    meta: SanitationMeta = field(name="_meta")
+
+
+class Admitted(Decision, frozen=True, gc=False, kw_only=True):
+    """Topic `admitted`: the change log of the admitted set. The last word of each key says what holds."""
+
+    type_: Literal["sluice:AdmittedAssertion"] = field(name="@type", default="sluice:AdmittedAssertion")
+    admitted_at: str | UnsetType = UNSET
+    valid_until: str | UnsetType = UNSET
+
+
+class Inadmissible(Decision, frozen=True, gc=False, kw_only=True):
+    """Topic `inadmissible`: what was not admitted, and what is done about it."""
+
+    type_: Literal["sluice:InadmissibleAssertion"] = field(name="@type", default="sluice:InadmissibleAssertion")
+    decided_at: str
+
+
+class Request(Inadmissible, frozen=True, gc=False, kw_only=True):
+    """Topics `review-requests` and `re-emission-requests`: the inadmissible record with what is missing."""
+
+    missing_floor: int
+    classes_seen: list[str]
+
+
+INPUTS: dict[str, type[msgspec.Struct]] = {
+    "emission": Emission,
+    "observation": Observation,
+    "sighting": Sighting,
+    "citation": Citation,
+    "attestation": Attestation,
+    "review": Review,
+}
+OUTPUTS: dict[str, type[msgspec.Struct]] = {
+    "admitted": Admitted,
+    "inadmissible": Inadmissible,
+    "review-request": Request,
+    "re-emission-request": Request,
+}

@@ -1,0 +1,89 @@
+"""Spans: which part of a model's output an assertion is [S §6], and their canonical keys (records.md).
+
+Three forms: character offsets (Unicode code points, half open), token offsets with the tokenizer's name, and an
+RFC 6901 pointer into structured output. The canonical key joins emissions, observations and reviews, and stands in
+every output's Kafka key, so it must never change.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, cast
+from urllib.parse import quote
+
+import msgspec
+
+IDENTIFIER_PATTERN = r"^[A-Za-z0-9._~:/+=@%-]{1,256}(?![\s\S])"
+Identifier = Annotated[
+    str, msgspec.Meta(pattern=IDENTIFIER_PATTERN, description="1 to 256 characters of A-Z a-z 0-9 . _ ~ : / + = @ % -")
+]
+
+_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
+EXPECTED = 'exactly one of {"chars": [s, e]}, {"tokens": [s, e], "tokenizer": name}, {"path": pointer}'
+
+
+class Span(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One of the three forms of a span; `problem()` says whether it is exactly one."""
+
+    chars: tuple[int, int] | None = None
+    tokens: tuple[int, int] | None = None
+    tokenizer: Identifier | None = None
+    path: Annotated[str, msgspec.Meta(max_length=2048, description="an RFC 6901 JSON pointer")] | None = None
+
+    def problem(self) -> tuple[str, str] | None:
+        """None for a well-formed span, else what was expected and what is there."""
+        forms = (self.chars is not None) + (self.tokens is not None) + (self.path is not None)
+        if forms != 1 or (self.tokens is None) != (self.tokenizer is None):
+            return EXPECTED, msgspec.json.encode(self).decode()
+        if self.path is not None and not _POINTER.fullmatch(self.path):
+            return "an RFC 6901 pointer (empty, or starting with /)", self.path
+        return None
+
+    def in_range(self, length: int | None) -> bool:
+        """Whether the offsets are ordered, not empty, and, where `length` (in code points) is known, inside it."""
+        offsets = self.chars if self.chars is not None else self.tokens
+        if offsets is None:
+            return True
+        start, end = offsets
+        return 0 <= start < end and (self.chars is None or length is None or end <= length)
+
+
+def span_key(span: Span) -> str:
+    """The canonical key: `c:0-43`, `t:name:3-9`, `p:/a/b`."""
+    if span.chars is not None:
+        return f"c:{span.chars[0]}-{span.chars[1]}"
+    if span.tokens is not None:
+        return f"t:{span.tokenizer}:{span.tokens[0]}-{span.tokens[1]}"
+    return "p:" + quote(span.path or "", safe="/-._~")
+
+
+_CHARS = re.compile(r"c:(\d{1,9})-(\d{1,9})", re.ASCII)
+_TOKENS = re.compile(r"t:([A-Za-z0-9._~:/+=@%-]{1,256}):(\d{1,9})-(\d{1,9})", re.ASCII)
+
+
+def parse_span_key(key: str) -> Span | None:
+    """The span of a canonical key, or None where it is none."""
+    from urllib.parse import unquote
+
+    if match := _CHARS.fullmatch(key):
+        return Span(chars=(int(match[1]), int(match[2])))
+    if match := _TOKENS.fullmatch(key):
+        return Span(tokens=(int(match[2]), int(match[3])), tokenizer=match[1])
+    return Span(path=unquote(key[2:])) if key.startswith("p:") else None
+
+
+def resolve_pointer(document: Any, pointer: str) -> Any:
+    """What an RFC 6901 pointer names in a parsed JSON document.
+
+    Raises:
+        LookupError: nothing stands there.
+    """
+    for token in pointer.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, dict):
+            document = cast("dict[str, Any]", document)[name]
+        elif isinstance(document, list) and re.fullmatch(r"0|[1-9]\d{0,8}", name, re.ASCII):
+            document = cast("list[Any]", document)[int(name)]
+        else:
+            raise LookupError(name)
+    return document

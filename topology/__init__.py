@@ -1,0 +1,1 @@
+"""The running system: Faust app, lanes, observers, command line."""
