@@ -102,9 +102,7 @@ def seal(header: Header, events: Sequence[Event]) -> tuple[Block, bytes]:
     """A closed block and its bytes for the ledger."""
     encode = _pack.encode
     packed = [encode(event) for event in events]
-    block = Block(header, events, _hash(header, packed))
-    raw = msgspec.Raw(b"\xdd" + len(packed).to_bytes(4, "big") + b"".join(packed))
-    return block, encode((header, raw))
+    return Block(header, events, _hash(header, packed)), _framed(header, packed)
 
 
 def unseal(data: bytes) -> Block:
@@ -116,13 +114,24 @@ def unseal(data: bytes) -> Block:
     try:
         header, packed = _unpack_block.decode(data)
         events = [_unpack_event.decode(event) for event in packed]
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DoesNotHoldError(f"a ledger record is not a block: {error}") from error
     if header.v != FORMAT:
         raise DoesNotHoldError(
             "a ledger block has another format", expected=f"version {FORMAT}", got=str(header.v), hint="upgrade sluice"
         )
-    return Block(header, events, _hash(header, [bytes(event) for event in packed]))
+    raw = [bytes(event) for event in packed]
+    # The hash is over what a header means; its bytes must be the ones that `seal` writes, or two would mean the same.
+    if data != _framed(header, raw):
+        raise DoesNotHoldError(
+            "a ledger record is not a block: its bytes are not in the form that blocks are written in"
+        )
+    return Block(header, events, _hash(header, raw))
+
+
+def _framed(header: Header, packed_events: Sequence[bytes]) -> bytes:
+    events = b"\xdd" + len(packed_events).to_bytes(4, "big") + b"".join(packed_events)
+    return _pack.encode((header, msgspec.Raw(events)))
 
 
 def _hash(header: Header, packed_events: Iterable[bytes]) -> str:

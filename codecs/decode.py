@@ -9,19 +9,21 @@ the in-line encoding is turned into the JSON form, so that whoever comes after s
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import replace
 
-from . import inline, times
+from . import inline, records, times
 from .errors import Fault, schema_fault
+from .nesting import MAX_NESTING, deeper_than
 from .records import AnyStep, Assertion, Derived, Emission, Observation, Retrieval, Review
 from .spans import Span, resolve_pointer, span_key
 
 R = TypeVar("R", bound=msgspec.Struct)
 
-_WORDING = re.compile(r"(?P<problem>.*?)(?: - at `(?P<path>[^`]*)`)?", re.DOTALL)
+_WORDING = re.compile(r"(?P<problem>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?", re.DOTALL)
 _EXPECTED_GOT = re.compile(r"Expected `(?P<expected>.*)`, got `(?P<got>.*)`", re.DOTALL)
 
 
@@ -29,25 +31,79 @@ def decode_json(data: bytes | None, decoder: msgspec.json.Decoder[R]) -> R | Fau
     """Decodes one value with a typed decoder; `not-json` where it is not JSON, `schema` where it is another shape."""
     if not data:
         return Fault("not-json", "the value is empty; expected a JSON object")
+    if deeper_than(MAX_NESTING, data):
+        return schema_fault("$", f"at most {MAX_NESTING} arrays and objects inside one another", "more")
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
-        return _as_fault(str(error))
+        return _not_json(data) or _as_fault(str(error), data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Fault("not-json", f"the value is not JSON: {error}")
 
 
-def _as_fault(message: str) -> Fault:
+def _not_json(data: bytes) -> Fault | None:
+    """The typed decoder stops at the first wrong shape: what comes after it may not even be JSON."""
+    try:
+        msgspec.json.decode(data)
+    except msgspec.ValidationError:
+        return None  # JSON, with a number that nothing can hold
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Fault("not-json", f"the value is not JSON: {error}")
+    return None
+
+
+def _as_fault(message: str, data: bytes) -> Fault:
+    """msgspec's sentence in our wording: path, what was expected, what is there."""
     matched = _WORDING.fullmatch(message)
     problem, path = (matched["problem"], matched["path"] or "$") if matched else (message, "$")
-    both = _EXPECTED_GOT.fullmatch(problem)
-    if both:
+    if both := _EXPECTED_GOT.fullmatch(problem):
         return schema_fault(path, both["expected"], both["got"])
     if problem.startswith("Object missing required field"):
         return schema_fault(path, f"the field {problem.split('`')[1]}", "nothing")
+    got = _value_at(data, path)
+    if choices := _CHOICES.get(path.rpartition(".")[2]):
+        return schema_fault(path, "one of " + ", ".join(choices), got)
+    if "matching regex" in problem:
+        return schema_fault(path, _PATTERNED.get(path.rpartition(".")[2], "an identifier (records.md)"), got)
     if problem.startswith("Expected "):
-        return schema_fault(path, problem.removeprefix("Expected "), "another value")
+        return schema_fault(path, problem.removeprefix("Expected "), got)
     return Fault("schema", f"{path}: {problem[:1].lower()}{problem[1:]}")
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "effect": get_args(records.Effect),
+    "kind": get_args(records.Kind),
+    "outcome": get_args(records.Outcome),
+    "tier": get_args(records.Tier),
+    "decision": ("admit", "refuse"),
+    "verdict": ("VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"),
+    "canonicalisation_version": ("0.2", "0.3"),
+    "step": ("retrieval", "prompt-transform", "agent-handoff", "derived", "severed", "discard"),
+}
+_PATTERNED = {
+    "claim_hash": "0x and 64 hex digits",
+    "validator_did": "a DID",
+}
+_STEP_OF_PATH = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+
+def _value_at(data: bytes, path: str) -> object:
+    """What stands at a path of msgspec's (`$.a[0].b`); a dictionary's members it only calls `[...]`."""
+    try:
+        value: Any = msgspec.json.decode(data)
+    except msgspec.ValidationError:
+        return "another value"
+    for name, place in _STEP_OF_PATH.findall(path):
+        try:
+            value = value[name] if name else value[int(place)]
+        except (LookupError, TypeError):
+            return "another value"
+    return "another value" if "[...]" in path else value
+
+
+def _cut(text: str) -> str:
+    """A detail must not carry a megabyte."""
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 _emissions = msgspec.json.Decoder(Emission)
@@ -74,7 +130,6 @@ def normalise_emission(emission: Emission) -> Emission | Fault:
             return schema_fault("$.text", "at most 1000 assertions", f"{len(emission.assertions or ())}")
     done: list[Assertion] = []
     seen: set[str] = set()
-    document: Any = None
     for place, assertion in enumerate(emission.assertions or ()):
         path = f"$.assertions[{place}]"
         span = assertion.span
@@ -92,12 +147,9 @@ def normalise_emission(emission: Emission) -> Emission | Fault:
         if assertion.assertion is None:
             if text is None:
                 return schema_fault(path, "`text` in the emission, or `assertion` here", "neither")
-            if span.path is not None:
-                if document is None:
-                    document = _structured(text)
-                value = _at(document, span.path)
-                if value is None:
-                    return Fault("span-out-of-range", f"{path}.span: nothing stands at {span.path!r} in the text")
+            if span.path is not None and _at(_structured(text), span.path) is _NOTHING:
+                where = _cut(repr(span.path))
+                return Fault("span-out-of-range", f"{path}.span: nothing stands at {where} in the text")
         elif span.chars is not None and text is not None and text[slice(*span.chars)] != assertion.assertion:
             return schema_fault(f"{path}.assertion", "the text of its span", assertion.assertion)
         key = span_key(span)
@@ -124,6 +176,8 @@ def assertion_text(emission: Emission, assertion: Assertion) -> str:
     if span.chars is not None:
         return text[slice(*span.chars)]
     value = _at(_structured(text), span.path or "")
+    if value is _NOTHING:
+        return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -135,18 +189,23 @@ def _memo_span(text: str, whole: str | None, place: int) -> Span:
     return Span(path=f"/assertions/{place}")
 
 
+_NOTHING: Final = object()  # where None is a value: JSON's null
+
+
+@lru_cache(maxsize=1)  # the assertions of one emission point into one text: decoded once, not once each
 def _structured(text: str) -> Any:
+    data = text.encode()
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
+        return _NOTHING if deeper_than(MAX_NESTING, data) else msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return _NOTHING
 
 
 def _at(document: Any, pointer: str) -> Any:
     try:
         return resolve_pointer(document, pointer)
     except LookupError:
-        return None
+        return _NOTHING
 
 
 def _check_time(path: str, value: str | int | None) -> Fault | None:

@@ -376,7 +376,6 @@ class Inadmissible(Decision, frozen=True, gc=False, kw_only=True):
     """Topic `inadmissible`: what was not admitted, and what is done about it."""
 
     type_: Literal["sluice:InadmissibleAssertion"] = field(name="@type", default="sluice:InadmissibleAssertion")
-    decided_at: str
 
 
 class Request(Inadmissible, frozen=True, gc=False, kw_only=True):

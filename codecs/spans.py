@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -17,6 +17,9 @@ IDENTIFIER_PATTERN = r"^[A-Za-z0-9._~:/+=@%-]{1,256}(?![\s\S])"
 Identifier = Annotated[
     str, msgspec.Meta(pattern=IDENTIFIER_PATTERN, description="1 to 256 characters of A-Z a-z 0-9 . _ ~ : / + = @ % -")
 ]
+
+LAST_OFFSET = 999_999_999
+"""No offset is greater, whether the text is known or not: every key that is written can be read."""
 
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 EXPECTED = 'exactly one of {"chars": [s, e]}, {"tokens": [s, e], "tokenizer": name}, {"path": pointer}'
@@ -45,7 +48,7 @@ class Span(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         if offsets is None:
             return True
         start, end = offsets
-        return 0 <= start < end and (self.chars is None or length is None or end <= length)
+        return 0 <= start < end <= LAST_OFFSET and (self.chars is None or length is None or end <= length)
 
 
 def span_key(span: Span) -> str:
@@ -62,14 +65,16 @@ _TOKENS = re.compile(r"t:([A-Za-z0-9._~:/+=@%-]{1,256}):(\d{1,9})-(\d{1,9})", re
 
 
 def parse_span_key(key: str) -> Span | None:
-    """The span of a canonical key, or None where it is none."""
-    from urllib.parse import unquote
-
+    """The span of a canonical key, or None where it is none: each span has one key, and no key has two spellings."""
     if match := _CHARS.fullmatch(key):
-        return Span(chars=(int(match[1]), int(match[2])))
-    if match := _TOKENS.fullmatch(key):
-        return Span(tokens=(int(match[2]), int(match[3])), tokenizer=match[1])
-    return Span(path=unquote(key[2:])) if key.startswith("p:") else None
+        span = Span(chars=(int(match[1]), int(match[2])))
+    elif match := _TOKENS.fullmatch(key):
+        span = Span(tokens=(int(match[2]), int(match[3])), tokenizer=match[1])
+    elif key.startswith("p:"):
+        span = Span(path=unquote(key[2:]))
+    else:
+        return None
+    return span if span_key(span) == key and span.problem() is None and span.in_range(None) else None
 
 
 def resolve_pointer(document: Any, pointer: str) -> Any:

@@ -16,7 +16,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z: the last time that RFC 3339 can write."""
 
-_days: dict[str, int] = {}  # the dates of a stream are few: one parse a date, not one a record (4 us against 0.6 us)
+# The times of a stream are few and repeat: looked up they cost 0.1 us, computed 1 to 4 us. Both caches are bounded,
+# since strangers choose the times, and neither changes what a time is.
+_CACHED = 1 << 16
+_parsed: dict[str, int] = {}
+_seconds: dict[int, str] = {}
 
 
 def parse_time(value: str | int) -> int | None:
@@ -24,32 +28,41 @@ def parse_time(value: str | int) -> int | None:
 
     A leap second (`:60`) is the first millisecond of the next minute, as POSIX counts.
     """
-    if value.__class__ is int:
-        return value if 0 <= value <= LATEST else None  # type: ignore[operator]
-    match = _RFC3339.fullmatch(value)  # type: ignore[arg-type]
+    if isinstance(value, int):
+        return value if 0 <= value <= LATEST else None
+    known = _parsed.get(value)
+    if known is not None:
+        return known
+    match = _RFC3339.fullmatch(value)
     if match is None:
         return None
     date, hours, minutes, seconds, fraction = match.groups()
-    days = _days.get(date)
-    if days is None:
-        try:
-            days = datetime.fromisoformat(date).toordinal() - _EPOCH_ORDINAL
-        except ValueError:
-            return None
-        if len(_days) > 4096:
-            _days.clear()
-        _days[date] = days
+    try:
+        days = datetime.fromisoformat(date).toordinal() - _EPOCH_ORDINAL
+    except ValueError:
+        return None
     hour = int(hours)
     if hour > 23 or days < 0:
         return None
     milliseconds = int((fraction + "00")[:3]) if fraction else 0
-    return (days * 86_400 + hour * 3600 + int(minutes) * 60 + int(seconds)) * 1000 + milliseconds
+    time = (days * 86_400 + hour * 3600 + int(minutes) * 60 + int(seconds)) * 1000 + milliseconds
+    if time > LATEST:  # the leap second that would end the year 9999: it could not be written back
+        return None
+    if len(_parsed) >= _CACHED:
+        _parsed.clear()
+    _parsed[value] = time
+    return time
 
 
 def format_time(milliseconds: int) -> str:
     """RFC 3339 in UTC with a `Z`; three digits of a second only where there are milliseconds."""
     second, rest = divmod(milliseconds, 1000)
-    text = (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
+    text = _seconds.get(second)
+    if text is None:
+        text = (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
+        if len(_seconds) >= _CACHED:
+            _seconds.clear()
+        _seconds[second] = text
     return f"{text}.{rest:03}Z" if rest else f"{text}Z"
 
 

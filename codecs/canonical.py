@@ -1,0 +1,279 @@
+"""Canonical JSON (RFC 8785) and the canonical hash of [V §7].
+
+Two ways to the same bytes: `canonical_json` goes through `rfc8785`, for JSON from anywhere; `fast_canonical` takes
+msgspec's sorted encoding where that gives the same, forty times faster, and `rfc8785` where it does not (a float that
+the two write differently, member names whose order differs between UTF-16 and UTF-8).
+
+What has no canonical form is refused, never rounded: integers beyond 2^53, numbers that are not finite, lone
+surrogates, a member name that occurs twice. The refusal is a `CanonicalError`, one sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any, Literal, NoReturn, cast
+
+import msgspec
+import rfc8785
+from msgspec import inspect as info
+
+from . import unicode_text
+from .errors import DoesNotHoldError
+from .nesting import MAX_NESTING
+
+CanonicalisationVersion = Literal["0.2", "0.3"]
+MAX_DEPTH = MAX_NESTING
+"""Nesting beyond this is refused, so that no stranger's brackets reach the interpreter's own limit."""
+_SAFE_INTEGER = 2**53 - 1
+
+
+class CanonicalError(DoesNotHoldError):
+    """The value has no canonical form; the sentence says where and why."""
+
+
+class NotJsonError(CanonicalError):
+    """The text is not JSON at all (RFC 8259)."""
+
+
+# ---------------------------------------------------------------- bytes
+
+
+def canonical_json(value: Any) -> bytes:
+    """RFC 8785 bytes of a JSON value: None, bool, int, float, str, list or tuple, dict.
+
+    Raises:
+        CanonicalError: it holds something that RFC 8785 cannot say.
+    """
+    _check_depth(value)
+    try:
+        return rfc8785.dumps(value)
+    except rfc8785.CanonicalizationError as error:
+        raise CanonicalError(f"the value has no canonical form: {error}") from None
+    except UnicodeEncodeError:
+        raise CanonicalError("the value has no canonical form: a member name holds a lone surrogate") from None
+
+
+_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+def fast_canonical(value: Any) -> bytes:
+    """As `canonical_json`, for structs and plain values of our own; 0.5 to 3 us where it takes 20 to 60.
+
+    Raises:
+        CanonicalError: it holds something that RFC 8785 cannot say.
+    """
+    try:
+        return _sorted(value) if _sorts_alike((value,), 0) else canonical_json(msgspec.to_builtins(value))
+    except UnicodeEncodeError:
+        raise CanonicalError("the value has no canonical form: a text holds a lone surrogate") from None
+    except TypeError as error:
+        raise CanonicalError(f"the value has no canonical form: {error}") from None
+
+
+def _sorts_alike(values: Iterable[Any], depth: int) -> bool:
+    """Whether msgspec's sorted encoding of all the values is RFC 8785's. Errs towards False.
+
+    Hot path: one loop with the scalars inline; 6 us for an admitted record of 25 fields, 12 us with a call a field.
+    """
+    for value in values:
+        kind = cast(Any, type(value))
+        if kind is str:
+            continue
+        if kind is float:
+            # Between these both write the shortest digits without an exponent; an integral one differs by its `.0`.
+            if not 1e-4 < (value if value > 0 else -value) < 1e15 or value == int(value):
+                return False
+        elif not value or kind is bool:  # None, UNSET, zero and what is empty as well
+            continue
+        elif kind is int:
+            if not -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
+                return False
+        elif depth >= MAX_DEPTH:
+            return False
+        elif kind is list or kind is tuple:
+            if not _sorts_alike(value, depth + 1):
+                return False
+        elif kind is dict:
+            # UTF-16 and UTF-8 order names alike up to U+D7FF.
+            for name in value:
+                if type(name) is not str or (not name.isascii() and max(name) > "\ud7ff"):
+                    return False
+            if not _sorts_alike(value.values(), depth + 1):
+                return False
+        else:
+            fields = _risky_fields(kind)
+            if fields is None or not _sorts_alike(fields(value), depth + 1):
+                return False
+    return True
+
+
+_fields_of: dict[type, Callable[[Any], Iterable[Any]] | None] = {}
+
+
+def _risky_fields(kind: type) -> Callable[[Any], Iterable[Any]] | None:
+    """What gives the values of a struct that have to be looked at: those not declared as text. None for other types."""
+    try:
+        return _fields_of[kind]
+    except KeyError:
+        getter = None
+        if issubclass(kind, msgspec.Struct):
+            description = cast(info.StructType, info.type_info(kind))
+            names = [one.name for one in description.fields if not _only_text(one.type)]
+            # Two names at least, or attrgetter gives the bare value instead of a tuple.
+            getter = attrgetter(*names, *names) if len(names) == 1 else attrgetter(*names) if names else _nothing
+        _fields_of[kind] = getter
+        return getter
+
+
+def _nothing(_: Any) -> tuple[()]:
+    return ()
+
+
+def _only_text(declared: info.Type) -> bool:
+    """Whether a field so declared can hold nothing that the two encodings write differently."""
+    if isinstance(declared, info.LiteralType):
+        return all(isinstance(value, str) for value in declared.values)
+    if isinstance(declared, info.ListType):
+        return _only_text(declared.item_type)
+    if isinstance(declared, info.UnionType):
+        return all(_only_text(one) for one in declared.types)
+    return isinstance(declared, (info.StrType, info.BoolType, info.NoneType))
+
+
+def _check_depth(value: Any) -> None:
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for node in level
+            if isinstance(node, (dict, list, tuple))
+            for child in (cast(Any, node).values() if isinstance(node, dict) else cast(Any, node))
+            if isinstance(child, (dict, list, tuple))
+        ]
+        if not level:
+            return
+    raise CanonicalError(f"the value has no canonical form: it is nested more than {MAX_DEPTH} levels deep")
+
+
+# ---------------------------------------------------------------- hash
+
+
+def canonical_hash(value: Any, version: CanonicalisationVersion | None = None) -> tuple[str, CanonicalisationVersion]:
+    """The canonical hash of a parsed JSON value [V §7], and the version of the rules it was computed under.
+
+    Args:
+        value: what a JSON parser gave. Integer literals beyond 2^53 must still be integers: see
+            `canonical_hash_of_json` for text.
+        version: the rules; by default `"0.2"` for an object whose `canonicalisation_version` says so, else `"0.3"`,
+            which settles every text and every member name first (NFKC, look-alikes, invisible characters).
+
+    Raises:
+        CanonicalError: the value has no canonical form, or two member names become the same.
+    """
+    if version is None:
+        version = "0.3"
+        if isinstance(value, dict) and cast(dict[str, Any], value).get("canonicalisation_version") == "0.2":
+            version = "0.2"
+    octets = _plain_ascii(value)
+    if octets is None:
+        _check_depth(value)
+        octets = fast_canonical(_settle(value) if version == "0.3" else value)
+    return "sha256:" + sha256(octets).hexdigest(), version
+
+
+def _plain_ascii(value: Any) -> bytes | None:
+    """The canonical bytes of a value that holds only ASCII texts, where all versions agree; None for any other."""
+    if not _sorts_alike((value,), 0):
+        return None
+    try:
+        octets = _sorted(value)
+    except UnicodeEncodeError:
+        return None
+    return octets if octets.isascii() else None
+
+
+def canonical_hash_of_json(
+    text: bytes | str, version: CanonicalisationVersion | None = None
+) -> tuple[str, CanonicalisationVersion]:
+    """As `canonical_hash`, of a JSON text, whose literals are read as they stand.
+
+    Raises:
+        CanonicalError: the text is not JSON, names a member twice, or has no canonical form.
+    """
+    return canonical_hash(parse_json(text), version)
+
+
+def parse_json(text: bytes | str) -> Any:
+    """A JSON text (RFC 8259, UTF-8) as plain values, without what would lose something on the way.
+
+    Raises:
+        NotJsonError: it is not JSON.
+        CanonicalError: a member name occurs twice; an integer literal is beyond 2^53; a number is too
+            large to be finite; it is nested deeper than `MAX_DEPTH`.
+    """
+    try:
+        value = _decoder.decode(text.decode() if isinstance(text, bytes) else text)
+    except UnicodeDecodeError as error:
+        raise NotJsonError(f"the text is not JSON: octet {error.start} is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise NotJsonError(f"the text is not JSON: {error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise CanonicalError(f"the text is nested more than {MAX_DEPTH} levels deep") from None
+    _check_depth(value)
+    return value
+
+
+def _settle(value: Any) -> Any:
+    """Every text and member name settled (unicode_text.py); the value itself where that changes nothing."""
+    if isinstance(value, str):
+        return unicode_text.settle(value)
+    if isinstance(value, (list, tuple)):
+        return [_settle(item) for item in cast(list[Any], value)]
+    if not isinstance(value, dict):
+        return value
+    settled: dict[str, Any] = {}
+    for name, member in cast(dict[Any, Any], value).items():
+        key = unicode_text.settle(name) if isinstance(name, str) else name
+        if key in settled:
+            raise CanonicalError(f"two member names look alike: both become {_shown(str(key))}")
+        settled[key] = _settle(member)
+    return settled
+
+
+def _shown(text: str) -> str:
+    return ascii(text if len(text) <= 40 else text[:39] + "…")
+
+
+def _integer(literal: str) -> int:
+    # Length first: int() of a long literal is quadratic, and Python refuses it with another error.
+    if len(literal) > 17 or not -_SAFE_INTEGER <= (number := int(literal)) <= _SAFE_INTEGER:
+        raise CanonicalError(f"the integer {_shown(literal)[1:-1]} is beyond 2^53 and would be rounded")
+    return number
+
+
+def _float(literal: str) -> float:
+    number = float(literal)
+    if number in (float("inf"), float("-inf")):
+        raise CanonicalError(f"the number {_shown(literal)[1:-1]} is too large to be finite")
+    return number
+
+
+def _not_finite(literal: str) -> NoReturn:
+    raise NotJsonError(f"the text is not JSON: {literal} is no number there")
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise CanonicalError(f"the member name {_shown(twice)} occurs twice in one object")
+    return members
+
+
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_members, parse_int=_integer, parse_float=_float, parse_constant=_not_finite
+)

@@ -1,0 +1,221 @@
+"""Blocks survive their bytes, and no change to them passes unseen (architecture.md, «Blocks»)."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import msgspec
+import pytest
+import rfc8785
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from sluice.codecs import blocks, merkle
+from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source
+from sluice.codecs.errors import DoesNotHoldError
+
+NUMBERS = st.integers(0, 2**53 - 1)  # what JSON, and so the canonical header, holds exactly
+TEXT = st.text(max_size=20)
+EVENTS = st.builds(
+    Event,
+    kind=st.sampled_from(EventKind).map(int),
+    source=st.integers(0, 3),
+    offset=st.integers(0, 2**63 - 1),
+    timestamp=st.integers(-1, 2**63 - 1),
+    headers=st.lists(st.tuples(TEXT, st.binary(max_size=20)), max_size=3),
+    key=st.none() | st.binary(max_size=40),
+    value=st.none() | st.binary(max_size=300),
+)
+HEADERS = st.builds(
+    Header,
+    lane=st.integers(0, 100),
+    lanes=st.integers(1, 100),
+    height=NUMBERS,
+    prev=TEXT,
+    time=NUMBERS,
+    watermark=NUMBERS,
+    policy=TEXT,
+    fold=TEXT,
+    sources=st.lists(st.builds(Source, TEXT, NUMBERS, NUMBERS), max_size=4),
+    outputs=TEXT,
+    snapshot=st.just(UNSET) | TEXT,
+)
+OUTPUTS = st.builds(
+    Output,
+    TEXT,
+    st.none() | st.binary(max_size=20),
+    st.binary(max_size=40),
+    st.lists(st.tuples(TEXT, st.binary(max_size=10)), max_size=2),
+)
+
+HEADER = Header(
+    lane=1,
+    lanes=4,
+    height=2,
+    prev=blocks.GENESIS,
+    time=1_795_251_600_000,
+    watermark=1_795_251_599_000,
+    policy="sha256:" + "1" * 64,
+    fold="1",
+    sources=[Source("emissions", 3, 5), Source("observations", 0, 0)],
+    outputs="sha256:" + "2" * 64,
+)
+TWO_EVENTS = [
+    Event(EventKind.RECORD, 0, 3, 1_795_251_600_000, [("traceparent", b"00-1")], b"em-1", b"{}"),
+    Event(EventKind.OVERSIZE, 0, 4, 1_795_251_600_001, [], None, b"null"),
+]
+
+
+@given(HEADERS, st.lists(EVENTS, max_size=6))
+def test_unsealing_what_was_sealed_gives_the_same_block(header: Header, events: list[Event]) -> None:
+    """Header, events and hash come back, whatever bytes the events hold."""
+    sealed, data = blocks.seal(header, events)
+
+    assert blocks.unseal(data) == sealed == Block(header, events, sealed.hash)
+
+
+@given(HEADERS, st.lists(EVENTS, max_size=6))
+def test_a_block_s_hash_can_be_computed_by_anybody(header: Header, events: list[Event]) -> None:
+    """SHA-256 over the RFC 8785 form of the header, with the RFC 6962 root of the events' bytes beside it."""
+    root = merkle.root([merkle.leaf_hash(msgspec.msgpack.encode(event)) for event in events])
+    canonical = rfc8785.dumps([msgspec.to_builtins(header), root.hex()])
+
+    assert blocks.seal(header, events)[0].hash == "sha256:" + sha256(canonical).hexdigest()
+
+
+def test_the_header_on_the_wire_has_the_names_of_the_design() -> None:
+    """`snapshot` stands there only where a snapshot is named."""
+    _, data = blocks.seal(HEADER, [])
+    _, with_snapshot = blocks.seal(replace(HEADER, snapshot="sha256:3 at 1"), [])
+    names = ["v", "lane", "lanes", "height", "prev", "time", "watermark", "policy", "fold", "sources", "outputs"]
+
+    assert list(msgspec.msgpack.decode(data)[0]) == names
+    assert list(msgspec.msgpack.decode(with_snapshot)[0]) == [*names, "snapshot"]
+
+
+def test_events_on_the_wire_are_arrays_in_the_order_of_the_design() -> None:
+    """An event is `[kind, source, offset, timestamp, headers, key, value]` with raw bytes."""
+    _, data = blocks.seal(HEADER, TWO_EVENTS)
+
+    assert msgspec.msgpack.decode(data)[1] == [
+        [0, 0, 3, 1_795_251_600_000, [["traceparent", b"00-1"]], b"em-1", b"{}"],
+        [1, 0, 4, 1_795_251_600_001, [], None, b"null"],
+    ]
+
+
+@given(HEADERS, st.lists(EVENTS, min_size=1, max_size=5), st.data())
+def test_a_hash_commits_to_header_events_and_their_order(
+    header: Header, events: list[Event], data: st.DataObject
+) -> None:
+    """Another header, one event more or less, or another order is another hash."""
+    original = blocks.seal(header, events)[0].hash
+    other = data.draw(HEADERS.filter(lambda drawn: drawn != header))
+    order = data.draw(st.permutations(events))
+
+    assert blocks.seal(other, events)[0].hash != original
+    assert blocks.seal(header, events[1:])[0].hash != original
+    assert blocks.seal(header, [*events, events[0]])[0].hash != original
+    assert (blocks.seal(header, order)[0].hash == original) == (list(order) == events)
+
+
+def _read(data: bytes) -> Block | None:
+    """The block of some bytes, None where they are none; which error says so is another test's business."""
+    try:
+        return blocks.unseal(data)
+    except (DoesNotHoldError, ValueError):
+        return None
+
+
+def _same_hash_after_one_byte() -> list[tuple[str, Block]]:
+    """Every change of one byte, to each other value, after which a block still has its hash."""
+    sealed, data = blocks.seal(HEADER, TWO_EVENTS)
+    found: list[tuple[str, Block]] = []
+    for place in range(len(data)):
+        for value in range(256):
+            block = _read(data[:place] + bytes([value]) + data[place + 1 :]) if value != data[place] else None
+            if block is not None and block.hash == sealed.hash:
+                found.append((f"byte {place}: {data[place]:#x} to {value:#x}", block))
+    return found
+
+
+def test_any_changed_byte_changes_the_hash_or_is_no_block() -> None:
+    """Each byte of a ledger record is covered, those that only say how a number is written included."""
+    assert [change for change, _ in _same_hash_after_one_byte()] == []
+
+
+def test_no_changed_byte_gives_another_content_the_same_hash() -> None:
+    """What still has the hash still says the same: a fold of it decides the same."""
+    sealed, _ = blocks.seal(HEADER, TWO_EVENTS)
+
+    assert all(block == sealed for _, block in _same_hash_after_one_byte())
+
+
+@settings(max_examples=300)
+@given(HEADERS, st.lists(EVENTS, max_size=4), st.data())
+def test_a_damaged_block_is_refused_or_has_another_hash_or_content(
+    header: Header, events: list[Event], data: st.DataObject
+) -> None:
+    """Cutting bytes off, adding some or overwriting a stretch never passes for the block that was sealed."""
+    sealed, raw = blocks.seal(header, events)
+    start = data.draw(st.integers(0, len(raw)))
+    end = data.draw(st.integers(start, len(raw)))
+    damaged = _read(raw[:start] + data.draw(st.binary(max_size=8)) + raw[end:])
+
+    assert damaged is None or damaged.hash != sealed.hash or damaged == sealed
+
+
+@given(st.binary(max_size=60))
+def test_bytes_that_are_no_block_are_refused_in_one_sentence(data: bytes) -> None:
+    """Whatever stands on the ledger topic, the answer is our error, never another one."""
+    with pytest.raises(DoesNotHoldError, match=r"is not a block|has another format") as caught:
+        blocks.unseal(data)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_text_that_is_no_utf_8_is_refused_as_no_block() -> None:
+    """A damaged string in the header is damage like any other."""
+    _, data = blocks.seal(HEADER, [])
+    assert data.count(b"emissions") == 1
+
+    with pytest.raises(DoesNotHoldError, match="is not a block"):
+        blocks.unseal(data.replace(b"emissions", b"\xff\xfeissions"))
+
+
+@pytest.mark.parametrize("version", [0, 2, 77])
+def test_another_format_version_is_refused_in_one_sentence(version: int) -> None:
+    """It says which version is there, which one is understood, and what to do."""
+    _, data = blocks.seal(replace(HEADER, v=version), TWO_EVENTS)
+
+    with pytest.raises(DoesNotHoldError) as caught:
+        blocks.unseal(data)
+
+    assert str(caught.value) == (
+        f"a ledger block has another format (expected version {blocks.FORMAT}, got {version}); upgrade sluice"
+    )
+
+
+@given(st.lists(OUTPUTS, max_size=6))
+def test_the_root_of_outputs_is_a_leaf_over_topic_key_value_and_headers(outputs: list[Output]) -> None:
+    """RFC 6962 over each output's MessagePack, in order: what the next block's header names."""
+    leaves = [merkle.leaf_hash(msgspec.msgpack.encode(list(output))) for output in outputs]
+
+    assert blocks.outputs_root(outputs) == "sha256:" + merkle.root(leaves).hex()
+
+
+@given(st.lists(OUTPUTS, min_size=1, max_size=5), OUTPUTS)
+def test_the_root_of_outputs_tells_any_two_lists_apart(outputs: list[Output], other: Output) -> None:
+    """One output exchanged, left out or written twice is another root."""
+    root = blocks.outputs_root(outputs)
+
+    assert (blocks.outputs_root([other, *outputs[1:]]) == root) == (other == outputs[0])
+    assert blocks.outputs_root(outputs[1:]) != root
+    assert blocks.outputs_root([*outputs, outputs[-1]]) != root
+
+
+def test_the_bounds_of_a_block_are_those_of_the_design() -> None:
+    """4,000 records, 900 kB, inputs of up to 1 MB; the first block's `prev` is a hash of zeros."""
+    assert (blocks.MAX_EVENTS, blocks.MAX_BYTES, blocks.MAX_INPUT_BYTES) == (4000, 900_000, 1_000_000)
+    assert blocks.GENESIS == "sha256:" + 64 * "0"

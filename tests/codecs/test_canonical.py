@@ -1,0 +1,206 @@
+"""Canonical JSON and the canonical hash, against rfc8785 as the oracle."""
+
+import hashlib
+import json
+import struct
+
+import msgspec
+import pytest
+import rfc8785
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import inspect as info
+
+from sluice.codecs import canonical as c
+from sluice.codecs import records
+
+MAX = 2**53 - 1
+FLOATS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-7, 1e-6, 1e-5, 1e-4, 1.5e-4, 1e15, 1e16, 1e20, 1e21, 5e-324, 0.93, 1e22]),
+)
+# Names around U+E000 and beyond the BMP: there the orders of UTF-16 and UTF-8 part.
+NAMES = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("a\ud7ff\ue000\uffff\U00010000")), max_size=5)
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-MAX, MAX), FLOATS, st.text(max_size=8)),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(NAMES, inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+def values(declared: info.Type) -> st.SearchStrategy:
+    """Values of a declared type, as wide as an encoder will take them."""
+    match declared:
+        case info.StructType():
+            return structs(declared.cls)
+        case info.LiteralType():
+            return st.sampled_from(declared.values)
+        case info.Metadata():
+            return values(declared.type)
+        case info.UnionType():
+            return st.one_of(*(values(one) for one in declared.types))
+        case info.ListType():
+            return st.lists(values(declared.item_type), max_size=2)
+        case info.TupleType():
+            return st.tuples(*(values(one) for one in declared.item_types))
+        case info.DictType():
+            return st.dictionaries(NAMES, values(declared.value_type), max_size=3)
+        case info.FloatType():
+            return FLOATS
+        case info.IntType():
+            return st.integers(-MAX, MAX)
+        case info.StrType():
+            return st.text(max_size=8)
+        case info.BoolType():
+            return st.booleans()
+        case info.NoneType():
+            return st.none()
+        case info.AnyType():
+            return JSON
+    raise AssertionError(declared)
+
+
+def structs(kind: type[msgspec.Struct]) -> st.SearchStrategy:
+    """Structs of a record type, with any of the optional fields absent."""
+    fields = info.type_info(kind).fields
+    required = {one.name: st.deferred(lambda one=one: values(one.type)) for one in fields if one.required}
+    optional = {one.name: st.deferred(lambda one=one: values(one.type)) for one in fields if not one.required}
+    return st.fixed_dictionaries(required, optional=optional).map(lambda given: kind(**given))
+
+
+@pytest.mark.parametrize("kind", [*records.INPUTS.values(), *records.OUTPUTS.values()])
+def test_the_fast_way_gives_the_bytes_of_rfc_8785(kind):
+    """For every record type on the wire, whatever its fields hold."""
+
+    @settings(max_examples=60, deadline=None)
+    @given(structs(kind))
+    def agree(record):
+        assert c.fast_canonical(record) == rfc8785.dumps(msgspec.to_builtins(record))
+
+    agree()
+
+
+@given(JSON)
+def test_the_fast_way_gives_the_bytes_of_rfc_8785_for_plain_values(value):
+    """For any JSON value, floats and strange member names included."""
+    assert c.fast_canonical(value) == c.canonical_json(value) == rfc8785.dumps(value)
+
+
+@given(JSON)
+def test_a_canonical_text_reads_back_as_the_same_value(value):
+    """Canonical JSON is JSON, and canonical once is canonical."""
+    octets = c.canonical_json(value)
+    assert c.canonical_json(json.loads(octets, parse_int=float)) == octets
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_any_double_is_written_alike(bits):
+    """Every finite double, by its bits."""
+    (number,) = struct.unpack("<d", struct.pack("<Q", bits))
+    if number - number == 0:
+        assert c.fast_canonical([number]) == rfc8785.dumps([number])
+
+
+def test_the_common_record_takes_the_fast_way(monkeypatch):
+    """A record with ASCII names and a confidence like 0.93 needs no second encoder."""
+    monkeypatch.setattr(c, "canonical_json", lambda value: pytest.fail("fell back"))
+    assert c.fast_canonical({"confidence": 0.93, "classes": ["ä"], "n": [1, None, True]})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b'{"n": 9007199254740993}', "beyond 2^53"),
+        (b'{"n": -9007199254740993}', "beyond 2^53"),
+        (b'{"n": [{"m": 1' + b"0" * 5000 + b"}]}", "beyond 2^53"),
+        (b'{"n": 1e400}', "too large"),
+        (b'{"n": NaN}', "not JSON"),
+        (b'{"n": -Infinity}', "not JSON"),
+        (b'{"n": 1, "n": 2}', "occurs twice"),
+        (b'{"n": "\\ud800"}', "lone surrogate"),
+        (b'{"\\udfff": 1}', "lone surrogate"),
+        ('{"a": 1, "\u0430": 2}'.encode(), "look alike"),
+        (b"[" * 129 + b"]" * 129, "128 levels"),
+        (b"[" * 100_000, "128 levels"),
+        (b"\xff", "not UTF-8"),
+        (b"{", "not JSON"),
+        (b"", "not JSON"),
+    ],
+)
+def test_what_has_no_canonical_form_is_an_error_of_one_sentence(text, why):
+    """Nothing is rounded, dropped or guessed; the sentence is short and says why."""
+    with pytest.raises(c.CanonicalError, match=why.replace("^", r"\^")) as caught:
+        c.canonical_hash_of_json(text)
+    assert len(str(caught.value)) < 160
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [{"n": 2**53}, [float("nan")], {"n": float("inf")}, {1: 2}, {"a": "\ud800"}, object()])
+def test_a_parsed_value_without_canonical_form_is_an_error(value):
+    """The same for values that a parser gave."""
+    with pytest.raises(c.CanonicalError):
+        c.canonical_hash(value)
+
+
+def test_nesting_up_to_the_bound_is_hashed():
+    """128 levels are taken, in either version."""
+    text = "[" * 128 + "]" * 128
+    for version in ("0.2", "0.3"):
+        assert c.canonical_hash_of_json(text, version)[0] == "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_integral_floats_and_negative_zero_are_written_as_rfc_8785_says():
+    """The JSON text's literals are read as they stand."""
+    assert c.canonical_json(c.parse_json(b"[1.0, -0.0, -0, 1E2, 1e-7, 9007199254740991]")) == (
+        b"[1,0,0,100,1e-7,9007199254740991]"
+    )
+
+
+def naive(value, version):
+    """[V §7] step by step."""
+    from sluice.codecs import unicode_text
+
+    def settle(one):
+        if isinstance(one, str):
+            return unicode_text.settle(one)
+        if isinstance(one, list):
+            return [settle(item) for item in one]
+        if isinstance(one, dict):
+            return {settle(name): settle(member) for name, member in one.items()}
+        return one
+
+    return "sha256:" + hashlib.sha256(rfc8785.dumps(settle(value) if version == "0.3" else value)).hexdigest()
+
+
+@given(JSON, st.sampled_from(["0.2", "0.3"]))
+def test_the_hash_is_that_of_the_steps_one_by_one(value, version):
+    """Over any value whose names stay different; the short cut for ASCII changes nothing."""
+    try:
+        hashed, told = c.canonical_hash(value, version)
+    except c.CanonicalError as error:
+        assert "look alike" in str(error)
+        return
+    assert told == version
+    assert hashed == naive(value, version)
+
+
+def test_the_version_is_the_envelopes():
+    """`0.3` where the field is missing or says something else, `0.2` where it says so [V §7]."""
+    text = "pаypal"
+    assert c.canonical_hash({"a": text})[1] == "0.3"
+    assert c.canonical_hash({"a": text, "canonicalisation_version": "0.3"})[1] == "0.3"
+    assert c.canonical_hash({"a": text, "canonicalisation_version": "0.2"})[1] == "0.2"
+    assert c.canonical_hash([text])[1] == "0.3"
+
+
+@pytest.mark.parametrize("variant", ["pаypal", "ｐaypal", "pay\u200dpal", "\u202epaypal", "pay\u00adpal", "𝐩aypal"])
+def test_what_looks_alike_hashes_alike(variant):
+    """Under 0.3 in texts and names; under 0.2 each variant has a hash of its own."""
+    for made in (lambda text: {"claim": text}, lambda text: {text: 1}):
+        assert c.canonical_hash(made(variant)) == c.canonical_hash(made("paypal"))
+        assert c.canonical_hash(made(variant), "0.2") != c.canonical_hash(made("paypal"), "0.2")
+
+
+def test_order_and_white_space_do_not_matter():
+    """Two spellings of one object have one hash."""
+    assert c.canonical_hash_of_json(b'{"b": 1.0, "a": "\\u0041"}') == c.canonical_hash_of_json('{"a":"A","b":1}')

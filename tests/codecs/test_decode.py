@@ -1,0 +1,350 @@
+"""Bytes become input records, or a fault that says where, what was expected and what is there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.codecs.decode import assertion_text, decode_emission, decode_observation, decode_review, normalise_emission
+from sluice.codecs.errors import Fault
+from sluice.codecs.nesting import MAX_NESTING
+from sluice.codecs.records import Emission
+from sluice.codecs.spans import LAST_OFFSET, Span
+
+EMISSION: dict[str, Any] = {"emission_id": "em-1", "emitted_at": "2026-11-21T09:00:00Z", "text": "It is. It was."}
+OBSERVATION: dict[str, Any] = {
+    "observation_id": "sha256:1",
+    "substrate_class": "substrate.grep",
+    "observed_at": "2026-11-21T09:00:02Z",
+    "observer": "observer-1",
+    "subject": {"emission_id": "em-1", "span": {"chars": [0, 6]}},
+    "outcome": "corroborates",
+}
+REVIEW: dict[str, Any] = {"emission_id": "em-1", "span": {"path": "/a"}, "decision": "admit"}
+
+
+def decoded(**fields: Any) -> Emission:
+    found = decode_emission(json.dumps(EMISSION | fields).encode())
+    assert isinstance(found, Emission), found
+    return found
+
+
+def fault(**fields: Any) -> tuple[str, str]:
+    """Reason and detail of a refused emission; a field given as `...` is left out."""
+    record = {name: value for name, value in (EMISSION | fields).items() if value is not ...}
+    found = decode_emission(json.dumps(record).encode())
+    assert isinstance(found, Fault), found
+    return found.reason, found.detail
+
+
+def one(**assertion: Any) -> list[dict[str, Any]]:
+    return [{"span": {"chars": [0, 6]}} | assertion]
+
+
+# ---------------------------------------------------------------- bytes
+
+
+@pytest.mark.parametrize("decode", [decode_emission, decode_observation, decode_review])
+@pytest.mark.parametrize("data", [None, b"", b"{", b"\xff", b"\xef\xbb\xbf{}", b'{"a":"\\ud800"}', b"nul"])
+def test_what_is_not_json_says_so(decode: Callable[[bytes | None], Any], data: bytes | None) -> None:
+    """A tombstone, malformed JSON and bytes that are not UTF-8 alike."""
+    found = decode(data)
+
+    assert isinstance(found, Fault)
+    assert found.reason == "not-json"
+
+
+@given(st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
+def test_no_bytes_raise(data: bytes) -> None:
+    """A bad record is a value on its way to the dead letters."""
+    for decode in (decode_emission, decode_observation, decode_review):
+        assert isinstance(decode(data), Fault)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"effect":"zzz"',
+        b'{"emission_id":"a b", x',
+        b"{} x",
+        b'{"effect":5,"x":"\xff"}',
+        b'{"emission_id":5,"text":tru}',
+    ],
+)
+def test_what_is_not_json_is_never_called_a_schema_fault(data: bytes) -> None:
+    """Also where a field is of another shape before the place at which it stops being JSON."""
+    found = decode_emission(data)
+
+    assert isinstance(found, Fault)
+    assert found.reason == "not-json"
+
+
+@pytest.mark.parametrize("number", ["1e999", "9" * 5000])
+def test_numbers_that_nothing_can_hold_are_json(number: str) -> None:
+    """What is wrong with such a record is another field's shape, and that is told."""
+    found = decode_emission(f'{{"effect":"zzz","x":{number}}}'.encode())
+
+    assert isinstance(found, Fault)
+    assert found.reason == "schema"
+    assert found.detail.startswith("$.effect: ")
+
+
+def test_strings_are_utf_8() -> None:
+    """In every field that is read."""
+    found = decode_emission(b'{"emission_id":"\xff"}')
+
+    assert isinstance(found, Fault)
+    assert found.reason == "not-json"
+
+
+def at_depth(frames: int, call: Callable[[], Any]) -> Any:
+    return call() if frames == 0 else at_depth(frames - 1, call)
+
+
+@pytest.mark.parametrize("levels", [MAX_NESTING - 1, MAX_NESTING, 400, 900, 100_000])
+@pytest.mark.parametrize("field", ["ignored", "metadata", "text"])
+def test_nesting_is_judged_by_the_bytes_alone(levels: int, field: str) -> None:
+    """The same record decodes alike however deep the stack is when it does: the audit folds what the worker folded."""
+    nested = "[" * levels + "]" * levels
+    fields = {
+        "ignored": f'"text":"a","x":{nested}',
+        "metadata": f'"assertions":[{{"assertion":"a","chain":[{{"step":"retrieval","metadata":{{"c":{nested}}}}}]}}]',
+        "text": f'"text":"{nested}","assertions":[{{"span":{{"path":"/0"}}}}]',
+    }[field]
+    data = f'{{"emission_id":"e","emitted_at":1,{fields}}}'.encode()
+
+    shallow = decode_emission(data)
+    deep = at_depth(sys.getrecursionlimit() - 400, lambda: decode_emission(data))
+
+    assert deep == shallow
+    if levels > MAX_NESTING:
+        assert isinstance(shallow, Fault)
+
+
+# ---------------------------------------------------------------- the schema
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"emission_id": ...}, "$: expected the field emission_id, got nothing"),
+        ({"emission_id": "a b"}, "$.emission_id: "),
+        ({"emission_id": "a\n"}, "$.emission_id: "),
+        ({"emission_id": 5}, "$.emission_id: expected str, got int"),
+        ({"emitted_at": "yesterday"}, "$.emitted_at: expected an RFC 3339 time"),
+        ({"emitted_at": True}, "$.emitted_at: "),
+        ({"effect": "none"}, "$.effect: "),
+        ({"attempt": -1}, "$.attempt: "),
+        ({"text": ...}, "$: expected `assertions`, or an annotated `text`, got neither"),
+        ({"contexts": {"a b": "c"}}, "$.contexts: "),
+        ({"contexts": {"a": 1}}, "$.contexts[...]: expected str, got int"),
+        ({"assertions": [{}]}, "$.assertions[0]: expected `span` or `assertion`, got neither"),
+        ({"assertions": one(), "text": ...}, "$.assertions[0]: expected `text` in the emission, or `assertion` here"),
+        ({"assertions": one(span={})}, "$.assertions[0].span: expected exactly one of"),
+        ({"assertions": one(span={"chars": [0, 1.5]})}, "$.assertions[0].span.chars[1]: expected int, got float"),
+        ({"assertions": one(span={"path": "a"})}, "$.assertions[0].span: expected an RFC 6901 pointer"),
+        ({"assertions": one() + one()}, "$.assertions[1].span: expected a span that no other assertion has, got c:0-6"),
+        (
+            {"assertions": one(assertion="It was")},
+            "$.assertions[0].assertion: expected the text of its span, got It was",
+        ),
+        ({"assertions": one(kind="guess")}, "$.assertions[0].kind: "),
+        ({"assertions": one(confidence=1.5)}, "$.assertions[0].confidence: "),
+        ({"assertions": one(provenance={"substrate_class": ""})}, "$.assertions[0].provenance.substrate_class: "),
+        ({"assertions": one(provenance={"substrate_class": "a", "ts": "b"})}, "$.assertions[0].provenance.ts: "),
+        ({"assertions": one(provenance=[{"substrate_class": "a", "ts": -1}])}, "$.assertions[0].provenance[0].ts: "),
+        ({"assertions": one(chain=[{"step": "guess"}])}, "$.assertions[0].chain[0].step: "),
+        ({"assertions": one(chain=[{"step": "retrieval", "timestamp": "a"}])}, "$.assertions[0].chain[0].timestamp: "),
+        (
+            {"assertions": one(chain=[{"step": "derived", "right": [{"step": "retrieval", "timestamp": "a"}]}])},
+            "$.assertions[0].chain[0].right[0].timestamp: ",
+        ),
+        ({"assertions": [{"assertion": str(n)} for n in range(1001)]}, "$.assertions: "),
+        ({"text": "B! " * 1001}, "$.text: expected at most 1000 assertions, got 1001"),
+    ],
+)
+def test_a_schema_fault_says_where(fields: dict[str, Any], path: str) -> None:
+    """The path leads to the field, and what was expected stands behind it."""
+    reason, detail = fault(**fields)
+
+    assert reason == "schema"
+    assert detail.startswith(path)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"effect": "x" * 100_000},
+        {"emission_id": "x" * 100_000},
+        {"emitted_at": "x" * 100_000},
+        {"assertions": one(chain=[{"step": "x" * 100_000}])},
+        {"assertions": one(assertion="x" * 100_000)},
+        {"assertions": one(span={"tokens": [0, 1], "tokenizer": "x" * 256, "path": "/" + "é" * 2000})},
+        {"assertions": one(span={"path": "/" + "é" * 2000})},
+    ],
+)
+def test_details_stay_short(fields: dict[str, Any]) -> None:
+    """They travel in a header: what a stranger wrote is cut."""
+    _, detail = fault(**fields)
+
+    assert len(detail) < 400
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        {"chars": [0, 15]},
+        {"chars": [3, 3]},
+        {"chars": [5, 3]},
+        {"chars": [-1, 3]},
+        {"tokens": [2, 1], "tokenizer": "x"},
+        {"path": "/a"},
+    ],
+)
+def test_a_span_outside_the_text_says_so(span: dict[str, Any]) -> None:
+    """It is a reason of its own: the record is well formed, but speaks of nothing."""
+    reason, detail = fault(assertions=[{"span": span}])
+
+    assert reason == "span-out-of-range"
+    assert detail.startswith("$.assertions[0].span: ")
+
+
+def test_offsets_have_a_bound_without_a_text_too() -> None:
+    """So every key that is written can be read."""
+    spans = [{"assertion": "x", "span": {"chars": [0, LAST_OFFSET + 1]}}]
+
+    assert fault(text=..., assertions=spans)[0] == "span-out-of-range"
+
+
+def test_unknown_fields_are_ignored() -> None:
+    """A reader of today reads the records of tomorrow."""
+    assert decoded(colour="red", assertions=one(mood="good")) == decoded(assertions=one())
+
+
+# ---------------------------------------------------------------- one form
+
+
+def test_the_inline_encoding_becomes_the_json_form() -> None:
+    """Who comes after sees one form only."""
+    inline = decoded(text="It is. [substrate.grep; ts=1] It was.")
+
+    assert inline.text == EMISSION["text"]
+    assert (
+        inline.assertions
+        == decoded(
+            assertions=[
+                {"span": {"chars": [0, 6]}, "provenance": [{"substrate_class": "substrate.grep", "ts": 1}]},
+                {"span": {"chars": [7, 14]}},
+            ]
+        ).assertions
+    )
+
+
+def test_an_empty_list_of_assertions_is_not_inline() -> None:
+    """Only where there is no `assertions` does the text speak for itself."""
+    found = decoded(text="It is. [substrate.grep]", assertions=[])
+
+    assert found.assertions == []
+    assert found.text == "It is. [substrate.grep]"
+
+
+def test_the_memos_object_gets_a_span() -> None:
+    """Its offsets where its text occurs exactly once, overlaps counted; else the path of the place where it stood."""
+    memo = [{"assertion": "It was."}, {"assertion": "It"}, {"assertion": "never said"}, {"assertion": ""}]
+    keys = [each.span_key for each in decoded(assertions=memo).assertions or ()]
+
+    assert keys == ["c:7-14", "p:/assertions/1", "p:/assertions/2", "p:/assertions/3"]
+    assert [each.span_key for each in decoded(text="aaa", assertions=[{"assertion": "aa"}]).assertions or ()] == [
+        "p:/assertions/0"
+    ]
+    assert [each.span_key for each in decoded(text=None, assertions=memo[:1]).assertions or ()] == ["p:/assertions/0"]
+
+
+def test_what_a_span_says() -> None:
+    """Characters, a member of structured output (null included), or the text given; tokens alone say nothing here."""
+    structured = json.dumps({"a": ["é", 1.5, None, {"b": True}]})
+    spans = [{"path": f"/a/{place}"} for place in range(4)] + [{"chars": [0, 3]}]
+    found = decoded(text=structured, assertions=[{"span": span} for span in spans])
+
+    assert [assertion_text(found, each) for each in found.assertions or ()] == [
+        "é",
+        "1.5",
+        "null",
+        '{"b":true}',
+        structured[:3],
+    ]
+    tokens = {"span": {"tokens": [0, 1], "tokenizer": "x"}}
+    other = decoded(assertions=[tokens, {"assertion": "said", "span": {"path": "/x"}}])
+    assert [assertion_text(other, each) for each in other.assertions or ()] == ["", "said"]
+
+
+def test_a_document_that_is_null_is_one() -> None:
+    """The empty pointer names the whole of it."""
+    found = decoded(text="null", assertions=[{"span": {"path": ""}}])
+
+    assert assertion_text(found, (found.assertions or [])[0]) == "null"
+
+
+def test_normalising_twice_changes_nothing() -> None:
+    """What came out goes in again as it is."""
+    found = decoded(assertions=[*one(), {"assertion": "It was."}, {"assertion": "It"}])
+
+    assert normalise_emission(found) == found
+
+
+# ---------------------------------------------------------------- observations and reviews
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "path"),
+    [
+        ({"observed_at": "now"}, "schema", "$.observed_at: "),
+        ({"observer": ""}, "schema", "$.observer: "),
+        ({"outcome": "perhaps"}, "schema", "$.outcome: "),
+        ({"subject": {"emission_id": "e", "span": {}}}, "schema", "$.subject.span: "),
+        ({"subject": {"emission_id": "e", "span": {"chars": [3, 3]}}}, "span-out-of-range", "$.subject.span: "),
+        ({"subject": {"emission_id": "e", "span": {"path": ""}, "attempt": -1}}, "schema", "$.subject.attempt: "),
+        ({"confidence": 2}, "schema", "$.confidence: "),
+    ],
+)
+def test_an_observation_is_checked(fields: dict[str, Any], reason: str, path: str) -> None:
+    """Its time and its span as well."""
+    found = decode_observation(json.dumps(OBSERVATION | fields).encode())
+
+    assert isinstance(found, Fault)
+    assert (found.reason, found.detail[: len(path)]) == (reason, path)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "path"),
+    [
+        ({"decided_at": "now"}, "schema", "$.decided_at: "),
+        ({"decision": "maybe"}, "schema", "$.decision: "),
+        ({"span": {"path": "a"}}, "schema", "$.span: "),
+        ({"span": {"tokens": [1, 0], "tokenizer": "x"}}, "span-out-of-range", "$.span: "),
+    ],
+)
+def test_a_review_is_checked(fields: dict[str, Any], reason: str, path: str) -> None:
+    """Its time and its span as well."""
+    found = decode_review(json.dumps(REVIEW | fields).encode())
+
+    assert isinstance(found, Fault)
+    assert (found.reason, found.detail[: len(path)]) == (reason, path)
+
+
+def test_good_observations_and_reviews_pass() -> None:
+    """With their defaults filled in."""
+    observation = decode_observation(msgspec.json.encode(OBSERVATION))
+    review = decode_review(msgspec.json.encode(REVIEW))
+
+    assert not isinstance(observation, Fault)
+    assert (observation.tier, observation.confidence, observation.subject.attempt) == ("pseudonymous", 1.0, 0)
+    assert not isinstance(review, Fault)
+    assert review.span == Span(path="/a")

@@ -1,0 +1,485 @@
+"""The in-line encoding is read without failing or guessing, and written only where it can be read again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from sluice.codecs.errors import Fault
+from sluice.codecs.inline import parse_inline, render_inline
+from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Retrieval
+from sluice.codecs.sentences import sentences
+from sluice.codecs.spans import Span, span_key
+from sluice.codecs.times import format_time
+from sluice.codecs.vocabulary import CLASSES_1_0, TERMINALS, recognise
+
+GREP = "substrate.grep"
+
+
+def emission(text: str, **fields: Any) -> Emission:
+    return Emission(emission_id="em-1", emitted_at="2026-11-21T09:00:00Z", text=text, **fields)
+
+
+def parsed(text: str) -> Emission:
+    return parse_inline(emission(text))
+
+
+def told(text: str) -> list[tuple[str, list[Annotation]]]:
+    """Each sentence with its annotations."""
+    whole = parsed(text)
+    assert whole.text is not None
+    return [
+        (whole.text[slice(*assertion.span.chars)], assertion.annotations)
+        for assertion in whole.assertions or ()
+        if assertion.span is not None and assertion.span.chars is not None
+    ]
+
+
+def annotation(group: str) -> Annotation:
+    """The one annotation of a sentence with one group."""
+    ((sentence, (found,)),) = told(f"It is. {group}")
+    assert sentence == "It is."
+    return found
+
+
+def is_text(bracket: str) -> bool:
+    """Whether a bracket is ordinary text."""
+    return parsed(f"It is. {bracket}").text == f"It is. {bracket}"
+
+
+# ---------------------------------------------------------------- what a group is
+
+
+def test_the_memos_example_is_one_assertion() -> None:
+    """A group may spread over lines; the text that goes on has neither it nor the white space before it."""
+    found = parsed(
+        "The file CHANGELOG.md contains an entry dated 2026-05-25.\n"
+        "   [substrate.code.read; observation-id=sha256:e3b0c4...;\n    ts=2026-05-28T11:40:00Z]\n"
+    )
+
+    assert found.text == "The file CHANGELOG.md contains an entry dated 2026-05-25.\n"
+    assert found.assertions == [
+        Assertion(
+            span=Span(chars=(0, 57)),
+            span_key="c:0-57",
+            provenance=[Annotation("substrate.code.read", "sha256:e3b0c4...", "2026-05-28T11:40:00Z")],
+        )
+    ]
+
+
+def test_every_sentence_is_an_assertion() -> None:
+    """Sentences without a group are unannotated assertions, and several groups in a row belong to one."""
+    assert told("One. Two. [substrate.grep][substrate.git.log]\n [unverified-inference] Three") == [
+        ("One.", []),
+        ("Two.", [Annotation(GREP), Annotation("substrate.git.log"), Annotation("unverified-inference")]),
+        ("Three", []),
+    ]
+    assert [assertion.provenance for assertion in parsed("One.").assertions or ()] == [None]
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES_1_0 | TERMINALS))
+def test_known_classes_make_a_group(name: str) -> None:
+    """Each class and terminal does, bare or with its anchor."""
+    assert annotation(f"[{name}]") == Annotation(name)
+    assert annotation(f"[ 1.0.{name} ]") == Annotation(f"1.0.{name}")
+
+
+@pytest.mark.parametrize("written", ["UNVERIFIED-INFERENCE", "Unverified-Inference", "1.0.UNVERIFIED-inference"])
+def test_terminals_are_read_in_any_letter_case(written: str) -> None:
+    """They come out in lower case."""
+    assert annotation(f"[{written}]") == Annotation(written.lower())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["substrate.telepathy", "Substrate.Grep", "substrate.grep,", "2.0.substrate.grep", "9.9.oracle", "substrate."],
+)
+def test_class_shaped_tokens_make_a_group(name: str) -> None:
+    """Who names an unknown class gets an annotation of an unknown class, not the silence of ordinary text."""
+    assert annotation(f"[{name}]") == Annotation(name)
+
+
+@pytest.mark.parametrize("parameter", ["observation-id=x", "ts=2026-05-28T11:40:00Z", "path=a; ts=1;"])
+def test_a_telling_parameter_makes_a_group(parameter: str) -> None:
+    """`observation-id=` or `ts=` anywhere among the parameters does, whatever the class."""
+    assert annotation(f"[hearsay; {parameter}]").substrate_class == "hearsay"
+
+
+def test_a_group_without_a_class_is_unknown() -> None:
+    """Where the class was forgotten, what stands in its place is one that nobody knows."""
+    assert annotation("[; ts=1]") == Annotation("?", ts=1)
+    assert annotation("[ts=1; path=a]") == Annotation("ts=1", locator={"path": "a"})
+
+
+@pytest.mark.parametrize(
+    "bracket",
+    [
+        "[1]",
+        "[citation needed]",
+        "[]",
+        "[ ]",
+        "[1.2.0]",
+        "[1.0.x]",
+        "[see substrate.grep]",
+        "[a; b=c]",
+        "[tsx; its=1]",
+        "[substrate.grep",
+        "[substrate.grep; ts=1",
+        "substrate.grep]",
+        "(substrate.grep)",
+        "［substrate.grep］",
+    ],
+)
+def test_any_other_bracket_is_ordinary_text(bracket: str) -> None:
+    """So is a group that never closes, and headings of change logs."""
+    assert is_text(bracket)
+
+
+def test_a_bracket_that_another_interrupts_never_closes() -> None:
+    """It is ordinary text; the one inside it may be a group."""
+    assert told("It [substrate.grep; is [substrate.git.log] so.") == [
+        ("It [substrate.grep; is so.", [Annotation("substrate.git.log")])
+    ]
+    assert told("It [see[substrate.grep]] is.") == [("It [see] is.", [Annotation(GREP)])]
+
+
+def test_a_group_before_any_sentence_is_ordinary_text() -> None:
+    """There is nothing that it could annotate; nor for those that follow it at once."""
+    assert told(" [substrate.grep]\n[substrate.grep] It is. [substrate.git.log]") == [
+        ("[substrate.grep]\n[substrate.grep] It is.", [Annotation("substrate.git.log")])
+    ]
+
+
+# ---------------------------------------------------------------- where it belongs
+
+
+def test_a_group_annotates_the_sentence_before_it() -> None:
+    """In the middle of a sentence, that one; across a blank line, the one whose character comes before it."""
+    assert told("The file [substrate.grep] exists. Next.") == [("The file exists.", [Annotation(GREP)]), ("Next.", [])]
+    assert told("Heading\n\nIt is.\n\n[substrate.grep]\n\nNext") == [
+        ("Heading", []),
+        ("It is.", [Annotation(GREP)]),
+        ("Next", []),
+    ]
+
+
+def test_a_sentence_ends_where_its_group_stands() -> None:
+    """What ends like a sentence before a group is one, also where a small letter, or no space, comes after it."""
+    assert told('It "is." [substrate.grep] and was.') == [('It "is."', [Annotation(GREP)]), ("and was.", [])]
+    assert told("In the U.S. [substrate.grep] Then.") == [("In the U.S.", [Annotation(GREP)]), ("Then.", [])]
+    assert told("It is.[substrate.grep]And was.") == [("It is.", [Annotation(GREP)]), ("And was.", [])]
+
+
+def test_line_ends_of_windows_are_white_space() -> None:
+    """A group and its line break go as one; the text's other line ends stay."""
+    found = parsed("It is.\r\n  [substrate.grep;\r\n ts=1]\r\nIt was.\r\n\r\nEnd")
+
+    assert found.text == "It is.\r\nIt was.\r\n\r\nEnd"
+    assert [assertion.span_key for assertion in found.assertions or ()] == ["c:0-6", "c:8-15", "c:19-22"]
+
+
+def test_offsets_count_code_points() -> None:
+    """Characters beyond the BMP count one, combining marks count one each."""
+    assert [
+        assertion.span_key for assertion in parsed("𝐀\U0001f600 e\u0301! [substrate.grep] 中。").assertions or ()
+    ] == [
+        "c:0-6",
+        "c:7-9",
+    ]
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def test_further_parameters_are_the_locator() -> None:
+    """Each member has the type that observers expect; the rest are strings."""
+    found = annotation(
+        '[substrate.grep; path=a%3Bb%5D%25%20c; lines=1-40; regex=true; tolerance=0.5; arguments={"q":["é",1%5D}; x=]'
+    )
+
+    assert found == Annotation(
+        GREP,
+        locator={
+            "path": "a;b]% c",
+            "lines": [1, 40],
+            "regex": True,
+            "tolerance": 0.5,
+            "arguments": {"q": ["é", 1]},
+            "x": "",
+        },
+    )
+    assert annotation("[substrate.grep; lines=7; regex=false; tolerance=2]").locator == {
+        "lines": [7, 7],
+        "regex": False,
+        "tolerance": 2,
+    }
+
+
+def test_white_space_between_parameters_is_ignored() -> None:
+    """Around names, values and separators alike, and so is a separator with nothing behind it."""
+    assert annotation("[\n substrate.grep ;\r\n\tpath = a\u2003; ;\n ts=1 ; ]") == Annotation(
+        GREP, ts=1, locator={"path": "a"}
+    )
+
+
+def test_times_may_be_milliseconds() -> None:
+    """As everywhere on the wire."""
+    assert annotation("[substrate.grep; ts=1780000000000]").ts == 1_780_000_000_000
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "nothing",
+        "ts=yesterday",
+        "ts=2026-05-28T11:40:00+02:00",
+        "ts=99999999999999999",
+        "observation-id=a b",
+        "observation-id=é",
+        "observation-id=",
+        "observation-id=" + "a" * 257,
+        "path=a; path=a",
+        "ts=1; ts=2",
+        "path=a b",
+        "path=100%",
+        "path=%C3",
+        "=a",
+        "pa th=a",
+        "lines=a-b",
+        "lines=1-40-50",
+        "regex=yes",
+        "tolerance=many",
+        "tolerance=1e999",
+        "tolerance=true",
+        "arguments={",
+        "arguments=" + "%5B" * 65 + "%5D" * 65,
+    ],
+)
+def test_an_illegal_parameter_makes_the_annotation_unknown(parameters: str) -> None:
+    """The rest of the emission goes on; of the illegal one nothing is kept, so that nobody acts upon it."""
+    whole = told(f"It is. [substrate.grep; {parameters}; ref=main] It was.")
+
+    assert [sentence for sentence, _ in whole] == ["It is.", "It was."]
+    (found,) = whole[0][1]
+    assert found.unknown
+    assert found.substrate_class == GREP
+    assert (found.locator or {}).get("ref") == "main"
+
+
+def test_words_after_the_class_are_illegal() -> None:
+    """A class is one token: `[substrate.grep said so]` claims something, but not in this grammar."""
+    assert annotation("[substrate.grep said so]") == Annotation(GREP, unknown=True)
+    assert annotation("[UNVERIFIED-INFERENCE (a guess)]") == Annotation("unverified-inference", unknown=True)
+
+
+def test_a_class_that_is_too_long_is_cut_and_unknown() -> None:
+    """What comes out fits the schema of the JSON form."""
+    assert annotation(f"[substrate.{'x' * 300}]").substrate_class == f"substrate.{'x' * 246}"
+
+
+# ---------------------------------------------------------------- rendering
+
+
+def test_groups_stand_behind_their_sentence() -> None:
+    """In canonical order: class, observation id, time, and the locator's members in theirs."""
+    text = "It is. It was"
+    assertions = [
+        Assertion(Span(chars=(7, 13)), "c:7-13", provenance=Annotation("unverified-inference")),
+        Assertion(
+            Span(chars=(0, 6)),
+            "c:0-6",
+            provenance=[
+                Annotation(GREP, "a%b", 1, {"path": "a b", "lines": [1, 2], "regex": True, "arguments": {"a": [None]}}),
+                Annotation("1.0.substrate.git.log", ts="2026-05-28T11:40:00.123456Z"),
+            ],
+        ),
+    ]
+    assert render_inline(emission(text, assertions=assertions)) == (
+        "It is. [substrate.grep; observation-id=a%25b; ts=1; path=a%20b; lines=1-2; regex=true; "
+        'arguments={"a":%5Bnull%5D}] [1.0.substrate.git.log; ts=2026-05-28T11:40:00.123456Z] '
+        "It was [unverified-inference]"
+    )
+
+
+WORDS = st.text(alphabet="ab é\u0301𝐀中-,'(1", min_size=1, max_size=8).map(str.strip).filter(bool)
+SENTENCES = st.builds("{}{}".format, WORDS, st.sampled_from([".", "?!", "。", '."', ".)"]))
+TEXTS = st.lists(
+    st.tuples(SENTENCES, st.sampled_from([" ", "\n", "\r\n", "\n\n", "\r\n \r\n"])), min_size=1, max_size=5
+)
+TIMES = st.integers(0, 10**13) | st.integers(0, 10**13).map(format_time)
+FREE = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8)
+LOCATORS = st.fixed_dictionaries(
+    {},
+    optional={
+        "path": FREE,
+        "pattern": FREE,
+        "lines": st.lists(st.integers(0, 99_999), min_size=2, max_size=2),
+        "regex": st.booleans(),
+        "tolerance": st.integers(-1000, 1000) | st.floats(allow_nan=False, allow_infinity=False),
+        "arguments": st.dictionaries(FREE, st.lists(FREE | st.integers() | st.booleans() | st.none(), max_size=3)),
+    },
+).map(lambda locator: locator or None)
+CLASSES = st.sampled_from([*sorted(CLASSES_1_0 | TERMINALS), "1.0.substrate.grep", "3.0.substrate.new"])
+IDS = st.from_regex(r"[A-Za-z0-9._~:/+=@%-]{1,20}", fullmatch=True)
+ANNOTATIONS = st.builds(Annotation, CLASSES, st.none() | IDS, st.none() | TIMES, LOCATORS)
+
+
+@st.composite
+def emissions(draw: st.DrawFn) -> Emission:
+    text = "".join(sentence + space for sentence, space in draw(TEXTS))
+    assertions = [
+        Assertion(Span(chars=span), span_key(Span(chars=span)), provenance=annotations or None)
+        for span in sentences(text)
+        if (annotations := draw(st.lists(ANNOTATIONS, max_size=3))) or draw(st.booleans())
+    ]
+    return emission(text, assertions=assertions)
+
+
+@given(emissions())
+def test_parsing_what_was_rendered_is_the_identity(given_one: Emission) -> None:
+    """Parsing also names the sentences that had no assertion; everything else comes back as it was."""
+    rendered = render_inline(given_one)
+
+    assert isinstance(rendered, str)
+    back = parsed(rendered)
+    assert back.text == given_one.text
+    named = {assertion.span_key for assertion in given_one.assertions or ()}
+    assert [a for a in back.assertions or () if a.span_key in named] == given_one.assertions
+    assert all(a.provenance is None for a in back.assertions or () if a.span_key not in named)
+
+
+PIECES = ["[", "]", ";", " ", "\n", "\r\n\r\n", ".", '"', "a", "Z", "1.0.", "substrate.", "grep", "[substrate.grep]"]
+PIECES += ["[UNVERIFIED-INFERENCE]", "[foo; ts=1]", "; ts=1", "path=%5B", "=", "é\u0301", "\U0001f600", "Dr.", "%"]
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_rendering_what_was_parsed_parses_alike(text: str) -> None:
+    """Whatever text came in: rendered and parsed once more it is the same, or rendering says why it cannot be."""
+    once = parsed(text)
+    rendered = render_inline(once)
+    if isinstance(rendered, Fault):
+        claims = [each for assertion in once.assertions or () for each in assertion.annotations]
+        literal = once.text or ""
+        assert rendered.reason == "schema"
+        assert (
+            any(each.unknown or recognise(each.substrate_class).name is None for each in claims)  # it had illegal parts
+            or parsed(literal).text != literal  # what remained when groups were taken out is one more
+            or literal.startswith("[")
+        )
+        return
+    assert parsed(str(rendered)) == once
+
+
+def refused(text: str = "It is.", **fields: Any) -> str:
+    """What rendering says about an emission with one assertion over its whole text."""
+    whole = Span(chars=(0, len(text)))
+    assertion = replace(Assertion(span=whole, span_key=span_key(whole)), **fields)
+    fault = render_inline(emission(text, assertions=[replace(assertion, span_key=span_key(assertion.span or whole))]))
+    assert isinstance(fault, Fault)
+    assert fault.reason == "schema"
+    return fault.detail
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("kind", "denial"),
+        ("kind", "refusal"),
+        ("effect", "external"),
+        ("grounded", False),
+        ("confidence", 0.5),
+        ("chain", [Retrieval(source="a")]),
+        ("cites", Cites("ctx")),
+        ("span", Span(tokens=(0, 2), tokenizer="x")),
+        ("span", Span(path="/a")),
+        ("span", Span(chars=(0, 3))),
+        ("span", Span(chars=(0, 2))),
+        ("span", Span(chars=(3, 6))),
+    ],
+)
+def test_what_a_group_cannot_hold_is_refused_by_name(field: str, value: Any) -> None:
+    """The fault's path is the field's."""
+    assert refused(**{field: value}).startswith(f"$.assertions[0].{field}: ")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        (Annotation("hearsay"), "substrate_class"),
+        (Annotation(GREP, observation_id="a;"), "observation_id"),
+        (Annotation(GREP, ts="yesterday"), "ts"),
+        (Annotation("substrate.a b"), "substrate_class"),
+        (Annotation("substrate.a]"), "substrate_class"),
+        (Annotation("UNVERIFIED-INFERENCE"), "substrate_class"),
+        (Annotation(GREP, unknown=True), "unknown"),
+        (Annotation(GREP, locator={"path": 5}), "locator.path"),
+        (Annotation(GREP, locator={"path": {"a": 1}}), "locator.path"),
+        (Annotation(GREP, locator={"a b": "c"}), "locator.a b"),
+        (Annotation(GREP, locator={"a;b": "c"}), "locator.a;b"),
+        (Annotation(GREP, locator={"lines": [1]}), "locator.lines"),
+        (Annotation(GREP, locator={"lines": [1.0, 2]}), "locator.lines"),
+        (Annotation(GREP, locator={"lines": "1-2"}), "locator.lines"),
+        (Annotation(GREP, locator={"regex": 1}), "locator.regex"),
+        (Annotation(GREP, locator={"tolerance": True}), "locator.tolerance"),
+        (Annotation(GREP, locator={"ts": 1}), "ts"),
+        (Annotation(GREP, locator={"observation-id": "a"}), "observation_id"),
+    ],
+)
+def test_what_a_parameter_cannot_hold_is_refused_by_name(wrong: Annotation, path: str) -> None:
+    """A single annotation has no index in its path, one of a list has."""
+    assert refused(provenance=wrong).startswith(f"$.assertions[0].provenance.{path}: ")
+    assert refused(provenance=[Annotation(GREP), wrong]).startswith(f"$.assertions[0].provenance[1].{path}: ")
+
+
+def test_a_text_with_a_literal_group_is_refused() -> None:
+    """It would be read as an annotation that nobody made."""
+    assert refused("Write [substrate.grep] behind it.").startswith("$.text: ")
+    assert refused("[substrate.grep]", provenance=Annotation(GREP)).startswith("$.text: ")
+
+
+def test_what_stands_beside_the_text_is_refused() -> None:
+    """Contexts, and emissions without a text."""
+    assert isinstance(fault := render_inline(emission("It is.", contexts={"c": "x"}, assertions=[])), Fault)
+    assert fault.detail.startswith("$.contexts: ")
+    assert isinstance(fault := render_inline(replace(emission(""), text=None, assertions=[])), Fault)
+    assert fault.detail.startswith("$.text: ")
+
+
+def test_an_unknown_class_needs_no_flag() -> None:
+    """`unknown` on a class that is unknown anyway is what parsing it again says too."""
+    whole = Span(chars=(0, 6))
+    flagged = Assertion(whole, "c:0-6", provenance=Annotation("substrate.new", unknown=True))
+
+    assert render_inline(emission("It is.", assertions=[flagged])) == "It is. [substrate.new]"
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 1_000_000,
+        "[" * 1_000_000 + "]",
+        "x[substrate.grep" * 60_000 + "]",
+        "x [substrate.grep; " * 60_000 + "]",
+        "x[substrate.grep;a=" * 60_000 + " [ ]",
+        "x[a;b=" * 160_000 + "; ts=1]",
+        "x [substrate.grep]" * 55_000,
+        "([substrate.grep]" * 60_000,
+        "[substrate.grep] " * 60_000,
+        "x [substrate.grep" + ";" * 1_000_000 + "]",
+        "x [a" + ";ts " * 250_000 + "]",
+        "x [substrate.grep" + "".join(f";k{i}=v" for i in range(90_000)) + "]",
+        "x [substrate.grep; arguments=" + "9" * 1_000_000 + "]",
+        "x [substrate.grep; path=" + "%41é" * 200_000 + "]",
+        "x" + " " * 1_000_000 + "[substrate.grep]",
+    ],
+    ids=range(15),
+)
+def test_hostile_text_takes_linear_time(text: str) -> None:
+    """A megabyte of brackets, closed or not, is read in a fraction of a second, not in hours."""
+    assert len(parsed(text).text or "") <= len(text)

@@ -1,0 +1,116 @@
+"""A span has one form of three, and one canonical key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.codecs.spans import LAST_OFFSET, Span, parse_span_key, resolve_pointer, span_key
+
+OFFSETS = st.tuples(st.integers(0, LAST_OFFSET - 1), st.integers(1, 1000)).map(
+    lambda pair: (pair[0], min(sum(pair), LAST_OFFSET))
+)
+NAMES = st.from_regex(r"[A-Za-z0-9._~:/+=@%-]{1,20}", fullmatch=True)
+POINTERS = st.lists(
+    st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=5).map(
+        lambda name: "/" + name.replace("~", "~0").replace("/", "~1")
+    ),
+    max_size=4,
+).map("".join)
+SPANS = st.one_of(
+    st.builds(Span, chars=OFFSETS),
+    st.builds(Span, tokens=OFFSETS, tokenizer=NAMES),
+    st.builds(Span, path=POINTERS),
+)
+
+
+@given(SPANS)
+def test_a_key_names_one_span(span: Span) -> None:
+    """Every well-formed span comes back from its key."""
+    assert span.problem() is None
+    assert span.in_range(None)
+    assert parse_span_key(span_key(span)) == span
+
+
+@given(
+    st.text(alphabet="ctp:0123456789-/ab%~ ", max_size=12)
+    | st.builds("{}{}".format, SPANS.map(span_key), st.text(max_size=1))
+)
+def test_a_span_has_one_key(key: str) -> None:
+    """What is read as a key is the canonical one: no zeros in front, no other way to encode, no empty range."""
+    span = parse_span_key(key)
+
+    assert span is None or (span_key(span) == key and span.problem() is None and span.in_range(None))
+
+
+def test_keys_are_those_of_the_contract() -> None:
+    """They stand in every output's Kafka key, so they never change."""
+    assert span_key(Span(chars=(0, 43))) == "c:0-43"
+    assert span_key(Span(tokens=(3, 9), tokenizer="name")) == "t:name:3-9"
+    assert span_key(Span(path="/a/b")) == "p:/a/b"
+    assert span_key(Span(path="")) == "p:"
+    assert span_key(Span(path="/a b/~0#%é/-._~0")) == "p:/a%20b/~0%23%25%C3%A9/-._~0"
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        Span(),
+        Span(chars=(0, 1), path="/a"),
+        Span(chars=(0, 1), tokens=(0, 1), tokenizer="x"),
+        Span(tokens=(0, 1)),
+        Span(chars=(0, 1), tokenizer="x"),
+        Span(path="a"),
+        Span(path="/a~"),
+        Span(path="/a~2"),
+    ],
+)
+def test_a_span_is_exactly_one_form(span: Span) -> None:
+    """What it is instead is told with what was expected."""
+    problem = span.problem()
+
+    assert problem is not None
+    assert all(problem)
+
+
+@pytest.mark.parametrize(
+    ("span", "length", "inside"),
+    [
+        (Span(chars=(0, 3)), 3, True),
+        (Span(chars=(0, 4)), 3, False),
+        (Span(chars=(0, 4)), None, True),
+        (Span(chars=(2, 2)), 3, False),
+        (Span(chars=(3, 2)), 3, False),
+        (Span(chars=(-1, 2)), 3, False),
+        (Span(chars=(0, LAST_OFFSET + 1)), None, False),
+        (Span(tokens=(0, 40), tokenizer="x"), 3, True),
+        (Span(tokens=(5, 5), tokenizer="x"), None, False),
+        (Span(path="/a"), 0, True),
+    ],
+)
+def test_offsets_lie_in_the_text(span: Span, length: int | None, inside: bool) -> None:
+    """Ordered, not empty, and no further than the text, where its length is known."""
+    assert span.in_range(length) is inside
+
+
+@given(
+    st.recursive(st.integers(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner))
+)
+def test_pointers_lead_to_every_place(document: Any) -> None:
+    """Each value of a document is found by the pointer built on the way to it (RFC 6901)."""
+    places: list[tuple[str, Any]] = [("", document)]
+    while places:
+        pointer, value = places.pop()
+        assert resolve_pointer(document, pointer) is value
+        inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        places += [(f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}", each) for name, each in inner]
+
+
+@pytest.mark.parametrize("pointer", ["/b", "/a/2", "/a/-", "/a/01", "/a/ 0", "/a/0/x", "/a/-1", "/a/٠"])
+def test_a_pointer_to_nothing_raises(pointer: str) -> None:
+    """Members and elements that are not there are errors, not None."""
+    with pytest.raises(LookupError):
+        resolve_pointer({"a": [1, 2]}, pointer)

@@ -1,0 +1,156 @@
+"""The Unicode steps: normalisation, look-alikes, invisible characters, scripts."""
+
+import unicodedata
+
+import confusable_homoglyphs.confusables as older
+import pytest
+import unicodedata2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.codecs import unicode_text as u
+
+TRICKY = st.text(
+    st.one_of(
+        st.characters(codec="utf-8"),
+        st.sampled_from("aeoрасо\u0301\u0308\u0338\u200b\u200d\u202e\ufe0f\U000e0041ﬁ＜‹ᐸ“”’–\u1100\u1161\u11a8"),
+    ),
+    max_size=40,
+)
+
+
+def test_the_tables_are_of_one_unicode_version():
+    """Normalisation and look-alikes come from the same version of Unicode, newer than the interpreter's own."""
+    assert u.UNICODE_VERSION == u.CONFUSABLES_VERSION == unicodedata2.unidata_version
+    assert tuple(map(int, u.UNICODE_VERSION.split("."))) >= (18, 0, 0)
+
+
+def test_nfkc_agrees_with_the_interpreter_where_it_can():
+    """Unicode's stability policy: what the interpreter's tables know as well, normalises alike in both."""
+    known = [chr(point) for point in range(0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Cs")]
+    assert len(known) > 100_000
+    assert all(u.nfkc(character) == unicodedata.normalize("NFKC", character) for character in known)
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_ascii_is_left_alone(text):
+    """No step touches ASCII: `1` looks like `l`, but both are what they are (sanitation.md 4)."""
+    assert u.settle(text) is text
+    assert u.find_confusables(text) == u.find_invisible(text) == u.scripts(text) == []
+    assert not u.is_suspect(text)
+    assert not u.has_unexpected(text)
+
+
+@pytest.mark.parametrize(
+    ("character", "ascii_one"),
+    [("а", "a"), ("о", "o"), ("ο", "o"), ("р", "p"), ("ѕ", "s"), ("’", "'"), ("–", "-"), ("ᐸ", "<"), ("\u2028", " ")],
+)
+def test_a_look_alike_gives_way_to_ascii(character, ascii_one):
+    """A character whose prototype is one ASCII character is found with its place, and replaced."""
+    assert u.replace_confusables(f"x{character}y") == (f"x{ascii_one}y", [(1, character, ascii_one)])
+
+
+@pytest.mark.parametrize("character", ["“", "…", "é", "ß", "日", "😀"])
+def test_a_character_without_one_ascii_prototype_stays(character):
+    """No mapping, and a mapping to several characters, change nothing."""
+    assert u.replace_confusables(character) == (character, [])
+
+
+REMAPPED = {"ӏ": "l", "೦": "O", "০": "o", "୦": "o", "\U000114d0": "o", "\U000118c4": "y", "\U0001051c": None}
+"""What a later Unicode gives another prototype than the second source's tables; None: no longer one of ASCII."""
+
+
+def test_the_table_agrees_with_a_second_source():
+    """confusable-homoglyphs carries older tables of the same data. Each of its mappings to ASCII is ours as well, but
+    for characters that NFKC turns into others before anyone looks, and for seven that a later Unicode maps anew."""
+    theirs = {
+        character: {one["c"] for one in found if len(one["c"]) == 1 and one["c"].isascii()}
+        for character, found in older.confusables_data.items()
+        if len(character) == 1 and not character.isascii()
+    }
+    theirs = {character: to for character, to in theirs.items() if to and u.nfkc(character) == character}
+    ours = {character: found[0][2] for character in theirs if (found := u.find_confusables(character))}
+    assert len(theirs) > 400
+    differing = {character: ours.get(character) for character, to in theirs.items() if ours.get(character) not in to}
+    assert differing == REMAPPED
+
+
+@pytest.mark.parametrize(("first", "last"), u.STRIPPED)
+def test_invisible_characters_go(first, last):
+    """Every character of every listed range is found with its place, and stripped; its neighbours are not."""
+    for point in range(first, last + 1):
+        assert u.strip_invisible(f"a{chr(point)}b") == ("ab", [(1, chr(point))])
+
+
+def test_the_contracts_own_list_is_stripped():
+    """[V §4.4] lists these."""
+    listed = [*range(0x202A, 0x2030), 0x200D, 0x200C, 0x200B, 0x2060, 0x2062, 0x2063]
+    listed += [*range(0xFE00, 0xFE10), *range(0xE0000, 0xE0080)]
+    assert u.strip_invisible("".join(map(chr, listed)))[0] == ""
+
+
+@given(st.characters(codec="utf-8"))
+def test_nothing_else_is_stripped(character):
+    """What is not in the list stays, a combining mark and a control as well."""
+    listed = any(first <= ord(character) <= last for first, last in u.STRIPPED)
+    assert (u.strip_invisible(character)[0] == "") == listed
+
+
+@given(TRICKY)
+def test_the_cheap_look_misses_nothing(text):
+    """Where `is_suspect` says no, neither a look-alike nor an invisible character is there."""
+    if not u.is_suspect(text):
+        assert not u.find_confusables(text)
+        assert not u.find_invisible(text)
+
+
+@given(TRICKY)
+def test_a_settled_text_is_settled(text):
+    """Settling is idempotent, and its result is NFKC, without look-alikes and without invisible characters."""
+    settled = u.settle(text)
+    assert u.settle(settled) == settled
+    assert u.nfkc(settled) == settled
+    assert not u.find_confusables(settled)
+    assert not u.find_invisible(settled)
+
+
+def test_one_round_is_not_enough():
+    """Without the joiner between them a letter and its accent compose."""
+    assert u.settle("e\u200d\u0301") == "é"
+    assert u.settle("\u1100\u200d\u1161") == "가"
+
+
+@pytest.mark.parametrize("text", ["It’s – well – “fine”", "naïve café", "×", "Diyarbakır", "a\u00a0b", "½ ≤ ∨", "日本語"])
+def test_good_prose_holds_nothing_unexpected(text):
+    """Typographic quotes, dashes, spaces, signs and Latin letters refuse nothing (sanitation.md 4)."""
+    assert not u.has_unexpected(u.nfkc(text))
+
+
+@pytest.mark.parametrize("text", ["pаypal", "Ορδινary", "ꓑay", "٠", "Россия"])
+def test_letters_and_digits_of_another_script_are_unexpected(text):
+    """A Cyrillic, Greek, Lisu letter or an Arabic digit that can be read as ASCII is unexpected [V §4.3]."""
+    assert u.has_unexpected(text)
+
+
+def test_scripts_are_named():
+    """The scripts of the characters outside ASCII, sorted; Common and Inherited characters have none."""
+    assert u.scripts("plain") == []
+    assert u.scripts("Größe, Москва: αβγ – \u0301 😀") == ["Cyrillic", "Greek", "Latin"]
+
+
+def test_a_code_point_is_named_without_the_character():
+    """Records name a character by its number, in the notation of the Unicode standard."""
+    assert u.code_point("\u202e") == "U+202E"
+    assert u.code_point("\U000e0041") == "U+E0041"
+
+
+def test_the_data_files_are_what_the_tool_writes(monkeypatch, capsys):
+    """The committed tables are those of the installed package."""
+    import runpy
+    import sys
+    from pathlib import Path
+
+    monkeypatch.setattr(sys, "argv", ["make_confusables.py", "--check"])
+    tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "make_confusables.py"))
+    assert tool["main"]() == 0
+    assert "up to date" in capsys.readouterr().out
