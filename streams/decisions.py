@@ -1,0 +1,199 @@
+"""The decision table, as data: every status an assertion can get before admission, in the order that decides.
+
+It is the table of architecture.md, «Deciding», row by row. `decide` walks the rows that a moment can bring about and
+returns the first that holds. To add a reason, add a row and a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from ..codecs.records import Assertion, Emission, Reason, Status
+from ..codecs.vocabulary import recognise
+from . import corroboration, grounding
+from .policy import Policy
+from .sanitise import unexpected_confusables
+from .table import Life
+
+
+class Moment(Enum):
+    """What happened, so that a verdict may be due."""
+
+    ARRIVAL = "the emission came"
+    EVIDENCE = "an observation came"
+    NEWER = "a newer attempt came"
+    END = "the pending time is over"
+    REVIEW = "a reviewer has decided"
+
+
+class Case(msgspec.Struct, gc=False):
+    """What the rows look at. `emission` and `assertion` are there on arrival only."""
+
+    life: Life
+    policy: Policy
+    windows: dict[str, int]
+    now: int
+    emission: Emission | None = None
+    assertion: Assertion | None = None
+    fabricated: bool = False
+    contradicted: bool = False
+    newer: bool = False
+    review: Literal["admit", "refuse"] | None = None
+
+    @property
+    def fresh(self) -> int:
+        """How many distinct classes bear the assertion out."""
+        return sum(seen.ts >= 0 for seen in self.life.seen)
+
+
+class Verdict(NamedTuple):
+    """A row that holds: the status and, where the table gives one, the reason."""
+
+    status: Status
+    reason: Reason | None
+
+
+class Row(NamedTuple):
+    """One row. `status` None: the same terminal that the emitter declared."""
+
+    status: Status | None
+    reason: Reason | None
+    source: str
+    holds: Callable[[Case], bool]
+    moments: frozenset[Moment]
+
+
+def _terminal(case: Case) -> str | None:
+    """The first terminal that the emitter declared [S §5]."""
+    assert case.emission is not None
+    assert case.assertion is not None
+    for annotation in case.assertion.annotations:
+        found = recognise(annotation.substrate_class, case.emission.vocabulary)
+        if found.terminal and not annotation.unknown:
+            return found.name
+    return None
+
+
+def _review_admits(case: Case) -> bool:
+    return case.review == "admit"
+
+
+def _review_refuses(case: Case) -> bool:
+    return case.review == "refuse"
+
+
+def _declares_terminal(case: Case) -> bool:
+    return _terminal(case) is not None
+
+
+def _unknown_class(case: Case) -> bool:
+    assert case.emission is not None
+    assert case.assertion is not None
+    vocabulary = case.emission.vocabulary
+    return any(
+        annotation.unknown or recognise(annotation.substrate_class, vocabulary).name is None
+        for annotation in case.assertion.annotations
+    )
+
+
+def _ungrounded(case: Case) -> bool:
+    return case.assertion is not None and grounding.is_ungrounded(case.assertion)
+
+
+def citation(case: Case) -> tuple[int, int] | None:
+    """The quote that violates a strict citation, as offsets in the assertion's text."""
+    if case.emission is None or case.assertion is None:
+        return None
+    return grounding.citation_violation(case.emission, case.assertion, case.life.text)
+
+
+def _violates_citation(case: Case) -> bool:
+    return citation(case) is not None
+
+
+def _low_confidence(case: Case) -> bool:
+    confidence = case.life.confidence
+    return confidence is not None and confidence < case.policy.admissibility.min_confidence
+
+
+def _confusable(case: Case) -> bool:
+    confusables = case.policy.sanitation.confusables
+    rule = confusables.external if case.life.effect == "external" else confusables.internal
+    return rule == "reject" and unexpected_confusables(case.life.text)
+
+
+def _fabricated(case: Case) -> bool:
+    return case.fabricated
+
+
+def _contradicted(case: Case) -> bool:
+    return case.contradicted
+
+
+def _superseded(case: Case) -> bool:
+    return case.newer
+
+
+def _enough(case: Case) -> bool:
+    return case.fresh >= case.life.k
+
+
+def _admissible(case: Case) -> bool:
+    return _enough(case) and corroboration.validity(case.windows, case.life) >= case.now
+
+
+def _too_few(case: Case) -> bool:
+    return 0 < case.fresh < case.life.k
+
+
+def _aged_out(case: Case) -> bool:
+    return _enough(case) or case.life.aged
+
+
+def _annotated(case: Case) -> bool:
+    return case.life.annotated
+
+
+def _always(case: Case) -> bool:
+    return True
+
+
+_ON_ARRIVAL = frozenset({Moment.ARRIVAL})
+_ON_EVIDENCE = frozenset({Moment.ARRIVAL, Moment.EVIDENCE})
+_ON_NEWER = frozenset({Moment.NEWER})
+_ON_END = frozenset({Moment.END})
+_ON_REVIEW = frozenset({Moment.REVIEW})
+
+TABLE: tuple[Row, ...] = (
+    Row("admitted", None, "[S §7] a reviewer", _review_admits, _ON_REVIEW),
+    Row("rejected", "review", "[S §7] a reviewer", _review_refuses, _ON_REVIEW),
+    Row(None, "declared-terminal", "[S §5, §7]", _declares_terminal, _ON_ARRIVAL),
+    Row("unverified-inference", "unknown-class", "[S §4, §8, §11.2]", _unknown_class, _ON_ARRIVAL),
+    Row("rejected", "ungrounded", "[C §2, §3]", _ungrounded, _ON_ARRIVAL),
+    Row("rejected", "citation-violation", "[C §4]", _violates_citation, _ON_ARRIVAL),
+    Row("rejected", "low-confidence", "[C §7]", _low_confidence, _ON_ARRIVAL),
+    Row("rejected", "confusable-text", "[V §4.3]", _confusable, _ON_ARRIVAL),
+    Row("rejected", "fabricated-annotation", "[S §11.1]", _fabricated, _ON_EVIDENCE),
+    Row("contradicted", "contradicted", "[S §2] case (iii)", _contradicted, _ON_EVIDENCE),
+    Row("admitted", None, "[S §3, §7]", _admissible, _ON_EVIDENCE),
+    Row("rejected", "superseded", "records.md, `attempt`", _superseded, _ON_NEWER),
+    Row("below-floor", "below-floor", "[S §7]", _too_few, _ON_END),
+    Row("decayed-to-uncertainty", "aged-out", "[S §5]", _aged_out, _ON_END),
+    Row("unverified-inference", "no-corroboration", "[S §5]", _annotated, _ON_END),
+    Row("unannotated", "no-corroboration", "[S §5]", _always, _ON_END),
+)
+
+_ROWS = {moment: tuple(row for row in TABLE if moment in row.moments) for moment in Moment}
+
+
+def decide(moment: Moment, case: Case) -> Verdict | None:
+    """The first row that holds, or None: the assertion goes on waiting."""
+    for row in _ROWS[moment]:
+        if row.holds(case):
+            status: Status = row.status or _terminal(case)  # type: ignore[assignment]
+            return Verdict(status, row.reason)
+    return None

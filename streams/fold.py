@@ -1,0 +1,408 @@
+"""Adjudication: `fold(state, block) -> outputs`, the only place where anything is decided (architecture.md).
+
+*Theory of operation.* A lane's state is a windowed table. A block first moves the clocks, which fires what is due: on
+the watermark, pending assertions reach their end and waiting evidence is dropped; on time, validities, review windows
+and memories end. Then its events are applied in order. Whenever something happens to an assertion, the decision table
+is asked what that moment brings about (decisions.py), and the verdict is carried out (verdicts.py). No clock, no
+randomness, no I/O: the same ledger gives the same bytes, always.
+
+Every input has exactly one fate: outputs, live state, a dead letter, or a named counter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b, sha256
+
+import msgspec
+
+from ..codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
+from ..codecs.decode import assertion_text, decode_emission, decode_observation, decode_review
+from ..codecs.errors import DoesNotHoldError, Fault
+from ..codecs.partition import Partitioner
+from ..codecs.records import EFFECTS, Assertion, Effect, Emission, Observation
+from ..codecs.spans import span_key
+from ..codecs.times import parse_time
+from ..codecs.vocabulary import NEWEST, recognise
+from . import corroboration, gates, grounding
+from .decisions import Case, Moment
+from .outputs import Writer
+from .policy import Policy, policy_of_document
+from .sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
+from .state import MAX_TIMERS, State, counters, due, new_state, next_due
+from .table import Attempt, Declared, Life, Phase, Waiting
+from .verdicts import Verdicts
+
+FOLD_VERSION = (
+    f"1 vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} sanitation={SANITATION_VERSION}"
+)
+"""Names everything that decides. Any change that alters an output changes it."""
+
+
+def fold_version(partitioner: Partitioner = "murmur2") -> str:
+    """What a block header names as `fold`: the version, and the partitioner that keys are checked by."""
+    return f"{FOLD_VERSION} partitioner={partitioner}"
+
+
+def fold(state: State, block: Block) -> list[Output]:
+    """Moves the state over one block and returns its outputs, in order.
+
+    Raises:
+        DoesNotHoldError: the block has records, but no policy came before it.
+    """
+    state.advance(block.header)
+    state.enforce()
+    if state.policy is None:
+        for event in block.events:
+            if event.kind != EventKind.POLICY:
+                raise DoesNotHoldError("a ledger begins with a policy", got=f"an event of kind {event.kind}")
+            _announce(state, event)
+        return []
+    folding = _Folding(state, state.policy, block)
+    folding.fire()
+    for event in block.events:
+        folding.apply(event)
+    folding.verdicts.renew()
+    return folding.writer.outputs
+
+
+def pass_over(state: State, block: Block) -> None:
+    """Takes only policies and clocks from a block below the restore bound: nothing else of it can still matter."""
+    state.advance(block.header)
+    state.enforce()
+    for event in block.events:
+        if event.kind == EventKind.POLICY:
+            _announce(state, event)
+
+
+def event_for(
+    source: int, offset: int, timestamp: int, headers: list[tuple[str, bytes]], key: bytes | None, value: bytes | None
+) -> Event:
+    """The event of an input record: raw, or hash and length where it is larger than an input may be."""
+    size = len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in headers)
+    if size <= MAX_INPUT_BYTES:
+        return Event(EventKind.RECORD, source, offset, timestamp, headers, key, value)
+    digest = {"sha256": sha256(value or b"").hexdigest(), "length": len(value or b"")}
+    short = key if key is not None and len(key) <= 1024 else None
+    return Event(EventKind.OVERSIZE, source, offset, timestamp, [], short, msgspec.json.encode(digest))
+
+
+def _announce(state: State, event: Event) -> Fault | None:
+    try:
+        state.announce(policy_of_document(event.value or b""))
+    except msgspec.MsgspecError as error:
+        return Fault("schema", f"$: expected a policy document, got {error}")
+    return None
+
+
+class _Folding:
+    """One block being folded: the state, the rules in force, and the writer of its outputs."""
+
+    def __init__(self, state: State, policy: Policy, block: Block) -> None:
+        self.state, self.policy = state, policy
+        self.rules = policy.admissibility
+        self.counters = state.counters
+        self.writer = Writer(block, policy, state.policy_hash)
+        self.verdicts = Verdicts(state, policy, self.writer)
+        self.appliers = [_APPLIERS.get(source.topic) for source in block.header.sources]
+
+    def fire(self) -> None:
+        """Fires what is due, at most `MAX_TIMERS`, in the order of the instants, on whichever clock."""
+        state, mark = self.state, self.state.evidence_mark()
+        for _ in range(MAX_TIMERS):
+            waits, expires = state.pending.head(mark), state.expiring.head(state.time)
+            if waits is not None and (expires is None or waits < expires):
+                self.end_waiting(state.pending.pop())
+            elif expires is not None:
+                self.expire(state.expiring.pop())
+            else:
+                return
+
+    def end_waiting(self, item: Life | Waiting) -> None:
+        """No more evidence will come: the last verdict on an assertion, or the end of evidence without one."""
+        if isinstance(item, Waiting):
+            self.state.drop(item)
+            self.counters["unmatched"] += 1
+            return
+        if item.arrival + item.horizon >= self.state.watermark:
+            self.counters["stalled"] += 1
+        self.verdicts.judge(Moment.END, self.verdicts.case(item))
+
+    def expire(self, item: Life | Attempt) -> None:
+        """A memory, a validity or a review window is over."""
+        if isinstance(item, Attempt):
+            if not item.lives:
+                self.state.forget(item)
+        elif item.phase == Phase.ADMITTED:
+            self.verdicts.close_admitted(item, "decayed-to-uncertainty", "validity-ended")
+        else:
+            self.counters["unreviewed"] += 1
+            self.state.close(item)
+
+    def apply(self, event: Event) -> None:
+        """Applies one event; whatever is wrong with it becomes a dead letter and stops nothing."""
+        kind = event.kind
+        if kind == EventKind.RECORD:
+            applier = self.appliers[event.source]
+            if applier is None:
+                fault = Fault("schema", "$: expected a record of this lane's inputs, got one of another topic")
+            else:
+                fault = applier(self, event)
+        elif kind == EventKind.OVERSIZE:
+            fault = Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
+        elif kind == EventKind.POLICY:
+            fault = _announce(self.state, event)
+        else:
+            self.counters["lost"] += msgspec.json.decode(event.value or b"0", type=int) - event.offset
+            fault = None
+        if fault is not None:
+            self.counters["dead-letters"] += 1
+            self.writer.dead_letter(event, fault)
+
+    # ------------------------------------------------------------ emissions
+
+    def emission(self, event: Event) -> Fault | None:
+        """Takes an emission in: closes what it supersedes, then decides each of its assertions as far as it can."""
+        emission = decode_emission(event.value)
+        if isinstance(emission, Fault):
+            return emission
+        state = self.state
+        emitted_at = parse_time(emission.emitted_at) or 0
+        fault = (
+            gates.misrouted(state, event, emission.emission_id)
+            or gates.emission_skewed(state, emission)
+            or gates.too_old(state, emitted_at)
+        )
+        if fault is not None:
+            return fault
+        digest = blake2b(event.value or b"", digest_size=16).digest()
+        known = state.attempt(emission.emission_id, emission.attempt)
+        if known is not None:
+            if known.digest == digest:
+                self.counters["duplicate"] += 1
+                return None
+            which = f"attempt {emission.attempt} of {emission.emission_id!r}"
+            return Fault("conflicting-emission", f"$: expected the bytes that {which} first had, got others")
+        newer_known = state.newest(emission.emission_id) > emission.attempt
+        self.supersede(emission)
+        attempt = Attempt(
+            emission_id=emission.emission_id,
+            number=emission.attempt,
+            digest=digest,
+            lives=[],
+            closed=[],
+            order=state.next_order(),
+        )
+        state.remember(attempt, emitted_at + state.least_max_validity(emitted_at))
+        traceparent = next((value for name, value in event.headers if name == "traceparent"), None)
+        cases: list[Case] = []
+        for assertion in emission.assertions or ():
+            life = self.life(emission, assertion, emitted_at, traceparent)
+            state.add(attempt, life)
+            case = Case(life, self.policy, state.windows, state.time, emission, assertion, newer=newer_known)
+            cases.append(case)
+        came_before = self.matched(attempt)
+        for case in cases:
+            self.begin(case, came_before.get(case.life.span_key, []))
+        return None
+
+    def life(self, emission: Emission, assertion: Assertion, emitted_at: int, traceparent: bytes | None) -> Life:
+        """A new pending assertion with the bounds of the policy in force."""
+        emitter = emission.emitter.system if emission.emitter is not None else None
+        effect = self.effect(emitter, emission.effect, assertion.effect)
+        k, now = self.rules.k, self.state.time
+        return Life(
+            emission_id=emission.emission_id,
+            attempt=emission.attempt,
+            span_key=assertion.span_key or "",
+            kind=assertion.kind,
+            effect=effect,
+            k=k.external if effect == "external" else k.internal,
+            text=assertion_text(emission, assertion),
+            declared=self.declarations(emission, assertion),
+            annotated=bool(assertion.provenance),
+            grounded=bool(assertion.grounded),
+            confidence=grounding.least_confidence(assertion),
+            chain=assertion.chain,
+            emitter=emitter,
+            traceparent=traceparent,
+            emitted_at=emitted_at,
+            arrival=now,
+            longest=now + self.rules.max_validity,
+            horizon=self.rules.horizon,
+            order=self.state.next_order(),
+        )
+
+    def effect(self, emitter: str | None, *asked: Effect | None) -> Effect:
+        """The greatest of what the policy gives the emitter and what the emission asks for: it can only be raised."""
+        policy = self.policy
+        greatest: Effect = policy.effect.get(emitter, policy.effect_default) if emitter else policy.effect_default
+        for effect in asked:
+            if effect is not None and EFFECTS.index(effect) > EFFECTS.index(greatest):
+                greatest = effect
+        return greatest
+
+    def declarations(self, emission: Emission, assertion: Assertion) -> tuple[Declared, ...]:
+        """The annotations of known classes, terminals left out: those never count."""
+        found: list[Declared] = []
+        for annotation in assertion.annotations:
+            known = recognise(annotation.substrate_class, emission.vocabulary)
+            if known.newer:  # a reason to upgrade [S §11.2]
+                self.counters["newer-vocabulary"] += 1
+            if known.name is not None and not known.terminal and not annotation.unknown:
+                ts = None if annotation.ts is None else parse_time(annotation.ts)
+                found.append(Declared(known.name, annotation.observation_id, ts))
+        return tuple(found)
+
+    def supersede(self, emission: Emission) -> None:
+        """A newer attempt closes what is still pending of earlier ones."""
+        for earlier in self.state.attempts.get(emission.emission_id, ()):
+            if earlier.number < emission.attempt:
+                for life in [life for life in earlier.lives if life.phase == Phase.PENDING]:
+                    case = self.verdicts.case(life)
+                    case.newer = True
+                    self.verdicts.judge(Moment.NEWER, case)
+
+    def matched(self, attempt: Attempt) -> dict[str, list[Waiting]]:
+        """The evidence that waited for this attempt's assertions, by span key, in the order of its coming."""
+        found: dict[str, list[Waiting]] = {}
+        for waiting in self.state.waiting.get(attempt.emission_id, ()):
+            if waiting.observation.subject.attempt == attempt.number and attempt.life(waiting.span_key) is not None:
+                found.setdefault(waiting.span_key, []).append(waiting)
+        for matched in found.values():
+            for waiting in matched:
+                self.state.drop(waiting)
+        return found
+
+    def begin(self, case: Case, came_before: list[Waiting]) -> None:
+        """An assertion's first verdict, on everything that is known of it, as if it had come at once."""
+        life = case.life
+        if case.newer or life.kind == "refusal":
+            self.counters["late"] += len(came_before)
+            if case.newer:  # an earlier attempt that comes later is superseded on arrival (records.md)
+                self.verdicts.judge(Moment.NEWER, case)
+            else:
+                self.verdicts.pass_on(life)
+            return
+        if self.rules.trust == "declared":
+            corroboration.count_declarations(self.state.windows, life)
+        # Corroborations first: a negative holds only if none has come since.
+        for waiting in sorted(came_before, key=lambda one: one.observation.outcome != "corroborates"):
+            if not self.weigh(case, waiting.observation, waiting.observed_at):
+                self.counters["not-counted"] += 1
+        if not self.verdicts.judge(Moment.ARRIVAL, case):
+            self.state.pending.wait(life, life.arrival + life.horizon)
+
+    # ------------------------------------------------------------ observations
+
+    def observation(self, event: Event) -> Fault | None:
+        """Takes an observation in: to its assertion, or aside until that comes."""
+        observation = decode_observation(event.value)
+        if isinstance(observation, Fault):
+            return observation
+        state, subject, ts = self.state, observation.subject, corroboration.observed_at(observation)
+        fault = (
+            gates.misrouted(state, event, subject.emission_id)
+            or gates.skewed(state, "$.observed_at", ts)
+            or gates.unauthorised(self.policy, observation)
+        )
+        if fault is not None:
+            return fault
+        if corroboration.class_of(observation) is None or observation.outcome in ("absent", "unavailable"):
+            self.counters["not-counted"] += 1
+            return None
+        key = span_key(subject.span)
+        attempt = state.attempt(subject.emission_id, subject.attempt)
+        life = attempt.life(key) if attempt is not None else None
+        if life is not None:
+            self.hear(life, observation, ts)
+        elif attempt is not None and key in attempt.closed:
+            self.counters["late"] += 1
+        else:
+            waiting = Waiting(observation=observation, span_key=key, observed_at=ts, order=state.next_order())
+            state.put_aside(waiting, state.time + self.rules.horizon)
+        return None
+
+    def hear(self, life: Life, observation: Observation, ts: int) -> None:
+        """Evidence for an assertion that is there."""
+        if life.phase == Phase.REVIEW:
+            self.counters["late"] += 1
+            return
+        verdicts = self.verdicts
+        case = verdicts.case(life)
+        if not self.weigh(case, observation, ts):
+            self.counters["not-counted"] += 1
+        elif life.phase == Phase.PENDING:
+            verdicts.judge(Moment.EVIDENCE, case)
+        elif case.fabricated:
+            verdicts.close_admitted(life, "rejected", "fabricated-annotation")
+        elif case.contradicted:
+            verdicts.close_admitted(life, "contradicted", "contradicted")
+        else:
+            verdicts.extend(life, corroboration.validity(self.state.windows, life))
+
+    def weigh(self, case: Case, observation: Observation, ts: int) -> bool:
+        """Notes what an observation says in the case or the life; False where it changes nothing."""
+        life, windows, cls = case.life, self.state.windows, corroboration.class_of(observation)
+        if cls is None or not corroboration.may_count(self.policy, life, observation):
+            return False
+        if observation.outcome == "corroborates":
+            return corroboration.corroborate(self.policy, windows, life, observation, ts, cls)
+        if observation.outcome == "contradicts":
+            holds = corroboration.contradicts(windows, life, cls, ts)
+            case.contradicted = case.contradicted or holds
+        else:
+            holds = corroboration.unmasks(windows, life, observation, cls, ts)
+            case.fabricated = case.fabricated or holds
+        return holds
+
+    # ------------------------------------------------------------ reviews
+
+    def review(self, event: Event) -> Fault | None:
+        """A person's decision, for an assertion that is there; a dead letter otherwise."""
+        review = decode_review(event.value)
+        if isinstance(review, Fault):
+            return review
+        decided_at = None if review.decided_at is None else parse_time(review.decided_at)
+        fault = gates.misrouted(self.state, event, review.emission_id) or gates.skewed(
+            self.state, "$.decided_at", decided_at
+        )
+        if fault is not None:
+            return fault
+        key = span_key(review.span)
+        attempt = self.state.attempt(review.emission_id, review.attempt)
+        life = attempt.life(key) if attempt is not None else None
+        if life is None:
+            which = f"{review.emission_id}#{key} of attempt {review.attempt}"
+            return Fault("late-review", f"$: expected an assertion that may still be reviewed, got {which}")
+        if life.phase == Phase.ADMITTED:
+            self.verdicts.review_admitted(life, review.decision)
+        else:
+            case = self.verdicts.case(life)
+            case.review = review.decision
+            self.verdicts.judge(Moment.REVIEW, case)
+        return None
+
+
+_APPLIERS: dict[str, Callable[[_Folding, Event], Fault | None]] = {
+    "emissions": _Folding.emission,
+    "observations": _Folding.observation,
+    "reviews": _Folding.review,
+}
+INPUTS = tuple(_APPLIERS)
+"""The topics that this fold takes in, in the order of a header's `sources`."""
+
+__all__ = [
+    "FOLD_VERSION",
+    "INPUTS",
+    "MAX_TIMERS",
+    "State",
+    "counters",
+    "due",
+    "event_for",
+    "fold",
+    "fold_version",
+    "new_state",
+    "next_due",
+    "pass_over",
+]

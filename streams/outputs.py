@@ -1,0 +1,212 @@
+"""Output records: built, framed and named so that folding the same ledger again gives the same bytes (records.md).
+
+Untrusted text stands in the frame, sanitised [V §4, §5]; outside it stand identifiers, enumerated values, numbers and
+times only. Dead letters are the exception: quarantine, raw by design. Identifiers are hashes of what they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ..codecs import records
+from ..codecs.blocks import Block, Event, EventKind, Output
+from ..codecs.canonical import canonical_hash
+from ..codecs.errors import Fault
+from ..codecs.records import Basis, Disposition, Status
+from ..codecs.spans import parse_span_key
+from ..codecs.times import format_time
+from . import corroboration
+from .decisions import Verdict
+from .grounding import data_categories
+from .policy import Policy
+from .sanitise import WARNING, AttestationRules, Trace, clean, clean_tree, frame_attestation
+from .table import Life, Seen
+
+ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
+REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
+DEAD_LETTERS = "dead-letters"
+
+_encode = msgspec.json.Encoder().encode
+_CHAIN_CAP = 2000
+"""Octets that any one string of a provenance chain keeps; the contract's cap for a rationale [V §4.1]."""
+
+
+def decision_id(life: Life, status: Status) -> str:
+    """The first 32 hex digits of SHA-256 over emission id, attempt, span key, status and revision."""
+    parts = (life.emission_id, str(life.attempt), life.span_key, status, str(life.revision))
+    return sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+
+class Writer:
+    """Collects the outputs of one block, in order. Reads the lives, never changes them."""
+
+    def __init__(self, block: Block, policy: Policy, policy_hash: str) -> None:
+        self.outputs: list[Output] = []
+        self._block = block
+        self._lane = block.header.lane
+        self._policy = policy
+        self._policy_hash = policy_hash
+        self._now = format_time(block.header.time)
+        self._source = f"/sluice/lanes/{self._lane}".encode()
+        self._time = self._now.encode()
+
+    # ------------------------------------------------------------ about assertions
+
+    def admitted(
+        self, life: Life, status: Status, basis: Basis, reason: records.Reason | None = None, *, text: bool
+    ) -> None:
+        """A word on `admitted`. The closing words and a policy's refusal carry no text."""
+        record = records.Admitted(
+            **self._decision(life, status, basis, reason, text=text),
+            admitted_at=UNSET if life.admitted_at < 0 else format_time(life.admitted_at),
+            valid_until=UNSET if life.valid_until < 0 else format_time(life.valid_until),
+        )
+        self._put(ADMITTED, life, record)
+
+    def inadmissible(
+        self, life: Life, verdict: Verdict, disposition: Disposition, quote: dict[str, Any] | None, request: bool
+    ) -> None:
+        """The record on `inadmissible`, and the request that the disposition asks for."""
+        parts = self._decision(life, verdict.status, UNSET, verdict.reason, text=True)
+        parts |= {"disposition": disposition, "citation": UNSET if quote is None else quote}
+        self._put(INADMISSIBLE, life, records.Inadmissible(**parts))
+        topic = {"review": REVIEWS, "re-emit": REEMISSIONS}.get(disposition)
+        if request and topic:
+            seen = sorted(seen.substrate_class for seen in life.seen if seen.latest >= 0 or seen.ts >= 0)
+            missing = max(0, life.k - len(parts["classes"]))
+            parts["ledger"] = self._place()
+            self._put(topic, life, records.Request(**parts, missing_floor=missing, classes_seen=seen))
+
+    def _decision(
+        self, life: Life, status: Status, basis: Basis | UnsetType, reason: records.Reason | None, *, text: bool
+    ) -> dict[str, Any]:
+        trace = Trace()
+        return {
+            "id": decision_id(life, status),
+            "emission_id": life.emission_id,
+            "attempt": life.attempt,
+            "span": parse_span_key(life.span_key),
+            "kind": life.kind,
+            "status": status,
+            "basis": basis,
+            "reason": reason or UNSET,
+            "revision": life.revision,
+            "effect": life.effect,
+            "k": life.k,
+            "classes": corroboration.classes(life),
+            "evidence": [self._evidence(seen) for seen in _counted(life)],
+            "grounded": life.grounded,
+            "data": data_categories(life.grounded, life.chain),
+            "confidence": UNSET if life.confidence is None else life.confidence,
+            "emitted_at": format_time(life.emitted_at),
+            "untrusted_text": self._frame(life, trace) if text else records.UntrustedAssertion(WARNING, ""),
+            "canonical_hash": canonical_hash({"assertion": life.text, "kind": life.kind})[0],
+            "canonicalisation_version": "0.3",
+            "policy": self._policy_hash,
+            "ledger": self._place(),
+            "meta": trace.meta(),
+        }
+
+    def _place(self) -> records.LedgerPlace:
+        return records.LedgerPlace(self._lane, self._block.header.height, len(self.outputs), self._block.hash)
+
+    def _evidence(self, seen: Seen) -> records.Evidence:
+        return records.Evidence(
+            seen.substrate_class, format_time(seen.ts), seen.observer, self._observation_id(seen) or UNSET
+        )
+
+    def _observation_id(self, seen: Seen) -> str | None:
+        """The id as far as privacy lets it out: of the identity-bound tier never in clear [S §12]."""
+        clear = self._policy.privacy.observation_ids == "clear" and not seen.identity_bound
+        return seen.observation_id if clear else None
+
+    def _frame(self, life: Life, trace: Trace) -> records.UntrustedAssertion:
+        rules = self._policy.sanitation
+        given = rules.confusables.external if life.effect == "external" else rules.confusables.internal
+        # What `reject` refuses is decided before this (decisions.py); a rejected text is still shown to a reviewer.
+        confusables = "replace" if given == "reject" else given
+        return records.UntrustedAssertion(
+            warning=WARNING,
+            assertion=clean(life.text, "assertion", rules.caps["assertion"], confusables, trace),
+            attestations=[framed for seen in _counted(life) if (framed := self._attestation(seen)) is not None],
+            chain=[*self._own_chain(life, confusables, trace), *self._evidence_chain(life)],
+        )
+
+    def _own_chain(self, life: Life, confusables: Any, trace: Trace) -> list[dict[str, Any]]:
+        if not life.chain:
+            return []
+        chain: list[dict[str, Any]] = msgspec.to_builtins(life.chain)
+        if self._policy.privacy.chain_sources != "clear":
+            for step in chain:
+                _hide_sources(step)
+        return clean_tree(chain, "chain", _CHAIN_CAP, confusables, trace)
+
+    def _evidence_chain(self, life: Life) -> list[dict[str, Any]]:
+        """A retrieval for each counted evidence, then the hand-off from the emitter; identifiers only."""
+        chain: list[dict[str, Any]] = []
+        for seen in _counted(life):
+            metadata = {"observer": seen.observer}
+            if observation_id := self._observation_id(seen):
+                metadata["observation_id"] = observation_id
+            step = {"step": "retrieval", "source": seen.substrate_class, "timestamp": format_time(seen.ts)}
+            chain.append({**step, "metadata": metadata})
+        chain.append({"step": "agent-handoff", "agent_name": life.emitter or "sluice"})
+        return chain
+
+    def _attestation(self, seen: Seen) -> dict[str, Any] | None:
+        if seen.attestation is None:
+            return None
+        registry = self._policy.attestations
+        rules = AttestationRules(consensus_domains=tuple(registry.consensus_domains), caps=self._policy.sanitation.caps)
+        framed = frame_attestation(seen.attestation, rules)
+        if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
+            return None
+        return framed["attestations"][0]
+
+    def _put(self, topic: str, life: Life, record: records.Decision) -> None:
+        headers = [
+            ("ce_specversion", b"1.0"),
+            ("ce_id", f"{topic}/{record.id}".encode()),
+            ("ce_source", self._source),
+            ("ce_type", f"sluice.{topic}.{record.status}".encode()),
+            ("ce_time", self._time),
+            ("content-type", b"application/json"),
+        ]
+        if life.traceparent is not None:
+            headers.append(("traceparent", life.traceparent))
+        self.outputs.append(Output(topic, f"{life.emission_id}#{life.span_key}".encode(), _encode(record), headers))
+
+    # ------------------------------------------------------------ dead letters
+
+    def dead_letter(self, event: Event, fault: Fault) -> None:
+        """The input's raw bytes, untouched, with the reason; of an oversize one its hash, length and source."""
+        topic = self._block.header.sources[event.source].topic
+        source = f"{topic}/{self._lane}/{event.offset}"
+        value = event.value or b""
+        if event.kind == EventKind.OVERSIZE:
+            value = _encode({**msgspec.json.decode(value), "source": source})
+        headers = [
+            ("sluice-reason", fault.reason.encode()),
+            ("sluice-detail", fault.detail.encode()),
+            ("sluice-source", source.encode()),
+            *event.headers,
+        ]
+        self.outputs.append(Output(DEAD_LETTERS, event.key, value, headers))
+
+
+def _counted(life: Life) -> Sequence[Seen]:
+    return sorted((seen for seen in life.seen if seen.ts >= 0), key=lambda seen: seen.substrate_class)
+
+
+def _hide_sources(step: dict[str, Any]) -> None:
+    """Privacy `chain_sources`: what was retrieved is left out, that something was retrieved stays [S §12]."""
+    step.pop("source", None)
+    step.pop("metadata", None)
+    for side in ("left", "right"):
+        for inner in step.get(side, ()):
+            _hide_sources(inner)

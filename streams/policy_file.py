@@ -1,0 +1,322 @@
+"""Reads a policy from TOML, reporting every error at once, each with its line (architecture.md, «Policy»).
+
+An unknown key is an error: a misspelt `horizon` that silently fell back to its default would decide wrongly for
+months. `tomllib` gives no positions, so a scan of key and table lines finds them; it is used for messages only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast, get_args
+
+from ..codecs.errors import UsageError
+from ..codecs.records import Disposition, Effect
+from ..codecs.times import parse_duration
+from ..codecs.vocabulary import CLASSES_1_0, recognise
+from . import policy as p
+
+Check = Callable[[Any], Any]
+Path = tuple[str, ...]
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a policy file; `line` counts from 1, 0 where the file as a whole is meant."""
+
+    line: int
+    path: str
+    sentence: str
+
+
+class PolicyError(UsageError):
+    """A policy file cannot be used; `problems` has everything that is wrong with it."""
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        self.problems = list(problems)
+        lines = [f"{name}:{line}: {path + ': ' if path else ''}{sentence}" for line, path, sentence in self.problems]
+        super().__init__("\n".join(lines))
+
+
+class _Expected(Exception):
+    """A value is not what its key takes; the message says what that is."""
+
+
+def load_policy(text: str, name: str = "policy") -> p.Policy:
+    """The policy of a TOML text.
+
+    Raises:
+        PolicyError: with every problem at once, by line.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        raise PolicyError(name, [Problem(int(at[1]) if at else 0, "", f"is not TOML: {error}")]) from None
+    reader = _Reader(text)
+    made = _policy(reader, tables)
+    if reader.problems:
+        raise PolicyError(name, sorted(reader.problems))
+    return made
+
+
+def locate(text: str, findings: Iterable[tuple[str, str]]) -> list[Problem]:
+    """The findings of `Policy.problems` or `Policy.warnings` with the lines of their keys in the policy's text."""
+    reader = _Reader(text)
+    return sorted(Problem(reader.line(tuple(path.split(".", 2))), path, why) for path, why in findings)
+
+
+# ---------------------------------------------------------------- what each key takes
+
+
+def _duration(value: Any) -> int:
+    milliseconds = parse_duration(value) if isinstance(value, str) else None
+    if not milliseconds:
+        raise _Expected('a duration such as "30s", "10m" or "24h"')
+    return milliseconds
+
+
+def _integer(least: int, most: int) -> Check:
+    def check(value: Any) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise _Expected(f"a whole number from {least} to {most}")
+        return value
+
+    return check
+
+
+def _fraction(value: Any) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise _Expected("a number from 0 to 1")
+    return float(value)
+
+
+def _one_of(choices: Sequence[str]) -> Check:
+    def check(value: Any) -> str:
+        if value not in choices or not isinstance(value, str):
+            raise _Expected("one of " + ", ".join(f'"{choice}"' for choice in choices))
+        return value
+
+    return check
+
+
+def _strings(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in cast("list[Any]", value)):
+        raise _Expected("a list of strings")
+    return cast("list[str]", value)
+
+
+def _classes(value: Any) -> list[str]:
+    return sorted({_class(item) for item in _strings(value)})
+
+
+def _class(name: str) -> str:
+    bare = recognise(name)
+    if bare.name is None or bare.terminal:
+        raise _Expected("substrate-classes of the vocabulary: " + ", ".join(sorted(CLASSES_1_0)))
+    return bare.name
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise _Expected("a string")
+    return value
+
+
+_EFFECT = _one_of(get_args(Effect))
+_DISPOSITION = _one_of(get_args(Disposition))
+_CONFUSABLES = _one_of(get_args(p.Confusables))
+_PRIVACY = _one_of(get_args(p.Privacy))
+
+
+# ---------------------------------------------------------------- reading
+
+
+class _Reader:
+    """Takes values out of tables, and collects what is wrong with them instead of stopping at the first."""
+
+    def __init__(self, text: str) -> None:
+        self.problems: list[Problem] = []
+        self._lines = _key_lines(text)
+
+    def line(self, path: Path) -> int:
+        """The line of a key, or of the nearest table around it."""
+        while path and path not in self._lines:
+            path = path[:-1]
+        return self._lines.get(path, 1)
+
+    def wrong(self, path: Path, sentence: str) -> None:
+        self.problems.append(Problem(self.line(path), ".".join(path), sentence))
+
+    def table(self, tables: Mapping[str, Any], path: Path, known: Sequence[str] | None) -> dict[str, Any]:
+        """The table at `path`; empty where it is missing. Keys outside `known` are errors, where that is given."""
+        value: Any = tables.get(path[-1], {}) if path else tables
+        if not isinstance(value, dict):
+            self.wrong(path, f"expected a table, got {_shown(value)}")
+            return {}
+        found = cast("dict[str, Any]", value)
+        if known is None:
+            return found
+        for key in found:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1)
+                hint = f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known)
+                self.wrong((*path, key), f"unknown key; {hint}")
+        return {key: found[key] for key in known if key in found}
+
+    def value(self, value: Any, path: Path, check: Check) -> Any:
+        """The checked value, or None after an error."""
+        try:
+            return check(value)
+        except _Expected as expected:
+            self.wrong(path, f"expected {expected}, got {_shown(value)}")
+            return None
+
+    def fields(self, tables: Mapping[str, Any], path: Path, checks: Mapping[str, Check]) -> dict[str, Any]:
+        """The checked values of a table whose keys are all known, for those that are there and right."""
+        found = self.table(tables, path, list(checks))
+        checked = {key: self.value(value, (*path, key), checks[key]) for key, value in found.items()}
+        return {key: value for key, value in checked.items() if value is not None}
+
+
+def _shown(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+_TABLES = ("admissibility", "effect", "disposition", "sanitation", "attestations", "privacy", "observers")
+_TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
+
+
+def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
+    tables = reader.table(document, (), _TABLES)
+    effect = {
+        name: reader.value(value, ("effect", name), _EFFECT)
+        for name, value in reader.table(tables, ("effect",), None).items()
+    }
+    privacy = reader.fields(tables, ("privacy",), {"observation_ids": _PRIVACY, "chain_sources": _PRIVACY})
+    return p.Policy(
+        admissibility=_admissibility(reader, tables),
+        effect_default=effect.pop("default", None) or "internal",
+        effect=effect,
+        disposition=_dispositions(reader, tables),
+        sanitation=_sanitation(reader, tables),
+        attestations=_attestations(reader, tables),
+        privacy=p.PrivacyRules(**privacy),
+        observers=_observers(reader, tables),
+    )
+
+
+def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibility:
+    at = ("admissibility",)
+    checks: dict[str, Check] = {
+        "trust": _one_of(get_args(p.Trust)),
+        "k": lambda value: value,
+        **dict.fromkeys(_TIMES, _duration),
+        "min_confidence": _fraction,
+        "max_attempts": _integer(1, 1000),
+        "window": lambda value: value,
+    }
+    found = reader.fields(tables, at, checks)
+    most = len(CLASSES_1_0)
+    k = reader.fields(found, (*at, "k"), {"internal": _integer(1, most), "external": _integer(1, most)})
+    floor = p.Floor(**k)
+    if floor.external < floor.internal:
+        reader.wrong((*at, "k"), "external must not be below internal: an effect can only raise the floor")
+    windows = dict(p.DEFAULT_POLICY.admissibility.window)
+    given = reader.table(found, (*at, "window"), None)
+    for name, value in given.items():
+        path = (*at, "window", name)
+        window = reader.value(value, path, _duration)
+        if name != "default" and (recognise(name).name != name or recognise(name).terminal):
+            near = difflib.get_close_matches(name, sorted(CLASSES_1_0), 1)
+            reader.wrong(path, "unknown substrate-class" + (f"; did you mean {near[0]}?" if near else ""))
+        elif window is not None:
+            windows[name] = window
+    default = windows.pop("default", p.Admissibility().window_default)
+    plain = {key: value for key, value in found.items() if key not in ("k", "window")}
+    plain.setdefault("review_window", plain.get("max_validity", p.DAY))
+    return p.Admissibility(k=floor, window=windows, window_default=default, **plain)
+
+
+def _dispositions(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.PerEffect]:
+    made = dict(p.DEFAULT_POLICY.disposition)
+    found = reader.table(tables, ("disposition",), p.INADMISSIBLE)
+    for status, value in found.items():
+        path = ("disposition", status)
+        if isinstance(value, dict):
+            either = reader.fields(found, path, dict.fromkeys(get_args(Effect), _DISPOSITION))
+            made[status] = p.PerEffect(
+                internal=either.get("internal", made[status].internal),
+                external=either.get("external", made[status].external),
+            )
+        else:
+            one = reader.value(value, path, _DISPOSITION)
+            made[status] = p.PerEffect(internal=one, external=one) if one else made[status]
+    return made
+
+
+def _sanitation(reader: _Reader, tables: Mapping[str, Any]) -> p.Sanitation:
+    at = ("sanitation",)
+    found = reader.table(tables, at, ("confusables", "caps"))
+    confusables = reader.fields(found, (*at, "confusables"), dict.fromkeys(get_args(Effect), _CONFUSABLES))
+    # [V §4.1] sets the first four; what it does not name may be as long as its longest field.
+    most = {**p.CAPS, "assertion": 2000, "title": 2000}
+    caps = reader.fields(found, (*at, "caps"), {name: _integer(1, most[name]) for name in p.CAPS})
+    return p.Sanitation(confusables=p.ConfusablesByEffect(**confusables), caps={**p.CAPS, **caps})
+
+
+def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
+    at = ("attestations",)
+    found = reader.table(tables, at, None)
+    names = reader.value(found.get("consensus_domains", ["scientific-default"]), (*at, "consensus_domains"), _strings)
+    domains: dict[str, p.Domain] = {}
+    for name in found:
+        if name == "consensus_domains":
+            continue
+        if name not in (names or ()):
+            reader.wrong((*at, name), "unknown key; a domain's own table needs the domain in consensus_domains")
+            continue
+        domains[name] = p.Domain(**reader.fields(found, (*at, name), {"confusables": _CONFUSABLES}))
+    return p.Attestations(consensus_domains=sorted(set(names or ())), domains=domains)
+
+
+def _observers(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.Observer]:
+    found = reader.table(tables, ("observers",), None)
+    checks: dict[str, Check] = {"public_key": _text, "classes": _classes, "writable_by": _strings}
+    return {name: p.Observer(**reader.fields(found, ("observers", name), checks)) for name in found}
+
+
+# ---------------------------------------------------------------- lines
+
+_BARE = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_DOTTED = rf"{_BARE}(?:\s*\.\s*{_BARE})*"
+_HEADER = re.compile(rf"\s*\[\s*({_DOTTED})\s*\]")
+_KEY = re.compile(rf"\s*({_DOTTED})\s*=")
+_INNER = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
+
+
+def _key_lines(text: str) -> dict[Path, int]:
+    """The line of each table and key of a valid TOML text; the first one where two look alike."""
+    lines: dict[Path, int] = {}
+    table: Path = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = _path(header[1])
+            lines.setdefault(table, number)
+        elif key := _KEY.match(line):
+            path = (*table, *_path(key[1]))
+            lines.setdefault(path, number)
+            for inner in _INNER.finditer(line, key.end()):
+                lines.setdefault((*path, *_path(inner[1])), number)
+    return lines
+
+
+def _path(dotted: str) -> Path:
+    value: Any = tomllib.loads(f"{dotted} = 0")
+    path: list[str] = []
+    while isinstance(value, dict):
+        key, value = next(iter(cast("dict[str, Any]", value).items()))
+        path.append(key)
+    return tuple(path)

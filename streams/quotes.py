@@ -1,0 +1,129 @@
+"""Quoted text and code spans: where one begins and ends.
+
+Two readers: a strictly cited assertion's quotes must stand in its context, character for character [C §4], and what a
+text quotes is a term that an observer looks for (observing.md). Both want the outermost quotation: what is quoted
+inside it stands inside it. Linear in the text, whatever stands in it; nothing here says what a quote means.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+CLOSERS: Final[dict[str, str]] = {
+    "“": "”",
+    "„": "“”",  # German closes with “, Polish and Dutch with ”
+    "‟": "”",
+    "«": "»",
+    "»": "«",  # German and Danish books
+    "‹": "›",
+    "›": "‹",
+    "「": "」",
+    "『": "』",
+    "〝": "〞〟",
+    "”": "”",  # Swedish and Finnish
+    "‚": "‘’",
+    "‘": "’",
+    '"': '"',
+}
+"""Opening marks and what may close each."""
+
+_AT_WORD_START: Final = frozenset('‘‚"”»›')
+"""Marks that are also apostrophes, inch marks or closing marks: they open only where no word goes on."""
+_AT_WORD_END: Final = frozenset("’‘")
+"""An apostrophe inside a word closes nothing."""
+_MARK: Final = re.compile("[" + "".join(sorted({*CLOSERS, *"".join(CLOSERS.values())})) + "]")
+_BLANK_LINE: Final = re.compile(r"\n[^\S\n]*\n")
+_FENCE: Final = re.compile(r"`+")
+
+
+def quotes(text: str) -> list[tuple[int, int]]:
+    """Start and end of what stands between quotation marks, in code points, half open, in order, outermost only.
+
+    The pairs are `CLOSERS`; ‘ opens only at the start of a word and ’ closes only at its end. A mark that nothing
+    closes opens nothing; a straight quotation ends with its paragraph at the latest; an empty one is left out.
+    """
+    marks = [(match.start(), match[0]) for match in _MARK.finditer(text)]
+    if not marks:
+        return []
+    paragraphs = [match.start() for match in _BLANK_LINE.finditer(text)] + [len(text)]
+    ends = _closing_marks(text, marks, paragraphs)
+    found: list[tuple[int, int]] = []
+    past = 0
+    for place, (start, _) in enumerate(marks):
+        end = ends[place]
+        if start < past or end < 0:
+            continue
+        past = end + 1
+        if text[start + 1 : end].strip():
+            found.append((start + 1, end))
+    return found
+
+
+def _closing_marks(text: str, marks: list[tuple[int, str]], paragraphs: list[int]) -> list[int]:
+    """For each mark the position of the one that closes it, or -1: one walk from the end, nested pairs skipped."""
+    ends = [-1] * len(marks)
+    # Of each mark, the places of those to the right that no pair has taken yet; the last entry is the nearest.
+    waiting: dict[str, list[int]] = {}
+    paragraph = len(paragraphs) - 1
+    for place in range(len(marks) - 1, -1, -1):
+        position, mark = marks[place]
+        while paragraph and paragraphs[paragraph - 1] >= position:
+            paragraph -= 1
+        if mark in CLOSERS and _may_open(text, position, mark):
+            nearest = [(waiting[closer][-1], closer) for closer in CLOSERS[mark] if waiting.get(closer)]
+            if nearest:
+                closing, closer = min(nearest)
+                if mark != '"' or marks[closing][0] <= paragraphs[paragraph]:
+                    ends[place] = marks[closing][0]
+                    if closer != mark:
+                        waiting[closer].pop()  # a nested pair uses its closing mark up; “a “b” c” ends at the last
+        if _may_close(text, position, mark):
+            waiting.setdefault(mark, []).append(place)
+    return ends
+
+
+def _may_open(text: str, position: int, mark: str) -> bool:
+    if mark not in _AT_WORD_START:
+        return True
+    return position == 0 or not _in_word(text[position - 1])
+
+
+def _may_close(text: str, position: int, mark: str) -> bool:
+    if mark not in _AT_WORD_END:
+        return True
+    return position + 1 == len(text) or not _in_word(text[position + 1])
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def code_spans(text: str) -> list[tuple[int, int]]:
+    """Start and end of what stands between backticks, half open, in order: a run of n closes with a run of n.
+
+    As CommonMark reads them, fenced blocks included; one space on either side belongs to the marks where both are
+    there and something else stands between them.
+    """
+    runs = [match.span() for match in _FENCE.finditer(text)]
+    later: dict[int, list[int]] = {}
+    for place in range(len(runs) - 1, -1, -1):
+        later.setdefault(runs[place][1] - runs[place][0], []).append(place)
+    found: list[tuple[int, int]] = []
+    place = 0
+    while place < len(runs):
+        start, end = runs[place]
+        same = later[end - start]
+        while same and same[-1] <= place:
+            same.pop()
+        if not same:
+            place += 1
+            continue
+        closing = same[-1]
+        inner = end, runs[closing][0]
+        content = text[slice(*inner)]
+        if content.strip():
+            padded = len(content) > 2 and content[0] == content[-1] == " "
+            found.append((inner[0] + 1, inner[1] - 1) if padded else inner)
+        place = closing + 1
+    return found

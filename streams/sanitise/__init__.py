@@ -1,0 +1,26 @@
+"""The sanitiser [V]: what strangers wrote becomes data that no reader, renderer or parser takes for anything else.
+
+`clean` takes one text through the ordered pipeline of [V §4], `clean_tree` every text inside a JSON value, and
+`frame_attestation` types, cleans and frames a whole attestation [V §3–5, §7]. All are pure. Every change is recorded
+in a `Trace`, which becomes the record's `_meta`.
+"""
+
+from ...codecs.unicode_text import CONFUSABLES_VERSION, UNICODE_VERSION
+from ._attestation import WARNING, AttestationRules, frame_attestation
+from ._steps import Confusables, clean, unexpected_confusables
+from ._trace import SANITATION_VERSION, Trace
+from ._tree import clean_tree
+
+__all__ = [
+    "CONFUSABLES_VERSION",
+    "SANITATION_VERSION",
+    "UNICODE_VERSION",
+    "WARNING",
+    "AttestationRules",
+    "Confusables",
+    "Trace",
+    "clean",
+    "clean_tree",
+    "frame_attestation",
+    "unexpected_confusables",
+]

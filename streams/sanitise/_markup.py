@@ -1,0 +1,235 @@
+"""Markup [V §4.6]: what an HTML5 parser would take for a tag, comment or doctype goes, Markdown links collapse.
+
+The HTML side is the tokenizer of the HTML Standard in the one state that matters here (13.2.5, «Data state» and what
+it leads to), because whole parsers do not say *where* a tag stood, move text about, and decode character references.
+Its verdict is compared with two of them, html5lib and html5ever, in the tests. Text between tags stays, that of
+`<script>` included: it is words once nothing around it can be run. Two things a tokenizer does not take for markup
+stay as well: a comparison sign, and a tag that never closes.
+
+Nothing here records anything; positions go to the caller.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Piece(NamedTuple):
+    """A stretch of text that is markup, `[start, end)`, and what stands there."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class Link(NamedTuple):
+    """A Markdown link or image: the stretch, its text, and its destination."""
+
+    start: int
+    end: int
+    kind: str
+    text: str
+    url: str
+
+
+def may_be_html(text: str) -> bool:
+    """The cheap look: False where no tokenizer leaves the data state."""
+    return "<" in text and _OPENER.search(text) is not None
+
+
+def may_be_link(text: str) -> bool:
+    """The cheap look: False where no inline link can stand."""
+    return "](" in text
+
+
+_OPENER = re.compile(r"<[A-Za-z/!?]")
+_TAG_NAME_END = re.compile(r"[\t\n\f\r />]")
+_BETWEEN = re.compile(r"[\t\n\f\r /]*")
+# An attribute's name may begin with `=`; it ends before white space, `/`, `>` or `=`.
+_ATTRIBUTE_NAME = re.compile(r"=?[^\t\n\f\r />=]*")
+_EQUALS = re.compile(r"[\t\n\f\r ]*=[\t\n\f\r ]*")
+_UNQUOTED = re.compile(r"[^\t\n\f\r >]*")
+
+
+def find_html(text: str) -> list[Piece]:
+    """Every tag, comment and doctype, left to right, as the HTML5 tokenizer delimits them in the data state.
+
+    Where it would drop the rest of the text because a tag never closes, the `<` counts as text and the search goes
+    on behind it: what stands inside may still be markup for a reader who concatenates.
+    """
+    pieces: list[Piece] = []
+    tags = _Tags(text)
+    position = 0
+    while match := _OPENER.search(text, position):
+        start = match.start()
+        piece = _piece(text, start, tags)
+        if piece is None:
+            position = start + 1
+        else:
+            pieces.append(piece)
+            position = piece.end
+    return pieces
+
+
+def _piece(text: str, start: int, tags: _Tags) -> Piece | None:
+    """The piece that begins at a `<`, if one does."""
+    opener = text[start + 1]
+    if opener == "!":
+        if text.startswith("--", start + 2):
+            return Piece(start, _comment_end(text, start + 4), "comment")
+        doctype = text[start + 2 : start + 9].lower() == "doctype"
+        return Piece(start, _after(text, ">", start + 2), "doctype" if doctype else "comment")
+    if opener == "?":
+        return Piece(start, _after(text, ">", start + 1), "comment")
+    name = start + 1
+    if opener == "/":
+        name += 1
+        first = text[name : name + 1]
+        if not (first.isascii() and first.isalpha()):
+            # `</>` is dropped by a parser, anything else opens a bogus comment. At the end of the text `</` is still
+            # text, but whatever is put behind it makes it a comment, our own mark of truncation for one.
+            return Piece(start, _after(text, ">", name), "tag" if first == ">" else "comment")
+    end = tags.end(name)
+    return None if end < 0 else Piece(start, end, "tag")
+
+
+def _after(text: str, what: str, position: int) -> int:
+    """Behind the next occurrence, or the end of the text: a comment needs no end to be one."""
+    found = text.find(what, position)
+    return len(text) if found < 0 else found + len(what)
+
+
+def _comment_end(text: str, body: int) -> int:
+    """Behind a comment whose `<!--` ends at `body`. `<!-->` and `<!--->` are whole comments; `--!>` ends one, too."""
+    end = text.find("-->", body - 2)
+    bang = text.find("--!>", body, len(text) if end < 0 else end)
+    if bang >= 0:
+        return bang + 4
+    return len(text) if end < 0 else end + 3
+
+
+class _Tags:
+    """Finds where tags end, in time linear in the text over all calls with growing positions.
+
+    Strangers write texts like `<a <a <a …`, in which every tag reaches to the end and none closes. Two things are
+    remembered, because they hold for every later tag as well: the places where an attribute was looked for and the end
+    was not found, and where the next end of a name is.
+    """
+
+    __slots__ = ("_name_end", "_text", "_unclosed")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._unclosed: set[int] = set()
+        self._name_end = -1
+
+    def end(self, position: int) -> int:
+        """Behind the `>` that closes the tag whose name begins at `position`; -1 where the text ends first."""
+        text = self._text
+        if self._name_end < position:
+            match = _TAG_NAME_END.search(text, position)
+            self._name_end = match.start() if match else len(text)
+        position = self._name_end
+        passed: list[int] = []
+        while True:
+            position = _BETWEEN.match(text, position).end()  # type: ignore[union-attr]
+            if position >= len(text) or position in self._unclosed:
+                break
+            if text[position] == ">":
+                return position + 1
+            passed.append(position)
+            position = _ATTRIBUTE_NAME.match(text, position).end()  # type: ignore[union-attr]
+            equals = _EQUALS.match(text, position)
+            if equals is None:
+                continue
+            position = equals.end()
+            quote = text[position : position + 1]
+            if quote in ('"', "'"):
+                position = text.find(quote, position + 1) + 1
+                if position == 0:
+                    break
+            else:
+                position = _UNQUOTED.match(text, position).end()  # type: ignore[union-attr]
+        self._unclosed.update(passed)
+        return -1
+
+
+# ---------------------------------------------------------------- Markdown
+
+_BRACKET = re.compile(r"[\[\]]")
+_SPACES = re.compile(r"[ \t]*(?:\r\n|\r|\n)?[ \t]*")
+_ANGLED = re.compile(r"<[^<>\r\n]*>")
+_PLAIN_RUN = re.compile(r"[^\x00-\x20\x7f()]*")
+_TITLE = re.compile(
+    r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\))""",
+    re.DOTALL,
+)
+_MAX_PARENTHESES = 32
+"""So deep may parentheses in a destination be nested, as in CommonMark's own implementations."""
+
+
+def find_links(text: str) -> list[Link]:
+    """The innermost inline links and images (CommonMark 6.3, 6.4), left to right.
+
+    More than CommonMark: a backslash protects no bracket, and links stand in code spans too, because not every reader
+    knows of either. Where such a bracket takes the `[` away from a later `](`, the nearest `[` before it counts.
+    """
+    links: list[Link] = []
+    opened: list[int] = []
+    nearest = -1
+    last = 0
+    for match in _BRACKET.finditer(text):
+        position = match.start()
+        if position < last:
+            continue
+        if match[0] == "[":
+            opened.append(position)
+            nearest = position
+            continue
+        start = opened.pop() if opened else -1
+        if start < last:
+            start = nearest
+        if start < last or not text.startswith("(", position + 1):
+            continue
+        found = _destination(text, position + 2)
+        if found is None:
+            continue
+        url, last = found
+        image = start > 0 and text[start - 1] == "!"
+        kind = "image" if image else "link"
+        links.append(Link(start - image, last, kind, text[start + 1 : position], url))
+    return links
+
+
+def _destination(text: str, position: int) -> tuple[str, int] | None:
+    """The destination of a link whose `(` ends at `position`, and the place behind its `)`."""
+    position = _skip(text, position)
+    angled = _ANGLED.match(text, position)
+    if angled:
+        url, position = angled[0][1:-1], angled.end()
+    else:
+        start, depth = position, 0
+        while True:
+            position = _PLAIN_RUN.match(text, position).end()  # type: ignore[union-attr]
+            bracket = text[position : position + 1]
+            if bracket == "(" and depth < _MAX_PARENTHESES:
+                depth += 1
+            elif bracket == ")" and depth:
+                depth -= 1
+            else:
+                break
+            position += 1
+        if depth:
+            return None
+        url = text[start:position]
+    behind = _skip(text, position)
+    if behind > position:
+        title = _TITLE.match(text, behind)
+        if title:
+            behind = _skip(text, title.end())
+    return (url, behind + 1) if text.startswith(")", behind) else None
+
+
+def _skip(text: str, position: int) -> int:
+    return _SPACES.match(text, position).end()  # type: ignore[union-attr]

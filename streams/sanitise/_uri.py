@@ -1,0 +1,118 @@
+"""Hardening of URIs [V §4.5]: which may stand in the output, and how they are shown to a person.
+
+RFC 3986 by a real parser (`rfc3986`), the contract's schemes, at most 1,024 octets, and nothing hidden behind percent
+signs. A refusal is one word of `UriRefusal`, for `_meta.uris_rejected`; the refused text itself is not repeated there.
+"""
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# (rfc3986 has no types of its own)
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+from urllib.parse import unquote_to_bytes
+
+from rfc3986 import URIReference, uri_reference
+from rfc3986.exceptions import RFC3986Exception
+from rfc3986.validators import Validator
+
+from ...codecs.unicode_text import find_invisible, settle
+from ._markup import may_be_html, may_be_link
+
+UriRefusal = Literal[
+    "empty",
+    "too-long",
+    "not-rfc3986",
+    "scheme",
+    "host",
+    "encoded-invisible",
+    "encoded-control",
+    "encoded-markup",
+]
+MAX_OCTETS: Final = 1024
+_SCHEMES: Final = frozenset({"https", "did", "urn", "arxiv"})
+_URN_NAMESPACES: Final = frozenset({"doi", "isbn", "pmid"})
+_DID = re.compile(r"did:[a-z0-9]+:(?:[A-Za-z0-9._%-]*:)*[A-Za-z0-9._%-]+(?=[/?#]|\Z)", re.IGNORECASE)
+_CHARACTERS = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# Most URIs are as plain as these, a small part of RFC 3986 that needs no parser: 0.6 us instead of 20.
+_PLAIN = re.compile(r"https://((?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*)(?::[0-9]{1,4})?(?:/[A-Za-z0-9._~/-]*)?")
+_PLAIN_NAME = re.compile(r"(?:(urn):(?:doi|isbn|pmid)|(arxiv)):[A-Za-z0-9._/-]+")
+_syntax = (
+    Validator()
+    .require_presence_of("scheme")
+    .check_validity_of("scheme", "userinfo", "host", "port", "path", "query", "fragment")
+)
+
+
+def harden_uri(uri: str) -> tuple[str, None] | tuple[None, UriRefusal]:
+    """`[hostname] → URI` and None, or None and why the URI may not stand in the output.
+
+    The host is that of the real authority, never what stands before an `@`; a URI without an authority has its scheme
+    in the brackets.
+    """
+    if len(uri) <= MAX_OCTETS:
+        plain = _PLAIN.fullmatch(uri) or _PLAIN_NAME.fullmatch(uri)
+        if plain:
+            return f"[{plain[plain.lastindex or 1]}] → {uri}", None
+    if not uri:
+        return None, "empty"
+    if len(uri) > MAX_OCTETS:
+        return None, "too-long"
+    # The characters first, which are all ASCII: the library lets a line feed at the end of a host pass.
+    parsed = _parse(uri) if _CHARACTERS.fullmatch(uri) else None
+    if parsed is None:
+        return None, "not-rfc3986"
+    refusal = _refuse_scheme(uri, parsed) or (_refuse_encoded(uri) if "%" in uri else None)
+    if refusal is not None:
+        return None, refusal
+    return f"[{(parsed.host or parsed.scheme or '').lower()}] → {uri}", None
+
+
+def _parse(uri: str) -> URIReference | None:
+    try:
+        parsed = uri_reference(uri)
+        _syntax.validate(parsed)
+    except (RFC3986Exception, ValueError):
+        return None
+    return parsed
+
+
+def _refuse_scheme(uri: str, parsed: URIReference) -> UriRefusal | None:
+    scheme = (parsed.scheme or "").lower()
+    path = parsed.path or ""
+    if scheme not in _SCHEMES:
+        return "scheme"
+    if scheme == "https":
+        # A reader decides by the host, so there must be one, written out: `%65xample.org` reads as something else.
+        return None if parsed.host and "%" not in parsed.host else "host"
+    if parsed.authority is not None:
+        return "not-rfc3986"
+    if scheme == "urn":
+        namespace, _, rest = path.partition(":")
+        return None if namespace.lower() in _URN_NAMESPACES and rest else "scheme"
+    if scheme == "did":
+        return None if _DID.match(uri) else "not-rfc3986"
+    return None if path else "not-rfc3986"
+
+
+def _refuse_encoded(uri: str) -> UriRefusal | None:
+    """Decodes until nothing changes: who encodes twice hides twice."""
+    text = uri
+    while True:
+        octets = unquote_to_bytes(text)
+        try:
+            decoded = octets.decode()
+        except UnicodeDecodeError:
+            decoded = octets.decode("latin-1")
+        if decoded == text:
+            return None
+        if find_invisible(decoded):
+            return "encoded-invisible"
+        if _CONTROL.search(decoded):
+            return "encoded-control"
+        seen = settle(decoded)
+        if may_be_html(seen) or may_be_link(seen):
+            return "encoded-markup"
+        text = decoded

@@ -1,0 +1,259 @@
+"""Drives adjudication through its one door, the command `sluice fold` (cli.md), and builds the lines that go in.
+
+A test says when things happen in seconds relative to a fixed base time, so that it reads as a story: an emission at 0,
+an observation at 5, the verdict at 600.001. Nothing here looks behind the command: what the tests see is what any
+user of the filter sees. The builders fill in what a story does not care about, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+Line = dict[str, Any]
+
+BASE = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
+DECLARED_ID = "sha256:e3b0c442"
+SPOKEN_TOPICS = ("admitted", "inadmissible")
+REQUEST_TOPICS = ("review-requests", "re-emission-requests")
+
+
+class Outputs(list[Line]):
+    """What `sluice fold` wrote, line by line, with the questions that tests ask of it."""
+
+    exit_code: int = 0
+
+    def on(self, topic: str) -> list[Line]:
+        """The values written to one topic, in order."""
+        return [line["value"] for line in self if line.get("topic") == topic]
+
+    def lines_on(self, *topics: str) -> list[Line]:
+        """The whole lines (topic, key, value, headers) written to some topics, in order."""
+        return [line for line in self if line.get("topic") in topics]
+
+    @property
+    def words(self) -> list[tuple[str, str, str | None]]:
+        """Every verdict in order, as (topic, status, reason); requests, citations and dead letters left out."""
+        return [
+            (line["topic"], line["value"]["status"], line["value"].get("reason"))
+            for line in self.lines_on(*SPOKEN_TOPICS)
+        ]
+
+    @property
+    def requests(self) -> list[str]:
+        """The topics of the requests, in order."""
+        return [line["topic"] for line in self.lines_on(*REQUEST_TOPICS)]
+
+    @property
+    def dead(self) -> list[str]:
+        """The reasons of the dead letters, in order."""
+        return [line["headers"]["sluice-reason"] for line in self.lines_on("dead-letters")]
+
+
+def _at(seconds: float) -> str:
+    milliseconds = round(seconds * 1000)
+    moment = BASE + timedelta(milliseconds=milliseconds)
+    fraction = f".{milliseconds % 1000:03}" if milliseconds % 1000 else ""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
+
+
+class Adjudicator:
+    """`sluice fold` in this process; nothing of the result is interpreted beyond JSON."""
+
+    def __init__(self, folder: Any) -> None:
+        self._folder = folder
+
+    def run(self, lines: Iterable[Line | str], policy: str | None = None, until: float | None = None) -> Result:
+        """The raw result. A `str` among the lines goes in as it stands."""
+        from sluice.topology.cli import main
+
+        arguments = ["fold"]
+        if policy is not None:
+            path = self._folder / "policy.toml"
+            path.write_text(policy, encoding="utf-8")
+            arguments += ["--policy", str(path)]
+        if until is not None:
+            arguments += ["--until", _at(until)]
+        text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+        result = CliRunner().invoke(main, arguments, input=text)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        answered_a_bad_line = result.exit_code == 1 and '"error"' in result.stdout
+        assert result.exit_code == 0 or answered_a_bad_line, result.stderr
+        return result
+
+    def __call__(self, lines: Iterable[Line | str], policy: str | None = None, until: float | None = None) -> Outputs:
+        """The outputs in order."""
+        result = self.run(lines, policy, until)
+        outputs = Outputs(json.loads(line) for line in result.stdout.splitlines())
+        outputs.exit_code = result.exit_code
+        return outputs
+
+
+@pytest.fixture(scope="session")
+def adjudicate(tmp_path_factory):
+    """`adjudicate(lines, policy=None, until=None)`: runs `sluice fold`; `policy` is TOML text, `until` seconds."""
+    return Adjudicator(tmp_path_factory.mktemp("fold"))
+
+
+@pytest.fixture(scope="session")
+def at():
+    """`at(seconds)`: the RFC 3339 time so many seconds after the base time; `{"at": at(5)}` lets time pass."""
+    return _at
+
+
+@pytest.fixture(scope="session")
+def seconds_of():
+    """`seconds_of(time)`: an output's RFC 3339 time as seconds after the base time."""
+
+    def read(text: str) -> float:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", text), text
+        return (datetime.fromisoformat(text) - BASE) / timedelta(milliseconds=1) / 1000
+
+    return read
+
+
+def _annotation(substrate_class: str, seen: float | None = None, observation_id: str | None = None) -> Line:
+    annotation: Line = {"substrate_class": substrate_class}
+    if observation_id is not None:
+        annotation["observation_id"] = observation_id
+    if seen is not None:
+        annotation["ts"] = _at(seen)
+    return annotation
+
+
+def _claim(text: str = TEXT, start: int = 0, **fields: Any) -> Line:
+    claim: Line = {
+        "span": {"chars": [start, start + len(text)]},
+        "provenance": [_annotation("substrate.code.read", observation_id=DECLARED_ID)],
+    }
+    claim.update(fields)
+    return {name: value for name, value in claim.items() if value is not None}
+
+
+def _emission(
+    when: float = 0,
+    emission_id: str = "em-1",
+    *,
+    emitted: float | None = None,
+    text: str = TEXT,
+    claims: list[Line] | None = None,
+    key: str | None = None,
+    headers: dict[str, str] | None = None,
+    fields: Line | None = None,
+    **claim: Any,
+) -> Line:
+    value: Line = {
+        "emission_id": emission_id,
+        "emitted_at": _at(when if emitted is None else emitted),
+        "text": text,
+        "assertions": [_claim(text, **claim)] if claims is None else claims,
+    }
+    value.update(fields or {})
+    line: Line = {"at": _at(when), "topic": "emissions", "key": emission_id if key is None else key, "value": value}
+    return line if headers is None else line | {"headers": headers}
+
+
+def _observation(
+    when: float,
+    substrate_class: str,
+    outcome: str = "corroborates",
+    *,
+    emission_id: str = "em-1",
+    seen: float | None = None,
+    observation_id: str | None = None,
+    observer: str = "observer-1",
+    span: Line | None = None,
+    attempt: int | None = None,
+    key: str | None = None,
+    **fields: Any,
+) -> Line:
+    subject: Line = {"emission_id": emission_id, "span": span or {"chars": [0, len(TEXT)]}}
+    if attempt is not None:
+        subject["attempt"] = attempt
+    value: Line = {
+        "observation_id": observation_id or "seen:" + substrate_class,
+        "substrate_class": substrate_class,
+        "observed_at": _at(when if seen is None else seen),
+        "observer": observer,
+        "subject": subject,
+        "outcome": outcome,
+        **fields,
+    }
+    return {"at": _at(when), "topic": "observations", "key": emission_id if key is None else key, "value": value}
+
+
+def _review(
+    when: float,
+    decision: str = "admit",
+    *,
+    emission_id: str = "em-1",
+    span: Line | None = None,
+    attempt: int | None = None,
+    key: str | None = None,
+    **fields: Any,
+) -> Line:
+    value: Line = {
+        "emission_id": emission_id,
+        "span": span or {"chars": [0, len(TEXT)]},
+        "decision": decision,
+        "reviewer": "reviewer-1",
+        **fields,
+    }
+    if attempt is not None:
+        value["attempt"] = attempt
+    return {"at": _at(when), "topic": "reviews", "key": emission_id if key is None else key, "value": value}
+
+
+@pytest.fixture(scope="session")
+def annotation():
+    """`annotation(substrate_class, seen=None, observation_id=None)`: what an emitter declares of one assertion."""
+    return _annotation
+
+
+@pytest.fixture(scope="session")
+def claim():
+    """`claim(text, start=0, **fields)`: one assertion over `text`, annotated with one class; None removes a field."""
+    return _claim
+
+
+@pytest.fixture(scope="session")
+def emission():
+    """`emission(when, emission_id, …)`: a line with an emission of one assertion (or of `claims`).
+
+    Keywords that are not the emission's own become fields of the assertion; `fields` overrides the emission's.
+    """
+    return _emission
+
+
+@pytest.fixture(scope="session")
+def observation():
+    """`observation(when, substrate_class, outcome="corroborates", …)`: a line with what an observer saw at `seen`."""
+    return _observation
+
+
+@pytest.fixture(scope="session")
+def review():
+    """`review(when, decision="admit", …)`: a line with a person's decision."""
+    return _review
+
+
+@pytest.fixture(scope="session")
+def nothing_discarded():
+    """A policy that sends every inadmissible assertion to review, so that each verdict can be seen."""
+    return """
+[disposition]
+unverified-inference = "review"
+unannotated = "review"
+below-floor = "review"
+decayed-to-uncertainty = "review"
+contradicted = "review"
+rejected = "review"
+"""

@@ -1,0 +1,87 @@
+"""The command line: one Click group, each subcommand in a module of its own, imported only when it is called.
+
+Data goes to standard output, messages to standard error. Exit status (cli.md): 0 done, 1 the thing asked about does
+not hold, 2 wrong usage or configuration, 3 a dependency is not to be reached. An error is one sentence; a traceback
+only with `--debug`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib import metadata
+from typing import Any
+
+import click
+
+from ...codecs.errors import SluiceError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    # name: (module below this package : attribute, one line of help)
+    "parse": ("filters:parse", "emissions to the JSON form, either encoding in"),
+    "render": ("filters:render", "emissions to the in-line encoding"),
+    "fold": ("filters:fold", "the whole of adjudication as a filter"),
+    "sanitise": ("sanitation:sanitise", "attestations, sanitised and framed"),
+    "canonical-hash": ("sanitation:canonical_hash", "the canonical hash of JSON objects"),
+    "look": ("look:look", "what the observers see now of an emission's annotations"),
+    "schema": ("filters:schema", "JSON Schemas of the records"),
+    "policy": ("policy:policy", "check a policy file"),
+    "demo": ("demo:demo", "the main job from end to end, on real input"),
+    "broker": ("broker:broker", "a real single-node Kafka for development"),
+    "topics": ("topics:topics", "declare the topics, or compare what is there"),
+    "worker": ("worker:worker", "run the lanes"),
+    "observe": ("look:observe", "run the observers"),
+    "produce": ("produce:produce", "send emissions, observations, attestations or reviews"),
+    "consume": ("consume:consume", "read admitted, or another output topic"),
+    "config": ("config:config", "show the configuration and where each value comes from"),
+    "faust": ("worker:faust", "Faust's own commands on our app"),
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when the command is asked for: `sluice parse` must not wait for Faust to load."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        return getattr(importlib.import_module(f".{module}", __name__), attribute)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """As Click's, with our errors as one sentence on standard error and their exit status."""
+        debug = "--debug" in (args[0] if args and args[0] is not None else sys.argv[1:])
+        standalone = kwargs.get("standalone_mode", True)
+        try:
+            return super().main(*args, **kwargs)
+        except BrokenPipeError:
+            # The reader of our output has gone (`| head`): no error. What is still buffered has nowhere to go.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        except SluiceError as error:
+            if debug or not standalone:
+                raise
+            click.echo(f"sluice: {error}", err=True)
+            sys.exit(error.exit_status)
+        except Exception as error:  # a stranger gets a sentence, `--debug` the traceback
+            if debug or not standalone:
+                raise
+            click.echo(f"sluice: {type(error).__name__}: {error}; run again with --debug for the traceback", err=True)
+            sys.exit(1)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(metadata.version("sluice"), prog_name="sluice")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--config", "config_file", type=click.Path(dir_okay=False), help="Configuration file [sluice.toml].")
+@click.pass_context
+def main(ctx: click.Context, debug: bool, config_file: str | None) -> None:
+    """Lets through what language models state only as far as k distinct kinds of fresh evidence bear it out."""
+    ctx.obj = {"debug": debug, "config_file": config_file}

@@ -1,0 +1,119 @@
+"""`sluice parse | render | fold | schema`: the codecs and the whole of adjudication as filters; no broker needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ...codecs import decode, inline, records
+from ...codecs.errors import Fault, UsageError
+from ...codecs.parsed import parsed_form
+from ...streams.policy import DEFAULT_POLICY, Policy
+from ...streams.policy_file import load_policy, locate
+from .lines import files_argument, run_filter, run_filter_many
+
+
+@click.command()
+@files_argument
+def parse(files: tuple[str, ...]) -> None:
+    """Emissions in either encoding to the JSON form, with spans, canonical span keys, and terminal and unknown flags.
+
+    \b
+    Example:
+      echo '{"emission_id": "em-1", "emitted_at": 0, "text": "It is so. [substrate.grep]"}' | sluice parse
+    """
+
+    def answer(line: bytes) -> Any:
+        emission = decode.decode_emission(line)
+        return emission if isinstance(emission, Fault) else parsed_form(emission)
+
+    run_filter(files, answer)
+
+
+@click.command()
+@files_argument
+def render(files: tuple[str, ...]) -> None:
+    """Emissions to the in-line encoding, as {"text": …}; what a group cannot hold is refused with the field's name.
+
+    \b
+    Example:
+      sluice parse emissions.jsonl | sluice render
+    """
+
+    def answer(line: bytes) -> Any:
+        emission = decode.decode_emission(line)
+        if isinstance(emission, Fault):
+            return emission
+        text = inline.render_inline(emission)
+        return text if isinstance(text, Fault) else {"text": text}
+
+    run_filter(files, answer)
+
+
+@click.command()
+@click.option("--policy", "policy_file", type=click.Path(dir_okay=False), help="Policy file [the reference policy].")
+@click.option("--until", metavar="TIME", help="At the end of input, let time pass until then.")
+@files_argument
+def fold(policy_file: str | None, until: str | None, files: tuple[str, ...]) -> None:
+    """The whole of adjudication as a filter: one lane, a block a line.
+
+    A line is {"at": TIME, "topic": "emissions" | "observations" | "reviews", "key": …, "value": {…}}, `at` never
+    decreasing; a line with only `at` lets time pass. A missing key is taken from the value; a value that is a string
+    stands for raw bytes. Each output is a line {"topic": …, "key": …, "value": {…}, "headers": {…}}.
+
+    \b
+    Example:
+      sluice fold --policy policy.toml --until 2026-11-22T00:00:00Z history.jsonl
+    """
+    from ..fold_filter import FoldFilter, parse_until
+
+    end = parse_until(until)
+    filtering = FoldFilter(read_policy(policy_file))
+    run_filter_many(files, filtering.line, lambda: filtering.pass_time(end) if end is not None else ())
+
+
+def read_policy(name: str | None) -> Policy:
+    """The policy of a file, the reference policy where none is named; what is unwise in it goes to standard error.
+
+    Raises:
+        UsageError: the file cannot be read, or is no policy.
+    """
+    if name is None:
+        return DEFAULT_POLICY
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"cannot read the policy {name!r}: {why}", hint="name a TOML file") from None
+    policy = load_policy(text, name)
+    for line, path, sentence in locate(text, [*policy.problems(), *policy.warnings()]):
+        click.echo(f"{name}:{line}: warning: {path}: {sentence}", err=True)
+    return policy
+
+
+@click.command()
+@click.argument("record", required=False)
+def schema(record: str | None) -> None:
+    """The JSON Schema of a record, or of all records by name.
+
+    \b
+    Example:
+      sluice schema emission > emission.schema.json
+    """
+    types: dict[str, type[msgspec.Struct]] = {**records.INPUTS, **records.OUTPUTS}
+    if record is None:
+        found: Any = {name: msgspec.json.schema(type_) for name, type_ in types.items()}
+    else:
+        name = record if record in types else record.removesuffix("s")
+        if name not in types:
+            raise UsageError(f"there is no record {record!r}", hint="known records: " + ", ".join(types))
+        found = msgspec.json.schema(types[name])
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+
+
+__all__: Iterable[str] = ["fold", "parse", "read_policy", "render", "schema"]

@@ -1,0 +1,82 @@
+"""Filters: one JSON line in, one JSON line out (cli.md).
+
+Every filter keeps the order, answers every line, takes files or standard input, and goes on after a bad line, which
+gets `{"line": n, "error": {"reason": …, "detail": …}}`; the exit status is then 1 at the end.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
+
+import click
+import msgspec
+
+from ...codecs.errors import Fault, UsageError
+
+MAX_LINE = 16 << 20
+"""A line longer than this is refused without being read into memory whole."""
+
+_encoder = msgspec.json.Encoder()
+
+files_argument = click.argument("files", nargs=-1, type=click.Path(allow_dash=True))
+
+
+def read_lines(files: tuple[str, ...]) -> Iterator[tuple[int, bytes | Fault]]:
+    """Each non-empty line with its number, counted over all files; standard input where no file is named.
+
+    Raises:
+        UsageError: a file cannot be read.
+    """
+    number = 0
+    for name in files or ("-",):
+        try:
+            stream: BinaryIO = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
+        except OSError as error:
+            why = error.strerror
+            raise UsageError(f"cannot read {name!r}: {why}", hint="name a file of JSON lines, or -") from None
+        try:
+            while line := stream.readline(MAX_LINE + 1):
+                number += 1
+                if len(line) > MAX_LINE:
+                    while line and not line.endswith(b"\n"):
+                        line = stream.readline(MAX_LINE)
+                    yield number, Fault("oversize", f"the line is longer than {MAX_LINE} octets")
+                elif stripped := line.strip():
+                    yield number, stripped
+        except IsADirectoryError:
+            raise UsageError(f"{name!r} is a folder", hint="name a file of JSON lines, or -") from None
+        finally:
+            if stream is not sys.stdin.buffer:
+                stream.close()
+
+
+def write_line(value: Any) -> None:
+    """One JSON line on standard output."""
+    sys.stdout.buffer.write(_encoder.encode(value) + b"\n")
+
+
+def run_filter(files: tuple[str, ...], answer: Callable[[bytes], Any | Fault]) -> None:
+    """Answers every line with what `answer` returns: a JSON-ready value, or a Fault. Exits 1 if there was any Fault."""
+    run_filter_many(files, lambda line: (answer(line),))
+
+
+def run_filter_many(
+    files: tuple[str, ...], answer: Callable[[bytes], Iterable[Any | Fault]], end: Callable[[], Iterable[Any]] = tuple
+) -> None:
+    """As `run_filter`, for filters that answer a line with any number of lines, and may have more at the end."""
+    bad = False
+    for number, line in read_lines(files):
+        for result in (line,) if isinstance(line, Fault) else answer(line):
+            if isinstance(result, Fault):
+                bad = True
+                write_line({"line": number, "error": {"reason": result.reason, "detail": result.detail}})
+            else:
+                write_line(result)
+        sys.stdout.buffer.flush()
+    for result in end():
+        write_line(result)
+    sys.stdout.buffer.flush()
+    if bad:
+        sys.exit(1)
