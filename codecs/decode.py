@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr
 
 from . import inline, records, times
 from .errors import Fault, schema_fault
@@ -118,7 +118,10 @@ def decode_emission(data: bytes | None) -> Emission | Fault:
 
 
 def normalise_emission(emission: Emission) -> Emission | Fault:
-    """Either encoding to the JSON form, and every rule that goes beyond the schema."""
+    """Either encoding to the JSON form, and every rule that goes beyond the schema.
+
+    The record must have just been decoded: its assertions are completed in place.
+    """
     fault = _check_time("$.emitted_at", emission.emitted_at)
     if fault is not None:
         return fault
@@ -128,39 +131,43 @@ def normalise_emission(emission: Emission) -> Emission | Fault:
         emission = inline.parse_inline(emission)
         if len(emission.assertions or ()) > 1000:
             return schema_fault("$.text", "at most 1000 assertions", f"{len(emission.assertions or ())}")
-    done: list[Assertion] = []
     seen: set[str] = set()
     for place, assertion in enumerate(emission.assertions or ()):
-        path = f"$.assertions[{place}]"
-        span = assertion.span
-        if span is None:
-            if assertion.assertion is None:
-                return schema_fault(path, "`span` or `assertion`", "neither")
-            span = _memo_span(assertion.assertion, emission.text, place)
-        problem = span.problem()
-        if problem is not None:
-            return schema_fault(f"{path}.span", *problem)
-        text = emission.text
-        if not span.in_range(None if text is None else len(text)):
-            length = "no text" if text is None else f"a text of {len(text)} code points"
-            return Fault("span-out-of-range", f"{path}.span: {span_key(span)} does not lie in {length}")
-        if assertion.assertion is None:
-            if text is None:
-                return schema_fault(path, "`text` in the emission, or `assertion` here", "neither")
-            if span.path is not None and _at(_structured(text), span.path) is _NOTHING:
-                where = _cut(repr(span.path))
-                return Fault("span-out-of-range", f"{path}.span: nothing stands at {where} in the text")
-        elif span.chars is not None and text is not None and text[slice(*span.chars)] != assertion.assertion:
-            return schema_fault(f"{path}.assertion", "the text of its span", assertion.assertion)
-        key = span_key(span)
-        if key in seen:
-            return schema_fault(f"{path}.span", "a span that no other assertion has", key)
-        seen.add(key)
-        fault = _check_assertion_times(path, assertion)
+        fault = _place_assertion(emission, assertion, place, seen)
         if fault is not None:
             return fault
-        done.append(replace(assertion, span=span, span_key=key))
-    return replace(emission, assertions=done)
+    return emission
+
+
+def _place_assertion(emission: Emission, assertion: Assertion, place: int, seen: set[str]) -> Fault | None:
+    """Gives an assertion its span and key in place: the record has just been decoded, and nobody else holds it."""
+    path, span, text = f"$.assertions[{place}]", assertion.span, emission.text
+    if span is None:
+        if assertion.assertion is None:
+            return schema_fault(path, "`span` or `assertion`", "neither")
+        span = _memo_span(assertion.assertion, text, place)
+        force_setattr(assertion, "span", span)
+    problem = span.problem()
+    if problem is not None:
+        return schema_fault(f"{path}.span", *problem)
+    if not span.in_range(None if text is None else len(text)):
+        length = "no text" if text is None else f"a text of {len(text)} code points"
+        return Fault("span-out-of-range", f"{path}.span: {span_key(span)} does not lie in {length}")
+    if assertion.assertion is None:
+        if text is None:
+            return schema_fault(path, "`text` in the emission, or `assertion` here", "neither")
+        if span.path is not None and _at(_structured(text), span.path) is _NOTHING:
+            where = _cut(repr(span.path))
+            return Fault("span-out-of-range", f"{path}.span: nothing stands at {where} in the text")
+    elif span.chars is not None and text is not None and text[slice(*span.chars)] != assertion.assertion:
+        return schema_fault(f"{path}.assertion", "the text of its span", assertion.assertion)
+    key = span_key(span)
+    if key in seen:
+        return schema_fault(f"{path}.span", "a span that no other assertion has", key)
+    seen.add(key)
+    if assertion.span_key != key:
+        force_setattr(assertion, "span_key", key)
+    return _check_assertion_times(path, assertion)
 
 
 def assertion_text(emission: Emission, assertion: Assertion) -> str:

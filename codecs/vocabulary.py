@@ -7,8 +7,9 @@ at: the annotation counts as unverified-inference, which fails closed [S §11.2]
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
+Terminal = Literal["unverified-inference", "decayed-to-uncertainty"]
 UNVERIFIED: Final = "unverified-inference"
 DECAYED: Final = "decayed-to-uncertainty"
 TERMINALS: Final = frozenset({UNVERIFIED, DECAYED})

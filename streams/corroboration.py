@@ -12,7 +12,7 @@ from ..codecs.records import Observation
 from ..codecs.times import parse_time
 from ..codecs.vocabulary import recognise
 from .policy import Policy
-from .table import Declared, Life, Seen
+from .table import Life, Seen
 
 GIT_LOG = "substrate.git.log"
 _LEAST_PREFIX = 7  # digits of a commit hash that still name it (observing.md)
@@ -74,6 +74,8 @@ def corroborate(
         return False
     if ts <= seen.ts:
         return False
+    if seen.ts < 0:
+        life.fresh += 1
     seen.ts = ts
     seen.observation_id = observation.observation_id
     seen.observer = observation.observer
@@ -93,6 +95,7 @@ def count_declarations(windows: dict[str, int], life: Life) -> None:
             continue
         seen = _seen(life, declared.substrate_class)
         if ts > seen.ts:
+            life.fresh += seen.ts < 0
             seen.ts = ts
             seen.observation_id = declared.observation_id or ""
             seen.observer = life.emitter or "emitter"
@@ -121,25 +124,17 @@ def unmasks(windows: dict[str, int], life: Life, observation: Observation, cls: 
     )
 
 
-def classes(life: Life) -> list[str]:
-    """The distinct classes that count, sorted."""
-    return sorted(seen.substrate_class for seen in life.seen if seen.ts >= 0)
-
-
 def validity(windows: dict[str, int], life: Life) -> int:
     """Until when the evidence carries the assertion: the k-th largest of newest ts + W, Unix ms; -1 below k."""
+    if life.fresh < life.k:
+        return -1
     ends = sorted((seen.ts + windows[seen.substrate_class] for seen in life.seen if seen.ts >= 0), reverse=True)
-    return min(ends[life.k - 1], life.longest) if len(ends) >= life.k else -1
+    return min(ends[life.k - 1], life.longest)
 
 
 def observed_at(observation: Observation) -> int:
     """An observation's time in Unix ms; the decoder has made sure that it is one."""
     return parse_time(observation.observed_at) or 0
-
-
-def declared_times(declared: tuple[Declared, ...]) -> list[int]:
-    """The times that the annotations name."""
-    return [one.ts for one in declared if one.ts is not None]
 
 
 def _seen(life: Life, cls: str) -> Seen:

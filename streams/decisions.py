@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ..codecs.records import Assertion, Emission, Reason, Status
-from ..codecs.vocabulary import recognise
+from ..codecs.vocabulary import Terminal
 from . import corroboration, grounding
 from .policy import Policy
 from .sanitise import unexpected_confusables
@@ -31,7 +31,12 @@ class Moment(Enum):
 
 
 class Case(msgspec.Struct, gc=False):
-    """What the rows look at. `emission` and `assertion` are there on arrival only."""
+    """What the rows look at. `emission` and `assertion` are there on arrival only.
+
+    Attributes:
+        terminal: the first terminal that the emitter declared [S §5].
+        unknown: an annotation names a class of no loaded version [S §4].
+    """
 
     life: Life
     policy: Policy
@@ -39,15 +44,12 @@ class Case(msgspec.Struct, gc=False):
     now: int
     emission: Emission | None = None
     assertion: Assertion | None = None
+    terminal: Terminal | None = None
+    unknown: bool = False
     fabricated: bool = False
     contradicted: bool = False
     newer: bool = False
     review: Literal["admit", "refuse"] | None = None
-
-    @property
-    def fresh(self) -> int:
-        """How many distinct classes bear the assertion out."""
-        return sum(seen.ts >= 0 for seen in self.life.seen)
 
 
 class Verdict(NamedTuple):
@@ -67,17 +69,6 @@ class Row(NamedTuple):
     moments: frozenset[Moment]
 
 
-def _terminal(case: Case) -> str | None:
-    """The first terminal that the emitter declared [S §5]."""
-    assert case.emission is not None
-    assert case.assertion is not None
-    for annotation in case.assertion.annotations:
-        found = recognise(annotation.substrate_class, case.emission.vocabulary)
-        if found.terminal and not annotation.unknown:
-            return found.name
-    return None
-
-
 def _review_admits(case: Case) -> bool:
     return case.review == "admit"
 
@@ -87,17 +78,11 @@ def _review_refuses(case: Case) -> bool:
 
 
 def _declares_terminal(case: Case) -> bool:
-    return _terminal(case) is not None
+    return case.terminal is not None
 
 
-def _unknown_class(case: Case) -> bool:
-    assert case.emission is not None
-    assert case.assertion is not None
-    vocabulary = case.emission.vocabulary
-    return any(
-        annotation.unknown or recognise(annotation.substrate_class, vocabulary).name is None
-        for annotation in case.assertion.annotations
-    )
+def _names_unknown_class(case: Case) -> bool:
+    return case.unknown
 
 
 def _ungrounded(case: Case) -> bool:
@@ -139,15 +124,15 @@ def _superseded(case: Case) -> bool:
 
 
 def _enough(case: Case) -> bool:
-    return case.fresh >= case.life.k
+    return case.life.fresh >= case.life.k
 
 
 def _admissible(case: Case) -> bool:
-    return _enough(case) and corroboration.validity(case.windows, case.life) >= case.now
+    return case.life.fresh >= case.life.k and corroboration.validity(case.windows, case.life) >= case.now
 
 
 def _too_few(case: Case) -> bool:
-    return 0 < case.fresh < case.life.k
+    return 0 < case.life.fresh < case.life.k
 
 
 def _aged_out(case: Case) -> bool:
@@ -172,7 +157,7 @@ TABLE: tuple[Row, ...] = (
     Row("admitted", None, "[S §7] a reviewer", _review_admits, _ON_REVIEW),
     Row("rejected", "review", "[S §7] a reviewer", _review_refuses, _ON_REVIEW),
     Row(None, "declared-terminal", "[S §5, §7]", _declares_terminal, _ON_ARRIVAL),
-    Row("unverified-inference", "unknown-class", "[S §4, §8, §11.2]", _unknown_class, _ON_ARRIVAL),
+    Row("unverified-inference", "unknown-class", "[S §4, §8, §11.2]", _names_unknown_class, _ON_ARRIVAL),
     Row("rejected", "ungrounded", "[C §2, §3]", _ungrounded, _ON_ARRIVAL),
     Row("rejected", "citation-violation", "[C §4]", _violates_citation, _ON_ARRIVAL),
     Row("rejected", "low-confidence", "[C §7]", _low_confidence, _ON_ARRIVAL),
@@ -194,6 +179,7 @@ def decide(moment: Moment, case: Case) -> Verdict | None:
     """The first row that holds, or None: the assertion goes on waiting."""
     for row in _ROWS[moment]:
         if row.holds(case):
-            status: Status = row.status or _terminal(case)  # type: ignore[assignment]
+            status = row.status or case.terminal
+            assert status is not None, "only the row of declared terminals has no status of its own"
             return Verdict(status, row.reason)
     return None

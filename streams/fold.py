@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b, sha256
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,7 +24,7 @@ from ..codecs.partition import Partitioner
 from ..codecs.records import EFFECTS, Assertion, Effect, Emission, Observation
 from ..codecs.spans import span_key
 from ..codecs.times import parse_time
-from ..codecs.vocabulary import NEWEST, recognise
+from ..codecs.vocabulary import DECAYED, NEWEST, UNVERIFIED, Terminal, recognise
 from . import corroboration, gates, grounding
 from .decisions import Case, Moment
 from .outputs import Writer
@@ -197,16 +198,26 @@ class _Folding:
         traceparent = next((value for name, value in event.headers if name == "traceparent"), None)
         cases: list[Case] = []
         for assertion in emission.assertions or ():
-            life = self.life(emission, assertion, emitted_at, traceparent)
+            claims = _claims(emission, assertion)
+            self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
+            life = self.life(emission, assertion, claims.declared, emitted_at, traceparent)
             state.add(attempt, life)
-            case = Case(life, self.policy, state.windows, state.time, emission, assertion, newer=newer_known)
+            case = Case(life, self.policy, state.windows, state.time, emission, assertion)
+            case.terminal, case.unknown, case.newer = claims.terminal, claims.unknown, newer_known
             cases.append(case)
         came_before = self.matched(attempt)
         for case in cases:
             self.begin(case, came_before.get(case.life.span_key, []))
         return None
 
-    def life(self, emission: Emission, assertion: Assertion, emitted_at: int, traceparent: bytes | None) -> Life:
+    def life(
+        self,
+        emission: Emission,
+        assertion: Assertion,
+        declared: tuple[Declared, ...],
+        emitted_at: int,
+        traceparent: bytes | None,
+    ) -> Life:
         """A new pending assertion with the bounds of the policy in force."""
         emitter = emission.emitter.system if emission.emitter is not None else None
         effect = self.effect(emitter, emission.effect, assertion.effect)
@@ -219,7 +230,7 @@ class _Folding:
             effect=effect,
             k=k.external if effect == "external" else k.internal,
             text=assertion_text(emission, assertion),
-            declared=self.declarations(emission, assertion),
+            declared=declared,
             annotated=bool(assertion.provenance),
             grounded=bool(assertion.grounded),
             confidence=grounding.least_confidence(assertion),
@@ -241,18 +252,6 @@ class _Folding:
             if effect is not None and EFFECTS.index(effect) > EFFECTS.index(greatest):
                 greatest = effect
         return greatest
-
-    def declarations(self, emission: Emission, assertion: Assertion) -> tuple[Declared, ...]:
-        """The annotations of known classes, terminals left out: those never count."""
-        found: list[Declared] = []
-        for annotation in assertion.annotations:
-            known = recognise(annotation.substrate_class, emission.vocabulary)
-            if known.newer:  # a reason to upgrade [S §11.2]
-                self.counters["newer-vocabulary"] += 1
-            if known.name is not None and not known.terminal and not annotation.unknown:
-                ts = None if annotation.ts is None else parse_time(annotation.ts)
-                found.append(Declared(known.name, annotation.observation_id, ts))
-        return tuple(found)
 
     def supersede(self, emission: Emission) -> None:
         """A newer attempt closes what is still pending of earlier ones."""
@@ -382,6 +381,32 @@ class _Folding:
             case.review = review.decision
             self.verdicts.judge(Moment.REVIEW, case)
         return None
+
+
+class _Claims(NamedTuple):
+    """What an assertion's annotations claim: those that may count, and what decides by itself."""
+
+    declared: tuple[Declared, ...]
+    terminal: Terminal | None
+    unknown: bool
+    newer: int  # anchors of a later vocabulary
+
+
+def _claims(emission: Emission, assertion: Assertion) -> _Claims:
+    declared: list[Declared] = []
+    terminal: Terminal | None = None
+    unknown, newer = False, 0
+    for annotation in assertion.annotations:
+        found = recognise(annotation.substrate_class, emission.vocabulary)
+        newer += found.newer
+        if found.name is None or annotation.unknown:
+            unknown = True
+        elif found.terminal:
+            terminal = terminal or (DECAYED if found.name == DECAYED else UNVERIFIED)
+        else:
+            ts = None if annotation.ts is None else parse_time(annotation.ts)
+            declared.append(Declared(found.name, annotation.observation_id, ts))
+    return _Claims(tuple(declared), terminal, unknown, newer)
 
 
 _APPLIERS: dict[str, Callable[[_Folding, Event], Fault | None]] = {

@@ -5,12 +5,10 @@ Each returns the `Fault` with which the input becomes a dead letter, or None.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..codecs.blocks import Event
 from ..codecs.errors import Fault
 from ..codecs.partition import PARTITIONERS
-from ..codecs.records import Emission, Observation, Retrieval
+from ..codecs.records import Assertion, Emission, Observation, Retrieval
 from ..codecs.times import format_time, parse_time
 from . import corroboration, grounding
 from .policy import Policy
@@ -46,24 +44,26 @@ def skewed(state: State, path: str, instant: int | None) -> Fault | None:
 
 def emission_skewed(state: State, emission: Emission) -> Fault | None:
     """`clock-skew` for the first time in an emission that lies too far ahead."""
-    for path, instant in _times(emission):
-        fault = skewed(state, path, instant)
+    fault = skewed(state, "$.emitted_at", parse_time(emission.emitted_at))
+    for place, assertion in enumerate(emission.assertions or ()):
         if fault is not None:
             return fault
+        fault = _assertion_skewed(state, f"$.assertions[{place}]", assertion)
+    return fault
+
+
+def _assertion_skewed(state: State, path: str, assertion: Assertion) -> Fault | None:
+    for at, annotation in enumerate(assertion.annotations):
+        if annotation.ts is not None:
+            fault = skewed(state, f"{path}.provenance[{at}].ts", parse_time(annotation.ts))
+            if fault is not None:
+                return fault
+    for step in grounding.steps(assertion.chain) if assertion.chain else ():
+        if isinstance(step, Retrieval) and step.timestamp is not None:
+            fault = skewed(state, f"{path}.chain", parse_time(step.timestamp))
+            if fault is not None:
+                return fault
     return None
-
-
-def _times(emission: Emission) -> Iterator[tuple[str, int | None]]:
-    yield "$.emitted_at", parse_time(emission.emitted_at)
-    for place, assertion in enumerate(emission.assertions or ()):
-        if assertion.provenance is not None:
-            for at, annotation in enumerate(assertion.annotations):
-                if annotation.ts is not None:
-                    yield f"$.assertions[{place}].provenance[{at}].ts", parse_time(annotation.ts)
-        if assertion.chain:
-            for step in grounding.steps(assertion.chain):
-                if isinstance(step, Retrieval) and step.timestamp is not None:
-                    yield f"$.assertions[{place}].chain", parse_time(step.timestamp)
 
 
 def too_old(state: State, emitted_at: int) -> Fault | None:

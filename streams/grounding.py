@@ -31,6 +31,8 @@ def is_ungrounded(assertion: Assertion) -> bool:
 
 def least_confidence(assertion: Assertion) -> float | None:
     """The assertion's own confidence or the least over its chain's steps [C §7]; None where none is declared."""
+    if not assertion.chain:
+        return assertion.confidence
     found = [step.confidence for step in steps(assertion.chain) if step.confidence is not None]
     if assertion.confidence is not None:
         found.append(assertion.confidence)

@@ -20,7 +20,6 @@ from ..codecs.errors import Fault
 from ..codecs.records import Basis, Disposition, Status
 from ..codecs.spans import parse_span_key
 from ..codecs.times import format_time
-from . import corroboration
 from .decisions import Verdict
 from .grounding import data_categories
 from .policy import Policy
@@ -32,6 +31,7 @@ REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
 DEAD_LETTERS = "dead-letters"
 
 _encode = msgspec.json.Encoder().encode
+_SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application/json")
 _CHAIN_CAP = 2000
 """Octets that any one string of a provenance chain keeps; the contract's cap for a rationale [V §4.1]."""
 
@@ -51,9 +51,8 @@ class Writer:
         self._lane = block.header.lane
         self._policy = policy
         self._policy_hash = policy_hash
-        self._now = format_time(block.header.time)
-        self._source = f"/sluice/lanes/{self._lane}".encode()
-        self._time = self._now.encode()
+        self._source = ("ce_source", f"/sluice/lanes/{self._lane}".encode())
+        self._time = ("ce_time", format_time(block.header.time).encode())
 
     # ------------------------------------------------------------ about assertions
 
@@ -85,7 +84,7 @@ class Writer:
     def _decision(
         self, life: Life, status: Status, basis: Basis | UnsetType, reason: records.Reason | None, *, text: bool
     ) -> dict[str, Any]:
-        trace = Trace()
+        trace, counted = Trace(), _counted(life)
         return {
             "id": decision_id(life, status),
             "emission_id": life.emission_id,
@@ -98,13 +97,13 @@ class Writer:
             "revision": life.revision,
             "effect": life.effect,
             "k": life.k,
-            "classes": corroboration.classes(life),
-            "evidence": [self._evidence(seen) for seen in _counted(life)],
+            "classes": [seen.substrate_class for seen in counted],
+            "evidence": [self._evidence(seen) for seen in counted],
             "grounded": life.grounded,
             "data": data_categories(life.grounded, life.chain),
             "confidence": UNSET if life.confidence is None else life.confidence,
             "emitted_at": format_time(life.emitted_at),
-            "untrusted_text": self._frame(life, trace) if text else records.UntrustedAssertion(WARNING, ""),
+            "untrusted_text": self._frame(life, counted, trace) if text else records.UntrustedAssertion(WARNING, ""),
             "canonical_hash": canonical_hash({"assertion": life.text, "kind": life.kind})[0],
             "canonicalisation_version": "0.3",
             "policy": self._policy_hash,
@@ -125,7 +124,7 @@ class Writer:
         clear = self._policy.privacy.observation_ids == "clear" and not seen.identity_bound
         return seen.observation_id if clear else None
 
-    def _frame(self, life: Life, trace: Trace) -> records.UntrustedAssertion:
+    def _frame(self, life: Life, counted: Sequence[Seen], trace: Trace) -> records.UntrustedAssertion:
         rules = self._policy.sanitation
         given = rules.confusables.external if life.effect == "external" else rules.confusables.internal
         # What `reject` refuses is decided before this (decisions.py); a rejected text is still shown to a reviewer.
@@ -133,8 +132,8 @@ class Writer:
         return records.UntrustedAssertion(
             warning=WARNING,
             assertion=clean(life.text, "assertion", rules.caps["assertion"], confusables, trace),
-            attestations=[framed for seen in _counted(life) if (framed := self._attestation(seen)) is not None],
-            chain=[*self._own_chain(life, confusables, trace), *self._evidence_chain(life)],
+            attestations=[framed for seen in counted if (framed := self._attestation(seen)) is not None],
+            chain=[*self._own_chain(life, confusables, trace), *self._evidence_chain(life, counted)],
         )
 
     def _own_chain(self, life: Life, confusables: Any, trace: Trace) -> list[dict[str, Any]]:
@@ -146,15 +145,21 @@ class Writer:
                 _hide_sources(step)
         return clean_tree(chain, "chain", _CHAIN_CAP, confusables, trace)
 
-    def _evidence_chain(self, life: Life) -> list[dict[str, Any]]:
+    def _evidence_chain(self, life: Life, counted: Sequence[Seen]) -> list[dict[str, Any]]:
         """A retrieval for each counted evidence, then the hand-off from the emitter; identifiers only."""
         chain: list[dict[str, Any]] = []
-        for seen in _counted(life):
+        for seen in counted:
             metadata = {"observer": seen.observer}
             if observation_id := self._observation_id(seen):
                 metadata["observation_id"] = observation_id
-            step = {"step": "retrieval", "source": seen.substrate_class, "timestamp": format_time(seen.ts)}
-            chain.append({**step, "metadata": metadata})
+            chain.append(
+                {
+                    "step": "retrieval",
+                    "source": seen.substrate_class,
+                    "timestamp": format_time(seen.ts),
+                    "metadata": metadata,
+                }
+            )
         chain.append({"step": "agent-handoff", "agent_name": life.emitter or "sluice"})
         return chain
 
@@ -170,12 +175,12 @@ class Writer:
 
     def _put(self, topic: str, life: Life, record: records.Decision) -> None:
         headers = [
-            ("ce_specversion", b"1.0"),
+            _SPECVERSION,
             ("ce_id", f"{topic}/{record.id}".encode()),
-            ("ce_source", self._source),
+            self._source,
             ("ce_type", f"sluice.{topic}.{record.status}".encode()),
-            ("ce_time", self._time),
-            ("content-type", b"application/json"),
+            self._time,
+            _JSON,
         ]
         if life.traceparent is not None:
             headers.append(("traceparent", life.traceparent))

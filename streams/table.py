@@ -84,6 +84,7 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True):
     order: int
     phase: Phase = Phase.PENDING
     seen: list[Seen] = []
+    fresh: int = 0  # how many of `seen` count: distinct classes
     confirmed: dict[str, int] | None = None  # newest corroboration of a declared observation id
     aged: bool = False  # corroboration was seen that was already too old
     revision: int = 0

@@ -45,11 +45,13 @@ class Terms(NamedTuple):
         terms: in the order of the text, each once.
         places: the path that the text itself names as the place, where the locator names none and the text one only.
         commits: the commits that the text names as the place (git.log only).
+        exists: the text says no more than that its place is there; then `terms` are the place.
     """
 
     terms: tuple[Term, ...]
     places: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
+    exists: bool = False
 
 
 class Presence(NamedTuple):
@@ -115,8 +117,17 @@ def terms_of(text: str, substrate_class: str = "", locator: Mapping[str, Any] | 
     marked += [(one.start, Term(one.form, one.text)) for one in places.literals if not places.is_place(one)]
     if not marked:
         marked = [(start, Term("word", word)) for word, start in _content_words(places.rest)]
+    exists = not marked and _EXISTENCE.search(rest) is not None
+    if exists:
+        marked = [(0, term) for term in places.named]
     terms = dict.fromkeys(term for _, term in sorted(marked))
-    return Terms(tuple(terms), places.from_text, places.commits)
+    return Terms(tuple(terms), places.from_text, places.commits, exists)
+
+
+_EXISTENCE: Final = re.compile(
+    r"\b(?:exist(?:s|ed)?|there (?:is|are|was|were)|(?:is|are|was|were) (?:not )?(?:there|present))\b"
+)
+"""Who says that a place is there means the place itself: then it is the term."""
 
 
 def _set_off(text: str) -> tuple[list[tuple[TermKind, str, int]], str]:
@@ -151,7 +162,7 @@ class _Places:
     def __init__(
         self, text: str, spans: list[tuple[TermKind, str, int]], substrate_class: str, locator: Mapping[str, Any]
     ) -> None:
-        self._class = substrate_class
+        self._class, self._spans = substrate_class, spans
         if substrate_class in _TEXT_LINES:
             text = _LINE_NUMBERS.sub(_blanks, text)
         elif substrate_class == GIT_LOG:
@@ -171,6 +182,12 @@ class _Places:
         hashes = [one for one in dict.fromkeys(hashes) if _HEX.fullmatch(one)]
         in_text = substrate_class == GIT_LOG and not self._commit and len(hashes) == 1
         self.commits = tuple(hashes) if in_text else ()
+
+    @property
+    def named(self) -> list[Term]:
+        """The places that the text itself names, as terms."""
+        found = [Term(one.form, _plain(one.text)) for one in self.literals if self.is_place(one)]
+        return found + [Term("path", _plain(inner)) for kind, inner, _ in self._spans if self.names(kind, inner)]
 
     def is_place(self, one: Found) -> bool:
         return self.names(one.form, one.text)

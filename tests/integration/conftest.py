@@ -1,0 +1,60 @@
+"""One real Apache Kafka for all integration tests, started by the code of `sluice broker run`.
+
+Where Java or Maven is missing these tests are deselected, and the summary says so; in CI, and with
+SLUICE_REQUIRE_KAFKA=1, that is an error instead.
+"""
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluice.topology.brokers import RealBroker, jars
+from sluice.topology.settings import Settings
+
+HERE = Path(__file__).parent
+_told = pytest.StashKey[str]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks what lies in this folder, and deselects it where no Kafka can be started."""
+    ours = [item for item in items if HERE in item.path.parents]
+    for item in ours:
+        item.add_marker(pytest.mark.kafka)
+    why_not = jars.missing() if ours else ""
+    if why_not and not _is_required():
+        items[:] = [item for item in items if item not in ours]
+        config.hook.pytest_deselected(items=ours)
+        config.stash[_told] = f"{len(ours)} integration tests were not run: {why_not}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says what was not run: a test that silently is not there looks like one that passes."""
+    if _told in config.stash:
+        terminalreporter.write_line(config.stash[_told], yellow=True)
+
+
+def _is_required() -> bool:
+    # GitHub and most others set CI=true.
+    return os.environ.get("CI", "").lower() not in ("", "0", "false") or os.environ.get("SLUICE_REQUIRE_KAFKA") == "1"
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[str]:
+    """The address of a Kafka that all tests share."""
+    with RealBroker() as broker:
+        yield broker.address
+
+
+@pytest.fixture
+def prefix() -> str:
+    """A topic prefix that no other test has."""
+    return f"t{uuid.uuid4().hex[:12]}."
+
+
+@pytest.fixture
+def settings(kafka: str, prefix: str) -> Settings:
+    """Settings for the shared Kafka under a prefix of the test's own."""
+    return Settings(broker=kafka, topic_prefix=prefix)

@@ -1,0 +1,108 @@
+"""The data folder of a Kafka of ours: who may use it, its configuration, and its formatting."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import os
+import subprocess
+import uuid
+from pathlib import Path
+
+from ...codecs.errors import UnreachableError, UsageError
+
+FORMAT_SECONDS = 60
+LOCK = ".lock"
+MAX_MESSAGE_BYTES = 4_194_304
+
+_PROPERTIES = """\
+# Written anew at each start by `sluice broker run`.
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+# Relative to the data folder, which is the working directory: whatever is in its name needs no quoting here.
+log.dirs=log
+auto.create.topics.enable=false
+message.max.bytes={max_message}
+# One broker: one replica, and few partitions, of which each costs files and start-up time.
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+# Tests join groups all the time; nobody else is coming.
+group.initial.rebalance.delay.ms=0
+# After a crash the controller takes the new broker for a second one until the old one's session ends: 9 s by default.
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+# Half of the heap otherwise.
+log.cleaner.dedupe.buffer.size=16777216
+"""
+
+
+def check_folder(data: Path) -> None:
+    """Makes the folder where it is not there.
+
+    Raises:
+        UsageError: it cannot be made or read, or it holds something else: a mistyped path must not fill a home.
+    """
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        names = {path.name for path in data.iterdir()}
+    except OSError as error:
+        raise UsageError(f"cannot be a data folder: {error.strerror}", path=str(data), hint="name another") from None
+    if names - {LOCK} and "server.properties" not in names:
+        raise UsageError(
+            "the folder holds something else than a broker's data", path=str(data), hint="name an empty one"
+        )
+
+
+def lock_folder(data: Path) -> int:
+    """The open file whose lock keeps a second broker away for as long as any process has it open.
+
+    Raises:
+        UsageError: another broker has it, or it cannot be made.
+    """
+    try:
+        lock = os.open(data / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UsageError(f"cannot be a data folder: {error.strerror}", path=str(data), hint="name another") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise UsageError(
+            "another broker runs on this data folder", path=str(data), hint="stop it, or name another folder"
+        ) from None
+    return lock
+
+
+def write_properties(data: Path, ports: tuple[int, int]) -> None:
+    """Kafka's configuration for these ports: of the listener, of the controller."""
+    text = _PROPERTIES.format(port=ports[0], controller=ports[1], max_message=MAX_MESSAGE_BYTES)
+    (data / "server.properties").write_text(text, "ascii")
+
+
+def format_folder(java: str, libs: Path, data: Path) -> None:
+    """Gives a new data folder its cluster id; one that has it stays as it is.
+
+    Raises:
+        UnreachableError: Kafka's storage tool fails.
+    """
+    if (data / "log" / "meta.properties").exists():
+        return
+    cluster = "k" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # never a leading `-`
+    command = [java, "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{libs}/*"]
+    command += ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", "server.properties"]
+    try:
+        done = subprocess.run(command, cwd=data, capture_output=True, text=True, timeout=FORMAT_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise UnreachableError(f"Kafka's storage is not formatted after {FORMAT_SECONDS} s", path=str(data)) from None
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise UnreachableError(f"Kafka's storage cannot be formatted: {said[-1] if said else 'no word why'}")

@@ -1,0 +1,243 @@
+"""A real single-node Apache Kafka (KRaft) as a child process: for development, tests and faults on purpose.
+
+It listens on 127.0.0.1 only, keeps everything in one folder, and never outlives the process that started it. It is no
+production Kafka: one replica of everything.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from ...codecs.errors import UnreachableError
+from .folder import check_folder, format_folder, lock_folder, write_properties
+from .jars import KAFKA_VERSION, fetch_kafka, find_java, tell_stderr
+
+START_SECONDS = 60
+"""It is up in 2 to 3 s; a machine under load may take ten times as long, a broken one for ever."""
+STOP_SECONDS = 10
+READY = b"Kafka Server started"
+"""What Kafka logs once its listener is open and the controller has let the broker in: earlier, requests still fail."""
+
+# Ports below the range from which the system takes those of outgoing connections (32768 up): while a killed broker is
+# away, a client that tries again and again to reach its port can be given that very port for its own end, connect to
+# itself, and so keep the broker from coming back.
+_PORTS = range(20_000, 32_000)
+
+# Java, asked to end when we end. PR_SET_PDEATHSIG (1) outlives execv; a parent gone before it was set shows in getppid.
+_CHILD = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(1)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class RealBroker:
+    """One Kafka on one data folder, as a context manager.
+
+    Ports and data stay the same from `start` over `kill` and `restart` until `stop`. The child is told to end when
+    the *thread* that started it ends: start it from one that lives as long as the broker shall.
+
+    Args:
+        data: folder to keep the data in, made where it is not there; None is a temporary one, removed by `stop`.
+        port: of the listener; None picks a free one.
+        heap: of the Java machine, in MB.
+        tell: what is done with a line of progress; by default standard error.
+    """
+
+    def __init__(
+        self,
+        data: str | os.PathLike[str] | None = None,
+        port: int | None = None,
+        *,
+        heap: int = 512,
+        tell: Callable[[str], None] = tell_stderr,
+    ) -> None:
+        self._kept, self._port_wanted, self._heap, self._tell = data, port, heap, tell
+        self._data: Path | None = None
+        self._lock = -1
+        self._ports: tuple[int, int] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """`kafka://127.0.0.1:port`, or an empty text where it was not started."""
+        return f"kafka://127.0.0.1:{self._ports[0]}" if self._ports else ""
+
+    @property
+    def pid(self) -> int | None:
+        """Kafka's process id while it runs."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def start(self) -> str:
+        """Starts Kafka, waits until it is ready, and returns its address; without effect on one that runs.
+
+        Raises:
+            UnreachableError: Java or Maven is missing, the port is taken, or Kafka does not come up.
+            UsageError: the data folder is another broker's at the moment, or holds something else.
+        """
+        if self.pid is not None:
+            return self.address
+        java, libs = find_java(), fetch_kafka(self._tell)
+        atexit.register(self.stop)
+        try:
+            data = self._take_data()
+            self._ports = self._ports or _free_ports(self._port_wanted)
+            write_properties(data, self._ports)
+            format_folder(java, libs, data)
+            self._launch(java, libs, data)
+        except BaseException:
+            self.stop()
+            raise
+        return self.address
+
+    def stop(self) -> None:
+        """Ends Kafka, gently first, and removes temporary data; without effect on one that does not run."""
+        atexit.unregister(self.stop)
+        self._end(signal.SIGTERM)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+        if self._kept is None and self._data is not None:
+            shutil.rmtree(self._data, ignore_errors=True)
+        self._data, self._ports = None, None
+
+    def kill(self) -> None:
+        """Ends Kafka as a crash would (SIGKILL); data and ports stay for `restart`."""
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> str:
+        """Starts Kafka again on the same data and ports, after `kill` or, gently ended first, while it runs."""
+        self._end(signal.SIGTERM)
+        return self.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits for Kafka to end by itself; False where it still runs after so many seconds."""
+        if self._process is None:
+            return True
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def complaint(self) -> str:
+        """The last line of Kafka's log that tells of an error, for a sentence to a person."""
+        return _complaint(self._data / "kafka.log") if self._data is not None else ""
+
+    def __enter__(self) -> RealBroker:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _take_data(self) -> Path:
+        """The data folder, locked for us. The lock is inherited by Kafka, so it holds until both have ended."""
+        if self._data is not None:
+            return self._data
+        if self._kept is None:
+            data = Path(tempfile.mkdtemp(prefix="sluice-kafka-"))
+        else:
+            data = Path(self._kept).absolute()
+            check_folder(data)
+        self._lock = lock_folder(data)
+        self._data = data
+        return data
+
+    def _launch(self, java: str, libs: Path, data: Path) -> None:
+        command = [
+            java,
+            "-XX:+UseSerialGC",
+            "-XX:+ExitOnOutOfMemoryError",
+            f"-Xmx{self._heap}m",
+            "-Dorg.slf4j.simpleLogger.showDateTime=true",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+            "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info",
+            "-cp",
+            f"{libs}/*",
+            "kafka.Kafka",
+            "server.properties",
+        ]
+        with open(data / "kafka.log", "ab") as log:
+            begun = log.tell()
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _CHILD, str(os.getpid()), *command],
+                cwd=data,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(self._lock,),
+                start_new_session=True,  # Ctrl-C is for us: we end Kafka, and in our order
+            )
+        self._await_ready(data / "kafka.log", begun)
+
+    def _await_ready(self, log: Path, begun: int) -> None:
+        end = time.monotonic() + START_SECONDS
+        while True:
+            with open(log, "rb") as lines:
+                lines.seek(begun)
+                if READY in lines.read():
+                    return
+            if self.wait(0.05):
+                raise UnreachableError(f"Apache Kafka {KAFKA_VERSION} ended at its start: {_complaint(log, begun)}")
+            if time.monotonic() > end:
+                raise UnreachableError(f"Apache Kafka is not up after {START_SECONDS} s: {_complaint(log, begun)}")
+
+    def _end(self, first: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(first)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _free_ports(wanted: int | None) -> tuple[int, int]:
+    """The listener's and the controller's port."""
+    if wanted is not None and not _is_free(wanted):
+        raise UnreachableError(f"port {wanted} is taken", hint="name another, or none for a free one")
+    found = [] if wanted is None else [wanted]
+    for port in random.SystemRandom().sample(_PORTS, 200):
+        if port not in found and _is_free(port):
+            found.append(port)
+        if len(found) == 2:
+            return found[0], found[1]
+    raise UnreachableError(f"no free port from {_PORTS.start} to {_PORTS.stop} on 127.0.0.1")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Kafka does: old connections do not hold it
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _complaint(log: Path, begun: int = 0) -> str:
+    with open(log, "rb") as lines:
+        lines.seek(begun)
+        said = lines.read().decode("utf-8", "replace").splitlines()
+    errors = [line for line in said if " ERROR " in line or "Exception" in line or "Error" in line]
+    return (errors or said or ["it says nothing"])[-1].strip()[:400]

@@ -1,0 +1,166 @@
+"""`sluice consume`: an output topic as JSON Lines, or as a table on a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, get_args
+
+import click
+
+from ...codecs import times
+from ...codecs.errors import UsageError
+from ...codecs.records import Status
+from ..settings import Settings, load_settings
+from ..showing import DECIDED, OUTPUT_TOPICS, Shown, columns, is_past, parse, row, what_holds
+
+TABLE_ROWS = 500
+"""A table is printed after so many records: one of a million rows would be printed never."""
+
+
+@click.command()
+@click.argument("topic", type=click.Choice(OUTPUT_TOPICS), default="admitted")
+@click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--since", metavar="TIME", help="From this time on: RFC 3339, Unix ms, or a duration back (10m).")
+@click.option(
+    "--status", "statuses", multiple=True, type=click.Choice(get_args(Status)), help="Only these; repeatable."
+)
+@click.option("--all", "everything", is_flag=True, help="Also what is past its valid_until.")
+@click.option("--current", is_flag=True, help="Only the last word of each assertion, where it still holds.")
+@click.option("--json", "as_json", is_flag=True, help="JSON Lines on a terminal as well.")
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.pass_obj
+def consume(
+    obj: dict[str, Any],
+    topic: str,
+    follow: bool,
+    since: str | None,
+    statuses: tuple[str, ...],
+    everything: bool,
+    current: bool,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Reads `admitted`, or another output topic, from its beginning to its present end.
+
+    Leaves out what is past its valid_until. Characters that a terminal would obey are shown as \\uXXXX.
+
+    \b
+    Example:
+      sluice consume --current
+      sluice consume inadmissible --status below-floor --since 10m --follow
+    """
+    from .. import connect
+
+    if statuses and topic not in DECIDED:
+        raise UsageError(f"records of {topic} have no status", path="--status", hint="leave it out")
+    if current and (follow or everything or topic != "admitted"):
+        raise UsageError("goes with admitted alone, without --follow and --all", path="--current")
+    settings = load_settings(obj["config_file"], flags)
+    start = None if since is None else _time(since)
+    connect.quiet()
+    wanted = _Wanted(frozenset(statuses), everything)
+    shown = _chosen(settings, topic, start, follow, wanted, current)
+    printing = _print_lines(shown) if as_json or not sys.stdout.isatty() else _print_tables(topic, shown, follow)
+    try:
+        all_json = asyncio.run(printing)
+    except KeyboardInterrupt:
+        return  # how following ends
+    if not all_json:
+        sys.exit(1)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _time(text: str) -> int:
+    back = times.parse_duration(text)
+    at = (
+        _now() - back
+        if back is not None
+        else times.parse_time(int(text) if text.isdecimal() and len(text) < 20 else text)
+    )
+    if at is None:
+        raise UsageError(
+            "not a time", path="--since", expected=f"{times.EXPECTED}, or a duration such as 10m", got=text
+        )
+    return max(at, 0)
+
+
+class _Wanted:
+    """Which records the flags ask for."""
+
+    def __init__(self, statuses: frozenset[str], everything: bool) -> None:
+        self._statuses, self._everything = statuses, everything
+
+    def __call__(self, shown: Shown) -> bool:
+        if self._statuses and shown.value.get("status") not in self._statuses:
+            return False
+        return self._everything or not is_past(shown, _now())
+
+
+async def _chosen(
+    settings: Settings, topic: str, since: int | None, follow: bool, wanted: _Wanted, current: bool
+) -> AsyncGenerator[Shown, None]:
+    from ..consume import read
+
+    async with aclosing(read(settings, topic, since=since, follow=follow)) as records:
+        if current:
+            last_words = what_holds([parse(topic, record) async for record in records], _now())
+            for shown in filter(wanted, last_words):
+                yield shown
+            return
+        async for record in records:
+            shown = parse(topic, record)
+            if wanted(shown):
+                yield shown
+
+
+async def _print_lines(records: AsyncIterator[Shown]) -> bool:
+    """One JSON line a record; False where a record was not JSON."""
+    all_json = True
+    async for shown in records:
+        sys.stdout.buffer.write(shown.json.encode() + b"\n")
+        sys.stdout.buffer.flush()
+        all_json = all_json and shown.is_json
+    return all_json
+
+
+async def _print_tables(topic: str, records: AsyncIterator[Shown], follow: bool) -> bool:
+    """Tables of `TABLE_ROWS` records, or, where one follows, of one; False where a record was not JSON."""
+    from rich.console import Console
+
+    console, all_json = Console(), True
+    rows: list[list[str]] = []
+    async for shown in records:
+        rows.append(row(topic, shown))
+        all_json = all_json and shown.is_json
+        if follow or len(rows) >= TABLE_ROWS:
+            console.print(_table(topic, rows, follow))
+            rows = []
+    if rows:
+        console.print(_table(topic, rows, follow))
+    return all_json
+
+
+def _table(topic: str, rows: list[list[str]], follow: bool) -> Any:
+    from rich.box import HEAVY_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    # One record at a time: no heads, and full width, so that columns stay in place from one to the next.
+    table = Table(
+        *columns(topic),
+        show_header=not follow,
+        show_lines=True,
+        expand=follow,
+        box=None if follow else HEAVY_HEAD,
+    )
+    for cells in rows:
+        table.add_row(*(Text(cell) for cell in cells))
+    return table

@@ -1,0 +1,85 @@
+"""`sluice produce`: lines of JSON to input topics, validated first and keyed rightly."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ...codecs.errors import Fault
+from ..inputs import INPUT_TOPICS, Prepared, prepare
+from ..settings import load_settings
+from .lines import files_argument, read_lines, write_line
+
+PROGRESS_EVERY = 500
+
+
+@click.command()
+@files_argument
+@click.option("--topic", type=click.Choice(INPUT_TOPICS), help="Where every line belongs [its fields tell].")
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.pass_obj
+def produce(obj: dict[str, Any], files: tuple[str, ...], topic: str | None, **flags: Any) -> None:
+    """Sends lines of JSON: emissions, observations, sightings, reviews or attestations.
+
+    A line that is not valid is not sent, but answered on standard output with the reason; the others go on, and the
+    exit status is 1 at the end. An emission without emitted_at gets the present time.
+
+    \b
+    Example:
+      sluice produce examples/emissions.jsonl --broker kafka://127.0.0.1:9092
+    """
+    from .. import connect
+    from ..produce import Sender
+
+    settings = load_settings(obj["config_file"], flags)
+    connect.quiet()
+    sent: Counter[str] = Counter()
+    refused = 0
+    with _progress() as tell, Sender(settings) as sender:
+        for prepared in _prepared(files, topic):
+            if isinstance(prepared, Prepared):
+                sender.send(prepared)
+                sent[prepared.topic] += 1
+            else:
+                refused += 1
+                write_line(prepared)
+                sys.stdout.buffer.flush()
+            if (sent.total() + refused) % PROGRESS_EVERY == 0:
+                tell(_count(sent, refused))
+    click.echo(f"sluice: {_count(sent, refused)}", err=True)
+    if refused:
+        sys.exit(1)
+
+
+def _prepared(files: tuple[str, ...], topic: str | None) -> Iterator[Prepared | dict[str, Any]]:
+    """Each line as a record to send, or as the answer to a line that is not valid (cli.md)."""
+    for number, line in read_lines(files):
+        result = line if isinstance(line, Fault) else prepare(line, topic, time.time_ns() // 1_000_000)
+        if isinstance(result, Fault):
+            yield {"line": number, "error": {"reason": result.reason, "detail": result.detail}}
+        else:
+            yield result
+
+
+def _count(sent: Counter[str], refused: int) -> str:
+    by_topic = ", ".join(f"{number} {topic}" for topic, number in sorted(sent.items())) or "nothing"
+    return f"sent {by_topic}" + (f"; {refused} refused" if refused else "")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """A line that changes in place on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("sending") as status:
+        yield lambda text: status.update(text)
