@@ -385,6 +385,73 @@ class Request(Inadmissible, frozen=True, gc=False, kw_only=True):
     classes_seen: list[str]
 
 
+class UntrustedQuote(msgspec.Struct, frozen=True, gc=False):
+    """A quote in its own frame; `source_uri` is the hardened URI, null where it was refused [V §4.5]."""
+
+    type_: Literal["veritas:UntrustedValidatorText"] = field(name="@type")
+    warning: str
+    quote: str
+    source_uri: str | None
+
+
+class FramedQuote(msgspec.Struct, frozen=True, gc=False):
+    """One entry of `evidence` [V §5.1]."""
+
+    untrusted_quote: UntrustedQuote = field(name="_untrusted_quote")
+
+
+class FramedWork(msgspec.Struct, frozen=True, gc=False):
+    """One entry of `cited_works`, hardened."""
+
+    source_uri: str | None
+    title: str
+
+
+class UntrustedAttestation(msgspec.Struct, frozen=True, gc=False):
+    """The frame of a validator's texts [V §5.2]; there for empty texts too."""
+
+    type_: Literal["veritas:UntrustedValidatorText"] = field(name="@type")
+    warning: str
+    rationale: str
+    qualifications: str
+    evidence: list[FramedQuote]
+    cited_works: list[FramedWork]
+
+
+class FramedAttestation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One attestation, framed: outside the frame stand identifiers and enumerated values only."""
+
+    claim_hash: str
+    validator_did: str
+    verdict: Literal["VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"]
+    consensus_domain: str
+    issued_at: str | UnsetType = UNSET
+    untrusted_text: UntrustedAttestation = field(name="_untrusted_text")
+
+
+class VerdictSummary(msgspec.Struct, frozen=True, gc=False):
+    """What the attestations come to together."""
+
+    primary_verdict: str
+    validator_count: int
+    disagreement_present: bool
+
+
+class Grounded(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """Topic `grounded`: a framed attestation in the shape of [V §5.1]; `source` is `topic/partition/offset`."""
+
+    type_: Literal["veritas:GroundedAttestationResponse"] = field(name="@type")
+    version: Literal["0.1"] = field(name="@version")
+    query: str
+    consensus_domain: str
+    verdict_summary: VerdictSummary
+    attestations: list[FramedAttestation]
+    meta: SanitationMeta = field(name="_meta")
+    canonical_hash: str
+    canonicalisation_version: Literal["0.2", "0.3"]
+    source: str | UnsetType = UNSET
+
+
 INPUTS: dict[str, type[msgspec.Struct]] = {
     "emission": Emission,
     "observation": Observation,
@@ -398,4 +465,5 @@ OUTPUTS: dict[str, type[msgspec.Struct]] = {
     "inadmissible": Inadmissible,
     "review-request": Request,
     "re-emission-request": Request,
+    "grounded": Grounded,
 }

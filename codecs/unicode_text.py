@@ -108,6 +108,11 @@ def replace_confusables(text: str) -> tuple[str, list[tuple[int, str, str]]]:
     found = find_confusables(text)
     if not found:
         return text, found
+    if len(found) * 8 > len(text):  # a whole sentence of another script: slices would cost five times as much
+        characters = list(text)
+        for position, _, replacement in found:
+            characters[position] = replacement
+        return "".join(characters), found
     pieces: list[str] = []
     end = 0
     for position, _, replacement in found:
@@ -125,7 +130,15 @@ def find_invisible(text: str) -> list[tuple[int, str]]:
 def strip_invisible(text: str) -> tuple[str, list[tuple[int, str]]]:
     """The text without the characters of `STRIPPED`, and what `find_invisible` found."""
     found = find_invisible(text)
-    return (_STRIP.sub("", text), found) if found else (text, found)
+    if not found:
+        return text, found
+    pieces: list[str] = []
+    end = 0
+    for position, _ in found:
+        pieces.append(text[end:position])
+        end = position + 1
+    pieces.append(text[end:])
+    return "".join(pieces), found
 
 
 # ---------------------------------------------------------------- scripts
@@ -190,8 +203,12 @@ def settle(text: str) -> str:
     """
     if text.isascii():
         return text
+    text = nfkc(text)
+    if not is_suspect(text):
+        return text
     while True:
-        before = text
-        text = strip_invisible(replace_confusables(nfkc(text))[0])[0]
-        if text == before:
+        text = strip_invisible(replace_confusables(text)[0])[0]
+        normal = nfkc(text)
+        if normal == text:
             return text
+        text = normal

@@ -50,9 +50,7 @@ def class_of(observation: Observation) -> str | None:
     return None if found.terminal else found.name
 
 
-def corroborate(
-    policy: Policy, windows: dict[str, int], life: Life, observation: Observation, ts: int, cls: str
-) -> bool:
+def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, cls: str) -> bool:
     """Takes a corroboration in; True where it counts for the assertion and is news."""
     seen = _seen(life, cls)
     seen.latest = max(seen.latest, ts)
@@ -65,7 +63,7 @@ def corroborate(
     trust = policy.admissibility.trust
     if trust == "declared" or (trust == "both" and not _was_declared(life, observation, cls)):
         return False
-    window = windows[cls]
+    window = life.windows[cls]
     if ts < life.emitted_at - window:
         life.aged = True
         return False
@@ -84,13 +82,13 @@ def corroborate(
     return True
 
 
-def count_declarations(windows: dict[str, int], life: Life) -> None:
+def count_declarations(life: Life) -> None:
     """Trust mode `declared`: the memo's plain count over the annotations [S §7]; one without `ts` does not count."""
     for declared in life.declared:
         ts = declared.ts
         if ts is None:
             continue
-        if not is_fresh(life, windows[declared.substrate_class], ts):
+        if not is_fresh(life, life.windows[declared.substrate_class], ts):
             life.aged = life.aged or ts < life.emitted_at
             continue
         seen = _seen(life, declared.substrate_class)
@@ -101,19 +99,19 @@ def count_declarations(windows: dict[str, int], life: Life) -> None:
             seen.observer = life.emitter or "emitter"
 
 
-def contradicts(windows: dict[str, int], life: Life, cls: str, ts: int) -> bool:
+def contradicts(life: Life, cls: str, ts: int) -> bool:
     """Whether a contradiction holds: not older than `t - W`, and no observer has corroborated the class since."""
-    if ts < life.emitted_at - windows[cls]:
+    if ts < life.emitted_at - life.windows[cls]:
         return False
     return all(seen.latest <= ts for seen in life.seen if seen.substrate_class == cls)
 
 
-def unmasks(windows: dict[str, int], life: Life, observation: Observation, cls: str, ts: int) -> bool:
+def unmasks(life: Life, observation: Observation, cls: str, ts: int) -> bool:
     """Whether an `unknown-observation` holds against an id that the emitter declared [S §11.1].
 
     Only corroboration of that very id since then stands against it: a true annotation covers for no invented one.
     """
-    if ts < life.emitted_at - windows[cls]:
+    if ts < life.emitted_at - life.windows[cls]:
         return False
     return any(
         declared.substrate_class == cls
@@ -124,11 +122,11 @@ def unmasks(windows: dict[str, int], life: Life, observation: Observation, cls: 
     )
 
 
-def validity(windows: dict[str, int], life: Life) -> int:
+def validity(life: Life) -> int:
     """Until when the evidence carries the assertion: the k-th largest of newest ts + W, Unix ms; -1 below k."""
     if life.fresh < life.k:
         return -1
-    ends = sorted((seen.ts + windows[seen.substrate_class] for seen in life.seen if seen.ts >= 0), reverse=True)
+    ends = sorted((seen.ts + life.windows[seen.substrate_class] for seen in life.seen if seen.ts >= 0), reverse=True)
     return min(ends[life.k - 1], life.longest)
 
 

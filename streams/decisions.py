@@ -40,7 +40,6 @@ class Case(msgspec.Struct, gc=False):
 
     life: Life
     policy: Policy
-    windows: dict[str, int]
     now: int
     emission: Emission | None = None
     assertion: Assertion | None = None
@@ -128,7 +127,7 @@ def _enough(case: Case) -> bool:
 
 
 def _admissible(case: Case) -> bool:
-    return case.life.fresh >= case.life.k and corroboration.validity(case.windows, case.life) >= case.now
+    return case.life.fresh >= case.life.k and corroboration.validity(case.life) >= case.now
 
 
 def _too_few(case: Case) -> bool:

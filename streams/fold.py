@@ -49,15 +49,16 @@ def fold(state: State, block: Block) -> list[Output]:
     """Moves the state over one block and returns its outputs, in order.
 
     Raises:
-        DoesNotHoldError: the block has records, but no policy came before it.
+        DoesNotHoldError: the block has records, but no policy came before it, or is of a later version's making.
     """
     state.advance(block.header)
     state.enforce()
     if state.policy is None:
         for event in block.events:
-            if event.kind != EventKind.POLICY:
-                raise DoesNotHoldError("a ledger begins with a policy", got=f"an event of kind {event.kind}")
-            _announce(state, event)
+            fault = _announce(state, event) if event.kind == EventKind.POLICY else None
+            if event.kind != EventKind.POLICY or fault is not None:
+                got = fault.detail if fault else f"an event of kind {event.kind}"
+                raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
         return []
     folding = _Folding(state, state.policy, block)
     folding.fire()
@@ -153,9 +154,11 @@ class _Folding:
             fault = Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
         elif kind == EventKind.POLICY:
             fault = _announce(self.state, event)
-        else:
+        elif kind == EventKind.GAP:
             self.counters["lost"] += msgspec.json.decode(event.value or b"0", type=int) - event.offset
             fault = None
+        else:
+            raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
         if fault is not None:
             self.counters["dead-letters"] += 1
             self.writer.dead_letter(event, fault)
@@ -189,6 +192,7 @@ class _Folding:
         attempt = Attempt(
             emission_id=emission.emission_id,
             number=emission.attempt,
+            emitted_at=emitted_at,
             digest=digest,
             lives=[],
             closed=[],
@@ -202,7 +206,7 @@ class _Folding:
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
             life = self.life(emission, assertion, claims.declared, emitted_at, traceparent)
             state.add(attempt, life)
-            case = Case(life, self.policy, state.windows, state.time, emission, assertion)
+            case = Case(life, self.policy, state.time, emission, assertion)
             case.terminal, case.unknown, case.newer = claims.terminal, claims.unknown, newer_known
             cases.append(case)
         came_before = self.matched(attempt)
@@ -239,6 +243,7 @@ class _Folding:
             traceparent=traceparent,
             emitted_at=emitted_at,
             arrival=now,
+            windows=self.state.windows,
             longest=now + self.rules.max_validity,
             horizon=self.rules.horizon,
             order=self.state.next_order(),
@@ -284,7 +289,7 @@ class _Folding:
                 self.verdicts.pass_on(life)
             return
         if self.rules.trust == "declared":
-            corroboration.count_declarations(self.state.windows, life)
+            corroboration.count_declarations(life)
         # Corroborations first: a negative holds only if none has come since.
         for waiting in sorted(came_before, key=lambda one: one.observation.outcome != "corroborates"):
             if not self.weigh(case, waiting.observation, waiting.observed_at):
@@ -338,20 +343,20 @@ class _Folding:
         elif case.contradicted:
             verdicts.close_admitted(life, "contradicted", "contradicted")
         else:
-            verdicts.extend(life, corroboration.validity(self.state.windows, life))
+            verdicts.extend(life, corroboration.validity(life))
 
     def weigh(self, case: Case, observation: Observation, ts: int) -> bool:
         """Notes what an observation says in the case or the life; False where it changes nothing."""
-        life, windows, cls = case.life, self.state.windows, corroboration.class_of(observation)
+        life, cls = case.life, corroboration.class_of(observation)
         if cls is None or not corroboration.may_count(self.policy, life, observation):
             return False
         if observation.outcome == "corroborates":
-            return corroboration.corroborate(self.policy, windows, life, observation, ts, cls)
+            return corroboration.corroborate(self.policy, life, observation, ts, cls)
         if observation.outcome == "contradicts":
-            holds = corroboration.contradicts(windows, life, cls, ts)
+            holds = corroboration.contradicts(life, cls, ts)
             case.contradicted = case.contradicted or holds
         else:
-            holds = corroboration.unmasks(windows, life, observation, cls, ts)
+            holds = corroboration.unmasks(life, observation, cls, ts)
             case.fabricated = case.fabricated or holds
         return holds
 

@@ -86,7 +86,7 @@ def _name(token: str) -> str:
         return ""
     letters = sum(map(str.isalpha, name))
     if not letters:
-        return ""
+        return name if "_" in name and any(map(str.isdigit, name)) else ""
     parts = name.split(".")
     dotted = len(parts) > 1 and any(len(part) > 1 for part in parts)
     camel = re.search(r"[a-z\d][A-Z]", name) is not None
@@ -125,11 +125,11 @@ _EXPRESSIONS: Final[tuple[tuple[Form, str, Callable[[str], str]], ...]] = (
     ("address", r"(?<![\w.:/-])(?:localhost|[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){1,8}):\d{2,5}(?![\w:]|\.\d)", _whole),
     ("flag", r"(?<![\w-])--?[A-Za-z][\w-]*|(?<![\w&])(?:#\w+|[@$][^\W\d]\w*)", _whole),
     ("name", r"(?<![\w.-])[^\W\d]\w*(?:[./-]\w+)*(?:\(\))?", _name),
-    ("name", r"(?<![\w./-])\d+/\d+(?![\w/])", _whole),
+    ("name", r"(?<![\w./-])\d+(?:[/:'-]\d+)+(?![\w/])", _whole),
     (
         "number",
-        r"(?<![\w.])(?<!\w-)(?<!\d,)(?:[$€£¥]|[+\u2212-](?=[\d.]))?"
-        rf"{_DIGITS}(?:\s?%|[ -]?(?:{_UNIT})(?!\w)|(?!\w))",
+        r"(?<![\w.])(?<!\w-)(?<!\d[,:/'])(?:[$€£¥]|[+\u2212-](?=[\d.]))?"
+        rf"{_DIGITS}(?:\s?%|[ -]?(?:{_UNIT})(?!\w)|(?!\w|[.,:/'_-]\d))",
         _whole,
     ),
     ("name", r"(?<![\w.])\d\w*(?:[.-]\w+)*", _name),

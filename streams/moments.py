@@ -132,7 +132,8 @@ _RELATIONS: Final[tuple[tuple[Relation, re.Pattern[str]], ...]] = tuple(
     for relation, words in _WORDS
 )
 _NEGATION: Final = re.compile(
-    r"\b(?:not|never|no|unchanged|unmodified|untouched|neither|nor|without)\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:not|never|no|none|nothing|nobody|nowhere|unchanged|unmodified|untouched|neither|nor|without)\b|n['’]t\b",
+    re.IGNORECASE,
 )
 _CLAUSE_END: Final = re.compile(r"[,;:]\s|\bbut\b|\band\b", re.IGNORECASE)
 _RANGE: Final = re.compile(r"\s*(?:and|to|until|till|-|–|through)\s*")
@@ -166,13 +167,13 @@ def _relation(before: str) -> tuple[Relation, bool]:
     for relation, pattern in _RELATIONS:
         match = pattern.search(before)
         if match:
-            return relation, _negates(before[: match.start()])
-    return "at", _negates(before)
+            return relation, negates(_CLAUSE_END.split(before[: match.start()])[-1])
+    return "at", negates(_CLAUSE_END.split(before)[-1])
 
 
-def _negates(before: str) -> bool:
-    clause = _CLAUSE_END.split(before)[-1]
-    return _NEGATION.search(clause) is not None
+def negates(text: str) -> bool:
+    """Whether a word of negation stands there."""
+    return _NEGATION.search(text) is not None
 
 
 def format_ns(time: int) -> str:

@@ -18,7 +18,7 @@ from ..codecs.blocks import Block, Event, EventKind, Output
 from ..codecs.canonical import canonical_hash
 from ..codecs.errors import Fault
 from ..codecs.records import Basis, Disposition, Status
-from ..codecs.spans import parse_span_key
+from ..codecs.spans import Span, parse_span_key
 from ..codecs.times import format_time
 from .decisions import Verdict
 from .grounding import data_categories
@@ -89,7 +89,7 @@ class Writer:
             "id": decision_id(life, status),
             "emission_id": life.emission_id,
             "attempt": life.attempt,
-            "span": parse_span_key(life.span_key),
+            "span": _span(life.span_key),
             "kind": life.kind,
             "status": status,
             "basis": basis,
@@ -132,7 +132,7 @@ class Writer:
         return records.UntrustedAssertion(
             warning=WARNING,
             assertion=clean(life.text, "assertion", rules.caps["assertion"], confusables, trace),
-            attestations=[framed for seen in counted if (framed := self._attestation(seen)) is not None],
+            attestations=self._attestations(counted, trace),
             chain=[*self._own_chain(life, confusables, trace), *self._evidence_chain(life, counted)],
         )
 
@@ -163,12 +163,24 @@ class Writer:
         chain.append({"step": "agent-handoff", "agent_name": life.emitter or "sluice"})
         return chain
 
-    def _attestation(self, seen: Seen) -> dict[str, Any] | None:
+    def _attestations(self, counted: Sequence[Seen], trace: Trace) -> list[dict[str, Any]]:
+        framed: list[dict[str, Any]] = []
+        for seen in counted:
+            one = self._attestation(seen, len(framed), trace)
+            if one is not None:
+                framed.append(one)
+        return framed
+
+    def _attestation(self, seen: Seen, place: int, trace: Trace) -> dict[str, Any] | None:
         if seen.attestation is None:
             return None
         registry = self._policy.attestations
-        rules = AttestationRules(consensus_domains=tuple(registry.consensus_domains), caps=self._policy.sanitation.caps)
-        framed = frame_attestation(seen.attestation, rules)
+        rules = AttestationRules(
+            consensus_domains=tuple(registry.consensus_domains),
+            confusables={name: domain.confusables for name, domain in registry.domains.items()},
+            caps=self._policy.sanitation.caps,
+        )
+        framed = frame_attestation(seen.attestation, rules, trace=trace, within=f"attestations[{place}].")
         if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
             return None
         return framed["attestations"][0]
@@ -202,6 +214,12 @@ class Writer:
             *event.headers,
         ]
         self.outputs.append(Output(DEAD_LETTERS, event.key, value, headers))
+
+
+def _span(key: str) -> Span | None:
+    """The span outside the frame: numbers and identifiers only. A pointer's names are the emitter's words, so it
+    stands percent-encoded, as in the key (RFC 6901, section 6)."""
+    return Span(path=key[2:]) if key.startswith("p:") else parse_span_key(key)
 
 
 def _counted(life: Life) -> Sequence[Seen]:

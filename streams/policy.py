@@ -38,8 +38,13 @@ CAPS = {"rationale": 2000, "qualifications": 2000, "quote": 1000, "quotes": 5, "
 """The contract's caps in octets (quotes: a count); a policy may only lower them [V §4.1]."""
 
 
+LONGEST = 3650 * DAY
+"""No duration of a policy is longer: ten years, so that no sum of times leaves what RFC 8785 can write."""
+
+
 class Part(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True):
-    """Base of the policy's tables."""
+    """Base of the policy's tables. What `__post_init__` finds wrong is an error of the document (msgspec raises it):
+    a ledger keeps its policies for ever, so one that the fold could not work with must never come into force."""
 
 
 class PerEffect(Part, frozen=True, gc=False):
@@ -55,8 +60,17 @@ class Floor(Part, frozen=True, gc=False):
     internal: int = 2
     external: int = 3
 
+    def __post_init__(self) -> None:
+        if not 1 <= self.internal <= self.external <= len(CLASSES_1_0):
+            raise ValueError("k is from 1 to the number of classes, and external not below internal")
 
-_REFERENCE_WINDOWS = {"substrate.fs.mtime": 10 * MINUTE, "substrate.do.sse-count": MINUTE}
+
+REFERENCE_WINDOWS = {
+    **dict.fromkeys(sorted(CLASSES_1_0), HOUR),
+    "substrate.fs.mtime": 10 * MINUTE,
+    "substrate.do.sse-count": MINUTE,
+}
+"""W of every class in the reference policy."""
 
 
 class Admissibility(Part, frozen=True, gc=False):
@@ -71,8 +85,16 @@ class Admissibility(Part, frozen=True, gc=False):
     min_confidence: float = 0.0
     max_attempts: int = 3
     review_window: int = DAY
-    window_default: int = HOUR
-    window: dict[str, int] = field(default_factory=lambda: dict(_REFERENCE_WINDOWS))
+    window: dict[str, int] = field(default_factory=lambda: dict(REFERENCE_WINDOWS))
+
+    def __post_init__(self) -> None:
+        times = (self.horizon, self.max_validity, self.max_stall, self.review_window, *self.window.values())
+        if not all(1 <= time <= LONGEST for time in times) or not 0 <= self.max_skew <= LONGEST:
+            raise ValueError(f"durations are from 1 to {LONGEST} milliseconds, of max_skew from 0")
+        if not 0 <= self.min_confidence <= 1 or self.max_attempts < 1:
+            raise ValueError("min_confidence is from 0 to 1, and max_attempts at least 1")
+        if self.window.keys() != CLASSES_1_0:
+            raise ValueError("every class of the vocabulary has a window")
 
 
 class ConfusablesByEffect(Part, frozen=True, gc=False):
@@ -87,6 +109,10 @@ class Sanitation(Part, frozen=True, gc=False):
 
     confusables: ConfusablesByEffect = ConfusablesByEffect()
     caps: dict[str, int] = field(default_factory=lambda: dict(CAPS))
+
+    def __post_init__(self) -> None:
+        if self.caps.keys() != CAPS.keys() or not all(1 <= cap <= 2000 for cap in self.caps.values()):
+            raise ValueError("caps are from 1 to 2000, one for each of " + ", ".join(CAPS))
 
 
 class Domain(Part, frozen=True, gc=False):
@@ -140,6 +166,10 @@ class Policy(Part, frozen=True, gc=False):
     privacy: PrivacyRules = PrivacyRules()
     observers: dict[str, Observer] = {}
 
+    def __post_init__(self) -> None:
+        if self.disposition.keys() != set(INADMISSIBLE):
+            raise ValueError("there is a disposition for each of " + ", ".join(INADMISSIBLE))
+
     @property
     def document(self) -> bytes:
         """The canonical form (RFC 8785), as the ledger carries it."""
@@ -151,23 +181,14 @@ class Policy(Part, frozen=True, gc=False):
         """`sha256:` and 64 hex digits over the canonical form."""
         return "sha256:" + sha256(self.document).hexdigest()
 
-    def windows(self) -> dict[str, int]:
-        """W of every class of the vocabulary, in milliseconds."""
-        rules = self.admissibility
-        return {name: rules.window.get(name, rules.window_default) for name in sorted(CLASSES_1_0)}
-
     def problems(self) -> list[tuple[str, str]]:
         """What makes this policy unusable, as (path, sentence)."""
         rules = self.admissibility
-        found: list[tuple[str, str]] = []
-        for name, window in self.windows().items():
-            if window + rules.horizon > rules.max_validity:
-                path = f"admissibility.window.{name}" if name in rules.window else "admissibility.window.default"
-                found.append(
-                    (path, f"the window of {name} and the horizon together must not exceed max_validity: evidence"
-                     " could then come that nothing can be admitted by")
-                )  # fmt: skip
-        return list({path: (path, why) for path, why in found}.values())
+        long = [name for name, window in sorted(rules.window.items()) if window + rules.horizon > rules.max_validity]
+        if not long:
+            return []
+        why = "is less than horizon and window together, so evidence could come too late to admit anything"
+        return [("admissibility.max_validity", f"{why}: {', '.join(long)}")]
 
     def warnings(self) -> list[tuple[str, str]]:
         """What is allowed but unwise, as (path, sentence)."""

@@ -53,7 +53,8 @@ def load_policy(text: str, name: str = "policy") -> p.Policy:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
-        raise PolicyError(name, [Problem(int(at[1]) if at else 0, "", f"is not TOML: {error}")]) from None
+        line = int(at[1]) if at else text.count("\n") + 1  # without a position: at the end of the document
+        raise PolicyError(name, [Problem(line, "", f"is not TOML: {error}")]) from None
     reader = _Reader(text)
     made = _policy(reader, tables)
     if reader.problems:
@@ -72,8 +73,8 @@ def locate(text: str, findings: Iterable[tuple[str, str]]) -> list[Problem]:
 
 def _duration(value: Any) -> int:
     milliseconds = parse_duration(value) if isinstance(value, str) else None
-    if not milliseconds:
-        raise _Expected('a duration such as "30s", "10m" or "24h"')
+    if not milliseconds or milliseconds > p.LONGEST:
+        raise _Expected('a duration such as "30s", "10m" or "24h", up to "3650d"')
     return milliseconds
 
 
@@ -105,6 +106,10 @@ def _strings(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in cast("list[Any]", value)):
         raise _Expected("a list of strings")
     return cast("list[str]", value)
+
+
+def _names(value: Any) -> list[str]:
+    return sorted(set(_strings(value)))
 
 
 def _classes(value: Any) -> list[str]:
@@ -195,11 +200,12 @@ def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
         name: reader.value(value, ("effect", name), _EFFECT)
         for name, value in reader.table(tables, ("effect",), None).items()
     }
+    default: Effect = effect.pop("default", None) or "internal"
     privacy = reader.fields(tables, ("privacy",), {"observation_ids": _PRIVACY, "chain_sources": _PRIVACY})
     return p.Policy(
         admissibility=_admissibility(reader, tables),
-        effect_default=effect.pop("default", None) or "internal",
-        effect=effect,
+        effect_default=default,
+        effect={name: value for name, value in effect.items() if value is not None and value != default},
         disposition=_dispositions(reader, tables),
         sanitation=_sanitation(reader, tables),
         attestations=_attestations(reader, tables),
@@ -221,10 +227,11 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
     found = reader.fields(tables, at, checks)
     most = len(CLASSES_1_0)
     k = reader.fields(found, (*at, "k"), {"internal": _integer(1, most), "external": _integer(1, most)})
-    floor = p.Floor(**k)
-    if floor.external < floor.internal:
+    internal, external = k.get("internal", 2), k.get("external", 3)
+    if external < internal:
         reader.wrong((*at, "k"), "external must not be below internal: an effect can only raise the floor")
-    windows = dict(p.DEFAULT_POLICY.admissibility.window)
+    floor = p.Floor(internal=internal, external=max(internal, external))
+    windows: dict[str, int] = {}
     given = reader.table(found, (*at, "window"), None)
     for name, value in given.items():
         path = (*at, "window", name)
@@ -234,10 +241,13 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
             reader.wrong(path, "unknown substrate-class" + (f"; did you mean {near[0]}?" if near else ""))
         elif window is not None:
             windows[name] = window
-    default = windows.pop("default", p.Admissibility().window_default)
+    default = windows.pop("default", p.HOUR)
+    # A class that has a default of its own keeps it; `default` is for the others.
+    own = {name: window for name, window in p.REFERENCE_WINDOWS.items() if window != p.HOUR}
+    window = {**dict.fromkeys(sorted(CLASSES_1_0), default), **own, **windows}
     plain = {key: value for key, value in found.items() if key not in ("k", "window")}
     plain.setdefault("review_window", plain.get("max_validity", p.DAY))
-    return p.Admissibility(k=floor, window=windows, window_default=default, **plain)
+    return p.Admissibility(k=floor, window=window, **plain)
 
 
 def _dispositions(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.PerEffect]:
@@ -284,7 +294,7 @@ def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
 
 def _observers(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.Observer]:
     found = reader.table(tables, ("observers",), None)
-    checks: dict[str, Check] = {"public_key": _text, "classes": _classes, "writable_by": _strings}
+    checks: dict[str, Check] = {"public_key": _text, "classes": _classes, "writable_by": _names}
     return {name: p.Observer(**reader.fields(found, ("observers", name), checks)) for name in found}
 
 

@@ -6,6 +6,8 @@ for evidence. `ran` counts the milliseconds in which the lane ran, for `max_stal
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..codecs.blocks import Header
 from ..codecs.partition import Partitioner
 from .policy import Policy
@@ -28,7 +30,7 @@ class State(Table):
     def __init__(self, lane: int, lanes: int, partitioner: Partitioner) -> None:
         super().__init__(lane, lanes)
         self.partitioner: Partitioner = partitioner
-        self.windows: dict[str, int] = {}
+        self.windows: Mapping[str, int] = {}
         self._hash = self._next_hash = ""
 
     @property
@@ -47,8 +49,14 @@ class State(Table):
             return
         self.policy, self.next_policy = policy, None
         self._hash, self._next_hash = self._next_hash, ""
-        self.windows = policy.windows()
-        self.max_validities.append((self.time, policy.admissibility.max_validity))
+        rules = policy.admissibility
+        self.windows = rules.window
+        self.max_validities.append((self.time, rules.max_validity))
+        # Emissions dated ahead of this moment are judged by this policy alone from now on; so is their memory.
+        for attempts in self.attempts.values():
+            for attempt in attempts:
+                if attempt.due is not None and attempt.emitted_at >= self.time:
+                    attempt.due = max(attempt.due, attempt.emitted_at + rules.max_validity)
 
     def advance(self, header: Header) -> None:
         """Moves the clocks to a block's; they never go back, whatever a header says."""

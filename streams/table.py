@@ -11,6 +11,7 @@ never be freed.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -59,8 +60,8 @@ class Seen(msgspec.Struct, gc=False, eq=False, array_like=True):
 class Life(msgspec.Struct, gc=False, eq=False, kw_only=True):
     """One assertion of one attempt, from its arrival to its last word.
 
-    Invariant: `phase` is CLOSED exactly when it is in no attempt's `lives`. `clock`, `due`, `filed` and `order` are
-    its timer (timers.py).
+    Invariant: `phase` is CLOSED exactly when it is in no attempt's `lives`. `clock`, `due`, `filed`, `ticket`
+    and `order` are its timer (timers.py).
     """
 
     emission_id: str
@@ -79,6 +80,7 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True):
     traceparent: bytes | None
     emitted_at: int
     arrival: int
+    windows: Mapping[str, int]  # W of every class, as it was when the life began
     longest: int  # arrival + max_validity: no validity beyond it
     horizon: int
     order: int
@@ -95,6 +97,7 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True):
     clock: int = WATERMARK
     due: int | None = None
     filed: int | None = None
+    ticket: int = 0
 
 
 class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True):
@@ -105,6 +108,7 @@ class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True):
 
     emission_id: str
     number: int
+    emitted_at: int
     digest: bytes
     lives: list[Life]
     closed: list[str]  # span keys
@@ -112,6 +116,7 @@ class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True):
     clock: int = TIME
     due: int | None = None
     filed: int | None = None
+    ticket: int = 0
 
     def life(self, span_key: str) -> Life | None:
         """The living assertion of a span. A scan: an emission holds at most 1000, nearly always fewer than ten."""
@@ -131,6 +136,7 @@ class Waiting(msgspec.Struct, gc=False, eq=False, kw_only=True):
     clock: int = WATERMARK
     due: int | None = None
     filed: int | None = None
+    ticket: int = 0
 
 
 class Table:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from ..codecs.unicode_text import nfkc
 from .lexicon import STOP_WORDS
@@ -45,7 +45,7 @@ class Terms(NamedTuple):
         terms: in the order of the text, each once.
         places: the path that the text itself names as the place, where the locator names none and the text one only.
         commits: the commits that the text names as the place (git.log only).
-        exists: the text says no more than that its place is there; then `terms` are the place.
+        exists: the text says no more than that its place is there, or is not; then `terms` are the place.
     """
 
     terms: tuple[Term, ...]
@@ -100,9 +100,7 @@ def from_wire(text: str) -> Term:
     return Term(kind, rest) if colon and kind in _KINDS else Term("quote", text)  # type: ignore[arg-type]
 
 
-_KINDS: Final = frozenset(
-    "quote code word url email hash moment clock address version path name flag number".split()  # noqa: SIM905
-)
+_KINDS: Final = frozenset(("quote", "code", "word", *get_args(Form)))
 
 
 # ---------------------------------------------------------------- the terms of an assertion
@@ -117,11 +115,20 @@ def terms_of(text: str, substrate_class: str = "", locator: Mapping[str, Any] | 
     marked += [(one.start, Term(one.form, one.text)) for one in places.literals if not places.is_place(one)]
     if not marked:
         marked = [(start, Term("word", word)) for word, start in _content_words(places.rest)]
+    whole = Content(text)
+    marked = [(start, term if whole.holds(term) else _chunk(text, start)) for start, term in marked]
     exists = not marked and _EXISTENCE.search(rest) is not None
     if exists:
         marked = [(0, term) for term in places.named]
     terms = dict.fromkeys(term for _, term in sorted(marked))
     return Terms(tuple(terms), places.from_text, places.commits, exists)
+
+
+def _chunk(text: str, start: int) -> Term:
+    """What stands between white space around a place: for text so dense that no single literal can be told in it."""
+    before = text[:start].rsplit(None, 1)[-1] if start and not text[start - 1].isspace() else ""
+    after = text[start:].split(None, 1)
+    return Term("name", before + (after[0] if after else ""))
 
 
 _EXISTENCE: Final = re.compile(
@@ -133,6 +140,7 @@ _EXISTENCE: Final = re.compile(
 def _set_off(text: str) -> tuple[list[tuple[TermKind, str, int]], str]:
     """Code spans and quotes with kind, inner text and place, and the text with all of them blanked out."""
     found: list[tuple[TermKind, str, int]] = []
+    whole = text
     finders: tuple[tuple[TermKind, Callable[[str], list[tuple[int, int]]], int], ...] = (
         ("code", code_spans, 0),
         ("quote", quotes, 1),
@@ -141,9 +149,8 @@ def _set_off(text: str) -> tuple[list[tuple[TermKind, str, int]], str]:
         pieces: list[str] = []
         past = 0
         for start, end in finder(text):
-            inner = " ".join(text[start:end].split())
-            if inner.strip("\0 "):
-                found.append((kind, inner, start))
+            if text[start:end].strip("\0` \n\t"):  # a quotation of nothing but code is that code
+                found.append((kind, " ".join(whole[start:end].split()), start))
             pieces += (text[past : start - marks], "\0" * (end - start + 2 * marks))
             past = end + marks
         text = "".join((*pieces, text[past:]))
@@ -256,10 +263,11 @@ def _content_words(text: str) -> list[tuple[str, int]]:
     """The words that say something, case-folded, with their places; single Latin letters say nothing."""
     found: list[tuple[str, int]] = []
     for match in _WORD.finditer(text):
-        word = match[0].casefold().replace("’", "'")
-        if word in STOP_WORDS or (len(word) == 1 and word.isascii()):
+        word = match[0].casefold()
+        plain = word.replace("’", "'")
+        if plain in STOP_WORDS or (len(word) == 1 and word.isascii()):
             continue
-        found.append((word.removesuffix("'s"), match.start()))
+        found.append((word[:-2] if plain.endswith("'s") else word, match.start()))
     return found
 
 
@@ -283,7 +291,7 @@ def shares_a_term(pattern: str, text: str, terms: Terms, regex: bool = False) ->
         return True
     for place in terms.places:
         text = text.replace(place, " ")
-    whole = Content(text)
+    whole = Content(f"{text} {text.replace('_', ' ')}")
     own = [Term(one.form, one.text) for one in literals(inner.text)]
     own += [Term("word", word) for word, _ in _content_words(inner.text.replace("_", " "))]
     return any(whole.holds(term) for term in own)

@@ -25,13 +25,14 @@ class Timed(Protocol):
     Attributes:
         clock: the queue that the item waits in.
         due: the instant whose passing fires it, in Unix ms; None where it waits for nothing.
-        filed: the instant of its one valid entry; only the queue writes it.
+        filed, ticket: the instant of its one valid entry, and that entry's number; only the queue writes them.
         order: unique in a lane.
     """
 
     clock: int
     due: int | None
     filed: int | None
+    ticket: int
     order: int
 
 
@@ -44,11 +45,12 @@ class TimerQueue(Generic[T]):
     Invariant: every item of this clock with a `due` has exactly one valid entry, at that instant or an earlier one.
     """
 
-    __slots__ = ("_heap", "clock")
+    __slots__ = ("_heap", "_tickets", "clock")
 
     def __init__(self, clock: int) -> None:
         self.clock = clock
-        self._heap: list[tuple[int, int, T]] = []
+        self._heap: list[tuple[int, int, int, T]] = []
+        self._tickets = 0
 
     def __len__(self) -> int:
         """The entries, stale ones included: what the queue costs, not what is due."""
@@ -61,8 +63,12 @@ class TimerQueue(Generic[T]):
             item.filed = None
         item.due = due
         if item.filed is None or due < item.filed:
-            item.filed = due
-            heappush(self._heap, (due, item.order, item))
+            self._file(item, due)
+
+    def _file(self, item: T, due: int) -> None:
+        self._tickets += 1
+        item.filed, item.ticket = due, self._tickets
+        heappush(self._heap, (due, item.order, self._tickets, item))
 
     def head(self, clock: int) -> tuple[int, int] | None:
         """The instant and order of the first item that is due, or None."""
@@ -71,7 +77,7 @@ class TimerQueue(Generic[T]):
 
     def pop(self) -> T:
         """Takes out the item that `head` has just told of; it waits for nothing any more."""
-        item = heappop(self._heap)[2]
+        item = heappop(self._heap)[3]
         item.due = item.filed = None
         return item
 
@@ -86,25 +92,25 @@ class TimerQueue(Generic[T]):
         while todo and found < most:
             place = todo.pop()
             if place < len(heap) and heap[place][0] < clock:
-                filed, _, item = heap[place]
-                due = item.due if item.clock == self.clock and item.filed == filed else None
-                found += due is not None and due < clock
+                _, _, ticket, item = heap[place]
+                if item.clock == self.clock and item.ticket == ticket and item.filed is not None:
+                    found += item.due is not None and item.due < clock
                 todo += (2 * place + 1, 2 * place + 2)
         return found
 
-    def _settle(self) -> tuple[int, int, T] | None:
+    def _settle(self) -> tuple[int, int, int, T] | None:
         """Drops or files again what is stale at the head."""
         heap = self._heap
         while heap:
             head = heap[0]
-            filed, order, item = head
-            if item.clock == self.clock and item.filed == filed:
+            filed, _, ticket, item = head
+            if item.clock == self.clock and item.ticket == ticket and item.filed is not None:
                 if item.due == filed:
                     return head
-                item.filed = item.due
+                item.filed = None
+                heappop(heap)
                 if item.due is not None:
-                    heappop(heap)
-                    heappush(heap, (item.due, order, item))
-                    continue
-            heappop(heap)
+                    self._file(item, item.due)
+            else:
+                heappop(heap)
         return None

@@ -35,7 +35,7 @@ class Verdicts:
 
     def case(self, life: Life) -> Case:
         """What the table looks at, for an assertion that is there already."""
-        return Case(life, self._policy, self._state.windows, self._state.time)
+        return Case(life, self._policy, self._state.time)
 
     def judge(self, moment: Moment, case: Case) -> bool:
         """Decides, and carries the verdict out; False where the assertion goes on waiting."""
@@ -69,6 +69,8 @@ class Verdicts:
         elif until > life.valid_until:
             life.basis = "review"
             self.extend(life, until)
+        else:
+            self._state.counters["not-counted"] += 1
 
     def extend(self, life: Life, until: int) -> None:
         """Moves an admitted assertion's validity on, if it does; `renew` tells it at the end of the block."""
@@ -94,7 +96,7 @@ class Verdicts:
             until = state.time + self._rules.max_validity
         else:
             life.basis = "declaration" if self._rules.trust == "declared" else "corroboration"
-            until = corroboration.validity(state.windows, life)
+            until = corroboration.validity(life)
         life.phase = Phase.ADMITTED
         life.admitted_at, life.valid_until = state.time, until
         state.expiring.wait(life, until)

@@ -30,7 +30,14 @@ _NUMBER: Final = re.compile(
 @lru_cache(maxsize=4096)
 def expression(kind: str, text: str) -> re.Pattern[str]:
     """The expression that finds a term of this kind (`Term.kind`)."""
-    writer = {"number": _number, "moment": _moment, "clock": _clock, "version": _version, "hash": _hash}.get(kind)
+    writer = {
+        "word": _word,
+        "number": _number,
+        "moment": _moment,
+        "clock": _clock,
+        "version": _version,
+        "hash": _hash,
+    }.get(kind)
     written = writer(text) if writer else None
     if written is None:
         written = _bounded(text)
@@ -44,6 +51,11 @@ def _bounded(text: str) -> str:
     before = rf"(?<!{_IN_WORD})" if _WORD_EDGE.match(text[:1]) else ""
     after = rf"(?!{_IN_WORD})" if _WORD_EDGE.match(text[-1:]) else ""
     return f"{before}{re.escape(text)}{after}"
+
+
+def _word(text: str) -> str:
+    """Straight and typographic apostrophes are one."""
+    return _bounded(text).replace("’", "'").replace("'", "['’]")
 
 
 def _hash(text: str) -> str:

@@ -81,6 +81,11 @@ class FoldFilter:
         yield from self._settle(time)
         yield from self._close(time, [])
 
+    def end(self, until: int | None) -> Iterator[dict[str, Any]]:
+        """The outputs of letting time pass at the end of input, if `until` is later than the last line."""
+        if until is not None and until > self._time:
+            yield from self.pass_time(until)
+
     def _decode(self, data: bytes) -> Line | Fault:
         from ..codecs.decode import decode_json
 

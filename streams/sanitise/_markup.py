@@ -2,9 +2,9 @@
 
 The HTML side is the tokenizer of the HTML Standard in the one state that matters here (13.2.5, «Data state» and what
 it leads to), because whole parsers do not say *where* a tag stood, move text about, and decode character references.
-Its verdict is compared with two of them, html5lib and html5ever, in the tests. Text between tags stays, that of
-`<script>` included: it is words once nothing around it can be run. Two things a tokenizer does not take for markup
-stay as well: a comparison sign, and a tag that never closes.
+The tests compare its verdict with html5lib's and html5ever's, and html5ever (`nh3`) has the last word at run time
+(`still_html`). Text between tags stays, that of `<script>` included: it is words once nothing around it can be run.
+Two things that no parser takes for an element stay as well: a comparison sign, and a tag that never closes.
 
 Nothing here records anything; positions go to the caller.
 """
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
+
+import nh3
 
 
 class Piece(NamedTuple):
@@ -36,6 +38,14 @@ class Link(NamedTuple):
 def may_be_html(text: str) -> bool:
     """The cheap look: False where no tokenizer leaves the data state."""
     return "<" in text and _OPENER.search(text) is not None
+
+
+def still_html(text: str) -> bool:
+    """Whether html5ever's tokenizer sees a tag, comment or doctype in a text in which `find_html` finds none.
+
+    It never has; the contract asks for a robust parser's judgement [V §4.6], and this is it. Only called where `<` is.
+    """
+    return nh3.is_html(text.replace("\0", "\ufffd"))  # a NUL would count as a token of its own
 
 
 def may_be_link(text: str) -> bool:
@@ -158,9 +168,10 @@ class _Tags:
 # ---------------------------------------------------------------- Markdown
 
 _BRACKET = re.compile(r"[\[\]]")
-_SPACES = re.compile(r"[ \t]*(?:\r\n|\r|\n)?[ \t]*")
-_ANGLED = re.compile(r"<[^<>\r\n]*>")
-_PLAIN_RUN = re.compile(r"[^\x00-\x20\x7f()]*")
+_SPACES = re.compile(r"[ \t\n\v\f\r]*+")
+_ANGLED = (re.compile(r"<(?:[^<>\\\r\n]|\\(?:\r\n|[\s\S]))*+>"), re.compile(r"<[^<>\r\n]*+>"))
+# A backslash protects whatever comes after it but a space: so markdown-it reads it, and CommonMark no more than that.
+_RUNS = (re.compile(r"(?:[^\x00-\x20\x7f()\\]|\\(?:\r\n|[^ ])|\\)*+"), re.compile(r"[^\x00-\x20\x7f()]*+"))
 _TITLE = re.compile(
     r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\))""",
     re.DOTALL,
@@ -203,32 +214,49 @@ def find_links(text: str) -> list[Link]:
 
 
 def _destination(text: str, position: int) -> tuple[str, int] | None:
-    """The destination of a link whose `(` ends at `position`, and the place behind its `)`."""
+    """The destination of a link whose `(` ends at `position`, and the place behind its `)`.
+
+    In angle brackets or bare, first as CommonMark reads it, a backslash protecting what comes after it, then as
+    readers do who do not know of that.
+    """
     position = _skip(text, position)
-    angled = _ANGLED.match(text, position)
-    if angled:
-        url, position = angled[0][1:-1], angled.end()
-    else:
-        start, depth = position, 0
-        while True:
-            position = _PLAIN_RUN.match(text, position).end()  # type: ignore[union-attr]
-            bracket = text[position : position + 1]
-            if bracket == "(" and depth < _MAX_PARENTHESES:
-                depth += 1
-            elif bracket == ")" and depth:
-                depth -= 1
-            else:
-                break
-            position += 1
-        if depth:
-            return None
-        url = text[start:position]
+    if text.startswith("<", position):
+        for pattern in _ANGLED:
+            match = pattern.match(text, position)
+            end = _link_end(text, match.end()) if match else -1
+            if match and end >= 0:
+                return match[0][1:-1], end
+    for pattern in _RUNS:
+        end = _bare_end(text, position, pattern)
+        behind = _link_end(text, end) if end >= 0 else -1
+        if behind >= 0:
+            return text[position:end], behind
+    return None
+
+
+def _bare_end(text: str, position: int, run: re.Pattern[str]) -> int:
+    """Behind a destination without angle brackets, whose parentheses are balanced; -1 where they are not."""
+    depth = 0
+    while True:
+        position = run.match(text, position).end()  # type: ignore[union-attr]
+        bracket = text[position : position + 1]
+        if bracket == "(" and depth < _MAX_PARENTHESES:
+            depth += 1
+        elif bracket == ")" and depth:
+            depth -= 1
+        else:
+            return -1 if depth else position
+        position += 1
+
+
+def _link_end(text: str, position: int) -> int:
+    """Behind the `)` of a link whose destination ends at `position`, with a title or without; -1 where none is."""
     behind = _skip(text, position)
     if behind > position:
         title = _TITLE.match(text, behind)
         if title:
             behind = _skip(text, title.end())
-    return (url, behind + 1) if text.startswith(")", behind) else None
+    return behind + 1 if text.startswith(")", behind) else -1
 
 
 def _skip(text: str, position: int) -> int:

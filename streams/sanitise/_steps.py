@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from ...codecs import unicode_text
-from ._markup import find_html, find_links, may_be_html, may_be_link
+from ._markup import find_html, find_links, may_be_html, may_be_link, still_html
 from ._trace import Trace
 from ._uri import harden_uri
 
@@ -64,15 +64,16 @@ def cap_octets(text: str, field: str, cap: int, trace: Trace) -> str:
 
 def settle_unicode(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
     """4.2 to 4.4, until nothing changes."""
-    while not text.isascii():
-        text = normalise(text, field, trace)
-        if not unicode_text.is_suspect(text):
-            break
-        before = text
+    text = normalise(text, field, trace)
+    if not unicode_text.is_suspect(text):
+        return text
+    while True:
         text = strip(replace(text, field, confusables, trace), field, trace)
-        if text == before:
-            break
-    return text
+        # Only by meeting another character can what is left become something new, and then NFKC changes the text.
+        normal = normalise(text, field, trace)
+        if normal == text:
+            return text
+        text = normal
 
 
 def normalise(text: str, field: str, trace: Trace) -> str:
@@ -115,14 +116,22 @@ def settle_markup(text: str, field: str, confusables: Confusables, trace: Trace)
     if not text.isascii():
         # Before anything is replaced, or whole Russian sentences would leave no sign of having been Russian.
         trace.name_scripts(unicode_text.scripts(text))
-    for _ in range(MAX_ROUNDS):
         text = settle_unicode(text, field, confusables, trace)
+    for _ in range(MAX_ROUNDS):
         before = text
         text = collapse_links(strip_html(text, field, trace), field, trace)
         if text == before:
-            return text
-    if may_be_html(text) or may_be_link(text):
-        text = blunt(text, field, trace)
+            break
+        text = resettle(text, field, confusables, trace)
+    if (may_be_html(text) and (find_html(text) or still_html(text))) or (may_be_link(text) and find_links(text)):
+        text = resettle(blunt(text, field, trace), field, confusables, trace)
+    return text
+
+
+def resettle(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
+    """4.2 to 4.4 again where characters have gone since: what is still NFKC then holds nothing new."""
+    if text.isascii() or unicode_text.nfkc(text) == text:
+        return text
     return settle_unicode(text, field, confusables, trace)
 
 

@@ -106,7 +106,11 @@ class Trace:
 
     def markup(self, field: str, position: int, kind: str, characters: int) -> None:
         """A piece of markup was taken out, or a link collapsed."""
-        _add(self.markup_stripped, [{"field": field, "position": position, "kind": kind, "characters": characters}])
+        entry: Entry = {"field": field, "position": position, "kind": kind, "characters": characters}
+        if len(self.markup_stripped) < MAX_ENTRIES:
+            self.markup_stripped.append(entry)
+        else:
+            _add(self.markup_stripped, [entry])
 
     def reject_uri(self, field: str, reason: str) -> None:
         """A URI was refused."""

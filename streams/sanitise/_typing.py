@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from ._markup import find_html, find_links, may_be_html, may_be_link
+from ._markup import find_html, find_links, may_be_html, may_be_link, still_html
 
 Typing = Literal["strict", "lenient"]
 
@@ -70,6 +70,8 @@ def _html(text: str) -> str | None:
         if pieces:
             what = {"tag": "an HTML element", "comment": "an HTML comment", "doctype": "a doctype"}
             return f"holds {what[pieces[0].kind]}"
+        if still_html(text):
+            return "holds HTML"
     return None
 
 

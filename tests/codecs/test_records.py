@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from sluice.codecs import records
+from sluice.streams.sanitise import AttestationRules, frame_attestation
 
 STEPS = [
     {"step": "retrieval", "source": "CHANGELOG.md", "timestamp": "2026-11-21T08:59:40Z", "metadata": {"a": [1]}},
@@ -162,6 +163,8 @@ INADMISSIBLE |= {
 }
 REQUEST = INADMISSIBLE | {"missing_floor": 1, "classes_seen": ["substrate.code.read"]}
 
+# Not written by hand: what the sanitiser makes of the attestation above must be what the struct says.
+GROUNDED = frame_attestation(ATTESTATION, AttestationRules(), source="attestations/0/17")
 SAMPLES: dict[str, Any] = {
     "emission": EMISSION,
     "observation": OBSERVATION,
@@ -173,6 +176,7 @@ SAMPLES: dict[str, Any] = {
     "inadmissible": INADMISSIBLE,
     "review-request": REQUEST,
     "re-emission-request": REQUEST | {"disposition": "re-emit"},
+    "grounded": GROUNDED,
 }
 STRUCTS = {**records.INPUTS, **records.OUTPUTS}
 VALIDATORS = {name: Draft202012Validator(msgspec.json.schema(struct)) for name, struct in STRUCTS.items()}

@@ -120,7 +120,9 @@ def test_one_round_is_not_enough():
     assert u.settle("\u1100\u200d\u1161") == "가"
 
 
-@pytest.mark.parametrize("text", ["It’s – well – “fine”", "naïve café", "×", "Diyarbakır", "a\u00a0b", "½ ≤ ∨", "日本語"])
+@pytest.mark.parametrize(
+    "text", ["It’s – well – “fine”", "naïve café", "×", "Diyarbakır", "a\u00a0b", "½ ≤ ∨", "日本語"]
+)
 def test_good_prose_holds_nothing_unexpected(text):
     """Typographic quotes, dashes, spaces, signs and Latin letters refuse nothing (sanitation.md 4)."""
     assert not u.has_unexpected(u.nfkc(text))

@@ -74,7 +74,7 @@ def fold(policy_file: str | None, until: str | None, files: tuple[str, ...]) -> 
 
     end = parse_until(until)
     filtering = FoldFilter(read_policy(policy_file))
-    run_filter_many(files, filtering.line, lambda: filtering.pass_time(end) if end is not None else ())
+    run_filter_many(files, filtering.line, lambda: filtering.end(end))
 
 
 def read_policy(name: str | None) -> Policy:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any, BinaryIO
 
 import click
@@ -36,20 +37,16 @@ def read_lines(files: tuple[str, ...]) -> Iterator[tuple[int, bytes | Fault]]:
         except OSError as error:
             why = error.strerror
             raise UsageError(f"cannot read {name!r}: {why}", hint="name a file of JSON lines, or -") from None
-        try:
-            while line := stream.readline(MAX_LINE + 1):
+        with stream if name != "-" else nullcontext():
+            while line := stream.readline(MAX_LINE + 2):
                 number += 1
-                if len(line) > MAX_LINE:
+                text = line.rstrip(b"\r\n")
+                if len(text) > MAX_LINE:
                     while line and not line.endswith(b"\n"):
                         line = stream.readline(MAX_LINE)
                     yield number, Fault("oversize", f"the line is longer than {MAX_LINE} octets")
-                elif stripped := line.strip():
+                elif stripped := text.strip():
                     yield number, stripped
-        except IsADirectoryError:
-            raise UsageError(f"{name!r} is a folder", hint="name a file of JSON lines, or -") from None
-        finally:
-            if stream is not sys.stdin.buffer:
-                stream.close()
 
 
 def write_line(value: Any) -> None:

@@ -1,0 +1,296 @@
+"""A whole attestation, typed, cleaned and framed [V §3–5, §7]."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.codecs.canonical import canonical_hash
+from sluice.codecs.errors import Fault
+from sluice.streams.sanitise import WARNING, AttestationRules, Trace, frame_attestation
+
+ATTESTATION = {
+    "claim_hash": "0x" + "ab" * 32,
+    "validator_did": "did:web:university.example",
+    "verdict": "VERIFIED",
+    "consensus_domain": "scientific-default",
+    "rationale": "The log bears it out.",
+    "qualifications": "",
+    "evidence": [{"quote": "An entry of that day.", "uri": "https://example.org/log"}],
+    "cited_works": [{"uri": "urn:doi:10.1000/182", "title": "A <i>title</i>"}],
+    "issued_at": 1_779_700_000_000,
+}
+RULES = AttestationRules()
+LENIENT = AttestationRules(typing="lenient")
+
+
+def framed(rules=RULES, **changes):
+    return frame_attestation({**ATTESTATION, **changes}, rules)
+
+
+def untrusted(envelope):
+    return envelope["attestations"][0]["_untrusted_text"]
+
+
+def test_the_envelope_has_the_shape_of_the_contract():
+    """[V §5.1], with the hash of [V §7] and the place of the original."""
+    envelope = frame_attestation(ATTESTATION, RULES, query="is it so?", source="attestations/2/7")
+    meta = envelope.pop("_meta")
+    assert envelope == {
+        "@type": "veritas:GroundedAttestationResponse",
+        "@version": "0.1",
+        "query": "is it so?",
+        "consensus_domain": "scientific-default",
+        "verdict_summary": {"primary_verdict": "VERIFIED", "validator_count": 1, "disagreement_present": False},
+        "attestations": [
+            {
+                "claim_hash": ATTESTATION["claim_hash"],
+                "validator_did": "did:web:university.example",
+                "verdict": "VERIFIED",
+                "consensus_domain": "scientific-default",
+                "issued_at": "2026-05-25T09:06:40Z",
+                "_untrusted_text": {
+                    "@type": "veritas:UntrustedValidatorText",
+                    "warning": WARNING,
+                    "rationale": "The log bears it out.",
+                    "qualifications": "",
+                    "evidence": [
+                        {
+                            "_untrusted_quote": {
+                                "@type": "veritas:UntrustedValidatorText",
+                                "warning": WARNING,
+                                "quote": "An entry of that day.",
+                                "source_uri": "[example.org] → https://example.org/log",
+                            }
+                        }
+                    ],
+                    "cited_works": [{"source_uri": "[urn] → urn:doi:10.1000/182", "title": "A title"}],
+                },
+            }
+        ],
+        "canonical_hash": canonical_hash(ATTESTATION)[0],
+        "canonicalisation_version": "0.3",
+        "source": "attestations/2/7",
+    }
+    assert [entry["field"] for entry in meta["markup_stripped"]] == ["cited_works[0].title"] * 2
+
+
+def test_the_text_and_the_object_give_the_same():
+    """Bytes are read as the JSON text that they are."""
+    assert frame_attestation(json.dumps(ATTESTATION).encode(), RULES) == frame_attestation(ATTESTATION, RULES)
+
+
+def test_the_frame_is_there_without_any_text():
+    """Absent texts are empty ones, and the wrapper is never left out [V §5.2]."""
+    envelope = frame_attestation({name: ATTESTATION[name] for name in list(ATTESTATION)[:4]}, RULES)
+    assert untrusted(envelope) == {
+        "@type": "veritas:UntrustedValidatorText",
+        "warning": WARNING,
+        "rationale": "",
+        "qualifications": "",
+        "evidence": [],
+        "cited_works": [],
+    }
+    assert "source" not in envelope
+    assert "issued_at" not in envelope["attestations"][0]
+
+
+@pytest.mark.parametrize("field", ["rationale", "qualifications"])
+def test_strict_typing_refuses_the_whole_attestation(field):
+    """The fault names the field and why [V §3]."""
+    assert framed(**{field: "a <b>c</b>"}) == Fault(
+        "mistyped", f"$.{field}: expected plain text; it holds an HTML element"
+    )
+
+
+def test_every_quote_is_typed():
+    """Those past the fifth as well, with their number."""
+    fault = framed(evidence=[{"quote": "fine"}] * 6 + [{"quote": "{}"}])
+    assert fault == Fault("mistyped", "$.evidence[6].quote: expected plain text; it is a JSON document")
+
+
+def test_lenient_typing_leaves_markup_to_the_pipeline():
+    """Then it is removed and recorded."""
+    envelope = framed(LENIENT, rationale="a <b>c</b>")
+    assert untrusted(envelope)["rationale"] == "a c"
+    assert len(envelope["_meta"]["markup_stripped"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"rationale": 5}, "$.rationale: expected str, got int"),
+        ({"rationale": None}, "$.rationale: expected str, got null"),
+        ({"rationale": "\ud800"}, "$.rationale: expected plain text; it holds a lone surrogate"),
+        ({"evidence": [{"quote": ["x"]}]}, "$.evidence[0].quote: expected str, got array"),
+        ({"evidence": "x"}, "$.evidence: expected array, got str"),
+        ({"cited_works": [{"title": "x"}]}, "$.cited_works[0]: expected the field uri, got nothing"),
+        ({"cited_works": [{"uri": "urn:doi:1", "title": 1}]}, "$.cited_works[0].title: expected str, got int"),
+        ({"claim_hash": "0x12"}, "$.claim_hash: expected 0x and 64 hexadecimal digits"),
+        ({"validator_did": "https://x.org"}, "$.validator_did: expected a DID URI"),
+        ({"validator_did": "did:web:a\nb"}, "$.validator_did: expected a DID URI"),
+        ({"verdict": "MAYBE"}, "$.verdict: expected VERIFIED, SUPPORTED, DISPUTED, FALSE or UNVERIFIABLE"),
+        ({"consensus_domain": "elsewhere"}, "$.consensus_domain: expected one of scientific-default, got elsewhere"),
+        ({"consensus_domain": "a b"}, "$.consensus_domain: expected the name of a consensus domain"),
+        ({"issued_at": "soon"}, "$.issued_at: expected an RFC 3339 time"),
+        ({"canonicalisation_version": "0.4"}, '$.canonicalisation_version: expected "0.2" or "0.3"'),
+        ({"extra": 2**53}, "$: the value has no canonical form"),
+        ({"extra": float("nan")}, "$: the value has no canonical form"),
+    ],
+)
+def test_a_field_of_another_type_is_named(changes, path):
+    """Strict and lenient alike: what stands outside the frame is always typed."""
+    for rules in (RULES, LENIENT):
+        fault = framed(rules, **changes)
+        assert isinstance(fault, Fault)
+        assert fault.reason == "mistyped"
+        assert fault.detail.startswith(path)
+
+
+@pytest.mark.parametrize("missing", ["claim_hash", "validator_did", "verdict", "consensus_domain"])
+def test_the_first_four_fields_are_required(missing):
+    """The fault names the one that is missing."""
+    fault = frame_attestation({name: value for name, value in ATTESTATION.items() if name != missing}, RULES)
+    assert fault == Fault("mistyped", f"$: expected the field {missing}, got nothing")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"", "not-json"),
+        (b"{", "not-json"),
+        (b"\xff", "not-json"),
+        (b'{"a": NaN}', "not-json"),
+        (b"[]", "mistyped"),
+        (b"5", "mistyped"),
+        (b'{"a": 1, "a": 2}', "mistyped"),
+        (b"[" * 100_000, "mistyped"),
+        (b'{"rationale": {"a": ' + b"[" * 120 + b"]" * 120 + b"}}", "mistyped"),
+    ],
+)
+def test_bytes_that_are_no_attestation_are_a_fault(text, reason):
+    """Nothing is raised, whatever the bytes are."""
+    fault = frame_attestation(text, RULES)
+    assert isinstance(fault, Fault)
+    assert fault.reason == reason
+
+
+@pytest.mark.parametrize("value", [{"a": object()}, {"a": float("nan")}, {1: 2}, 5, None])
+def test_an_object_that_no_json_says_is_a_fault(value):
+    """Whatever a caller hands over."""
+    fault = frame_attestation(value, RULES)
+    assert isinstance(fault, Fault)
+    assert fault.reason == "mistyped"
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_have_an_answer(text):
+    """A fault, never an exception."""
+    assert isinstance(frame_attestation(text, RULES), Fault)
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from([*ATTESTATION, "canonicalisation_version", "more"]), JSON)
+def test_any_value_in_any_field_has_an_answer(field, value):
+    """A framed attestation or a fault, never an exception; and what comes out is JSON."""
+    for rules in (RULES, LENIENT):
+        result = framed(rules, **{field: value})
+        if not isinstance(result, Fault):
+            json.dumps(result, allow_nan=False).encode()
+
+
+def test_reject_refuses_letters_of_another_script_in_any_text():
+    """Under the domain's own policy [V §4.3]; typography passes and is replaced."""
+    rules = AttestationRules(confusables={"scientific-default": "reject"})
+    for name, changes in {
+        "rationale": {"rationale": "pаypal"},
+        "qualifications": {"qualifications": "pаypal"},
+        "evidence[0].quote": {"evidence": [{"quote": "pаypal"}]},
+        "cited_works[0].title": {"cited_works": [{"uri": "urn:doi:1", "title": "pаypal"}]},
+    }.items():
+        fault = framed(rules, **changes)
+        assert isinstance(fault, Fault)
+        assert fault.reason == "confusable-text"
+        assert fault.detail.startswith(f"$.{name}:")
+    assert untrusted(framed(rules, rationale="It’s fine"))["rationale"] == "It's fine"
+
+
+def test_the_policy_for_confusables_is_the_domains():
+    """By consensus domain, with a default for the others."""
+    rules = AttestationRules(
+        confusables={"finance": "reject"}, confusables_default="flag", consensus_domains=["finance", "other"]
+    )
+    assert isinstance(framed(rules, consensus_domain="finance", rationale="pаypal"), Fault)
+    envelope = framed(rules, consensus_domain="other", rationale="pаypal")
+    assert untrusted(envelope)["rationale"] == "pаypal"
+    assert envelope["_meta"]["confusables_present"] is True
+
+
+def test_texts_are_cut_at_the_contracts_caps():
+    """2,000, 2,000 and 1,000 octets, five quotes, recorded one by one [V §4.1]."""
+    envelope = framed(
+        rationale="x" * 50_000,
+        qualifications="y" * 2001,
+        evidence=[{"quote": "z" * 1001, "uri": "https://x.org"}] + [{"quote": "abc"}] * 6,
+    )
+    frame = untrusted(envelope)
+    assert frame["rationale"] == "x" * 2000 + "…"
+    assert frame["qualifications"] == "y" * 2000 + "…"
+    assert len(frame["evidence"]) == 5
+    assert frame["evidence"][0]["_untrusted_quote"]["quote"] == "z" * 1000 + "…"
+    assert envelope["_meta"]["truncated"] == [
+        {"field": "rationale", "octets_before": 50_000, "octets_after": 2000},
+        {"field": "qualifications", "octets_before": 2001, "octets_after": 2000},
+        {"field": "evidence[0].quote", "octets_before": 1001, "octets_after": 1000},
+        {"field": "evidence[5].quote", "octets_before": 3, "octets_after": 0},
+        {"field": "evidence[6].quote", "octets_before": 3, "octets_after": 0},
+    ]
+
+
+def test_a_policy_may_lower_the_caps():
+    """They are rules, not constants."""
+    caps = {"rationale": 5, "qualifications": 5, "quote": 5, "quotes": 0, "title": 5}
+    frame = untrusted(framed(AttestationRules(caps=caps)))
+    assert frame["rationale"] == "The l…"
+    assert frame["evidence"] == []
+
+
+def test_a_refused_uri_becomes_null_and_the_attestation_stays():
+    """With an entry in `_meta.uris_rejected` that says why (sanitation.md 6); an absent one is null without one."""
+    envelope = framed(
+        evidence=[{"quote": "a", "uri": "http://x.org"}, {"quote": "b"}],
+        cited_works=[{"uri": "javascript:alert(1)"}, {"uri": "https://x.org/%E2%80%8B"}],
+    )
+    frame = untrusted(envelope)
+    assert [one["_untrusted_quote"]["source_uri"] for one in frame["evidence"]] == [None, None]
+    assert [one["source_uri"] for one in frame["cited_works"]] == [None, None]
+    assert envelope["_meta"]["uris_rejected"] == [
+        {"field": "evidence[0].uri", "reason": "scheme"},
+        {"field": "cited_works[0].uri", "reason": "scheme"},
+        {"field": "cited_works[1].uri", "reason": "encoded-invisible"},
+    ]
+
+
+def test_the_hash_is_of_the_original():
+    """What was cut, replaced or unknown is in it; its version is the attestation's."""
+    for changes in ({}, {"rationale": "x" * 3000}, {"extra": [1.0, "é"]}, {"canonicalisation_version": "0.2"}):
+        envelope = framed(**changes)
+        expected = canonical_hash({**ATTESTATION, **changes})
+        assert (envelope["canonical_hash"], envelope["canonicalisation_version"]) == expected
+    assert framed(canonicalisation_version="0.2")["canonicalisation_version"] == "0.2"
+
+
+def test_an_attestation_inside_another_record_is_recorded_there():
+    """The record's own trace gets the changes, under names that say where."""
+    trace = Trace()
+    frame_attestation({**ATTESTATION, "rationale": "a\u200db"}, RULES, trace=trace, within="attestations[0].")
+    assert trace.meta().stripped_positions == [
+        {"field": "attestations[0].rationale", "position": 1, "character": "U+200D"}
+    ]

@@ -1,0 +1,68 @@
+"""The record of what sanitation changed."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, Trace, clean
+from sluice.streams.sanitise._trace import MAX_ENTRIES
+
+
+def test_an_empty_trace_has_every_member():
+    """The block [V §5.1] is complete also when nothing happened."""
+    assert msgspec.to_builtins(Trace().meta()) == {
+        "sanitation_version": SANITATION_VERSION,
+        "unicode_version": UNICODE_VERSION,
+        "truncated": [],
+        "confusables_replaced": [],
+        "stripped_positions": [],
+        "markup_stripped": [],
+        "uris_rejected": [],
+        "normalised": [],
+        "scripts": [],
+        "confusables_present": False,
+    }
+
+
+def test_a_field_and_a_script_are_named_once():
+    """However often a step comes back to the field."""
+    trace = Trace()
+    for _ in range(2):
+        trace.normalise("a")
+        trace.name_scripts(["Latin", "Greek"])
+    assert trace.meta().normalised == ["a"]
+    assert trace.meta().scripts == ["Greek", "Latin"]
+
+
+def test_a_flood_is_counted():
+    """Beyond its bound a list has one entry a field, with the number of changes that it stands for."""
+    trace = Trace()
+    for field in ("a", "b"):
+        clean("\u00ad" * MAX_ENTRIES, field, 1_000_000, "replace", trace)
+    entries = trace.meta().stripped_positions
+    assert len(entries) == MAX_ENTRIES + 1
+    assert entries[-1] == {"field": "b", "omitted": MAX_ENTRIES}
+
+
+def test_a_flood_of_markup_is_counted():
+    """The same for markup, which is recorded piece by piece."""
+    trace = Trace()
+    clean("<b>" * (MAX_ENTRIES + 2), "a", 1_000_000, "replace", trace)
+    assert trace.meta().markup_stripped[-1] == {"field": "a", "omitted": 2}
+
+
+def test_a_full_attestation_is_recorded_character_by_character():
+    """All the fields of the contract together stay within the bound."""
+    trace = Trace()
+    for field, cap in [("rationale", 2000), ("qualifications", 2000), *((f"evidence[{n}]", 1000) for n in range(5))]:
+        clean("\u00ad" * 2000, field, cap, "replace", trace)
+    assert len(trace.meta().stripped_positions) == 4500
+    assert all("position" in entry for entry in trace.meta().stripped_positions)
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=60))
+def test_the_record_is_no_second_way_in(text):
+    """Outside the frame stands nothing of a stranger's text: only ASCII names, numbers and code points."""
+    trace = Trace()
+    clean(f"<x {text}>[{text}](javascript:{text})", "f", 40, "replace", trace)
+    assert msgspec.json.encode(trace.meta()).isascii()

@@ -1,0 +1,138 @@
+"""Hardening of URIs [V §4.5]."""
+
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.codecs import unicode_text
+from sluice.streams.sanitise import _uri
+from sluice.streams.sanitise._uri import harden_uri
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("https://example.org", "example.org"),
+        ("https://example.org:8443/a/b.html", "example.org"),
+        ("https://example.org/a?b=c&d#e", "example.org"),
+        ("https://example.org?q", "example.org"),
+        ("HTTPS://Example.ORG/", "example.org"),
+        ("https://good.org@evil.example/", "evil.example"),
+        ("https://user:password@evil.example:8080/", "evil.example"),
+        ("https://good.org%2F@evil.example/", "evil.example"),
+        ("https://192.0.2.7/", "192.0.2.7"),
+        ("https://[2001:db8::7]/", "[2001:db8::7]"),
+        ("https://xn--e1afmkfd.example/", "xn--e1afmkfd.example"),
+        ("https://example.org/%C3%A9%20x", "example.org"),
+        ("urn:doi:10.1000/182", "urn"),
+        ("URN:ISBN:0-395-36341-1", "urn"),
+        ("urn:pmid:12345678", "urn"),
+        ("arxiv:2101.00001v2", "arxiv"),
+        ("arxiv:hep-th/9901001", "arxiv"),
+        ("did:web:university.example", "did"),
+        ("did:key:z6Mk#z6Mk", "did"),
+        ("did:web:a.example%3A3000:path?service=x", "did"),
+    ],
+)
+def test_a_good_uri_is_shown_behind_its_host(uri, shown):
+    """The host is the real authority's, never user information; without an authority it is the scheme."""
+    assert harden_uri(uri) == (f"[{shown}] → {uri}", None)
+
+
+@pytest.mark.parametrize(
+    ("uri", "refusal"),
+    [
+        ("", "empty"),
+        ("http://example.org/", "scheme"),
+        ("javascript:alert(1)", "scheme"),
+        ("data:text/html,x", "scheme"),
+        ("file:///etc/passwd", "scheme"),
+        ("urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66", "scheme"),
+        ("urn:doi:", "scheme"),
+        ("ftp://example.org/", "scheme"),
+        ("https:///path", "not-rfc3986"),
+        ("https:example.org", "host"),
+        ("https://ex%61mple.org/", "host"),
+        ("https://example.org/a b", "not-rfc3986"),
+        ("https://example.org/\n", "not-rfc3986"),
+        ("https://example.org\n", "not-rfc3986"),
+        ("https://example.org\\@evil.example", "not-rfc3986"),
+        ("https://exämple.org/", "not-rfc3986"),
+        ("https://example.org/\u202e", "not-rfc3986"),
+        ("https://example.org/<b>", "not-rfc3986"),
+        ("https://example.org/%zz", "not-rfc3986"),
+        ("https://example.org:port/", "not-rfc3986"),
+        ("https://[::1/", "not-rfc3986"),
+        ("//example.org/", "not-rfc3986"),
+        ("example.org", "not-rfc3986"),
+        ("arxiv:", "not-rfc3986"),
+        ("arxiv://evil.example/", "not-rfc3986"),
+        ("did:web", "not-rfc3986"),
+        ("did:web:", "not-rfc3986"),
+        ("https://example.org/" + "a" * 1005, "too-long"),
+        ("https://example.org/%E2%80%8B", "encoded-invisible"),
+        ("https://example.org/?q=%E2%80%AEx", "encoded-invisible"),
+        ("https://example.org/%25E2%2580%258B", "encoded-invisible"),
+        ("https://example.org/%252525E2%25252580%2525258B", "encoded-invisible"),
+        ("https://example.org/%F3%A0%81%81", "encoded-invisible"),
+        ("https://example.org/%00", "encoded-control"),
+        ("https://example.org/%0d%0aX: y", "not-rfc3986"),
+        ("https://example.org/%0d%0aX:y", "encoded-control"),
+        ("https://example.org/%1b[8m", "not-rfc3986"),
+        ("https://example.org/%C2%9B", "encoded-control"),
+        ("https://example.org/%3Cscript%3E", "encoded-markup"),
+        ("https://example.org/%253Cscript%253E", "encoded-markup"),
+        ("https://example.org/%EF%BC%9Cscript%EF%BC%9E", "encoded-markup"),
+        ("https://example.org/%5Ba%5D%28b%29", "encoded-markup"),
+    ],
+)
+def test_a_bad_uri_is_refused_with_a_word(uri, refusal):
+    """Syntax, scheme, length, and what percent signs hide, however often they are themselves encoded."""
+    assert harden_uri(uri) == (None, refusal)
+
+
+def test_the_longest_uri_is_let_through():
+    """1,024 octets are allowed, one more is not."""
+    uri = "https://example.org/"
+    assert harden_uri(uri + "a" * (1024 - len(uri)))[1] is None
+    assert harden_uri(uri + "a" * (1025 - len(uri)))[1] == "too-long"
+
+
+CHARACTERS = st.sampled_from("abz019-._~:/?#[]@!$&'()*+,;=%AF \n<>\\é\u200b")
+URIS = st.one_of(
+    st.tuples(
+        st.sampled_from(["https://", "https:", "http://", "urn:doi:", "did:", "arxiv:", "x:", "", "//"]),
+        st.text(CHARACTERS, max_size=20),
+    ).map("".join),
+    st.text(max_size=20),
+)
+
+
+@given(URIS)
+def test_what_passes_is_a_uri_without_anything_hidden(uri):
+    """Of what is let through, a parser takes every part for valid, and decoding brings nothing to light."""
+    shown, refusal = harden_uri(uri)
+    assert (shown is None) == (refusal is not None)
+    if shown is None:
+        return
+    parsed = urlsplit(uri)
+    assert parsed.scheme in ("https", "urn", "did", "arxiv")
+    assert shown.startswith(f"[{parsed.hostname if '[' not in uri else f'[{parsed.hostname}]'}]") or not parsed.netloc
+    assert uri.isascii()
+    assert uri.isprintable()
+    assert shown.endswith(f"] → {uri}")
+    assert not unicode_text.find_invisible(shown)
+
+
+@given(st.sampled_from(["https://", "urn:doi:", "arxiv:"]), st.text("abz019-._~:/", max_size=20))
+def test_the_short_cut_gives_what_the_parser_gives(scheme, rest):
+    """Plain URIs need no parser, and get the same answer."""
+    uri = scheme + rest
+    plain = harden_uri(uri)
+    none = type("None_", (), {"fullmatch": staticmethod(lambda _: None)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_uri, "_PLAIN", none)
+        patch.setattr(_uri, "_PLAIN_NAME", none)
+        assert harden_uri(uri) == plain

@@ -1,0 +1,208 @@
+"""A policy is a value: its document and hash say what it means, and nothing about how it was written."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, get_args
+
+import msgspec
+import pytest
+import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from sluice.codecs.records import Disposition, Effect
+from sluice.codecs.vocabulary import CLASSES_1_0
+from sluice.streams.policy import (
+    CAPS,
+    DEFAULT_POLICY,
+    INADMISSIBLE,
+    REFERENCE_WINDOWS,
+    Admissibility,
+    Attestations,
+    Confusables,
+    ConfusablesByEffect,
+    Domain,
+    Floor,
+    Observer,
+    PerEffect,
+    Policy,
+    Privacy,
+    PrivacyRules,
+    Sanitation,
+    Trust,
+    policy_of_document,
+)
+
+MINUTE, HOUR = 60_000, 3_600_000
+TIMES = st.integers(1, 10 * 86_400_000)
+NAMES = st.text(min_size=1, max_size=12)
+CLASSES = st.sampled_from(sorted(CLASSES_1_0))
+EFFECTS = st.sampled_from(get_args(Effect))
+CONFUSABLES = st.sampled_from(get_args(Confusables))
+DISPOSITIONS = st.sampled_from(get_args(Disposition))
+KS = st.integers(1, 7)
+POLICIES = st.builds(
+    Policy,
+    admissibility=st.builds(
+        Admissibility,
+        trust=st.sampled_from(get_args(Trust)),
+        k=st.builds(lambda one, other: Floor(internal=min(one, other), external=max(one, other)), KS, KS),
+        horizon=TIMES,
+        max_validity=TIMES,
+        min_confidence=st.floats(0, 1),
+        window=st.fixed_dictionaries(dict.fromkeys(sorted(CLASSES_1_0), TIMES)),
+    ),
+    effect_default=EFFECTS,
+    effect=st.dictionaries(NAMES, EFFECTS, max_size=3),
+    disposition=st.fixed_dictionaries(
+        dict.fromkeys(INADMISSIBLE, st.builds(PerEffect, internal=DISPOSITIONS, external=DISPOSITIONS))
+    ),
+    sanitation=st.builds(
+        Sanitation,
+        confusables=st.builds(ConfusablesByEffect, internal=CONFUSABLES, external=CONFUSABLES),
+        caps=st.fixed_dictionaries({name: st.integers(1, most) for name, most in CAPS.items()}),
+    ),
+    attestations=st.builds(
+        Attestations,
+        consensus_domains=st.lists(NAMES, max_size=2),
+        domains=st.dictionaries(NAMES, st.builds(Domain, confusables=CONFUSABLES), max_size=2),
+    ),
+    privacy=st.builds(PrivacyRules, observation_ids=st.sampled_from(get_args(Privacy))),
+    observers=st.dictionaries(
+        NAMES,
+        st.builds(
+            Observer,
+            public_key=st.none() | NAMES,
+            classes=st.lists(CLASSES, max_size=2),
+            writable_by=st.lists(NAMES, max_size=2),
+        ),
+        max_size=2,
+    ),
+)
+
+
+@given(POLICIES)
+def test_a_policy_comes_back_from_its_document(policy: Policy) -> None:
+    """Equal, with the same document and hash: what the ledger carries is the whole of it."""
+    again = policy_of_document(policy.document)
+
+    assert again == policy
+    assert (again.document, again.hash) == (policy.document, policy.hash)
+
+
+@given(POLICIES)
+def test_the_document_is_canonical_and_the_hash_is_over_it(policy: Policy) -> None:
+    """RFC 8785: parsed and canonicalised again it is the same bytes, and anybody can check the hash."""
+    assert rfc8785.dumps(msgspec.json.decode(policy.document)) == policy.document
+    assert policy.hash == "sha256:" + sha256(policy.document).hexdigest()
+
+
+@given(POLICIES, POLICIES)
+def test_policies_that_differ_have_different_hashes(one: Policy, other: Policy) -> None:
+    """And equal ones the same."""
+    assert (one.hash == other.hash) == (one == other)
+
+
+@given(POLICIES)
+def test_the_order_in_which_tables_were_filled_does_not_matter(policy: Policy) -> None:
+    """Dictionaries are sorted in the document."""
+    rules = policy.admissibility
+    turned = replace(
+        policy,
+        admissibility=replace(rules, window=dict(reversed(rules.window.items()))),
+        effect=dict(reversed(policy.effect.items())),
+        disposition=dict(reversed(policy.disposition.items())),
+        observers=dict(reversed(policy.observers.items())),
+    )
+
+    assert turned.hash == policy.hash
+
+
+def test_the_defaults_are_the_design_s() -> None:
+    """architecture.md's reference values, in milliseconds."""
+    rules = DEFAULT_POLICY.admissibility
+
+    assert (rules.k.internal, rules.k.external) == (2, 3)
+    assert (rules.horizon, rules.max_validity, rules.max_skew) == (10 * MINUTE, 24 * HOUR, 30_000)
+    assert (rules.max_stall, rules.review_window) == (HOUR, rules.max_validity)
+    assert (rules.trust, rules.min_confidence, rules.max_attempts) == ("observed", 0.0, 3)
+    assert DEFAULT_POLICY.problems() == DEFAULT_POLICY.warnings() == []
+
+
+def test_every_class_of_the_vocabulary_has_a_window() -> None:
+    """Its own, or the default one."""
+    windows = DEFAULT_POLICY.admissibility.window
+
+    assert set(windows) == CLASSES_1_0
+    assert windows["substrate.fs.mtime"] == 10 * MINUTE
+    assert windows["substrate.do.sse-count"] == MINUTE
+    assert set(windows.values()) == {MINUTE, 10 * MINUTE, HOUR}
+
+
+@pytest.mark.parametrize(
+    ("fields", "paths"),
+    [
+        ({"max_validity": 70 * MINUTE, "horizon": 10 * MINUTE}, []),
+        ({"max_validity": 70 * MINUTE - 1, "horizon": 10 * MINUTE}, ["admissibility.max_validity"]),
+        (
+            {"max_validity": HOUR, "horizon": 55 * MINUTE},
+            ["admissibility.max_validity"],
+        ),
+        (
+            {"max_validity": 2 * HOUR, "window": REFERENCE_WINDOWS | {"substrate.grep": 2 * HOUR}},
+            ["admissibility.max_validity"],
+        ),
+    ],
+)
+def test_window_and_horizon_together_must_not_exceed_max_validity(fields: dict[str, Any], paths: list[str]) -> None:
+    """For every class; otherwise `too-old` would refuse what could still be admitted. The bound itself is allowed."""
+    policy = Policy(admissibility=Admissibility(**fields))
+
+    assert sorted(path for path, _ in policy.problems()) == paths
+
+
+@pytest.mark.parametrize(
+    ("policy", "paths"),
+    [
+        (Policy(admissibility=Admissibility(k=Floor(internal=1, external=3))), ["admissibility.k.internal"]),
+        (Policy(admissibility=Admissibility(k=Floor(internal=2, external=2))), ["admissibility.k.external"]),
+        (Policy(admissibility=Admissibility(trust="declared")), ["admissibility.trust"]),
+        (Policy(admissibility=Admissibility(trust="both")), []),
+        (Policy(admissibility=Admissibility(k=Floor(internal=3, external=4))), []),
+        (Policy(privacy=PrivacyRules(observation_ids="hashed")), ["privacy"]),
+    ],
+)
+def test_what_is_allowed_but_unwise_is_warned_of(policy: Policy, paths: list[str]) -> None:
+    """A floor below the memo's [S §7], the emitter's own word as evidence [S §11.1], a secret that is not there."""
+    assert [path for path, _ in policy.warnings()] == paths
+
+
+@pytest.mark.parametrize("document", [b"", b"nothing", b"[]", b'{"unknown": 1}', b'{"effect_default": "huge"}'])
+def test_what_is_no_policy_document_is_an_error_that_a_lane_can_catch(document: bytes) -> None:
+    """Unknown fields too: a later version's policy must not be half understood."""
+    with pytest.raises(msgspec.MsgspecError):
+        policy_of_document(document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b'{"disposition": {}}',
+        b'{"sanitation": {"caps": {}}}',
+        b'{"admissibility": {"k": {"internal": 0, "external": 0}}}',
+        b'{"admissibility": {"horizon": -1}}',
+        b'{"admissibility": {"window": {"substrate.grep": -1}}}',
+    ],
+)
+def test_a_document_that_no_file_could_give_is_an_error_as_well(document: bytes) -> None:
+    """A lane that took it in would stop at the first record it cannot decide, and the ledger would keep it."""
+    with pytest.raises(msgspec.MsgspecError):
+        policy_of_document(document)
+
+
+def test_a_policy_never_changes() -> None:
+    """It is what a hash names."""
+    with pytest.raises(AttributeError):
+        DEFAULT_POLICY.privacy = PrivacyRules(observation_ids="omitted")  # type: ignore[misc]

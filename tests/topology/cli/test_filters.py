@@ -1,0 +1,221 @@
+"""`sluice parse | render | fold | schema` as a user calls them: lines in, lines out, one sentence where it fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
+
+from sluice.codecs import records
+from sluice.codecs.errors import UsageError
+from sluice.streams.policy import DEFAULT_POLICY
+from sluice.topology.cli import main
+from sluice.topology.cli.filters import read_policy
+
+GREP = "substrate.grep"
+INLINE = {"emission_id": "em-1", "emitted_at": 0, "text": "It is so. [substrate.grep; observation-id=o1]"}
+BEFORE = "2026-11-21T09:00:00Z"
+
+
+def sluice(*arguments: str, given: str | list[Any] = "") -> Result:
+    text = given if isinstance(given, str) else "".join(json.dumps(line) + "\n" for line in given)
+    return CliRunner().invoke(main, arguments, input=text)
+
+
+def answers(result: Result) -> list[Any]:
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+# ---------------------------------------------------------------- parse and render
+
+
+def test_parse_answers_with_the_json_form_of_either_encoding() -> None:
+    """Spans, span keys and annotations; parsing its own answer again changes nothing."""
+    (parsed,) = answers(sluice("parse", given=[INLINE]))
+
+    assert parsed["text"] == "It is so."
+    (assertion,) = parsed["assertions"]
+    assert (assertion["span"], assertion["span_key"]) == ({"chars": [0, 9]}, "c:0-9")
+    assert assertion["provenance"] == [{"substrate_class": GREP, "observation_id": "o1"}]
+    assert answers(sluice("parse", given=[parsed])) == [parsed]
+
+
+def test_render_answers_with_the_in_line_encoding() -> None:
+    """What parse takes apart, render puts together."""
+    parsed = sluice("parse", given=[INLINE]).stdout
+
+    assert answers(sluice("render", given=parsed)) == [{"text": INLINE["text"]}]
+
+
+@pytest.mark.parametrize("command", ["parse", "render"])
+def test_a_bad_emission_is_answered_with_its_reason_and_the_run_goes_on(command: str) -> None:
+    """Exit 1 at the end; the other lines have their answers."""
+    result = sluice(command, given="{\n" + json.dumps({"emission_id": "em-1"}) + "\n" + json.dumps(INLINE) + "\n")
+
+    first, second, third = answers(result)
+    assert (first["line"], first["error"]["reason"]) == (1, "not-json")
+    assert (second["line"], second["error"]["reason"]) == (2, "schema")
+    assert "emitted_at" in second["error"]["detail"]
+    assert "error" not in third
+    assert result.exit_code == 1
+
+
+def test_render_names_the_field_that_a_group_cannot_hold() -> None:
+    """It refuses rather than loses it."""
+    claim = {"span": {"chars": [0, 9]}, "confidence": 0.5}
+    result = sluice("render", given=[INLINE | {"text": "It is so.", "assertions": [claim]}])
+
+    (answer,) = answers(result)
+    assert "confidence" in answer["error"]["detail"]
+    assert result.exit_code == 1
+
+
+# ---------------------------------------------------------------- fold
+
+
+def history(at: str = BEFORE) -> list[dict[str, Any]]:
+    subject = {"emission_id": "em-1", "span": {"chars": [0, 9]}}
+    seen = {"observed_at": at, "observer": "observer-1", "subject": subject, "outcome": "corroborates"}
+    return [
+        {"at": at, "topic": "emissions", "value": INLINE | {"emitted_at": at}},
+        *(
+            {"at": at, "topic": "observations", "value": {"observation_id": "o", "substrate_class": cls, **seen}}
+            for cls in (GREP, "substrate.git.log")
+        ),
+    ]
+
+
+def test_fold_answers_with_each_output() -> None:
+    """Under the reference policy two classes admit."""
+    (output,) = answers(sluice("fold", given=history()))
+
+    assert (output["topic"], output["value"]["status"]) == ("admitted", "admitted")
+    assert output["value"]["policy"] == DEFAULT_POLICY.hash
+
+
+def test_fold_lets_time_pass_at_the_end_where_it_is_asked_to() -> None:
+    """`--until` a time, in either way of writing it."""
+    written = sluice("fold", "--until", "2026-11-21T10:00:00.001Z", given=history())
+    number = sluice("fold", "--until", "1795255200001", given=history())
+
+    assert [one["value"]["status"] for one in answers(written)] == ["admitted", "decayed-to-uncertainty"]
+    assert number.stdout == written.stdout
+
+
+def test_fold_reads_a_policy_and_says_what_is_unwise_about_it(tmp_path: Path) -> None:
+    """Warnings go to standard error, with file and line; the data stay clean."""
+    file = tmp_path / "policy.toml"
+    file.write_text("[admissibility]\nk = { internal = 1 }\n", "utf-8")
+
+    result = sluice("fold", "--policy", str(file), given=history()[:2])
+
+    assert [one["value"]["k"] for one in answers(result)] == [1]
+    assert result.stderr.startswith(f"{file}:2: warning: admissibility.k.internal: is below the memo's floor")
+    assert result.exit_code == 0
+
+
+def test_a_bad_line_has_its_place_among_the_outputs() -> None:
+    """The fold goes on after it."""
+    result = sluice("fold", given="nonsense\n" + "".join(json.dumps(line) + "\n" for line in history()))
+
+    first, second = answers(result)
+    assert (first["line"], first["error"]["reason"]) == (1, "not-json")
+    assert second["topic"] == "admitted"
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--until", "tomorrow"], "--until is not a time"),
+        (["--policy", "missing.toml"], "cannot read the policy 'missing.toml': No such file or directory"),
+        (["missing.jsonl"], "cannot read 'missing.jsonl'"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_on_standard_error(arguments: list[str], part: str, tmp_path: Path) -> None:
+    """Exit 2, nothing on standard output, no traceback."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from sluice.topology.cli import main; main()", "fold", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        input="",
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("sluice: ")
+    assert part in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_policy_with_errors_is_refused_with_every_line_of_them(tmp_path: Path) -> None:
+    """Before any line is read."""
+    file = tmp_path / "policy.toml"
+    file.write_text("[admissibility]\nhorizon = 1\ntrust = 2\n", "utf-8")
+
+    with pytest.raises(UsageError) as caught:
+        read_policy(str(file))
+
+    assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == [f"{file}:2", f"{file}:3"]
+
+
+def test_a_policy_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """With a sentence, not with a decoding error."""
+    file = tmp_path / "policy.toml"
+    file.write_bytes(b"\xff\xfe")
+
+    with pytest.raises(UsageError, match="it is not UTF-8"):
+        read_policy(str(file))
+
+
+def test_without_a_file_the_policy_is_the_reference_one() -> None:
+    """Every key has a default."""
+    assert read_policy(None) is DEFAULT_POLICY
+
+
+# ---------------------------------------------------------------- schema
+
+
+@pytest.mark.parametrize("name", [*records.INPUTS, *records.OUTPUTS])
+def test_schema_prints_the_schema_of_a_record(name: str) -> None:
+    """By its name, or its topic's; a valid one of draft 2020-12."""
+    schema = json.loads(sluice("schema", name).stdout)
+
+    Draft202012Validator.check_schema(schema)
+    assert json.loads(sluice("schema", name + "s").stdout) == schema
+
+
+def test_schema_prints_all_of_them_by_name() -> None:
+    """One document for whoever wants the whole contract."""
+    everything = json.loads(sluice("schema").stdout)
+
+    assert list(everything) == [*records.INPUTS, *records.OUTPUTS]
+    assert everything["review"] == json.loads(sluice("schema", "review").stdout)
+
+
+def test_schema_of_a_record_that_is_none_says_which_there_are() -> None:
+    """Wrong usage, with the known names."""
+    result = CliRunner().invoke(main, ["schema", "opinion"])
+
+    assert result.exit_code == 2
+    assert "there is no record 'opinion'" in result.stderr
+    assert "emission" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["parse", "render", "fold", "schema"])
+def test_every_filter_has_help_with_an_example(command: str) -> None:
+    """A stranger can copy it."""
+    result = sluice(command, "--help")
+
+    assert result.exit_code == 0
+    assert "Example:" in result.stdout
+    assert "sluice " + command in result.stdout

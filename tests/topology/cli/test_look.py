@@ -1,0 +1,83 @@
+"""`sluice look` and `sluice observe` from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from sluice.topology.cli import main
+
+TEXT = "notes.md has an entry dated 2026-05-25."
+
+
+def emission(**fields: Any) -> str:
+    given = {"emission_id": "em-1", "emitted_at": "2026-11-21T09:00:00Z", "text": f"{TEXT} [substrate.code.read]"}
+    return json.dumps(given | fields)
+
+
+def run(*arguments: str, lines: str = "") -> Result:
+    return CliRunner().invoke(main, ["look", *arguments], input=lines)
+
+
+def test_an_emission_goes_in_and_its_observations_come_out(tmp_path: Path):
+    """One line in, one line out, keyed by the emission's id."""
+    (tmp_path / "notes.md").write_text("## 2026-05-25\n")
+    result = run("--root", str(tmp_path), "--observer", "watcher", lines=emission() + "\n")
+    (line,) = result.stdout.splitlines()
+    answer = json.loads(line)
+    assert result.exit_code == 0
+    assert answer["emission_id"] == "em-1"
+    (observation,) = answer["observations"]
+    assert (observation["outcome"], observation["observer"]) == ("corroborates", "watcher")
+    assert observation["subject"] == {"emission_id": "em-1", "span": {"chars": [0, 39]}, "attempt": 0}
+    assert observation["detail"] == {"found": ["2026-05-25"], "missing": []}
+
+
+def test_an_emission_without_annotations_has_no_observations(tmp_path: Path):
+    """It is answered with an empty list."""
+    result = run("--root", str(tmp_path), lines=emission(text="It is so."))
+    assert json.loads(result.stdout) == {"emission_id": "em-1", "observations": []}
+
+
+def test_a_bad_line_is_answered_and_the_run_goes_on(tmp_path: Path):
+    """Its number and the reason come out, and the exit status is 1."""
+    result = run("--root", str(tmp_path), lines=f"{{nonsense\n{emission()}\n")
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert (first["line"], first["error"]["reason"]) == (1, "not-json")
+    assert second["observations"][0]["outcome"] == "contradicts"
+    assert result.exit_code == 1
+
+
+def test_emissions_may_come_from_files(tmp_path: Path):
+    """Files are named after the options."""
+    (tmp_path / "emissions.jsonl").write_text(emission() + "\n")
+    result = run("--root", str(tmp_path), str(tmp_path / "emissions.jsonl"))
+    assert json.loads(result.stdout)["emission_id"] == "em-1"
+
+
+def test_a_root_that_is_not_there_is_not_to_be_reached(tmp_path: Path):
+    """Exit status 3 and one sentence; no observation is made up."""
+    result = run("--root", str(tmp_path / "nowhere"), lines=emission())
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    assert "nowhere" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_observers_need_a_root_and_a_broker(tmp_path: Path):
+    """Either missing is exit status 3 with one sentence."""
+    for root in (tmp_path, tmp_path / "nowhere"):
+        result = CliRunner().invoke(main, ["observe", "--root", str(root), "--broker", "kafka://127.0.0.1:1"])
+        assert result.exit_code == 3
+        assert result.stderr.splitlines()[-1].startswith("sluice: ")
+
+
+def test_help_shows_an_example():
+    """Each command says how it is called."""
+    for command in ("look", "observe"):
+        result = CliRunner().invoke(main, [command, "--help"])
+        assert result.exit_code == 0
+        assert f"sluice {command} --root" in result.stdout
