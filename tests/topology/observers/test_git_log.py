@@ -1,0 +1,544 @@
+"""substrate.git.log on real histories."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from pathlib import Path
+
+import pytest
+from looking import TS, Repository, ask, outcome, reason
+
+from sluice.topology.observers.ask import CannotLook
+from sluice.topology.observers.commits import parse_commit
+
+
+def head(repository: Repository) -> str:
+    return repository.git("rev-parse", "HEAD")
+
+
+# ---------------------------------------------------------------- searching
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The history says “Read leap seconds”.",
+        "Something was committed on 2026-05-25.",
+        "Something was committed at 2026-05-25T08:00:00Z.",
+        "Something was committed at 2026-05-25T10:00:00+02:00.",
+        "A commit introduced MAX_RETRIES with the value 5.",
+        "Leap seconds are read.",
+        "There is a tag for version 1.2.0.",
+        "CHANGELOG.md has an entry dated 2026-05-25.",
+        "`src/times.py` got `parse_time`.",
+    ],
+)
+def test_message_date_changed_lines_and_tags_are_searched(changelog: Repository, text: str):
+    """The newest commit that holds every term bears the assertion out; its hash is the observation id."""
+    changelog.git("tag", "v1.2.0")
+    expected = head(changelog)
+    changelog.commit("Another, empty one", "2026-06-01T00:00:00Z")
+    found = ask(changelog, "git.log", text)
+    assert (found.outcome, found.observation_id) == ("corroborates", expected)
+
+
+def test_terms_have_to_be_in_one_commit(repository: Repository):
+    """What two commits say between them, none of them says."""
+    repository.commit("Add alpha_one")
+    repository.commit("Add beta_two")
+    found = ask(repository, "git.log", "alpha_one came with beta_two.")
+    assert (found.outcome, found.detail) == (
+        "absent",
+        {"found": ["alpha_one", "beta_two"], "missing": [], "reason": "no commit holds them all"},
+    )
+
+
+def test_message_and_changed_lines_count_together(changelog: Repository):
+    """A term may stand in the message and another in what was changed."""
+    assert outcome(changelog, "git.log", "“Read leap seconds” set MAX_RETRIES.") == "corroborates"
+
+
+def test_removed_lines_are_changed_lines(changelog: Repository):
+    """What a commit took away is part of what it changed."""
+    changelog.write("src/times.py", "x = 1\n")
+    removed = changelog.commit("Simplify")
+    assert ask(changelog, "git.log", "The commit “Simplify” took away MAX_RETRIES.").observation_id == removed
+
+
+def test_removed_and_added_lines_do_not_stand_together(repository: Repository):
+    """No phrase runs from a removed line into an added one, nor from one hunk or file into the next."""
+    repository.write("a", "timeout is 30\n" + "x\n" * 20 + "one\n")
+    repository.commit("a")
+    repository.write("a", "seconds at most\n" + "x\n" * 20 + "two\n")
+    repository.commit("b")
+    assert outcome(repository, "git.log", "It says “timeout is 30 seconds at most”.") == "absent"
+    assert outcome(repository, "git.log", "It says “seconds at most one”.") == "absent"
+    assert outcome(repository, "git.log", "It says “seconds at most”.") == "corroborates"
+
+
+def test_the_path_bounds_the_search(changelog: Repository):
+    """With a path only commits that change it count, and of them only what they changed there."""
+    assert outcome(changelog, "git.log", "MAX_RETRIES is 5.", path="src/times.py") == "corroborates"
+    assert outcome(changelog, "git.log", "MAX_RETRIES is 5.", path="CHANGELOG.md") == "absent"
+    assert outcome(changelog, "git.log", "MAX_RETRIES is 5.", path="src/other.py") == "absent"
+    assert outcome(changelog, "git.log", "MAX_RETRIES is 5.", path="*.py") == "absent"
+    assert outcome(changelog, "git.log", "MAX_RETRIES is 5.", path=":(glob)**") == "absent"
+
+
+def test_the_path_in_the_text_bounds_the_search(changelog: Repository):
+    """A path that only the text names has to be among the changed files, in any folder."""
+    assert outcome(changelog, "git.log", "times.py sets MAX_RETRIES to 5.") == "corroborates"
+    assert outcome(changelog, "git.log", "CHANGELOG.md sets MAX_RETRIES to 5.") == "absent"
+    assert outcome(changelog, "git.log", "other.py sets MAX_RETRIES to 5.") == "absent"
+
+
+def test_a_rename_changes_no_lines(changelog: Repository):
+    """Moving a file is no mention of what stands in it; both names are part of the change."""
+    first = head(changelog)
+    changelog.git("mv", "src/times.py", "src/clock.py")
+    moved = changelog.commit("Move it")
+    assert ask(changelog, "git.log", "It set MAX_RETRIES.").observation_id == first
+    assert ask(changelog, "git.log", "`src/times.py` became `src/clock.py`.").observation_id == moved
+    assert ask(changelog, "git.log", "“Move it” was done.", path="src/times.py").observation_id == moved
+
+
+def test_a_merge_is_what_differs_from_every_parent(changelog: Repository):
+    """What a merge brings in is found in the commits it merged; what it smuggled in, in the merge itself."""
+    changelog.git("checkout", "--quiet", "-b", "side")
+    changelog.write("side.txt", "from_the_side\n")
+    side = changelog.commit("On the side")
+    changelog.git("checkout", "--quiet", "main")
+    changelog.write("main.txt", "from_main\n")
+    changelog.commit("On main")
+    changelog.git("merge", "--quiet", "--no-commit", "side")
+    changelog.write("main.txt", "smuggled_in\n")
+    merge = changelog.commit("Merge")
+    assert ask(changelog, "git.log", "It has from_the_side.").observation_id == side
+    assert ask(changelog, "git.log", "It has smuggled_in.").observation_id == merge
+    # Named, a merge is all that it brought.
+    assert outcome(changelog, "git.log", "It has from_the_side.", commit=merge) == "corroborates"
+    assert outcome(changelog, "git.log", "It has from_main.", commit=merge) == "corroborates"  # it took that line away
+
+
+# ---------------------------------------------------------------- refs
+
+
+def test_only_what_the_ref_reaches_counts(changelog: Repository):
+    """HEAD by default; a branch, a remote branch or a tag where the locator names one."""
+    changelog.git("checkout", "--quiet", "-b", "feature/x")
+    changelog.commit("Add only_here")
+    changelog.git("tag", "t1")
+    changelog.git("update-ref", "refs/remotes/origin/x", "HEAD")
+    changelog.git("checkout", "--quiet", "main")
+    assert outcome(changelog, "git.log", "Someone added only_here.") == "absent"
+    for ref in ("feature/x", "refs/heads/feature/x", "t1", "refs/tags/t1", "origin/x", "refs/remotes/origin/x"):
+        assert outcome(changelog, "git.log", "Someone added only_here.", ref=ref) == "corroborates", ref
+    assert outcome(changelog, "git.log", "Someone added only_here.", ref="HEAD") == "absent"
+
+
+@pytest.mark.parametrize(
+    "ref",
+    ["--output=x", "-p", "--all", "HEAD~1", "HEAD^", "main..side", "main@{1}", "@{u}", ":/fix", "main:src", "*", "a b",
+     "refs/heads/*", "x\ny", "..", "main.lock", "", "nowhere", "heads/", "refs/heads/"],
+)  # fmt: skip
+def test_what_is_no_name_of_a_branch_or_tag_is_unavailable(changelog: Repository, ref: str):
+    """Options, expressions and names of nothing are refused; no file comes of `--output`."""
+    found = ask(changelog, "git.log", "“Read leap seconds”", ref=ref)
+    assert found.outcome == "unavailable"
+    assert not (changelog.path / "x").exists()
+
+
+def test_commits_that_nobody_took_in_cannot_be_brought_in(changelog: Repository):
+    """A hash as the ref, or a ref of another namespace, would reach what no branch and no tag holds."""
+    changelog.git("checkout", "--quiet", "--detach")
+    stray = changelog.commit("Add stray_thing")
+    changelog.git("update-ref", "refs/pull/1/head", stray)
+    changelog.git("update-ref", "refs/notes/x", stray)
+    changelog.git("checkout", "--quiet", "main")
+    for ref in (stray, stray[:10], "refs/pull/1/head", "pull/1/head", "refs/notes/x"):
+        assert outcome(changelog, "git.log", "stray_thing is there.", ref=ref) == "unavailable"
+    assert outcome(changelog, "git.log", "stray_thing is there.", declared=stray) == "unknown-observation"
+
+
+def test_an_empty_repository_has_no_history(repository: Repository):
+    """HEAD names no commit yet."""
+    assert reason(repository, "git.log", "It says `x`.") == "HEAD names no commit"
+    assert reason(repository, "git.log", "It says `x`.", declared="a" * 40) == "HEAD names no commit"
+
+
+def test_a_folder_has_no_history(folder: Repository, changelog: Repository):
+    """Without a repository at the root itself there is nothing to search: folders above are not looked at."""
+    assert reason(folder, "git.log", "It says `x`.") == "the root is no git repository"
+    assert reason(changelog.path / "src", "git.log", "It says `x`.") == "the root is no git repository"
+
+
+# ---------------------------------------------------------------- a commit that is named
+
+
+def test_a_declared_commit_is_looked_at_alone(changelog: Repository):
+    """Seven digits or more name it; the id is the whole hash; nothing else is searched."""
+    first = head(changelog)
+    changelog.commit("Add something_else")
+    for declared in (first, first[:7], first[:12].upper()):
+        found = ask(changelog, "git.log", "“Read leap seconds”", declared=declared)
+        assert (found.outcome, found.observation_id) == ("corroborates", first)
+        assert outcome(changelog, "git.log", "something_else came.", declared=declared) == "absent"
+        assert outcome(changelog, "git.log", "“Read leap seconds”", commit=declared) == "corroborates"
+        assert outcome(changelog, "git.log", f"Commit {declared.lower()} says “Read leap seconds”.") == "corroborates"
+
+
+def test_a_commit_that_is_not_there_is_unknown(changelog: Repository):
+    """A well-formed hash that the ref does not reach was made up, declared as the id or in the locator alike."""
+    made_up = "0badcafe1234567"
+    found = ask(changelog, "git.log", "It says `x`.", declared=made_up)
+    assert (found.outcome, found.observation_id) == ("unknown-observation", made_up)
+    found = ask(changelog, "git.log", "It says `x`.", commit=made_up)
+    assert (found.outcome, found.observation_id) == ("unknown-observation", made_up)
+    assert outcome(changelog, "git.log", "It says `x`.", declared=made_up, kind="denial") == "unknown-observation"
+
+
+def test_a_commit_of_another_branch_is_unknown_here(changelog: Repository):
+    """It exists, but not below the named reference."""
+    changelog.git("checkout", "--quiet", "-b", "side")
+    side = changelog.commit("Add `x`")
+    changelog.git("checkout", "--quiet", "main")
+    assert outcome(changelog, "git.log", "Add `x`", declared=side) == "unknown-observation"
+    assert outcome(changelog, "git.log", "Add `x`", declared=side, ref="side") == "corroborates"
+
+
+def test_other_objects_are_no_commits(changelog: Repository):
+    """The hash of a tree, a file or a tag object is not the hash of a commit."""
+    changelog.git("tag", "--annotate", "--message", "x", "v1")
+    for name in ("HEAD^{tree}", "HEAD:CHANGELOG.md", "v1"):
+        declared = changelog.git("rev-parse", name)
+        assert outcome(changelog, "git.log", "It says `x`.", declared=declared) == "unknown-observation"
+
+
+def test_a_ref_that_looks_like_a_hash_is_no_commit(changelog: Repository):
+    """A branch called `abcdef0` does not make the hash abcdef0 true."""
+    changelog.git("branch", "abcdef0")
+    changelog.git("tag", "abcdef01")
+    assert outcome(changelog, "git.log", "“Read leap seconds”", declared="abcdef0") == "unknown-observation"
+    assert outcome(changelog, "git.log", "“Read leap seconds”", commit="abcdef01") == "unknown-observation"
+
+
+def test_an_id_that_is_no_hash_proves_nothing(changelog: Repository):
+    """Only a well-formed hash can be unknown; a locator's commit must be one."""
+    assert outcome(changelog, "git.log", "“Read leap seconds”", declared="obs-1") == "corroborates"
+    assert outcome(changelog, "git.log", "“Read leap seconds”", declared="abc12") == "corroborates"
+    for commit in ("main", "abc12", "--all", "HEAD"):
+        assert "no hash" in reason(changelog, "git.log", "“Read leap seconds”", commit=commit)
+
+
+def test_annotation_and_locator_have_to_name_one_commit(changelog: Repository):
+    """Two different commits, both there: neither is the observation that was declared."""
+    first = head(changelog)
+    second = changelog.commit("Read leap seconds again")
+    assert outcome(changelog, "git.log", "“Read leap seconds”", declared=first, commit=second) == "absent"
+    assert outcome(changelog, "git.log", "“Read leap seconds”", declared=first, commit=first[:8]) == "corroborates"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Commit {} was made on 2026-05-25.", "corroborates"),
+        ("Commit {} was made in May 2026.", "corroborates"),
+        ("Commit {} was made on 2026-05-26.", "contradicts"),
+        ("Commit {} was made in June 2026.", "contradicts"),
+        ("Commit {} was made before 2026-05-20.", "contradicts"),
+        ("Commit {} was made after 2026-05-20.", "absent"),
+        ("Commit {} was made by robots.", "absent"),
+    ],
+)
+def test_a_commit_of_another_date_contradicts(changelog: Repository, text: str, expected: str):
+    """Only a commit that is there, and bears another date than the one named, is a contradiction."""
+    commit = head(changelog)
+    assert outcome(changelog, "git.log", text.format(commit[:9])) == expected
+    assert outcome(changelog, "git.log", text.format("it"), commit=commit) == expected
+
+
+def test_a_date_counts_where_the_author_was_and_in_utc(repository: Repository):
+    """Shortly after midnight in one zone is the day before in another: both are dates of the commit."""
+    commit = repository.commit("Night shift", "2026-05-25T00:30:00+0200")
+    for day, expected in (
+        ("2026-05-25", "corroborates"),
+        ("2026-05-24", "corroborates"),
+        ("2026-05-26", "contradicts"),
+    ):
+        assert outcome(repository, "git.log", f"It was made on {day}.", commit=commit) == expected
+
+
+def test_the_committers_date_is_no_contradiction(repository: Repository):
+    """A commit that was moved bears two dates: the committer's is not searched, but naming it is not wrong."""
+    commit = repository.commit("Moved", "2026-05-25T10:00:00Z", committed="2026-06-01T10:00:00Z")
+    assert outcome(repository, "git.log", "It was made on 2026-06-01.", commit=commit) == "absent"
+    assert outcome(repository, "git.log", "It was made on 2026-06-02.", commit=commit) == "contradicts"
+
+
+def test_a_named_commit_has_to_change_the_named_file(changelog: Repository):
+    """The terms of a commit do not speak for a file that it did not touch."""
+    commit = head(changelog)
+    assert outcome(changelog, "git.log", "“Read leap seconds”", commit=commit, path="src/times.py") == "corroborates"
+    assert outcome(changelog, "git.log", "“Read leap seconds”", commit=commit, path="setup.py") == "absent"
+
+
+# ---------------------------------------------------------------- denials, bounds
+
+
+def test_a_denial_needs_the_whole_history(changelog: Repository):
+    """Borne out when no commit holds it, contradicted when one does; the id is the tip that was searched from."""
+    found = ask(changelog, "git.log", "Nobody ever wrote `password`.", kind="denial")
+    assert (found.outcome, found.observation_id) == ("corroborates", head(changelog))
+    assert outcome(changelog, "git.log", "Nobody ever wrote MAX_RETRIES.", kind="denial") == "contradicts"
+    assert outcome(changelog, "git.log", "Commit 0badcafe1 is not there.", kind="denial") == "corroborates"
+
+
+def test_a_shallow_clone_proves_no_absence(changelog: Repository, tmp_path: Path):
+    """Behind its end anything may lie: neither a denial nor an unknown commit can be told."""
+    first = head(changelog)
+    changelog.commit("Second")
+    target = tmp_path / "shallow"
+    changelog.git("clone", "--quiet", "--depth", "1", f"file://{changelog.path}", str(target))
+    assert reason(target, "git.log", "Nobody wrote `password`.", kind="denial") == "the repository is shallow"
+    assert "shallow" in reason(target, "git.log", "“Read leap seconds”", declared=first)
+    assert "shallow" in reason(target, "git.log", f"Commit {first[:9]} says `x`.")
+    assert outcome(target, "git.log", "“Second” came.") == "corroborates"
+
+
+def test_the_number_of_commits_is_bounded(repository: Repository):
+    """More commits than the bound are no verdict, even where one of them would be."""
+    for number in range(4):
+        repository.commit(f"Add item_{number}")
+    assert reason(repository, "git.log", "There is item_3.", bounds={"look_commits": 3}) == (
+        "more than 3 commits would have to be searched"
+    )
+    assert outcome(repository, "git.log", "There is item_3.", bounds={"look_commits": 4}) == "corroborates"
+
+
+def test_the_octets_of_a_history_are_bounded(repository: Repository):
+    """A commit of many megabytes ends the look."""
+    repository.write("big.txt", "line of text\n" * 100_000)
+    repository.commit("Big")
+    assert "octets" in reason(repository, "git.log", "It has `password`.", bounds={"look_bytes": 100_000})
+    assert outcome(repository, "git.log", "It says “Big”.", bounds={"look_bytes": 100_000}) == "corroborates"
+
+
+def test_the_time_of_a_search_is_bounded(changelog: Repository):
+    """Git is stopped when the time is over."""
+    assert "took longer" in reason(changelog, "git.log", "It has `x`.", bounds={"look_timeout": 0.001})
+
+
+# ---------------------------------------------------------------- what strangers can put into a repository
+
+
+def raw_commit(
+    repository: Repository, message: bytes, headers: bytes = b"", author: bytes = b"a <a@b> 1779696000 +0200"
+) -> str:
+    """A commit object made by hand, as any server would take it, and HEAD moved to it."""
+    tree = repository.git("write-tree")
+    parent = repository.git("rev-parse", "HEAD")
+    data = b"tree %s\nparent %s\nauthor %s\ncommitter a <a@b> 1779696000 +0200\n%s\n%s" % (
+        tree.encode(), parent.encode(), author, headers, message
+    )  # fmt: skip
+    blob = b"commit %d\0" % len(data) + data
+    name = hashlib.sha1(blob).hexdigest()
+    path = repository.path / ".git/objects" / name[:2] / name[2:]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(zlib.compress(blob))
+    repository.git("update-ref", "HEAD", name)
+    return name
+
+
+def test_an_object_that_lies_about_its_name_is_no_evidence(changelog: Repository):
+    """The hash of what is read has to be the name under which it was asked for."""
+    commit = changelog.commit("Add honest_thing")
+    path = changelog.path / ".git/objects" / commit[:2] / commit[2:]
+    data = zlib.decompress(path.read_bytes()).replace(b"honest_thing", b"forged_thing")
+    os.chmod(path, 0o600)
+    path.write_bytes(zlib.compress(data))
+    assert reason(changelog, "git.log", "There is forged_thing.")
+    with pytest.raises(CannotLook, match="is not what its name says"):
+        parse_commit(commit, data.partition(b"\0")[2])
+
+
+def test_replacements_and_grafts_do_not_count(changelog: Repository):
+    """What the repository says stands in place of a commit is not the commit."""
+    honest = head(changelog)
+    tree = changelog.git("rev-parse", "HEAD^{tree}")
+    dates = {"GIT_AUTHOR_DATE": "2026-05-25T00:00:00Z", "GIT_COMMITTER_DATE": "2026-05-25T00:00:00Z"}
+    forged = changelog.git("commit-tree", tree, "-m", "Add forged_thing", **dates)
+    changelog.git("replace", honest, forged)
+    (changelog.path / ".git/info").mkdir(exist_ok=True)
+    (changelog.path / ".git/info/grafts").write_text(f"{honest} {forged}\n")
+    assert outcome(changelog, "git.log", "There is forged_thing.") == "absent"
+    assert outcome(changelog, "git.log", "“Read leap seconds”") == "corroborates"
+
+
+def test_a_message_cannot_pass_for_another_commit(changelog: Repository):
+    """Messages with hashes, diffs and NULs in them stay messages of their own commit."""
+    other = head(changelog)
+    message = (
+        b"x\n\n" + b"commit 1\0" + other.encode() + b"\ndiff --git a/y b/y\n+++ b/y\n@@ -0,0 +1 @@\n+forged_line\n"
+    )
+    name = raw_commit(changelog, message)
+    assert ask(changelog, "git.log", "There is forged_line.").observation_id == name
+    assert outcome(changelog, "git.log", "There is forged_line.", declared=other) == "absent"
+    assert outcome(changelog, "git.log", "y got forged_line.", path="y") == "absent"
+
+
+def test_content_cannot_pass_for_a_diff_header(repository: Repository):
+    """Lines that look like headers once they have their sign are content."""
+    repository.write("a.txt", "-- b.txt\n++ c.txt\n@@ -1 +1 @@\ndiff --git d.txt d.txt\n")
+    repository.commit("Odd lines")
+    repository.write("a.txt", "odd\n")
+    repository.commit("Gone")
+    assert outcome(repository, "git.log", "It took `-- b.txt` away.", path="a.txt") == "corroborates"
+    for path in ("b.txt", "c.txt", "d.txt"):
+        assert outcome(repository, "git.log", "It has “Odd lines”.", path=path) == "absent"
+
+
+def test_a_false_encoding_does_not_hide_a_message(changelog: Repository):
+    """A message is read in the encoding it claims where that is one for text, else as any text."""
+    raw_commit(changelog, "Füge größe_1 hinzu".encode("latin-1"), b"encoding ISO-8859-1\n")
+    assert outcome(changelog, "git.log", "There is größe_1.") == "corroborates"
+    for encoding in (b"rot13", b"zip", b"unicode_escape", b"utf-7", b"../../x", b"\xff"):
+        name = raw_commit(changelog, "Füge größe_2 hinzu".encode(), b"encoding %s\n" % encoding)
+        assert ask(changelog, "git.log", "There is größe_2.").observation_id == name
+
+
+@pytest.mark.parametrize("author", [b"a <a@b> 99999999999999999 +0000", b"a <a@b> -1 -9999", b"a <a@b> x", b"a", b""])
+def test_an_impossible_author_date_is_no_date(changelog: Repository, author: bytes):
+    """Such a commit has a message and no date; nothing breaks."""
+    name = raw_commit(changelog, b"Add undated_thing", author=author)
+    assert ask(changelog, "git.log", "There is undated_thing.").observation_id == name
+    assert outcome(changelog, "git.log", "undated_thing is of 2026-05-26.", commit=name) in ("absent", "contradicts")
+
+
+def test_names_of_every_kind_are_found(repository: Repository):
+    """Files with spaces, line feeds, quotes and other scripts in their names are places like any other."""
+    names = ("a b", "new\nline", '"quoted"', "tab\there", "Müller", "日本語.md", "back\\slash", "--option", " x")
+    for name in names:
+        repository.write(name, f"secret_{len(name)}\n")
+    repository.commit("x")
+    for name in names:
+        assert outcome(repository, "git.log", f"It has secret_{len(name)}.", path=name) == "corroborates", name
+
+
+def test_binary_changes_hold_no_lines(repository: Repository):
+    """Noise proves nothing."""
+    repository.write("image.png", b"\x89PNG\0 forged_thing \n3\n")
+    repository.commit("Image")
+    assert outcome(repository, "git.log", "There is forged_thing.") == "absent"
+
+
+def test_attributes_do_not_hide_changes(repository: Repository):
+    """A file that its own repository declares binary is shown all the same."""
+    repository.write(".gitattributes", "* -diff\n*.txt diff=custom\n")
+    repository.write("a.txt", "hidden_thing\n")
+    repository.commit("x")
+    assert outcome(repository, "git.log", "There is hidden_thing.") == "corroborates"
+
+
+def test_the_repositorys_own_configuration_runs_nothing(changelog: Repository, tmp_path: Path):
+    """No program that a configuration names is started: filters, diffs, monitors, pagers, hooks, signatures."""
+    mark = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    program.chmod(0o755)
+    core = ("fsmonitor", "pager", "sshCommand", "editor", "alternateRefsCommand")
+    custom = ("diff.custom.textconv", "diff.custom.command", "filter.custom.clean", "filter.custom.process")
+    for key in (*(f"core.{name}" for name in core), *custom, "diff.external", "gpg.program", "interactive.diffFilter"):
+        changelog.git("config", key, str(program))
+    changelog.git("config", "log.showSignature", "true")
+    changelog.git("config", "core.hooksPath", str(tmp_path))
+    (changelog.path / ".git/info").mkdir(exist_ok=True)
+    (changelog.path / ".git/info/attributes").write_text("* diff=custom filter=custom\n")
+    if mark.exists():
+        mark.unlink()  # `git config` itself may have started a monitor
+    for name in ("git.log", "grep", "code.read", "fs.mtime"):
+        ask(changelog, name, "CHANGELOG.md has `parse_time` since 2026-05-25.")
+        ask(changelog, name, "It has `nothing_like_it`.", kind="denial")
+    assert not mark.exists()
+
+
+def test_a_look_writes_nothing(changelog: Repository):
+    """Not a file of the repository, its index and logs included, is touched."""
+
+    def state() -> dict[str, tuple[int, int]]:
+        return {str(path): (path.lstat().st_mtime_ns, path.lstat().st_size) for path in changelog.path.rglob("*")}
+
+    before = state()
+    for name in ("git.log", "grep", "code.read", "fs.mtime"):
+        ask(changelog, name, "CHANGELOG.md has an entry dated 2026-05-25.")
+    assert state() == before
+
+
+def test_an_index_or_objects_in_the_environment_do_not_mislead(
+    changelog: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Variables that would point git elsewhere are not passed on."""
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_CONFIG_GLOBAL"):
+        monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.bare")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "nonsense")
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
+    assert outcome(changelog, "git.log", "“Read leap seconds”") == "corroborates"
+    assert outcome(changelog, "grep", "MAX_RETRIES is 5.") == "corroborates"
+
+
+def test_a_damaged_repository_is_unavailable(changelog: Repository):
+    """Where git fails there is no verdict."""
+    (changelog.path / ".git/HEAD").write_text("nonsense")
+    assert "git" in reason(changelog, "git.log", "“Read leap seconds”")
+    for path in (changelog.path / ".git/objects").rglob("*"):
+        if path.is_file():
+            path.unlink()
+    assert reason(changelog, "git.log", "“Read leap seconds”")
+
+
+def test_a_linked_work_tree_has_the_same_history(changelog: Repository, tmp_path: Path):
+    """`.git` may be a file that leads to the repository."""
+    changelog.git("worktree", "add", "--quiet", str(tmp_path / "linked"))
+    assert outcome(tmp_path / "linked", "git.log", "“Read leap seconds”") == "corroborates"
+    assert outcome(tmp_path / "linked", "grep", "MAX_RETRIES is 5.") == "corroborates"
+
+
+# ---------------------------------------------------------------- mirrors
+
+
+def refresh(mirror: Repository, time: str) -> None:
+    """As a fetch at that time would leave it."""
+    (mirror.path / "FETCH_HEAD").touch()
+    mirror.touch("FETCH_HEAD", time)
+
+
+def test_a_stale_mirror_proves_no_absence(changelog: Repository):
+    """Not refreshed since ts, it calls nothing unknown and bears no denial out; what it has, it has."""
+    mirror = changelog.bare(mirror=True)
+    refresh(mirror, "2026-11-21T08:59:39")
+    stale = "the mirror was not refreshed since the annotation's ts"
+    assert reason(mirror, "git.log", "It has `x`.", declared="0badcafe1") == stale
+    assert reason(mirror, "git.log", "It lacks `password`.", kind="denial") == stale
+    assert reason(mirror, "git.log", "It lacks `password`.", kind="denial", ts=None) == stale
+    assert outcome(mirror, "git.log", "“Read leap seconds”") == "corroborates"
+    assert outcome(mirror, "git.log", "It lacks MAX_RETRIES.", kind="denial") == "contradicts"
+    assert reason(mirror, "code.read", "NEWS.md has `x`.") == stale
+
+
+def test_a_fresh_mirror_tells(changelog: Repository):
+    """Refreshed after ts, it says what is not there."""
+    mirror = changelog.bare(mirror=True)
+    refresh(mirror, "2026-11-21T09:30:00")
+    assert outcome(mirror, "git.log", "It has `x`.", declared="0badcafe1") == "unknown-observation"
+    assert outcome(mirror, "git.log", "It lacks `password`.", kind="denial") == "corroborates"
+    assert outcome(mirror, "code.read", "NEWS.md has `x`.") == "contradicts"
+
+
+def test_a_bare_repository_of_its_own_is_no_mirror(changelog: Repository):
+    """It is what others push to: nothing could be newer."""
+    bare = changelog.bare()
+    assert outcome(bare, "git.log", "It has `x`.", declared="0badcafe1") == "unknown-observation"
+    assert outcome(bare, "git.log", "It lacks `password`.", kind="denial", ts=TS) == "corroborates"

@@ -1,0 +1,160 @@
+"""The door: an emission in, its observations out."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from looking import EMITTED, TS, Repository, ask, emission, outcome, reason
+
+from sluice.codecs.decode import decode_emission, decode_observation
+from sluice.codecs.errors import Fault
+from sluice.codecs.records import Annotation, Emission
+from sluice.topology.observers import look as look_module
+from sluice.topology.observers.look import cannot_look, look
+from sluice.topology.settings import Settings
+
+TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
+CLASSES = ["git.log", "grep", "code.read", "fs.mtime", "mcp.brief", "do.sse-count", "unix.peercred"]
+
+
+def annotations(*names: str) -> list[Annotation]:
+    return [Annotation(f"substrate.{name}") for name in names]
+
+
+def test_each_annotation_has_its_observation_in_order(changelog: Repository):
+    """One for each that is neither terminal nor unknown, two of one class included."""
+    asked = emission(
+        TEXT,
+        *annotations("fs.mtime", "grep", "grep"),
+        Annotation("unverified-inference"),
+        Annotation("substrate.web.search"),
+        Annotation("2.0.substrate.grep"),
+        Annotation("substrate.grep", unknown=True),
+        Annotation("1.0.substrate.code.read"),
+    )
+    found = look(asked, Settings(), changelog.path)
+    names = ["fs.mtime", "grep", "grep", "code.read"]
+    assert [one.substrate_class for one in found] == [f"substrate.{name}" for name in names]
+
+
+def test_assertions_are_looked_at_in_order(changelog: Repository):
+    """Subject names emission, span and attempt; the attempt is always written."""
+    raw = msgspec.json.encode(
+        {
+            "emission_id": "em-7",
+            "emitted_at": EMITTED,
+            "attempt": 2,
+            "text": f"{TEXT} [substrate.grep] MAX_RETRIES is 5. [substrate.code.read; path=src/times.py; lines=1-1]",
+        }
+    )
+    decoded = decode_emission(raw)
+    assert isinstance(decoded, Emission)
+    found = look(decoded, Settings(observer="watcher"), changelog.path)
+    assert [(one.subject.emission_id, one.subject.attempt, one.observer) for one in found] == [
+        ("em-7", 2, "watcher")
+    ] * 2
+    assert [one.subject.span.chars for one in found] == [(0, 43), (44, 61)]
+    assert [one.outcome for one in found] == ["corroborates", "corroborates"]
+    assert all(b'"attempt":2' in msgspec.json.encode(one) for one in found)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("kind", ["assertion", "denial", "refusal"])
+def test_whatever_is_seen_is_a_record_that_lanes_read(changelog: Repository, name: str, kind: str):
+    """Every observation decodes again as it was written."""
+    found = ask(changelog, name, TEXT, kind=kind)
+    assert decode_observation(msgspec.json.encode(found)) == found
+
+
+@pytest.mark.parametrize("name", CLASSES[4:])
+def test_classes_without_an_observer_say_so(changelog: Repository, name: str):
+    """No such observer is configured: unavailable, with that reason, and the declared id or none."""
+    found = ask(changelog, name, TEXT, declared="sse:14", url="https://example.org")
+    assert (found.outcome, found.observation_id) == ("unavailable", "sse:14")
+    assert found.detail == {"found": [], "missing": [], "reason": f"no observer for substrate.{name} is configured"}
+    assert found.locator is None
+    assert ask(changelog, name, TEXT).observation_id == f"none:substrate.{name}"
+
+
+def test_a_refusal_states_nothing(changelog: Repository):
+    """Its annotations are answered, but nothing is looked for."""
+    assert reason(changelog, "code.read", TEXT, kind="refusal") == "a refusal states nothing that could be looked for"
+
+
+def test_an_assertion_that_says_nothing_is_not_borne_out(changelog: Repository):
+    """Stop words alone are found in any text."""
+    for kind in ("assertion", "denial"):
+        for name in ("code.read", "grep", "git.log", "fs.mtime"):
+            assert outcome(changelog, name, "It is what it is.", kind=kind, path="CHANGELOG.md") == "unavailable"
+
+
+def test_observed_at_is_when_the_look_began(changelog: Repository):
+    """The clock is read once for each look, before it."""
+    times = iter([1_000_000, 2_000_500])
+    found = look(emission(TEXT, *annotations("code.read", "grep")), Settings(), changelog.path, lambda: next(times))
+    assert [one.observed_at for one in found] == ["1970-01-01T00:16:40Z", "1970-01-01T00:33:20.500Z"]
+
+
+def test_only_the_known_members_of_a_locator_are_repeated(changelog: Repository):
+    """What a stranger adds, credentials say, goes into no observation; nor does what has another type."""
+    found = ask(changelog, "code.read", TEXT, path="CHANGELOG.md", token="secret", lines={"a": 1}, ref="main")
+    assert found.locator == {"path": "CHANGELOG.md"}
+    assert ask(changelog, "code.read", TEXT, password="secret").locator is None
+    assert ask(changelog, "grep", TEXT, pattern="x" * 20_000).locator is None
+
+
+def test_an_observation_stays_small(changelog: Repository):
+    """However long the assertion's terms, an observation is no megabyte."""
+    changelog.write("big.txt", "x" * 19_000)
+    found = ask(changelog, "code.read", "It is “" + "x" * 19_000 + "”.", path="big.txt")
+    assert found.outcome == "corroborates"
+    assert len(msgspec.json.encode(found)) < 1000
+
+
+def test_what_is_too_much_to_look_for_is_unavailable(changelog: Repository):
+    """Texts and numbers of terms are bounded."""
+    assert "longer than" in reason(changelog, "code.read", "word " * 5000, path="CHANGELOG.md")
+    assert "terms" in reason(changelog, "code.read", " ".join(f"a_{n}" for n in range(101)), path="CHANGELOG.md")
+
+
+def test_one_emission_does_not_keep_an_observer_for_ever(changelog: Repository, monkeypatch: pytest.MonkeyPatch):
+    """All its looks share a budget of time; what is left over is answered, not looked at."""
+    monkeypatch.setattr(look_module, "LOOKS_AN_EMISSION", 0)
+    found = look(emission(TEXT, *annotations("grep", "grep")), Settings(), changelog.path)
+    assert [one.outcome for one in found] == ["unavailable", "unavailable"]
+    assert (found[0].detail or {})["reason"] == "the time for this emission's looks is used up"
+
+
+def test_two_looks_at_one_state_say_the_same(changelog: Repository):
+    """The test is deterministic: same emission, same state, same observations but for the time."""
+    asked = emission(TEXT, *annotations(*CLASSES))
+    first, second = (look(asked, Settings(), changelog.path, lambda: 0) for _ in range(2))
+    assert first == second
+
+
+def test_what_cannot_be_looked_at_is_answered_all_the_same():
+    """Where the root is away, every annotation gets its `unavailable`."""
+    found = cannot_look(emission(TEXT, *annotations("grep", "mcp.brief")), Settings(), "away", lambda: 0)
+    assert [(one.outcome, one.detail) for one in found] == [
+        ("unavailable", {"found": [], "missing": [], "reason": "away"})
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    "locator",
+    [
+        {"path": "CHANGELOG.md", "lines": [1, 2, 3]},
+        {"path": None, "pattern": None, "lines": None, "ref": None, "commit": None, "regex": None},
+        {"path": "\ud7ff\uffff", "pattern": "\uffff"},
+        {"path": "x" * 100_000},
+        {"ref": "\u202e", "commit": "\u0660" * 7},
+        {"lines": [10**400, 10**400], "path": "CHANGELOG.md"},
+        {"regex": "maybe", "pattern": "(", "path": "CHANGELOG.md"},
+        {"path": {"path": {}}, "lines": "１-２"},
+    ],
+)
+@pytest.mark.parametrize("name", CLASSES)
+def test_no_locator_breaks_a_look(changelog: Repository, name: str, locator: dict[str, object]):
+    """Whatever a stranger writes into a locator, there is an answer, and it can be written."""
+    found = ask(changelog, name, TEXT, declared="%:/.", ts=TS, **locator)
+    assert isinstance(decode_observation(msgspec.json.encode(found)), Fault) is False

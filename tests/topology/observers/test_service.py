@@ -1,0 +1,236 @@
+"""The observers as a service, on the embedded broker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
+from looking import EMITTED, Repository
+
+from sluice.codecs.decode import decode_observation
+from sluice.codecs.errors import Fault, UnreachableError
+from sluice.codecs.partition import PARTITIONERS
+from sluice.codecs.records import Observation
+from sluice.topology.brokers.embedded import PARTITIONS, EmbeddedBroker
+from sluice.topology.connect import open_consumer, open_producer
+from sluice.topology.observers import service as service_module
+from sluice.topology.observers.look import look
+from sluice.topology.observers.service import ObserverService, _Progress
+from sluice.topology.settings import Settings
+
+TEXT = "CHANGELOG.md has an entry dated 2026-05-25. [substrate.code.read] [substrate.grep; pattern=2026-05-25]"
+PATIENCE = 20
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[str]:
+    """One embedded broker for all tests of this module; each has topics of its own."""
+    with EmbeddedBroker() as running:
+        yield running.address
+
+
+@pytest.fixture
+def settings(broker: str, changelog: Repository, request: pytest.FixtureRequest) -> Settings:
+    """Settings with a prefix and a group of this test's own."""
+    name = request.node.name[:60].replace("[", "-").replace("]", "")
+    return Settings(
+        broker=broker,
+        delivery="at-least-once",
+        topic_prefix=f"{name}.",
+        app_id=name,
+        root=str(changelog.path),
+        session_timeout=4,  # the mock cluster gathers a group for 3 s, and hangs with less
+    )
+
+
+def emission(number: int, text: str = TEXT, **fields: Any) -> tuple[bytes, bytes]:
+    key = f"em-{number}"
+    return key.encode(), json.dumps({"emission_id": key, "emitted_at": EMITTED, "text": text} | fields).encode()
+
+
+async def send(settings: Settings, *records: tuple[bytes | None, bytes]) -> None:
+    async with open_producer(settings) as producer:
+        for key, value in records:
+            await producer.send_and_wait(f"{settings.topic_prefix}emissions", value, key=key)
+
+
+async def observations(settings: Settings, count: int) -> list[tuple[bytes, int, Observation]]:
+    """So many observations (and whatever else is there then), as (key, partition, observation)."""
+    found: list[tuple[bytes, int, Observation]] = []
+    places = [TopicPartition(f"{settings.topic_prefix}observations", number) for number in range(PARTITIONS)]
+    async with asyncio.timeout(PATIENCE), open_consumer(settings) as consumer:
+        consumer.assign(places)
+        await consumer.seek_to_beginning(*places)
+        while len(found) < count:
+            for place, records in (await consumer.getmany(timeout_ms=100)).items():
+                for record in records:
+                    one = decode_observation(record.value)
+                    assert not isinstance(one, Fault), one.detail
+                    found.append((record.key, place.partition, one))
+    return found
+
+
+async def committed(settings: Settings) -> int:
+    """The sum of the positions that the group has committed."""
+    async with open_consumer(settings, group_id=f"{settings.app_id}-observe") as consumer:
+        topic = f"{settings.topic_prefix}emissions"
+        return sum([await consumer.committed(TopicPartition(topic, n)) or 0 for n in range(PARTITIONS)])
+
+
+@asynccontextmanager
+async def running(settings: Settings, **options: Any) -> AsyncIterator[ObserverService]:
+    service = ObserverService(settings, **options)
+    await service.start()
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+async def test_each_emission_is_looked_at(settings: Settings):
+    """Observations come keyed by the emission's id, in the partition that the key names, under the observer's name."""
+    async with running(settings):
+        await send(settings, *(emission(number) for number in range(6)))
+        found = await observations(settings, 12)
+    assert sorted({key for key, _, _ in found}) == [f"em-{number}".encode() for number in range(6)]
+    assert all(place == PARTITIONERS["murmur2"](key, PARTITIONS) for key, place, _ in found)
+    assert {(one.outcome, one.observer, one.subject.attempt) for _, _, one in found} == {
+        ("corroborates", "observer-1", 0)
+    }
+    assert await committed(settings) == 6
+
+
+async def test_bad_emissions_are_left_to_the_lane(settings: Settings):
+    """What does not decode, is too large, or stands under another key is skipped, and what follows is looked at."""
+    key, good = emission(1)
+    async with running(settings):
+        await send(
+            settings,
+            (key, b"nonsense"),
+            (b"other", good),
+            (None, good),
+            (key, b" " * 1_048_600),
+            (key, b""),
+            (key, good),
+        )
+        found = await observations(settings, 2)
+    assert [one.subject.emission_id for _, _, one in found] == ["em-1", "em-1"]
+    assert await committed(settings) == 6
+
+
+async def test_a_slow_look_holds_nobody_up(settings: Settings, monkeypatch: pytest.MonkeyPatch):
+    """While one emission is looked at for long, the others' observations go out; its offset waits for it."""
+    import threading
+
+    release = threading.Event()
+
+    def slow(emission: Any, *arguments: Any) -> list[Observation]:
+        if emission.emission_id == "em-0":
+            release.wait(PATIENCE)
+        return look(emission, *arguments)
+
+    monkeypatch.setattr(service_module, "look", slow)
+    async with running(settings):
+        await send(settings, *(emission(number) for number in range(5)))
+        early = await observations(settings, 8)
+        assert "em-0" not in {one.subject.emission_id for _, _, one in early}
+        release.set()
+        await observations(settings, 10)
+    assert await committed(settings) == 5
+
+
+async def test_what_is_not_stored_is_not_committed(settings: Settings, monkeypatch: pytest.MonkeyPatch):
+    """Without the broker's acknowledgement the service fails, and the next one looks again."""
+
+    async def refuse(*arguments: Any, **options: Any) -> None:
+        raise KafkaError("no")
+
+    service = ObserverService(settings)
+    await service.start()
+    monkeypatch.setattr(service._producer, "send", refuse)
+    await send(settings, emission(1))
+    with pytest.raises(UnreachableError):
+        async with asyncio.timeout(PATIENCE):
+            await service.wait()
+    await service.stop()
+    assert await committed(settings) == 0
+    async with running(settings):
+        assert len(await observations(settings, 2)) == 2
+
+
+async def test_a_restart_goes_on_where_it_stopped(settings: Settings):
+    """What was committed is not looked at again."""
+    async with running(settings):
+        await send(settings, emission(1))
+        await observations(settings, 2)
+    async with running(settings):
+        await send(settings, emission(2))
+        found = await observations(settings, 4)
+    assert len(found) == 4
+
+
+async def test_a_defect_is_no_silence(settings: Settings, monkeypatch: pytest.MonkeyPatch):
+    """Where a look fails for a reason of ours, the annotations get `unavailable`, and the service goes on."""
+
+    def broken(emission: Any, *arguments: Any) -> list[Observation]:
+        if emission.emission_id == "em-1":
+            raise ZeroDivisionError
+        return look(emission, *arguments)
+
+    monkeypatch.setattr(service_module, "look", broken)
+    async with running(settings):
+        await send(settings, emission(1), emission(2))
+        found = await observations(settings, 4)
+    assert {(one.subject.emission_id, one.outcome) for _, _, one in found} == {
+        ("em-1", "unavailable"),
+        ("em-2", "corroborates"),
+    }
+
+
+async def test_a_root_that_goes_away_is_told(settings: Settings, changelog: Repository):
+    """Emissions that come while the root is not there are answered with `unavailable`."""
+    async with running(settings):
+        changelog.path.rename(changelog.path.with_name("gone"))
+        await send(settings, emission(1))
+        found = await observations(settings, 2)
+    assert {one.outcome for _, _, one in found} == {"unavailable"}
+
+
+async def test_a_missing_root_or_broker_is_not_to_be_reached(settings: Settings, tmp_path: Path):
+    """Starting says which; nothing is left open, and stopping what never started does nothing."""
+    from msgspec.structs import replace
+
+    for wrong in (replace(settings, root=str(tmp_path / "no")), replace(settings, broker="kafka://127.0.0.1:1")):
+        service = ObserverService(wrong)
+        with pytest.raises(UnreachableError):
+            await service.run()
+        await service.stop()
+
+
+async def test_asking_it_to_stop_ends_the_run(settings: Settings):
+    """`run` returns after `request_stop`, without an error."""
+    service = ObserverService(settings)
+    task = asyncio.create_task(service.run())
+    await asyncio.sleep(0.3)
+    service.request_stop()
+    async with asyncio.timeout(PATIENCE):
+        await task
+
+
+def test_progress_never_passes_what_is_not_done():
+    """The position is behind the longest run of emissions that are all done, in whatever order they end."""
+    progress = _Progress()
+    for offset in (3, 4, 7, 8):
+        progress.begin(offset)
+    positions = []
+    for offset in (4, 3, 8, 7):
+        progress.end(offset)
+        positions.append(progress.position)
+    assert positions == [None, 5, 5, 9]

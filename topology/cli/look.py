@@ -1,0 +1,82 @@
+"""`sluice look`: what the observers see now. `sluice observe`: the observers as a service (cli.md, observing.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Any
+
+import click
+
+from ...codecs.decode import decode_emission
+from ...codecs.errors import Fault
+from .. import logs
+from ..observers.look import look as look_at
+from ..observers.look import written
+from ..settings import Settings, load_settings
+from .lines import files_argument, run_filter
+
+_root = click.option(
+    "--root", metavar="DIR", type=click.Path(), help="The repository or folder to look at; else as configured, or here."
+)
+_observer = click.option("--observer", metavar="NAME", help="The name under which observations are written.")
+
+
+def _settings(ctx: click.Context, **flags: str | None) -> Settings:
+    return load_settings((ctx.obj or {}).get("config_file"), flags)
+
+
+@click.command()
+@_root
+@_observer
+@files_argument
+@click.pass_context
+def look(ctx: click.Context, root: str | None, observer: str | None, files: tuple[str, ...]) -> None:
+    """See what stands now where an emission's annotations point: emissions in, observations out, as JSON lines.
+
+    One observation for each annotation that is neither terminal nor unknown, in their order. Nothing is written to
+    the place that is looked at. Exit status 3 when it is not there.
+
+    \b
+    Example:
+        sluice look --root ~/src/project < emissions.jsonl
+    """
+    settings = _settings(ctx, root=root, observer=observer)
+
+    def answer(line: bytes) -> Any | Fault:
+        emission = decode_emission(line)
+        if isinstance(emission, Fault):
+            return emission
+        return {
+            "emission_id": emission.emission_id,
+            "observations": [written(one) for one in look_at(emission, settings, settings.root)],
+        }
+
+    run_filter(files, answer)
+
+
+@click.command()
+@_root
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port[,host:port].")
+@_observer
+@click.pass_context
+def observe(ctx: click.Context, root: str | None, broker: str | None, observer: str | None) -> None:
+    """Run the observers: every emission on the topic `emissions` is looked at, what was seen goes to `observations`.
+
+    \b
+    Example:
+        sluice observe --root ~/src/project --broker kafka://127.0.0.1:9092
+    """
+    from ..observers.service import ObserverService
+
+    settings = _settings(ctx, root=root, broker=broker, observer=observer)
+    logs.configure(settings.log_level)
+
+    async def run() -> None:
+        service = ObserverService(settings)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, service.request_stop)
+        await service.run()
+
+    asyncio.run(run())

@@ -1,0 +1,5 @@
+"""The observers: they look again at what an annotation declares, and say what stands there (observing.md).
+
+Read only. No shell, no network, no path outside the root that the operator names; what bounds do not let finish is
+`unavailable`, never a verdict. The door is `look.look`; `service.ObserverService` stands between it and Kafka.
+"""

@@ -1,0 +1,248 @@
+"""Commits as an observer reads them: the raw object, checked against its name, and the lines it changed.
+
+Objects come from `cat-file --batch`, whose answers say their own length, so no message can pass for another commit;
+changed lines from `diff-tree`, in which every line of content has a sign before it, so none can pass for a header.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ...streams.moments import SECOND, format_ns
+from .ask import Budget, CannotLook
+from .content import APART, Piece, text_of
+from .git import Git
+
+_PERSON = re.compile(rb".* (-?\d{1,18}) ([+-]\d{4})")
+_ENCODING = re.compile(
+    r"utf-?8|us-?ascii|iso-?8859-\d{1,2}|latin-?1|cp125\d|windows-125\d|koi8-[ru]|euc-?(jp|kr)|shift-?jis"
+    r"|gb(k|2312|18030)|big5",
+    re.IGNORECASE,
+)
+
+
+class Commit(NamedTuple):
+    """One commit object.
+
+    Attributes:
+        name: its whole hash.
+        parents: the hashes of its parents.
+        message: its message as text.
+        authored: author date in nanoseconds since 1970, and the author's offset from UTC in seconds; None where the
+            object says nothing that is a date.
+        committed: the same of the committer.
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    message: str
+    authored: tuple[int, int] | None
+    committed: tuple[int, int] | None
+
+    def says(self, tags: Iterable[str]) -> str:
+        """Message, author date as it is usually written, and tags, as one text."""
+        pieces = [self.message]
+        if self.authored is not None:
+            pieces += _written(*self.authored)
+        for tag in tags:
+            pieces.append(tag)
+            if re.match(r"[vV]\d", tag):
+                pieces.append(tag[1:])
+        return APART.join(pieces)
+
+
+class Change(NamedTuple):
+    """What one commit changed in one file: its names before and after, and the removed and added lines."""
+
+    paths: tuple[str, ...]
+    text: str
+
+
+def _written(time: int, offset: int) -> list[str]:
+    """A time in UTC and where the author was; nothing for a time that no calendar has."""
+    try:
+        utc, local = format_ns(time), format_ns(time + offset * SECOND)
+    except OverflowError:
+        return []
+    sign, (hours, minutes) = "-" if offset < 0 else "+", divmod(abs(offset) // 60, 60)
+    zone = f"{sign}{hours:02}:{minutes:02}"
+    there = local.removesuffix("Z")
+    return [utc, utc.replace("T", " ").replace("Z", " UTC"), there + zone, f"{there.replace('T', ' ')} {zone}"]
+
+
+def read_commits(git: Git, names: Iterable[str], budget: Budget) -> Iterator[Commit]:
+    """The commits of these hashes, in order.
+
+    Raises:
+        CannotLook: an object is not there, is no commit, or is not what its name says.
+    """
+    buffer = b""
+    wanted = iter(names)
+    for chunk in git.stream(budget, "cat-file", "--batch", feed=(f"{name}\n".encode() for name in names)):
+        buffer += chunk
+        while True:
+            head, newline, rest = buffer.partition(b"\n")
+            if not newline:
+                break
+            fields = head.split(b" ")
+            if len(fields) != 3 or fields[1] != b"commit" or not fields[2].isdigit():
+                raise CannotLook("a commit of this history is not in the repository")
+            size = int(fields[2])
+            if len(rest) <= size:
+                break
+            yield parse_commit(next(wanted), rest[:size])
+            buffer = rest[size + 1 :]
+
+
+def parse_commit(name: str, data: bytes) -> Commit:
+    """A commit object.
+
+    Raises:
+        CannotLook: the hash of the object is not its name.
+    """
+    make = hashlib.sha256 if len(name) == 64 else hashlib.sha1
+    if make(b"commit %d\0" % len(data) + data).hexdigest() != name:
+        raise CannotLook(f"the object {name} is not what its name says")
+    head, _, body = data.partition(b"\n\n")
+    fields: dict[bytes, bytes] = {}
+    parents: list[str] = []
+    for line in head.split(b"\n"):
+        key, _, value = line.partition(b" ")
+        if key == b"parent":
+            parents.append(value.decode("ascii", "replace"))
+        fields.setdefault(key, value)
+    encoding = fields.get(b"encoding", b"utf-8").decode("ascii", "replace")
+    return Commit(name, tuple(parents), _message(body, encoding), _date(fields, b"author"), _date(fields, b"committer"))
+
+
+def _message(body: bytes, encoding: str) -> str:
+    """A message in the encoding that the commit claims, where it is one for text; else as any text is read."""
+    if _ENCODING.fullmatch(encoding):
+        try:
+            return codecs.decode(body, encoding)
+        except (LookupError, UnicodeError):
+            pass
+    text = text_of(Piece(body.replace(b"\0", b" "), None))
+    return text.text if text else ""
+
+
+def _date(fields: dict[bytes, bytes], key: bytes) -> tuple[int, int] | None:
+    match = _PERSON.fullmatch(fields.get(key, b""))
+    if match is None:
+        return None
+    zone = int(match[2][1:3]) * 3600 + int(match[2][3:5]) * 60
+    return int(match[1]) * SECOND, -zone if match[2].startswith(b"-") else zone
+
+
+# ---------------------------------------------------------------- changed lines
+
+_OPTIONS = ("-r", "--root", "-p", "-U0", "-M", "--cc", "--no-color", "--no-ext-diff", "--no-textconv", "--text",
+            "--no-prefix", "--submodule=short")  # fmt: skip
+_NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+def changes(git: Git, names: Iterable[str], budget: Budget) -> Iterator[tuple[str, list[Change]]]:
+    """What each of these commits changed, in order; commits that changed nothing are left out.
+
+    Of a merge that is what differs from every parent: the rest is in the commits that it merged.
+    """
+    feed = (f"{name}\n".encode() for name in names)
+    yield from _by_commit(_lines(git.stream(budget, "diff-tree", "--stdin", *_OPTIONS, feed=feed)))
+
+
+def changes_of(git: Git, commit: Commit, budget: Budget) -> list[Change]:
+    """What one commit that is named changed; of a merge, as against its first parent: everything it brought in."""
+    if len(commit.parents) < 2:
+        return [change for _, found in changes(git, [commit.name], budget) for change in found]
+    found = _by_commit(_lines(git.stream(budget, "diff-tree", *_OPTIONS, commit.parents[0], commit.name)), commit.name)
+    return [change for _, some in found for change in some]
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    left = b""
+    for chunk in chunks:
+        *lines, left = (left + chunk).split(b"\n")
+        yield from lines
+    if left:
+        yield left
+
+
+def _by_commit(lines: Iterator[bytes], name: str = "") -> Iterator[tuple[str, list[Change]]]:
+    done: list[Change] = []
+    names: list[bytes] = []
+    body: list[bytes] = []
+    columns = 0  # signs before a line of content; 0 outside a hunk
+    sign = b""
+
+    def close() -> None:
+        if names:
+            done.append(_change(names, body))
+        names.clear()
+        body.clear()
+
+    for line in lines:
+        if line[:1] in (b"+", b"-", b" ") and columns:
+            if line[:columns] != sign:
+                body.append(b"\0")  # what was removed and what was added do not stand together
+                sign = line[:columns]
+            body.append(line[columns:])
+        elif line.startswith(b"@@"):
+            columns, sign = len(line) - len(line.lstrip(b"@")) - 1, b""
+        elif line.startswith(b"diff "):
+            close()
+            columns = 0
+            names += _of_header(line)
+        elif _NAME.fullmatch(line):
+            close()
+            columns = 0
+            if done:
+                yield name, list(done)
+                done.clear()
+            name = line.decode()
+        elif not columns:
+            names += _of_extended(line)
+    close()
+    if done:
+        yield name, list(done)
+
+
+def _of_header(line: bytes) -> list[bytes]:
+    """The path of `diff --git x x` and `diff --cc x`; of a rename nothing, its own lines name both."""
+    if line.startswith(b"diff --cc "):
+        return [line.removeprefix(b"diff --cc ")]
+    rest = line.removeprefix(b"diff --git ")
+    half = len(rest) // 2
+    return [rest[:half]] if rest[:half] == rest[half + 1 :] else []
+
+
+def _of_extended(line: bytes) -> list[bytes]:
+    for mark in (b"rename from ", b"rename to ", b"copy from ", b"copy to ", b"--- ", b"+++ "):
+        if line.startswith(mark):
+            path = line.removeprefix(mark).removesuffix(b"\t")
+            return [] if path == b"/dev/null" and mark in (b"--- ", b"+++ ") else [path]
+    return []
+
+
+_ESCAPES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+_ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
+
+
+def unquote(path: bytes) -> bytes:
+    """A path as git writes it in a diff: in double quotes with C's escapes where it holds unusual bytes."""
+    if len(path) < 2 or not path.startswith(b'"') or not path.endswith(b'"'):
+        return path
+    return _ESCAPE.sub(
+        lambda match: bytes([int(match[1], 8)]) if len(match[1]) == 3 else _ESCAPES.get(match[1], match[1]), path[1:-1]
+    )
+
+
+def _change(names: list[bytes], body: list[bytes]) -> Change:
+    paths = dict.fromkeys(unquote(name).decode("utf-8", "surrogateescape") for name in names)
+    # A NUL stands between the hunks; one inside a line makes the file binary, and binary files hold no lines.
+    binary = any(b"\0" in line and line != b"\0" for line in body)
+    text = None if binary else text_of(Piece(b"\n".join(body).replace(b"\0", b"\x1e"), None))
+    return Change(tuple(paths), text.text.replace("\x1e", "\0") if text else "")

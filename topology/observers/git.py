@@ -1,0 +1,233 @@
+"""Asking git, and nothing but what is asked: fixed arguments, no shell, no configuration of users or of the system.
+
+Plumbing commands only. Hooks, pagers, filters, external diffs, text conversion, file system monitors, replacement
+objects, grafts, lazy fetching and every network protocol are off, whatever the repository's own configuration says. A
+process is bounded in time and octets; its whole group is killed when the look ends.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator
+
+from .ask import Budget, CannotLook
+
+_ENVIRONMENT = {
+    "PATH": os.environ.get("PATH", os.defpath),
+    "LC_ALL": "C",
+    "HOME": "/nonexistent",
+    "XDG_CONFIG_HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": os.devnull,
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "false",
+    "GIT_PAGER": "cat",
+}
+_ARGUMENTS = (
+    "git",
+    "--no-pager",
+    "--literal-pathspecs",
+    *("-c", "safe.directory=*"),  # the operator named this repository; whose it is does not matter for reading
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=" + os.devnull),
+    *("-c", "core.attributesFile=" + os.devnull),
+    *("-c", "core.commitGraph=false"),  # a file beside the objects that can say otherwise than they
+    *("-c", "core.quotePath=true"),
+    *("-c", "protocol.allow=never"),
+)
+_CHUNK = 1 << 16
+_REF = re.compile(r"(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]{1,256}")
+
+
+class GitFailed(CannotLook):
+    """Git ended with a status that is not 0."""
+
+    def __init__(self, command: str, status: int) -> None:
+        super().__init__(f"git {command} failed with status {status}")
+        self.status = status
+
+
+class Git:
+    """One repository: a work tree with its `.git`, or a bare one."""
+
+    def __init__(self, root: str, directory: str, bare: bool) -> None:
+        self.root, self.directory, self.bare = root, directory, bare
+
+    @classmethod
+    def at(cls, root: str) -> Git | None:
+        """The repository whose top folder `root` is; None where it is none. Folders above are never looked at."""
+        inner = os.path.join(root, ".git")
+        if os.path.exists(inner):
+            return cls(root, inner, bare=False)
+        parts = ("HEAD", "objects", "refs")
+        if all(os.path.exists(os.path.join(root, part)) for part in parts):
+            return cls(root, root, bare=True)
+        return None
+
+    def folders(self) -> list[str]:
+        """Where git keeps what is its own: `.git`, and the folders that it leads to from a linked work tree."""
+        found = [self.directory]
+        for name, mark in ((self.directory, "gitdir: "), ("commondir", "")):
+            try:
+                with open(os.path.join(found[-1], name), encoding="utf-8", errors="surrogateescape") as file:
+                    line = file.readline(4096).rstrip("\n")
+            except OSError:
+                continue
+            if line.startswith(mark):
+                found.append(os.path.join(self.root if mark else found[-1], line.removeprefix(mark)))
+        return found
+
+    def stream(self, budget: Budget, command: str, *arguments: str, feed: Iterable[bytes] = ()) -> Iterator[bytes]:
+        """Runs one plumbing command and yields its output in chunks.
+
+        Args:
+            budget: bounds the time and the octets that are read.
+            command: a subcommand of git.
+            arguments: as git gets them; what strangers wrote never stands where an option could.
+            feed: what the command reads.
+
+        Raises:
+            CannotLook: a bound is reached, or git fails.
+        """
+        place = [f"--git-dir={self.directory}", *([] if self.bare else [f"--work-tree={self.root}"])]
+        try:
+            process = subprocess.Popen(
+                [*_ARGUMENTS, *place, command, *arguments],
+                cwd=self.root,
+                env=_ENVIRONMENT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CannotLook(f"git cannot be run: {error.strerror}") from None
+        try:
+            yield from _exchange(process, budget, iter(feed))
+            status = process.wait(budget.remaining())
+        except subprocess.TimeoutExpired:
+            budget.remaining()
+            raise CannotLook("git does not end") from None
+        finally:
+            _end(process)
+        if status:
+            raise GitFailed(command, status)
+
+    def run(self, budget: Budget, command: str, *arguments: str, feed: Iterable[bytes] = ()) -> bytes:
+        """As `stream`, the whole output at once."""
+        return b"".join(self.stream(budget, command, *arguments, feed=feed))
+
+    def ask(self, budget: Budget, command: str, *arguments: str) -> str | None:
+        """The output's first line of a question that git may answer with no (status 1); None then."""
+        try:
+            return self.run(budget, command, *arguments).decode("utf-8", "replace").partition("\n")[0]
+        except GitFailed as failure:
+            if failure.status == 1:
+                return None
+            raise
+
+    def tip(self, ref: str | None, budget: Budget) -> str:
+        """The commit that HEAD, a branch, a remote branch or a tag names.
+
+        Only such names: a hash, a revision expression or another namespace (`refs/pull/…`) would let an annotation
+        bring in commits that the operator never took in [S §4: a named reference].
+
+        Raises:
+            CannotLook: it is no such name, or names no commit.
+        """
+        if ref is None or ref in ("HEAD", "@"):
+            found = self.ask(budget, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+            if not found:
+                raise CannotLook("HEAD names no commit")
+            return found
+        if not _REF.fullmatch(ref):
+            raise CannotLook("the ref is no name that a ref can have")
+        spellings = (ref,) if ref.startswith("refs/") else ()
+        names = [*spellings, f"refs/tags/{ref}", f"refs/heads/{ref}", f"refs/remotes/{ref}"]
+        names = [name for name in names if name.startswith(("refs/tags/", "refs/heads/", "refs/remotes/"))]
+        wanted = "--format=%(refname)"
+        there = self.run(budget, "for-each-ref", wanted, "--", *names).decode("utf-8", "surrogateescape").split("\n")
+        for name in names:
+            if name in there:
+                found = self.ask(budget, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+                if found:
+                    return found
+        raise CannotLook("there is no branch and no tag of that name")
+
+    def is_shallow(self, budget: Budget) -> bool:
+        """Whether history was cut off when the repository was cloned."""
+        return self.ask(budget, "rev-parse", "--is-shallow-repository") != "false"
+
+    def refreshed(self, budget: Budget) -> int | None:
+        """When a mirror was last brought up to date (Unix milliseconds); None where this is no mirror.
+
+        A bare repository with a remote is a mirror: git touches FETCH_HEAD at each fetch, HEAD when it clones.
+        """
+        if not self.bare or not self.ask(budget, "config", "--local", "--get-regexp", r"^remote\..*\.url$"):
+            return None
+        for name in ("FETCH_HEAD", "HEAD"):
+            try:
+                return os.stat(os.path.join(self.directory, name)).st_mtime_ns // 1_000_000
+            except OSError:
+                continue
+        return 0
+
+
+def _exchange(process: subprocess.Popen[bytes], budget: Budget, feed: Iterator[bytes]) -> Iterator[bytes]:
+    """Feeds and reads at once: either side alone could wait for the other for ever."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    os.set_blocking(process.stdin.fileno(), False)
+    waiting = memoryview(b"")
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(process.stdin, selectors.EVENT_WRITE)
+        while True:
+            for key, _ in selector.select(budget.remaining()):
+                if key.fileobj is process.stdout:
+                    chunk = os.read(key.fd, _CHUNK)
+                    if not chunk:
+                        return
+                    budget.spend(len(chunk))
+                    yield chunk
+                    continue
+                if not waiting:
+                    waiting = memoryview(next(feed, b""))
+                if waiting:
+                    try:
+                        waiting = waiting[os.write(key.fd, waiting) :]
+                        continue
+                    except BlockingIOError:
+                        continue
+                    except BrokenPipeError:
+                        pass  # git has ended: its status tells
+                selector.unregister(process.stdin)
+                process.stdin.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                pass
+    if process.returncode is None:  # not waited for yet: the group's number is still its own, children included
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    process.wait()

@@ -1,0 +1,265 @@
+"""The observers as a service: every emission is looked at, what was seen goes to `observations` (observing.md).
+
+A plain consumer in a group of its own, so that observers scale by partitions and never hold up a lane. Looks run in
+threads, several at once; a slow one holds nobody up. An emission's offset is committed once its observations are
+acknowledged and those of every earlier one of its partition: at least once, and a second observation of the same state
+changes nothing. An emission that does not decode is left to the lane, which makes it a dead letter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections import Counter, deque
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from functools import partial
+
+import msgspec
+import structlog
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError
+
+from ...codecs.blocks import MAX_INPUT_BYTES
+from ...codecs.decode import decode_emission
+from ...codecs.errors import Fault, UnreachableError
+from ...codecs.records import Emission, Observation
+from .. import logs
+from ..connect import open_consumer, open_producer, partitions_of, unreachable
+from ..settings import Settings
+from ..topics import topic_name
+from .confine import Root
+from .look import cannot_look, look, written
+
+LOOKS_AT_ONCE = 8
+"""Emissions that are looked at side by side: most of a look is waiting for git and the disk."""
+IN_FLIGHT = 64
+"""Emissions that were fetched and are not done: what a crash repeats, and what memory holds."""
+COMMIT_SECONDS = 1.0
+STOP_SECONDS = 10.0
+"""How long looks under way are waited for at the end; the next observer looks again at what they did not finish."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+_encode = msgspec.json.Encoder().encode
+
+
+class _Progress:
+    """How far one partition is done.
+
+    Invariant: `position` is the offset after the last emission before which all others are done as well.
+    """
+
+    def __init__(self) -> None:
+        self._open: deque[int] = deque()
+        self._done: set[int] = set()
+        self.position: int | None = None
+        self.committed: int | None = None
+
+    def begin(self, offset: int) -> None:
+        self._open.append(offset)
+
+    def end(self, offset: int) -> None:
+        self._done.add(offset)
+        while self._open and self._open[0] in self._done:
+            first = self._open.popleft()
+            self._done.discard(first)
+            self.position = first + 1
+
+
+class ObserverService(ConsumerRebalanceListener):
+    """The observers of one process: `start`, then `wait`, then `stop`; or `run`, which is all three.
+
+    Args:
+        settings: the broker, the root, the observer's name and the bounds of a look.
+        looks_at_once: threads that look.
+    """
+
+    def __init__(self, settings: Settings, *, looks_at_once: int = LOOKS_AT_ONCE) -> None:
+        self._settings, self._looks_at_once = settings, looks_at_once
+        self._progress: dict[TopicPartition, _Progress] = {}
+        self._working: set[asyncio.Task[None]] = set()
+        self._stack = AsyncExitStack()
+        self._stopping = asyncio.Event()
+        self._main: asyncio.Task[None] | None = None
+        self._failure: BaseException | None = None
+        self._consumer: AIOKafkaConsumer
+        self._producer: AIOKafkaProducer
+        self._pool: ThreadPoolExecutor
+
+    async def start(self) -> None:
+        """Joins the group; emissions are looked at from then on.
+
+        Raises:
+            UnreachableError: the root is not there, or no broker answers.
+            UsageError: a topic is missing.
+        """
+        Root(self._settings.root).close()
+        try:
+            self._producer = await self._stack.enter_async_context(open_producer(self._settings))
+            self._consumer = await self._stack.enter_async_context(
+                open_consumer(
+                    self._settings,
+                    group_id=f"{self._settings.app_id}-observe",
+                    session_timeout_ms=int(self._settings.session_timeout * 1000),
+                    heartbeat_interval_ms=int(self._settings.session_timeout * 1000 / 4),
+                )
+            )
+            for topic in ("emissions", "observations"):
+                await partitions_of(self._producer, self._settings, topic_name(self._settings, topic))
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        self._pool = ThreadPoolExecutor(self._looks_at_once, thread_name_prefix="sluice-look")
+        self._consumer.subscribe([topic_name(self._settings, "emissions")], listener=self)
+        self._main = asyncio.create_task(self._take())
+        log.info("observing", root=self._settings.root, observer=self._settings.observer, broker=self._settings.broker)
+
+    async def wait(self) -> None:
+        """Waits until the service is asked to stop, or fails.
+
+        Raises:
+            Exception: why it failed.
+        """
+        assert self._main is not None, "start comes first"
+        await asyncio.wait({self._main})
+        if self._failure is not None:
+            raise self._failure
+
+    def request_stop(self) -> None:
+        """Asks the service to end; `wait` then returns. Safe in a signal handler of the loop."""
+        self._stopping.set()
+
+    async def stop(self) -> None:
+        """Lets the looks under way end, commits what is done, leaves the group. Without effect before `start`."""
+        if self._main is None:
+            return
+        self._stopping.set()
+        await asyncio.wait({self._main})
+        if self._working and self._failure is None:
+            await asyncio.wait(self._working, timeout=STOP_SECONDS)
+        for task in self._working:
+            task.cancel()
+        await asyncio.gather(*self._working, return_exceptions=True)
+        await self._commit(self._progress)
+        await self._stack.aclose()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._main = None
+
+    async def run(self) -> None:
+        """Starts, waits, stops.
+
+        Raises:
+            Exception: why it failed.
+        """
+        try:
+            await self.start()
+            await self.wait()
+        finally:
+            await self.stop()
+
+    # ---------------------------------------------------------------- taking emissions
+
+    async def _take(self) -> None:
+        try:
+            room = asyncio.Semaphore(IN_FLIGHT)
+            next_commit = asyncio.get_running_loop().time() + COMMIT_SECONDS
+            while not self._stopping.is_set():
+                # A short wait, for the sake of `_stopping`: fetching goes on behind it.
+                batches = await self._consumer.getmany(timeout_ms=200, max_records=IN_FLIGHT)
+                for place, records in batches.items():
+                    progress = self._progress.setdefault(place, _Progress())
+                    for record in records:
+                        await room.acquire()
+                        if self._stopping.is_set():
+                            return
+                        progress.begin(record.offset)
+                        task = asyncio.create_task(self._handle(record, progress))
+                        self._working.add(task)
+                        task.add_done_callback(partial(self._ended, room))
+                if asyncio.get_running_loop().time() >= next_commit:
+                    await self._commit(self._progress)
+                    next_commit = asyncio.get_running_loop().time() + COMMIT_SECONDS
+        except (KafkaError, OSError) as error:
+            self._fail(unreachable(self._settings, error))
+
+    def _ended(self, room: asyncio.Semaphore, task: asyncio.Task[None]) -> None:
+        self._working.discard(task)
+        room.release()
+        if not task.cancelled() and task.exception() is not None:
+            self._fail(task.exception())
+
+    def _fail(self, error: BaseException | None) -> None:
+        self._failure = self._failure or error
+        self._stopping.set()
+
+    async def _handle(self, record: ConsumerRecord[bytes | None, bytes | None], progress: _Progress) -> None:
+        """One emission: decoded, looked at, its observations stored; only then it is done."""
+        context = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self._pool, lambda: context.run(self._observe, record))
+        try:
+            name = topic_name(self._settings, "observations")
+            sent = [
+                await self._producer.send(name, key=one.subject.emission_id.encode(), value=_encode(written(one)))
+                for one in found
+            ]
+            await asyncio.gather(*sent)
+        except (KafkaError, OSError) as error:
+            raise unreachable(self._settings, error) from None
+        progress.end(record.offset)
+
+    def _observe(self, record: ConsumerRecord[bytes | None, bytes | None]) -> Iterable[Observation]:
+        """In a thread: what was seen of one emission; nothing of one that the lane will refuse."""
+        value = record.value or b""
+        emission = Fault("oversize", "") if len(value) > MAX_INPUT_BYTES else decode_emission(value)
+        if not isinstance(emission, Fault) and record.key != emission.emission_id.encode():
+            emission = Fault("misrouted", "the key is not the emission id")
+        if isinstance(emission, Fault):
+            source = f"{record.topic}/{record.partition}/{record.offset}"
+            log.warning("emission not looked at", source=source, reason=emission.reason)
+            return ()
+        with logs.about(emission.emission_id):
+            found = self._look(emission)
+            outcomes = Counter(one.outcome for one in found)
+            log.debug("looked", attempt=emission.attempt, **{name.replace("-", "_"): n for name, n in outcomes.items()})
+        return found
+
+    def _look(self, emission: Emission) -> list[Observation]:
+        try:
+            return look(emission, self._settings, self._settings.root)
+        except UnreachableError as error:
+            log.error("the root is not there", root=self._settings.root)
+            return cannot_look(emission, self._settings, error.what)
+        except Exception:  # a defect of ours must neither stop the observers nor leave the lane waiting in silence
+            log.exception("the look failed")
+            return cannot_look(emission, self._settings, "the observer failed")
+
+    # ---------------------------------------------------------------- positions
+
+    async def _commit(self, progress: dict[TopicPartition, _Progress]) -> None:
+        """Commits how far each partition is done. What could not be committed is looked at again, no more."""
+        due = {place: one for place, one in progress.items() if one.position not in (None, one.committed)}
+        if not due:
+            return
+        offsets = {place: one.position for place, one in due.items() if one.position is not None}
+        try:
+            await self._consumer.commit(offsets)
+        except (KafkaError, OSError) as error:
+            log.warning("positions not committed", error=type(error).__name__)
+            return
+        for place, offset in offsets.items():
+            due[place].committed = offset
+
+    # aiokafka awaits what its listener returns, and declares None.
+    async def on_partitions_revoked(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, revoked: Iterable[TopicPartition]
+    ) -> None:
+        """Commits what is done; what is under way there will be looked at by the next owner as well."""
+        leaving = {place: self._progress.pop(place) for place in list(revoked) if place in self._progress}
+        await self._commit(leaving)
+
+    async def on_partitions_assigned(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, assigned: Iterable[TopicPartition]
+    ) -> None:
+        """Nothing to do: reading goes on at the committed positions."""
