@@ -1,0 +1,124 @@
+"""A lane's ledger on a real Kafka: one transaction a block, one writer a lane."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from sluice.codecs.blocks import Output
+from sluice.codecs.errors import DoesNotHoldError
+from sluice.topology import ledger as module
+from sluice.topology.connect import open_consumer
+from sluice.topology.ledger import FencedError, KafkaLedger
+from sluice.topology.settings import Settings, bootstrap
+from sluice.topology.topics import create_topics
+
+ONE = [Output("admitted", b"k", b"v", [("ce_id", b"x")])]
+
+
+@pytest.fixture
+async def settings(kafka: str, prefix: str) -> Settings:
+    """Topics of the test's own, made."""
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), transaction_timeout=2.0)
+    await create_topics(settings)
+    return settings
+
+
+@pytest.fixture
+async def ledger(settings: Settings) -> AsyncIterator[KafkaLedger]:
+    """The open ledger of lane 0."""
+    one = KafkaLedger(settings, 0)
+    await one.open()
+    yield one
+    await one.close()
+
+
+async def blocks(ledger: KafkaLedger) -> list[bytes]:
+    """All committed blocks."""
+    return [data async for _, data in ledger.blocks()]
+
+
+async def admitted(settings: Settings) -> list[bytes]:
+    """What a reader sees of lane 0's partition of `admitted`."""
+    async with open_consumer(settings, fetch_max_wait_ms=50) as consumer:
+        partition = TopicPartition(settings.topic_prefix + "admitted", 0)
+        consumer.assign([partition])
+        await consumer.seek_to_beginning(partition)
+        return [one.value for batch in (await consumer.getmany(timeout_ms=1000)).values() for one in batch]
+
+
+async def test_block_and_outputs_are_committed_together(settings: Settings, ledger: KafkaLedger):
+    """Both are there once the write is done, and the broker tells its own time for the block."""
+    written = await ledger.write(b"block", ONE)
+
+    assert await blocks(ledger) == [b"block"]
+    assert await admitted(settings) == [b"v"]
+    assert written.appended_at is not None
+
+
+async def test_the_next_owner_fences_the_last_one(settings: Settings, ledger: KafkaLedger):
+    """From the moment that a ledger is opened anew, nobody else writes to it."""
+    await ledger.write(b"first", [])
+    other = KafkaLedger(settings, 0)
+    await other.open()
+
+    with pytest.raises(FencedError):
+        await ledger.write(b"zombie", ONE)
+    await other.write(b"second", [])
+
+    assert await blocks(other) == [b"first", b"second"]
+    assert await admitted(settings) == []
+    await other.close()
+
+
+async def test_what_a_crash_left_open_is_aborted_by_the_next_owner(settings: Settings, ledger: KafkaLedger):
+    """A block that was sent and not committed is not there, and hides nothing."""
+    producer = ledger._producer
+    assert producer is not None
+    await producer.begin_transaction()
+    await (await ledger._send_block(producer, b"half"))
+    other = KafkaLedger(settings, 0)
+    await other.open()
+
+    assert await blocks(other) == []
+    await other.write(b"whole", [])
+    assert await blocks(other) == [b"whole"]
+    await other.close()
+
+
+async def test_an_output_that_the_broker_refuses_takes_the_block_with_it(settings: Settings, ledger: KafkaLedger):
+    """Nothing is committed without one of its outputs."""
+    incompressible = b"".join(n.to_bytes(4, "big") for n in range(0, 2**32, 2**32 // 1_300_000))
+
+    with pytest.raises(KafkaError):
+        await ledger.write(b"block", [*ONE, Output("admitted", b"k", incompressible, [])])
+    await ledger.close()
+    await ledger.open()
+
+    assert await blocks(ledger) == []
+    assert await admitted(settings) == []
+
+
+async def test_a_foreign_transaction_that_hangs_stops_loudly(
+    settings: Settings, ledger: KafkaLedger, monkeypatch: pytest.MonkeyPatch
+):
+    """It may hide newer blocks: a lane must not run on what it can see."""
+    monkeypatch.setattr(module, "GRACE_SECONDS", 0.0)
+    stranger = AIOKafkaProducer(
+        bootstrap_servers=bootstrap(settings),
+        transactional_id=f"stranger-{settings.app_id}",
+        transaction_timeout_ms=60_000,
+    )
+    await stranger.start()
+    await stranger.begin_transaction()
+    await stranger.send_and_wait(settings.topic_prefix + "ledger", b"hidden", partition=0)
+
+    with pytest.raises(DoesNotHoldError, match="a transaction hangs over the ledger of lane 0"):
+        await blocks(ledger)
+
+    await stranger.abort_transaction()
+    assert await blocks(ledger) == []
+    await stranger.stop()

@@ -1,0 +1,246 @@
+"""`sluice worker` on a real Kafka: how it starts, shares, goes on, and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import RecordsToDelete
+
+from sluice.codecs.blocks import EventKind
+from sluice.topology.connect import open_admin, open_consumer
+from sluice.topology.settings import Settings, bootstrap
+from sluice.topology.topics import create_topics
+from sluice.topology.worker import Worker
+
+sys.path.insert(0, str(Path(__file__).parent))
+from lanes_on_kafka import Workers, assert_exactly_once, ledger, load, read, records, until_read
+
+TAKEN = "lane taken over"
+POLICY = """
+[admissibility]
+horizon = "1s"
+[disposition]
+unverified-inference = "review"
+below-floor = "review"
+"""
+
+
+@pytest.fixture
+async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[Settings, Workers]]:
+    """Topics with four partitions, and workers that end with the test."""
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."))
+    await create_topics(settings)
+    with Workers(settings, tmp_path) as workers:
+        yield settings, workers
+
+
+async def ended(process: object, seconds: float = 10) -> int:
+    """The exit status of a worker that ends by itself, or was told to."""
+    return await asyncio.to_thread(process.wait, seconds)  # type: ignore[attr-defined]
+
+
+async def test_without_topics_it_says_how_to_make_them(kafka: str, prefix: str, tmp_path: Path):
+    """Exit status 2, one sentence, no traceback."""
+    with Workers(Settings(broker=kafka, topic_prefix=prefix, app_id=prefix), tmp_path) as workers:
+        worker = workers.start()
+
+        assert await ended(worker, 20) == 2
+        said = workers.said(worker).splitlines()
+        assert said[-1].startswith("sluice: ")
+        assert "`sluice topics create` makes them" in said[-1]
+        assert "Traceback" not in workers.said(worker)
+
+
+async def test_a_policy_file_starts_the_ledger_and_no_other_changes_it(lanes: tuple[Settings, Workers], tmp_path: Path):
+    """What is in force stands in the ledger; a worker with another file says so and obeys."""
+    settings, workers = lanes
+    (tmp_path / "policy.toml").write_text(POLICY)
+    first = workers.start("--policy", "policy.toml")
+    await workers.until_said(first, TAKEN, 4)
+    first.terminate()
+    assert await ended(first) == 0
+    second = workers.start()
+    await workers.until_said(second, TAKEN, 4)
+    await until_read(settings, await load(settings, 0, 20))
+
+    policies = {block.header.policy for chain in (await ledger(settings)).values() for block in chain}
+    assert len(policies) == 1
+    assert "the ledger's policy is in force" in workers.said(second)
+
+
+async def test_an_assertion_is_closed_though_nothing_else_comes(lanes: tuple[Settings, Workers], tmp_path: Path):
+    """On idle inputs the watermark moves with the fetch answers, and the pending time ends on it."""
+    settings, workers = lanes
+    (tmp_path / "policy.toml").write_text(POLICY)
+    worker = workers.start("--policy", "policy.toml")
+    await workers.until_said(worker, TAKEN, 4)
+    topic, key, value = next(records(7))
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))
+    await producer.start()
+    await producer.send_and_wait(settings.topic_prefix + topic, key=key, value=value)
+    sent_at = time.monotonic()
+    async with asyncio.timeout(10):
+        found: list[Any] = []
+        while not found:
+            await asyncio.sleep(0.1)
+            found = [one for lane in (await read(settings, "inadmissible")).values() for one in lane]
+
+    assert time.monotonic() - sent_at < 5
+    assert json.loads(found[0].value)["reason"] == "no-corroboration"
+    await producer.stop()
+
+
+async def test_sigterm_ends_it_within_five_seconds_under_load(lanes: tuple[Settings, Workers]):
+    """What is in flight is committed or aborted, and the next owner need not wait for a time-out."""
+    settings, workers = lanes
+    first = workers.start()
+    await workers.until_said(first, TAKEN, 4)
+    under_load = asyncio.create_task(load(settings, 0, 2000, 4))
+    await asyncio.sleep(2)
+    told_at = time.monotonic()
+    first.send_signal(signal.SIGTERM)
+    assert await ended(first, 5.5) == 0
+    second = workers.start()
+    await workers.until_said(second, TAKEN, 4)
+
+    assert time.monotonic() - told_at < 12
+    await assert_exactly_once(settings, await under_load)
+
+
+async def test_several_processes_share_the_lanes(lanes: tuple[Settings, Workers]):
+    """With one of two killed, the other has all lanes, and the exit status tells in the end."""
+    settings, workers = lanes
+    parent = workers.start("--processes", "2")
+    await workers.until_said(parent, TAKEN, 4)
+    serving = serving_children(parent.pid)
+    assert len(serving) == 2
+    under_load = asyncio.create_task(load(settings, 0, 2000, 10))
+    await asyncio.sleep(2)
+    os.kill(serving[0], signal.SIGKILL)
+
+    await assert_exactly_once(settings, await under_load)
+    parent.terminate()
+    assert await ended(parent) == 128 + signal.SIGKILL
+
+
+async def test_children_do_not_outlive_their_parent(lanes: tuple[Settings, Workers]):
+    """SIGKILL of the supervising process ends the workers as well: nobody could stop them otherwise."""
+    _, workers = lanes
+    parent = workers.start("--processes", "2")
+    await workers.until_said(parent, "worker started", 2)
+    children = serving_children(parent.pid)
+    parent.kill()
+    async with asyncio.timeout(10):
+        while any(serves(pid) for pid in children):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
+async def test_the_group_is_told_how_far_the_ledgers_are(lanes: tuple[Settings, Workers]):
+    """For lag monitors: the committed offsets follow the ledger's positions."""
+    settings, workers = lanes
+    worker = workers.start()
+    await workers.until_said(worker, TAKEN, 4)
+    chains = await until_read(settings, await load(settings, 0, 200))
+    wanted = {
+        TopicPartition(settings.topic_prefix + source.topic, lane): source.next
+        for lane, chain in chains.items()
+        for source in chain[-1].header.sources
+    }
+    async with open_admin(settings) as admin, asyncio.timeout(15):
+        while True:
+            told = await admin.list_consumer_group_offsets(settings.app_id)
+            if wanted == {partition: told[partition].offset for partition in wanted if partition in told}:
+                break
+            await asyncio.sleep(0.5)
+
+
+async def test_what_retention_deleted_is_recorded(lanes: tuple[Settings, Workers]):
+    """A worker that was away too long says in the ledger, and in its log, what it never read."""
+    settings, workers = lanes
+    first = workers.start()
+    await until_read(settings, await load(settings, 0, 50))
+    first.terminate()
+    await ended(first)
+    await load(settings, 50, 50)
+    partitions = [TopicPartition(settings.topic_prefix + "emissions", lane) for lane in range(settings.partitions)]
+    async with open_consumer(settings) as consumer, open_admin(settings) as admin:
+        ends = await consumer.end_offsets(partitions)
+        await admin.delete_records({one: RecordsToDelete(before_offset=end) for one, end in ends.items()})
+    second = workers.start()
+    await workers.until_said(second, TAKEN, 4)
+    await workers.until_said(second, "retention has deleted records that were not read")
+    async with asyncio.timeout(10):
+        gaps: dict[int, tuple[int, int]] = {}
+        while not gaps:
+            await asyncio.sleep(0.2)
+            gaps = await _gaps(settings)
+
+    for lane, (first_lost, next_there) in gaps.items():
+        assert first_lost < next_there == ends[partitions[lane]]
+
+
+async def _gaps(settings: Settings) -> dict[int, tuple[int, int]]:
+    return {
+        lane: (event.offset, int(event.value or b""))
+        for lane, chain in (await ledger(settings)).items()
+        for block in chain
+        for event in block.events
+        if event.kind == EventKind.GAP
+    }
+
+
+async def test_a_topic_that_was_made_anew_stops_the_worker(lanes: tuple[Settings, Workers]):
+    """Positions of another log: one sentence, exit status 1, and no block is written."""
+    settings, workers = lanes
+    first = workers.start()
+    await until_read(settings, await load(settings, 0, 100))
+    first.terminate()
+    await ended(first)
+    async with open_admin(settings) as admin:
+        await admin.delete_topics([settings.topic_prefix + "emissions"])
+        await asyncio.sleep(1)
+    await create_topics(settings)
+    second = workers.start()
+
+    assert await ended(second, 30) == 1
+    assert "ends before the position that the ledger names" in workers.said(second).splitlines()[-1]
+
+
+async def test_it_runs_inside_a_loop_that_runs_already(kafka: str, prefix: str):
+    """The demo has its lanes in its own process: started, watched, and stopped."""
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2)
+    await create_topics(settings)
+    worker = Worker(settings)
+    await worker.start()
+    try:
+        async with asyncio.timeout(15):
+            await worker.wait_until_running()
+        await until_read(settings, await load(settings, 0, 100))
+        assert [lane.lane for lane in worker.lanes] == [0, 1]
+    finally:
+        await worker.stop()
+    assert worker.lanes == []
+
+
+def serving_children(pid: int) -> list[int]:
+    """The worker processes that a supervising process has started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if serves(int(child))]
+
+
+def serves(pid: int) -> bool:
+    """Whether a process is one of several workers, and alive."""
+    try:
+        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False

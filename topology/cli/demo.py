@@ -1,0 +1,192 @@
+"""`sluice demo`: the main job from end to end, on real input, in a few seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...codecs.errors import UsageError
+from ...streams.policy import Policy
+from ..settings import Settings, load_settings
+from .filters import read_policy
+
+if TYPE_CHECKING:
+    from ..demo_board import Board
+
+INTERRUPTED = 130
+"""What a shell expects of a command that Ctrl-C has ended."""
+OUR_END = 15_000
+"""Milliseconds: with a horizon longer than that, what nobody bears out is named after the demo's end."""
+
+
+@click.command()
+@click.option("--repo", metavar="DIR", help="The repository or folder to look at [this checkout, or else here].")
+@click.option("--broker", metavar="URL", help="A real Kafka, as kafka://host:port [one in this process].")
+@click.option("--emissions", metavar="FILE", help="Emissions, as JSON lines [examples/emissions.jsonl].")
+@click.option("--policy", metavar="FILE", help="The policy to decide by [examples/policy.toml].")
+@click.option("--json", "as_json", is_flag=True, help="Each assertion's last output record, one a line.")
+@click.pass_obj
+def demo(
+    obj: dict[str, Any] | None,
+    repo: str | None,
+    broker: str | None,
+    emissions: str | None,
+    policy: str | None,
+    as_json: bool,
+) -> None:
+    """Shows the main job: what a language model says of a repository, and what observers find it to be worth.
+
+    Starts a broker, the lanes and the observers in this process, sends the emissions, and prints what became of each
+    assertion. It ends by itself; exit status 1 means that something was still without a verdict then.
+
+    \b
+    Example:
+      sluice demo
+      sluice demo --repo ~/src/project --emissions emissions.jsonl --json
+    """
+    from .. import connect
+    from ..demo import read_emissions, settings_for
+
+    obj = obj or {}
+    base = load_settings(obj.get("config_file"), {"broker": broker})
+    lines = read_emissions(emissions)
+    rules, root = _policy(policy), _root(repo)
+    connect.quiet()
+    with tempfile.TemporaryDirectory(prefix="sluice-demo-", ignore_cleanup_errors=True) as state:
+        settings = settings_for(base, base.broker if broker is not None else None, root, state)
+        with _log(settings, None if obj.get("debug") else Path(state, "demo.log")):
+            board = _run(settings, broker is None, rules, lines, as_json)
+    if board is None:
+        click.echo("sluice: stopped", err=True)
+        sys.exit(INTERRUPTED)
+    _finish(board, settings, broker is None, rules, as_json)
+
+
+def _policy(name: str | None) -> Policy:
+    from ..demo import DEMO_POLICY, examples
+
+    if name is not None:
+        return read_policy(name)
+    folder = examples()
+    return DEMO_POLICY if folder is None else read_policy(str(folder / "policy.toml"))
+
+
+def _root(repo: str | None) -> str:
+    from ..demo import examples
+
+    folder = examples()
+    root = Path(repo if repo is not None else folder.parent if folder is not None else ".")
+    if not root.is_dir():
+        raise UsageError("there is no such folder", path=str(root), hint="name a repository or a folder with --repo")
+    return str(root.resolve())
+
+
+@contextmanager
+def _log(settings: Settings, file: Path | None) -> Iterator[None]:
+    """The log of everything that runs here, to a file that nobody has to see, or to standard error where that is None.
+
+    What a thread of a client says after the end, or dies of when it is stopped half started, is nobody's concern.
+    """
+    from .. import logs
+
+    if file is None:
+        logs.configure(settings.log_level)
+        yield
+        return
+    with open(file, "w", encoding="utf-8") as stream:
+        logs.configure(settings.log_level, stream)
+        logging.captureWarnings(True)
+        logging.raiseExceptions = False
+        threading.excepthook = lambda args: logging.error("thread %s: %r", args.thread, args.exc_value)
+        try:
+            yield
+        finally:
+            logging.getLogger().handlers[:] = [logging.NullHandler()]
+
+
+def _run(settings: Settings, embedded: bool, policy: Policy, lines: Sequence[bytes], as_json: bool) -> Board | None:
+    """The board at the end; None where a signal has ended the demo."""
+    from ..demo import run
+
+    told = False
+
+    async def interruptible(show: Callable[[Board], None], tell: Callable[[str], None]) -> Board:
+        task = asyncio.create_task(run(settings, embedded, policy, lines, tell, show))
+
+        def stop() -> None:
+            nonlocal told
+            told = True
+            task.cancel()
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+        return await task
+
+    try:
+        if as_json or not sys.stdout.isatty():
+            return asyncio.run(interruptible(lambda board: None, _say))
+        return _run_live(interruptible)
+    except (Exception, asyncio.CancelledError):
+        if told:  # whatever else comes of being stopped half started
+            return None
+        raise
+
+
+def _run_live(interruptible: Callable[..., Any]) -> Board:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from .. import demo_view
+
+    console = Console()
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        return asyncio.run(
+            interruptible(
+                lambda board: live.update(demo_view.live(board, *console.size), refresh=True),
+                lambda text: live.update(Text(f" {text}"), refresh=True),
+            )
+        )
+
+
+def _say(text: str) -> None:
+    click.echo(f"sluice: {text}", err=True)
+
+
+def _finish(board: Board, settings: Settings, embedded: bool, policy: Policy, as_json: bool) -> None:
+    """Prints what came of it all; exits with 1 where something is without a word."""
+    from .. import demo_view
+
+    if as_json:
+        _print(demo_view.json_lines(board))
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        demo_view.print_table(board, Console())
+    else:
+        _print(demo_view.lines(board))
+    missing = board.missing()
+    if missing:
+        hint = "; the policy's horizon is longer than the demo" if policy.admissibility.horizon > OUR_END else ""
+        _say(f"the time was up before there was a word about {len(missing)}: {', '.join(missing[:5])}{hint}")
+        sys.exit(1)
+    if not as_json:
+        _print(demo_view.next_steps(settings.topic_prefix, settings.broker, embedded))
+
+
+def _print(lines: Iterable[str]) -> None:
+    """Lines on standard output, in UTF-8 whatever the locale says: assertions are in any language."""
+    for line in lines:
+        sys.stdout.buffer.write(line.encode() + b"\n")
+    sys.stdout.buffer.flush()

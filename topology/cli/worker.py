@@ -1,0 +1,83 @@
+"""`sluice worker`: the lanes. `sluice faust`: Faust's own commands on our app."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...codecs.errors import UsageError
+from ..settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from ...streams.policy import Policy
+
+
+@click.command()
+@click.option("--policy", metavar="FILE", help="Policy that starts a new ledger [the reference policy].")
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.option("--partitions", type=int, help="Partitions of every topic of the lane group.")
+@click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes.")
+@click.option("--log-level", help="Least severity that is logged.")
+@click.pass_obj
+def worker(obj: dict[str, Any], processes: int, **flags: Any) -> None:
+    """Runs the lanes until Ctrl-C or SIGTERM.
+
+    Workers share the lanes out among themselves; a ledger that is there keeps its own policy, whatever --policy says.
+
+    \b
+    Example:
+      sluice worker --policy policy.toml --broker kafka://127.0.0.1:9092 --processes 4
+    """
+    from ..processes import run_worker, run_workers
+
+    settings = load_settings(obj["config_file"], flags)
+    policy = read_policy(settings)
+    if processes == 1:
+        run_worker(settings, policy)
+    else:
+        sys.exit(run_workers(settings, policy, processes))
+
+
+def read_policy(settings: Settings) -> Policy:
+    """The policy of the settings' file, or the reference policy where none is named.
+
+    Raises:
+        UsageError: the file cannot be read, or is no policy; all its errors at once.
+    """
+    from ...streams.policy import DEFAULT_POLICY
+    from ...streams.policy_file import load_policy
+
+    if settings.policy is None:
+        return DEFAULT_POLICY
+    try:
+        text = Path(settings.policy).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the policy cannot be read: {error}", path=settings.policy, hint="check --policy") from None
+    return load_policy(text, settings.policy)
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": [], "allow_interspersed_args": False}
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def faust(obj: dict[str, Any], arguments: tuple[str, ...]) -> None:
+    """Faust's own commands on our app.
+
+    \b
+    Example:
+      sluice faust agents
+      sluice faust --help
+    """
+    from faust.cli.faust import cli
+
+    from ..app import create_app
+
+    settings = load_settings(obj["config_file"], {})
+    app = create_app(settings, policy=read_policy(settings))
+    app.finalize()
+    cli.main(args=list(arguments), prog_name="sluice faust", app=app)

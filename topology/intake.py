@@ -1,0 +1,226 @@
+"""What a lane has received and not yet put into a block: frames in, events of the next block out.
+
+A *frame* is what one fetch brought of one partition: a range of offsets `[start, next)` and the records in it. Offsets
+without a record inside that range (transaction markers, compacted or aborted records) are the broker's own word that
+nothing is there. Frames of one partition follow upon one another; a frame that does not is either from before the last
+seek (its epoch tells, and it is dropped) or a sign that Faust lost one on the way (then the lane seeks back).
+
+Nothing here awaits or knows a broker, and nothing is decided here: records become events undecoded.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
+
+from ..codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, Source
+
+HELD_BYTES = 2_000_000
+"""An input of a lane is not fetched further while so many octets of it wait: two blocks' worth, so that a transaction
+in flight never leaves the fold idle, and a slow broker never makes the worker grow."""
+FRAMING = 40
+"""Octets of an event beside key, value and headers, about."""
+
+
+class Record(Protocol):
+    """What is read of a fetched record (aiokafka's `ConsumerRecord`)."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes]]: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+
+
+class Frame(NamedTuple):
+    """One fetched batch of one partition. `octets` counts keys and values; `epoch` names the seek that it follows."""
+
+    topic: str
+    partition: int
+    epoch: int
+    start: int
+    next: int
+    records: Sequence[Record]
+    octets: int
+
+
+EventFor = Callable[[int, int, int, Any, bytes | None, bytes | None], Event]
+"""(source, offset, timestamp, headers, key, value) -> event: RECORD, or OVERSIZE for what is too large to keep."""
+
+
+class Intake:
+    """The queue before one lane.
+
+    Invariant: `positions` name the first offset of each input that is neither in a block nor given up as empty; the
+    frames in the queue continue exactly there.
+    """
+
+    def __init__(self, inputs: Sequence[str], event_for: EventFor) -> None:
+        self.inputs = tuple(inputs)
+        self.positions: dict[str, int] = dict.fromkeys(self.inputs, 0)
+        self.epoch = -1
+        self.count = 0
+        self.octets = 0.0
+        """Of all that waits, about: a frame's octets are taken as spread evenly over its records."""
+        self.since = 0.0
+        """`time.monotonic()` when the oldest waiting record came."""
+        self._event_for = event_for
+        self._frames: deque[Frame] = deque()
+        self._done = 0  # records of the first frame that are in a block already
+        self._ends = dict.fromkeys(self.inputs, 0)
+        self._blocked = dict(self.positions)  # positions as of the last block
+        self._received = dict(self.positions)
+        self._held = dict.fromkeys(self.inputs, 0)
+
+    def restart(self, epoch: int, positions: Mapping[str, int], blocked: Mapping[str, int]) -> None:
+        """Forgets what waits; only frames of `epoch`, from these positions on, are taken from now on.
+
+        Args:
+            epoch: names the seek to these positions.
+            positions: the next offset to read, by input.
+            blocked: where the last block ended; less than the position where retention has deleted what lay between.
+        """
+        self.positions = {name: positions[name] for name in self.inputs}
+        self._blocked = {name: blocked[name] for name in self.inputs}
+        self._received = dict(self.positions)
+        self._held = dict.fromkeys(self.inputs, 0)
+        self._frames.clear()
+        self.epoch, self.count, self.octets, self._done = epoch, 0, 0.0, 0
+
+    def on_its_way(self, frame: Frame) -> None:
+        """The fetcher has let go of a frame: from here on it counts as held."""
+        if frame.epoch == self.epoch:
+            self._held[frame.topic] += frame.octets
+
+    def ended(self, topic: str, end: int) -> None:
+        """A fetch answer said that the input ends at `end`."""
+        self._ends[topic] = end
+
+    def offer(self, frame: Frame) -> bool:
+        """Takes a frame in.
+
+        Returns:
+            False where the frame starts beyond what has been received of its input: one before it was lost, and the
+            caller has to seek back. A frame from before the last seek is dropped without a word.
+        """
+        if frame.epoch != self.epoch:
+            return True
+        received = self._received[frame.topic]
+        if frame.start > received:
+            return False
+        if frame.next <= received:
+            self._held[frame.topic] -= frame.octets
+            return True
+        if frame.start < received:
+            rest = [record for record in frame.records if record.offset >= received]
+            frame = frame._replace(start=received, records=rest)
+        self._received[frame.topic] = frame.next
+        if not self.count:
+            self.since = monotonic()
+        self.count += len(frame.records)
+        self.octets += _weight(frame)
+        self._frames.append(frame)
+        if self.count == len(frame.records) == 0:
+            self._skip_empty()
+        return True
+
+    @property
+    def full(self) -> bool:
+        """Whether what waits fills a block."""
+        return self.count >= MAX_EVENTS or self.octets >= MAX_BYTES
+
+    @property
+    def more_is_there(self) -> bool:
+        """Whether the broker is known to hold records that have not arrived here."""
+        received = self._received
+        return any(end > received[name] for name, end in self._ends.items())
+
+    def wants(self, topic: str) -> bool:
+        """Whether an input may be fetched further."""
+        return self.epoch >= 0 and self._held[topic] < HELD_BYTES
+
+    @property
+    def held(self) -> int:
+        """Octets that wait here or are on their way."""
+        return sum(self._held.values())
+
+    @property
+    def blocked(self) -> Mapping[str, int]:
+        """Where the last block ended, by input."""
+        return self._blocked
+
+    def take(self) -> list[Event]:
+        """The events of the next block, in the order in which they came: as many as one block holds.
+
+        At least one where any waits, however large: a single record larger than a block stands alone. Moves the
+        positions; `sources` then says how far.
+        """
+        # A plain loop over locals: with the fold and the fetch this is all that is done per record (0.9 us).
+        events: list[Event] = []
+        append, event_for, frames = events.append, self._event_for, self._frames
+        octets, room = 0, MAX_EVENTS
+        while frames and room:
+            frame = frames[0]
+            records, at = frame.records, self._done
+            source = self.inputs.index(frame.topic)
+            whole = True
+            for place in range(at, min(len(records), at + room)):
+                record = records[place]
+                event = event_for(source, record.offset, record.timestamp, record.headers, record.key, record.value)
+                octets += FRAMING + len(event.key or b"") + len(event.value or b"")
+                if event.headers:
+                    octets += sum(len(name) + len(value) + 6 for name, value in event.headers)
+                if octets > MAX_BYTES and events:
+                    whole = False
+                    break
+                append(event)
+                at = place + 1
+            room = MAX_EVENTS - len(events)
+            if records:
+                self.octets -= _weight(frame) * (at - self._done) / len(records)
+            self.count -= at - self._done
+            if at < len(records):
+                self.positions[frame.topic] = records[at].offset
+                self._done = at
+                if not whole or not room:
+                    break
+            else:
+                self._drop_first()
+        self._skip_empty()
+        if not self.count:
+            self.octets = 0.0
+        self.since = monotonic()
+        return events
+
+    def sources(self) -> list[Source]:
+        """How far each input has been read since the last block; the next block begins there."""
+        blocked = self._blocked
+        sources = [Source(name, blocked[name], self.positions[name]) for name in self.inputs]
+        self._blocked = dict(self.positions)
+        return sources
+
+    def _drop_first(self) -> None:
+        frame = self._frames.popleft()
+        self._done = 0
+        self.positions[frame.topic] = frame.next
+        self._held[frame.topic] -= frame.octets
+
+    def _skip_empty(self) -> None:
+        while self._frames and not self._frames[0].records:
+            self._drop_first()
+
+
+def _weight(frame: Frame) -> int:
+    return frame.octets + FRAMING * len(frame.records)
+
+
+def octets_of(records: Iterable[Any]) -> int:
+    """Octets of keys and values of fetched records; -1 stands for none in aiokafka."""
+    return sum(max(record.serialized_value_size, 0) + max(record.serialized_key_size, 0) for record in records)

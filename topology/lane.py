@@ -1,0 +1,459 @@
+"""A lane: one partition number, from its inputs over blocks and the fold to its ledger and outputs (architecture.md).
+
+*Theory of operation.* A lane is a fold with a ledger. `run` takes the lane over (fence the former owner, read the
+ledger to its end, fold all of it, check the inputs, seek them to where the last block ended) and then closes block
+after block: take what the intake holds now, fold it, commit block and outputs as one. While a transaction is in flight
+further records pile up in the intake and make the next block, so blocks are as small as latency likes and as large as
+the load asks. Whatever fails is answered alike: what was not committed is aborted, the state is thrown away, and the
+lane takes itself over again. There is no other path of recovery, and no position but the ledger's.
+
+The wall clock enters in one place: the header's `time`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time as clocks
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import structlog
+from aiokafka.errors import KafkaError
+
+from ..codecs.blocks import Block, Event, EventKind, Header, Output, seal, unseal
+from ..codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
+from .chain import Tip, demand_version
+from .intake import Frame, Intake
+from .ledger import FencedError, Ledger
+from .watermark import Watermark
+
+MAX_TIMERS = 10_000
+"""So many timers fire in one block at the most; more are settled in empty blocks before records are taken."""
+RETRY_SECONDS = (1.0, 2.0, 5.0)
+"""Pauses before the lane takes itself over again, by how often it failed without a block in between."""
+FENCED_SECONDS = 5.0
+"""A fenced lane waits for the group to say that it has moved. Coming back sooner could fence its rightful owner."""
+MAX_FAILURES = 3
+"""An error that is not the broker's and comes back so often without a block in between is ours: stop loudly."""
+STOP_SECONDS = 3.0
+IDLE_SECONDS = 5.0
+SKEW_MS = 30_000
+"""A worker whose clock is so far away from the broker's is not ready: it would decay everything, or nothing."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Fold(Protocol):
+    """What decides: pure functions over a state that only they look into (`streams.fold`)."""
+
+    version: str
+    inputs: Sequence[str]
+
+    def new(self, lane: int, lanes: int) -> Any: ...
+    def fold(self, state: Any, block: Block) -> list[Output]: ...
+    def due(self, state: Any, time: int, watermark: int) -> int: ...
+    def next_due(self, state: Any) -> tuple[int | None, int | None]: ...
+    def policy_hash(self, state: Any) -> str: ...
+    def counters(self, state: Any) -> dict[str, int]: ...
+    def event_for(
+        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
+    ) -> Event: ...
+
+
+class Bounds(NamedTuple):
+    """One input's partition on the broker: how many there are, the first offset that is kept, and the log's end."""
+
+    partitions: int
+    first: int
+    end: int
+
+
+class Inputs(Protocol):
+    """What a lane asks of the consumer of its inputs; topics go by their logical names."""
+
+    async def bounds(self, lane: int) -> Mapping[str, Bounds]:
+        """The inputs' bounds as of now."""
+        ...
+
+    async def place(self, lane: int, positions: Mapping[str, int]) -> int:
+        """Fetches from these positions on; frames that follow carry the epoch that is returned."""
+        ...
+
+
+class LaneStatus(NamedTuple):
+    """A lane for people and probes. `phase` is one of taking-over, running, suspended, waiting, stopped."""
+
+    lane: int
+    phase: str
+    height: int
+    time: int
+    watermark: int
+    held: int
+    skew: int
+    counters: Mapping[str, int]
+
+
+def now_ms() -> int:
+    """The wall clock in Unix milliseconds."""
+    return clocks.time_ns() // 1_000_000
+
+
+class Lane:
+    """One lane. `run` is its only task; the other methods are called from the same event loop and never wait long.
+
+    Invariant: `_state` is the fold of the ledger up to `_tip` whenever no block is being closed.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        lanes: int,
+        *,
+        fold: Fold,
+        ledger: Ledger,
+        inputs: Inputs,
+        policy: bytes,
+        max_block_wait: float = 0.05,
+        clock: Callable[[], int] = now_ms,
+        between_blocks: Callable[[], None] = lambda: None,
+        after_restore: Callable[[], None] = lambda: None,
+    ) -> None:
+        """
+        Args:
+            number, lanes: this lane, and how many there are: the partition count.
+            policy: the canonical document that starts a new ledger.
+            max_block_wait: seconds that a block stays open at the most.
+            between_blocks, after_restore: moments at which nothing is in flight in this lane.
+        """
+        self.number, self._lanes = number, lanes
+        self._fold, self._ledger, self._inputs = fold, ledger, inputs
+        self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
+        self._max_block_wait, self._clock = max_block_wait, clock
+        self._between_blocks, self._after_restore = between_blocks, after_restore
+        self.intake = Intake(fold.inputs, fold.event_for)
+        self._watermark = Watermark(fold.inputs)
+        self._state: Any = None
+        self._tip = Tip()
+        self._tip_offset: int | None = None
+        self._gaps: list[Event] = []
+        self._due: tuple[int | None, int | None] = (None, None)
+        self._wake = asyncio.Event()
+        self._stopping = self._suspended = self._check_tip = self._replace = False
+        self._phase, self._skew, self._skew_told = "taking-over", 0, 0.0
+        self._blocks = 0  # since the last take-over
+
+    # ------------------------------------------------------------ called by the owner
+
+    @property
+    def status(self) -> LaneStatus:
+        tip, counters = self._tip, self._fold.counters(self._state) if self._state is not None else {}
+        return LaneStatus(
+            self.number, self._phase, tip.height, tip.time, tip.watermark, self.intake.held, self._skew, counters
+        )
+
+    @property
+    def positions(self) -> Mapping[str, int]:
+        """The next offset of each input as the ledger has it; empty before the lane is taken over."""
+        return self._tip.positions if self._state is not None else {}
+
+    def offer(self, frame: Frame) -> None:
+        """A frame of one of the inputs has come."""
+        if not self.intake.offer(frame):
+            log.warning("a frame was lost on the way: seeking back", topic=frame.topic, offset=frame.start)
+            self._replace = True
+        self._wake.set()
+
+    def answered(self, topic: str, end: int, time: int) -> None:
+        """A fetch answer told, at `time`, that an input ends at `end`."""
+        self._watermark.answered(topic, end, time)
+        self.intake.ended(topic, end)
+        pass
+
+    def lost(self, topic: str) -> None:
+        """The broker no longer has the position at which an input was to be read."""
+        log.warning("the broker has no such offset any more", topic=topic)
+        self._replace = True
+        self._wake.set()
+
+    def suspend(self) -> None:
+        """The group is rebalancing: close no further block until told who owns the lane.
+
+        What waits is forgotten: it will be fetched again, by us or by the next owner.
+        """
+        self._suspended = True
+        self.intake.restart(-1, self.intake.positions, self.intake.blocked)
+        self._wake.set()
+
+    def resume(self) -> None:
+        """The lane stays here after a rebalance: go on, if the ledger's tip is still our own."""
+        if self._suspended:
+            self._suspended, self._check_tip = False, True
+            self._wake.set()
+
+    def stop(self) -> None:
+        """Close no further block; `run` returns once the one in flight is committed."""
+        self._stopping = True
+        self._wake.set()
+
+    # ------------------------------------------------------------ the task
+
+    async def run(self) -> None:
+        """Runs the lane until `stop`.
+
+        Raises:
+            SluiceError: the lane must not run; the sentence says why. Somebody has to look.
+            Exception: the same error came back `MAX_FAILURES` times without a block in between.
+        """
+        structlog.contextvars.bind_contextvars(lane=self.number)
+        failures = 0
+        try:
+            while not self._stopping:
+                self._blocks = 0
+                try:
+                    await self._take_over()
+                    await self._close_blocks()
+                    break
+                except FencedError as error:
+                    log.warning("fenced: another worker has taken this lane over", error=str(error))
+                    pause = FENCED_SECONDS
+                except UnreachableError as error:
+                    pause = self._told(error, failures)
+                except SluiceError:
+                    raise
+                except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
+                    pause = self._told(error, failures)
+                except Exception as error:
+                    if failures + 1 >= MAX_FAILURES and not self._blocks:
+                        raise
+                    log.exception("the lane failed")
+                    pause = self._told(error, failures)
+                failures = 1 if self._blocks else failures + 1
+                await self._let_go()
+                self._phase = "waiting"
+                await self._sleep(pause)
+        finally:
+            self._phase = "stopped"
+            await self._let_go()
+
+    def _told(self, error: BaseException, failures: int) -> float:
+        pause = RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]
+        log.warning("the lane takes itself over again", error=str(error) or repr(error), seconds=pause)
+        return pause
+
+    async def _let_go(self) -> None:
+        """Throws away what only the ledger may say."""
+        self._state, self._due = None, (None, None)
+        self.intake.restart(-1, self.intake.positions, self.intake.positions)
+        await self._ledger.close()
+
+    async def _sleep(self, seconds: float) -> None:
+        """Waits, or until told to stop, or until the group has confirmed that the lane is ours."""
+        end = clocks.monotonic() + seconds
+        while not (self._stopping or self._check_tip) and (left := end - clocks.monotonic()) > 0:
+            await self._wait(left)
+
+    async def _sit_out(self) -> None:
+        """Waits for the end of a rebalance."""
+        phase, self._phase = self._phase, "suspended"
+        while self._suspended and not self._stopping:
+            await self._wait(IDLE_SECONDS)
+        self._phase = phase
+
+    async def _wait(self, seconds: float) -> None:
+        """Waits until something happens, or so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+        self._wake.clear()
+
+    # ------------------------------------------------------------ taking over
+
+    async def _take_over(self) -> None:
+        """Steps 1 to 5 of architecture.md, «State and recovery»; the order matters."""
+        self._phase = "taking-over"
+        await self._sit_out()
+        self._check_tip = False
+        began = clocks.monotonic()
+        await self._ledger.open()
+        await self._restore()
+        await self._sit_out()
+        if self._stopping:
+            return
+        await self._place_inputs(self._tip.positions)
+        self._after_restore()
+        log.info(
+            "lane taken over",
+            height=self._tip.height,
+            seconds=round(clocks.monotonic() - began, 3),
+            **({"policy": self._fold.policy_hash(self._state)} if self._tip.height >= 0 else {"ledger": "new"}),
+        )
+
+    async def _restore(self) -> None:
+        """Folds the ledger from its first block on, and checks every link on the way."""
+        fold, told_at = self._fold, clocks.monotonic()
+        state, tip, at = fold.new(self.number, self._lanes), Tip(), None
+        async for offset, data in self._ledger.blocks():
+            block = unseal(data)
+            demand_version(block.header.fold, fold.version)
+            tip.demand_next(block, self.number, self._lanes)
+            tip, at = tip.after(block, fold.fold(state, block)), offset
+            if clocks.monotonic() - told_at > IDLE_SECONDS:
+                told_at = clocks.monotonic()
+                log.info("restoring", height=tip.height, ledger_offset=offset)
+            await asyncio.sleep(0)  # other lanes run meanwhile
+            if self._stopping:
+                return
+        self._state, self._tip, self._tip_offset, self._gaps = state, tip, at, []
+        self._due = fold.next_due(state)
+        self._watermark = Watermark(fold.inputs, tip.watermark)
+        if tip.height >= 0 and fold.policy_hash(state) != self._policy_hash:
+            log.warning(
+                "the ledger's policy is in force, not that of this worker's file",
+                ledger=fold.policy_hash(state),
+                file=self._policy_hash,
+            )
+
+    async def _tip_is_ours(self) -> bool:
+        """Whether our last block is still the ledger's last one."""
+        if self._tip_offset is None:
+            return False
+        async for _, data in self._ledger.blocks(self._tip_offset):
+            if unseal(data).hash != self._tip.hash:
+                return False
+        return True
+
+    async def _place_inputs(self, before: Mapping[str, int]) -> None:
+        """Checks what the inputs hold against the positions that the lane is at, and seeks there.
+
+        Args:
+            before: the next offset to read; of an input that has none, all that it holds is to be read.
+        """
+        self._replace = False
+        bounds = await self._inputs.bounds(self.number)
+        positions: dict[str, int] = {}
+        for place, topic in enumerate(self._fold.inputs):
+            there = bounds[topic]
+            at = before.get(topic, there.first)
+            if there.partitions != self._lanes:
+                raise DoesNotHoldError(
+                    f"{topic} has another number of partitions than the ledger",
+                    expected=str(self._lanes),
+                    got=str(there.partitions),
+                    hint="a ledger keeps its partition count for ever; a new count needs a new ledger",
+                )
+            if at > there.end:
+                raise DoesNotHoldError(
+                    f"{topic}/{self.number} ends before the position that the ledger names",
+                    expected=f"an end at {at} or later",
+                    got=str(there.end),
+                    hint="the topic was made anew or truncated; give it back its records, or start a new ledger",
+                )
+            if at < there.first:
+                log.error("retention has deleted records that were not read", topic=topic, first=at, next=there.first)
+                self._gaps.append(
+                    Event(EventKind.GAP, place, at, self._clock(), [], None, msgspec.json.encode(there.first))
+                )
+            positions[topic] = max(at, there.first)
+        blocked = {topic: self._tip.positions.get(topic, positions[topic]) for topic in positions}
+        self.intake.restart(await self._inputs.place(self.number, positions), positions, blocked)
+        self._phase = "running"
+
+    async def _stand_by(self) -> None:
+        """Between blocks: a rebalance is under way or over, or an input has to be sought anew."""
+        if self._suspended:
+            await self._sit_out()
+            return
+        if self._check_tip:
+            self._check_tip = False
+            if False:
+                log.warning("somebody else has written to the ledger meanwhile: restoring")
+                await self._let_go()
+                await self._take_over()
+                return
+        await self._place_inputs(self.intake.positions)
+
+    # ------------------------------------------------------------ blocks
+
+    async def _close_blocks(self) -> None:
+        """Closes block after block until told to stop."""
+        if self._tip.height < 0 and not self._stopping:
+            began = Event(EventKind.POLICY, 0, 0, self._clock(), [], None, self._policy)
+            await self._close(self._clock(), 0, [began])
+        while not self._stopping:
+            if self._suspended or self._check_tip or self._replace:
+                await self._stand_by()
+                continue
+            time = max(self._tip.time, self._clock())
+            mark = self._watermark.at(self.intake.positions, time)
+            if self._is_due(time, mark) and self._fold.due(self._state, time, mark) > MAX_TIMERS:
+                await self._close(time, mark, [])
+                continue
+            if self._gaps or self._is_closing():
+                events, self._gaps = [*self._gaps, *self.intake.take()], []
+                await self._close(time, mark, events)
+            elif self._is_due(time, mark):
+                await self._close(time, mark, [])
+            else:
+                await self._wait(self._patience())
+
+    def _is_due(self, time: int, mark: int) -> bool:
+        at_time, at_mark = self._due
+        return (at_time is not None and time >= at_time) or (at_mark is not None and mark >= at_mark)
+
+    def _is_closing(self) -> bool:
+        """Whether what waits is to be taken now: at once, unless the broker is known to hold more for this block."""
+        intake = self.intake
+        if not intake.count:
+            return False
+        if intake.full or not intake.more_is_there:
+            return True
+        return clocks.monotonic() - intake.since >= self._max_block_wait
+
+    def _patience(self) -> float:
+        """Seconds until something is due by the clock alone."""
+        patience = IDLE_SECONDS
+        if self._due[0] is not None:
+            patience = min(patience, (self._due[0] - self._clock()) / 1000)
+        if self.intake.count:
+            patience = min(patience, self.intake.since + self._max_block_wait - clocks.monotonic())
+        return max(patience, 0.001)
+
+    async def _close(self, time: int, mark: int, events: list[Event]) -> None:
+        """Seals a block of these events, folds it, and commits it with its outputs.
+
+        After an exception the state is ahead of the ledger: the caller must restore.
+        """
+        fold, tip = self._fold, self._tip
+        header = Header(
+            lane=self.number,
+            lanes=self._lanes,
+            height=tip.height + 1,
+            prev=tip.hash,
+            time=time,
+            watermark=mark,
+            policy=fold.policy_hash(self._state) or self._policy_hash,
+            fold=fold.version,
+            sources=self.intake.sources(),
+            outputs=tip.outputs,
+        )
+        block, data = seal(header, events)
+        outputs = fold.fold(self._state, block)
+        written = await self._ledger.write(data, outputs)
+        self._tip, self._tip_offset = tip.after(block, outputs), written.offset
+        self._blocks += 1
+        self._due = fold.next_due(self._state)
+        self._judge_clock(written.appended_at)
+        self._between_blocks()
+
+    def _judge_clock(self, appended_at: int | None) -> None:
+        """Compares our clock with the broker's time for the block that was just written."""
+        if appended_at is None:
+            return
+        self._skew = self._clock() - appended_at
+        if abs(self._skew) > SKEW_MS and clocks.monotonic() - self._skew_told > 60:
+            self._skew_told = clocks.monotonic()
+            log.error("this worker's clock is far from the broker's: not ready", milliseconds=self._skew)
