@@ -169,7 +169,8 @@ class Lane:
         """A fetch answer told, at `time`, that an input ends at `end`."""
         self._watermark.answered(topic, end, time)
         self.intake.ended(topic, end)
-        pass
+        if self._due[1] is not None:
+            self._wake.set()
 
     def lost(self, topic: str) -> None:
         """The broker no longer has the position at which an input was to be read."""
