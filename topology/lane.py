@@ -370,7 +370,7 @@ class Lane:
             return
         if self._check_tip:
             self._check_tip = False
-            if False:
+            if not await self._tip_is_ours():
                 log.warning("somebody else has written to the ledger meanwhile: restoring")
                 await self._let_go()
                 await self._take_over()

@@ -99,6 +99,7 @@ class Lanes:
             await lane.run()
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is the worker's end and gets told there
             log.error("the lane must not go on", lane=lane.number, error=str(error) or repr(error))
+            self._on_fatal(error)
         finally:
             del self._tasks[lane]
             if self._lanes.get(lane.number) is lane:
