@@ -17,8 +17,9 @@ from ..codecs.blocks import Block, Event, Output
 from ..codecs.partition import Partitioner
 from ..streams import fold as core
 from ..streams.policy import DEFAULT_POLICY, Policy
+from .contracts import Fold
 from .intake import Frame
-from .lane import Fold, Lane
+from .lane import Lane
 from .lanes import Lanes
 from .ledger import KafkaLedger
 from .settings import Settings, bootstrap

@@ -14,19 +14,20 @@ from __future__ import annotations
 
 import asyncio
 import time as clocks
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-import msgspec
 import structlog
 from aiokafka.errors import KafkaError
 
-from ..codecs.blocks import Block, Event, EventKind, Header, Output, seal, unseal
-from ..codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
-from .chain import Tip, demand_version
+from ..codecs.blocks import Event, EventKind, Header, seal, unseal
+from ..codecs.errors import SluiceError, UnreachableError
+from .chain import Tip
+from .contracts import Fold, Inputs, LaneStatus, now_ms
 from .intake import Frame, Intake
 from .ledger import FencedError, Ledger
+from .takeover import positions_within, restore
 from .watermark import Watermark
 
 MAX_TIMERS = 10_000
@@ -43,61 +44,6 @@ SKEW_MS = 30_000
 """A worker whose clock is so far away from the broker's is not ready: it would decay everything, or nothing."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class Fold(Protocol):
-    """What decides: pure functions over a state that only they look into (`streams.fold`)."""
-
-    version: str
-    inputs: Sequence[str]
-
-    def new(self, lane: int, lanes: int) -> Any: ...
-    def fold(self, state: Any, block: Block) -> list[Output]: ...
-    def due(self, state: Any, time: int, watermark: int) -> int: ...
-    def next_due(self, state: Any) -> tuple[int | None, int | None]: ...
-    def policy_hash(self, state: Any) -> str: ...
-    def counters(self, state: Any) -> dict[str, int]: ...
-    def event_for(
-        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
-    ) -> Event: ...
-
-
-class Bounds(NamedTuple):
-    """One input's partition on the broker: how many there are, the first offset that is kept, and the log's end."""
-
-    partitions: int
-    first: int
-    end: int
-
-
-class Inputs(Protocol):
-    """What a lane asks of the consumer of its inputs; topics go by their logical names."""
-
-    async def bounds(self, lane: int) -> Mapping[str, Bounds]:
-        """The inputs' bounds as of now."""
-        ...
-
-    async def place(self, lane: int, positions: Mapping[str, int]) -> int:
-        """Fetches from these positions on; frames that follow carry the epoch that is returned."""
-        ...
-
-
-class LaneStatus(NamedTuple):
-    """A lane for people and probes. `phase` is one of taking-over, running, suspended, waiting, stopped."""
-
-    lane: int
-    phase: str
-    height: int
-    time: int
-    watermark: int
-    held: int
-    skew: int
-    counters: Mapping[str, int]
-
-
-def now_ms() -> int:
-    """The wall clock in Unix milliseconds."""
-    return clocks.time_ns() // 1_000_000
 
 
 class Lane:
@@ -294,27 +240,18 @@ class Lane:
         )
 
     async def _restore(self) -> None:
-        """Folds the ledger from its first block on, and checks every link on the way."""
-        fold, told_at = self._fold, clocks.monotonic()
-        state, tip, at = fold.new(self.number, self._lanes), Tip(), None
-        async for offset, data in self._ledger.blocks():
-            block = unseal(data)
-            demand_version(block.header.fold, fold.version)
-            tip.demand_next(block, self.number, self._lanes)
-            tip, at = tip.after(block, fold.fold(state, block)), offset
-            if clocks.monotonic() - told_at > IDLE_SECONDS:
-                told_at = clocks.monotonic()
-                log.info("restoring", height=tip.height, ledger_offset=offset)
-            await asyncio.sleep(0)  # other lanes run meanwhile
-            if self._stopping:
-                return
-        self._state, self._tip, self._tip_offset, self._gaps = state, tip, at, []
-        self._due = fold.next_due(state)
-        self._watermark = Watermark(fold.inputs, tip.watermark)
-        if tip.height >= 0 and fold.policy_hash(state) != self._policy_hash:
+        fold = self._fold
+        found = await restore(self._ledger.blocks(), fold, self.number, self._lanes, lambda: self._stopping)
+        if found is None:
+            return
+        self._state, self._tip, self._tip_offset = found
+        self._gaps, self._due = [], fold.next_due(self._state)
+        self._watermark = Watermark(fold.inputs, self._tip.watermark)
+        in_force = fold.policy_hash(self._state)
+        if self._tip.height >= 0 and in_force != self._policy_hash:
             log.warning(
                 "the ledger's policy is in force, not that of this worker's file",
-                ledger=fold.policy_hash(state),
+                ledger=in_force,
                 file=self._policy_hash,
             )
 
@@ -328,37 +265,12 @@ class Lane:
         return True
 
     async def _place_inputs(self, before: Mapping[str, int]) -> None:
-        """Checks what the inputs hold against the positions that the lane is at, and seeks there.
-
-        Args:
-            before: the next offset to read; of an input that has none, all that it holds is to be read.
-        """
+        """Checks what the inputs hold against the positions that the lane is at, and seeks there."""
         self._replace = False
         bounds = await self._inputs.bounds(self.number)
-        positions: dict[str, int] = {}
-        for place, topic in enumerate(self._fold.inputs):
-            there = bounds[topic]
-            at = before.get(topic, there.first)
-            if there.partitions != self._lanes:
-                raise DoesNotHoldError(
-                    f"{topic} has another number of partitions than the ledger",
-                    expected=str(self._lanes),
-                    got=str(there.partitions),
-                    hint="a ledger keeps its partition count for ever; a new count needs a new ledger",
-                )
-            if at > there.end:
-                raise DoesNotHoldError(
-                    f"{topic}/{self.number} ends before the position that the ledger names",
-                    expected=f"an end at {at} or later",
-                    got=str(there.end),
-                    hint="the topic was made anew or truncated; give it back its records, or start a new ledger",
-                )
-            if at < there.first:
-                log.error("retention has deleted records that were not read", topic=topic, first=at, next=there.first)
-                self._gaps.append(
-                    Event(EventKind.GAP, place, at, self._clock(), [], None, msgspec.json.encode(there.first))
-                )
-            positions[topic] = max(at, there.first)
+        inputs = self._fold.inputs
+        positions, gaps = positions_within(bounds, before, inputs, self.number, self._lanes, self._clock())
+        self._gaps += gaps
         blocked = {topic: self._tip.positions.get(topic, positions[topic]) for topic in positions}
         self.intake.restart(await self._inputs.place(self.number, positions), positions, blocked)
         self._phase = "running"

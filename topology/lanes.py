@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 
+from .contracts import LaneStatus
 from .intake import Frame
-from .lane import STOP_SECONDS, Lane, LaneStatus
+from .lane import STOP_SECONDS, Lane
 
 HELD_BYTES = 64_000_000
 """While so many octets wait in all lanes together, only lanes that hold nothing are fetched for."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import structlog
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import (
+    IllegalOperation,
     InvalidProducerEpoch,
     InvalidProducerIdMapping,
     InvalidTxnState,
@@ -164,8 +165,13 @@ class KafkaLedger:
         await producer.begin_transaction()
         self._in_transaction = True
         of_block = await self._send_block(producer, block)
+        try:
+            of_outputs = await self._send(producer, outputs)
+        except IllegalOperation:
+            await of_block  # where the broker fenced us between two batches, the first one says so
+            raise
         # Not left to the commit: aiokafka would commit without a batch that the broker has refused.
-        await asyncio.gather(of_block, *await self._send(producer, outputs))
+        await asyncio.gather(of_block, *of_outputs)
         written = _written(of_block.result())
         await producer.commit_transaction()
         self._in_transaction = False

@@ -25,8 +25,8 @@ from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 
 from .assignor import LaneAssignor
+from .contracts import Bounds
 from .intake import Frame, octets_of
-from .lane import Bounds
 
 POLL_SECONDS = 0.1
 """How long one poll waits for records. Fetch answers without any are noticed this late, so marks lag by no more."""

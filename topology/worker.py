@@ -18,7 +18,7 @@ from . import logs
 from .app import Adjudication, App, create_app
 from .collector import Collector
 from .connect import open_consumer, partitions_of, unreachable
-from .lane import LaneStatus
+from .contracts import LaneStatus
 from .settings import Settings
 from .topics import TOPICS, topic_name
 

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from sluice.codecs.blocks import Block, Event, EventKind, Output, unseal
+from sluice.topology.contracts import Bounds
 from sluice.topology.intake import Frame
-from sluice.topology.lane import Bounds, Lane
+from sluice.topology.lane import Lane
 from sluice.topology.ledger import FencedError, Written
 
 INPUTS = ("emissions", "observations")

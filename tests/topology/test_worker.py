@@ -14,7 +14,7 @@ from sluice.codecs.times import format_time
 from sluice.topology import worker as module
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.connect import open_consumer
-from sluice.topology.lane import now_ms
+from sluice.topology.contracts import now_ms
 from sluice.topology.settings import Settings, bootstrap
 from sluice.topology.worker import Worker
 
