@@ -22,7 +22,7 @@ def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
         shown = "no key" if key is None else repr(key[:80].decode(errors="replace"))
         by = f"as key, which {state.partitioner} partitions by"
         return Fault("misrouted", f"expected the emission id {emission_id!r} {by}, got {shown}")
-    if emission_id in state.attempts:  # an emission that was taken in has passed this test
+    if emission_id in state.attempts or emission_id in state.waiting:  # what was taken in has passed this test
         return None
     partition = PARTITIONERS[state.partitioner](key, state.lanes)
     if partition == state.lane:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ import click
 from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault
 from .. import logs
+from ..inputs import prepare
 from ..observers.look import look as look_at
 from ..observers.look import written
 from ..settings import Settings, load_settings
@@ -35,7 +37,8 @@ def look(ctx: click.Context, root: str | None, observer: str | None, files: tupl
     """See what stands now where an emission's annotations point: emissions in, observations out, as JSON lines.
 
     One observation for each annotation that is neither terminal nor unknown, in their order. Nothing is written to
-    the place that is looked at. Exit status 3 when it is not there.
+    the place that is looked at. A missing `emitted_at` is the present time, as in `sluice produce`. Exit status 3
+    when the place is not there.
 
     \b
     Example:
@@ -44,7 +47,8 @@ def look(ctx: click.Context, root: str | None, observer: str | None, files: tupl
     settings = _settings(ctx, root=root, observer=observer)
 
     def answer(line: bytes) -> Any | Fault:
-        emission = decode_emission(line)
+        prepared = prepare(line, "emissions", time.time_ns() // 1_000_000)
+        emission = prepared if isinstance(prepared, Fault) else decode_emission(prepared.value)
         if isinstance(emission, Fault):
             return emission
         return {

@@ -42,6 +42,13 @@ def test_an_emission_without_annotations_has_no_observations(tmp_path: Path):
     assert json.loads(result.stdout) == {"emission_id": "em-1", "observations": []}
 
 
+def test_an_emission_without_its_time_is_looked_at_now(tmp_path: Path):
+    """A missing `emitted_at` is the present time, as in `sluice produce`: the examples are written so."""
+    result = run("--root", str(tmp_path), lines=json.dumps({"emission_id": "em-2", "text": "It is so."}))
+    assert json.loads(result.stdout) == {"emission_id": "em-2", "observations": []}
+    assert result.exit_code == 0
+
+
 def test_a_bad_line_is_answered_and_the_run_goes_on(tmp_path: Path):
     """Its number and the reason come out, and the exit status is 1."""
     result = run("--root", str(tmp_path), lines=f"{{nonsense\n{emission()}\n")

@@ -1,0 +1,70 @@
+"""What a lane asks of others, and what it tells: the fold, its inputs, and its status.
+
+The ledger's contract stands beside its implementation, in ledger.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ..codecs.blocks import Block, Event, Output
+
+
+class Fold(Protocol):
+    """What decides: pure functions over a state that only they look into (`streams.fold`)."""
+
+    version: str
+    inputs: Sequence[str]
+
+    def new(self, lane: int, lanes: int) -> Any: ...
+    def fold(self, state: Any, block: Block) -> list[Output]: ...
+    def due(self, state: Any, time: int, watermark: int) -> int: ...
+    def next_due(self, state: Any) -> tuple[int | None, int | None]: ...
+    def policy_hash(self, state: Any) -> str: ...
+    def counters(self, state: Any) -> dict[str, int]: ...
+    def event_for(
+        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
+    ) -> Event: ...
+
+
+class Bounds(NamedTuple):
+    """One input's partition on the broker: how many there are, the first offset that is kept, and the log's end."""
+
+    partitions: int
+    first: int
+    end: int
+
+
+class Inputs(Protocol):
+    """What a lane asks of the consumer of its inputs; topics go by their logical names."""
+
+    async def bounds(self, lane: int) -> Mapping[str, Bounds]:
+        """The inputs' bounds as of now."""
+        ...
+
+    async def place(self, lane: int, positions: Mapping[str, int]) -> int:
+        """Fetches from these positions on; frames that follow carry the epoch that is returned."""
+        ...
+
+
+class LaneStatus(NamedTuple):
+    """A lane for people and probes. `phase` is one of taking-over, running, suspended, waiting, stopped.
+
+    `skew` is by how many milliseconds this worker's clock was ahead of the broker's at the last block.
+    """
+
+    lane: int
+    phase: str
+    height: int
+    time: int
+    watermark: int
+    held: int
+    skew: int
+    counters: Mapping[str, int]
+
+
+def now_ms() -> int:
+    """The wall clock in Unix milliseconds."""
+    return time.time_ns() // 1_000_000
