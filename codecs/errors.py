@@ -46,7 +46,7 @@ class SluiceError(Exception):
         sentence = f"{self.path}: {self.what}" if self.path else self.what
         if self.expected:
             sentence += f" (expected {self.expected}" + (f", got {self.got})" if self.got else ")")
-        return f"{sentence}; {self.hint}" if self.hint else sentence
+        return printable(f"{sentence}; {self.hint}" if self.hint else sentence)
 
 
 class UsageError(SluiceError):
@@ -80,4 +80,19 @@ def schema_fault(path: str, expected: str, got: object) -> Fault:
     shown = got if isinstance(got, str) else repr(got)
     if len(shown) > 80:
         shown = shown[:79] + "…"
-    return Fault("schema", f"{path}: expected {expected}, got {shown}")
+    return Fault("schema", printable(f"{path}: expected {expected}, got {shown}"))
+
+
+def printable(text: str) -> str:
+    """The text with everything that no reader sees (controls, bidi, zero width) as an escape: `\\u202e`.
+
+    Sentences quote what strangers wrote, and stand on terminals and in headers; line ends stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one == "\n" else _escape(one) for one in text)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta, inspect
 
 from ..codecs.errors import UsageError
+from ..codecs.spans import IDENTIFIER_PATTERN
 
 PREFIX = "SLUICE_"
 CONFIG_FILE = "sluice.toml"
@@ -49,7 +50,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     web_port: Annotated[
         Annotated[int, Meta(ge=1, le=65_535)] | None, Meta(description="Port of the worker's web server, if any")
     ] = None
-    observer: Annotated[str, Meta(description="Name under which our observers write")] = "observer-1"
+    observer: Annotated[str, Meta(pattern=IDENTIFIER_PATTERN, description="Name under which our observers write")] = (
+        "observer-1"
+    )
     root: Annotated[str, Meta(description="The repository or folder that the observers look at")] = "."
     look_timeout: Annotated[float, Meta(gt=0, description="Seconds for one look at a substrate")] = 5.0
     look_bytes: Annotated[int, Meta(gt=0, description="Octets read in one look at the most")] = 16_000_000

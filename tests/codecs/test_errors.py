@@ -15,6 +15,7 @@ from sluice.codecs.errors import (
     SluiceError,
     UnreachableError,
     UsageError,
+    printable,
     schema_fault,
 )
 
@@ -87,8 +88,16 @@ def test_a_schema_fault_is_short_whatever_stands_there(got: object) -> None:
     detail = schema_fault("$", "a", got).detail
     shown = got if isinstance(got, str) else repr(got)
 
-    assert len(detail) <= len("$: expected a, got ") + 80
-    assert detail.endswith(shown if len(shown) <= 80 else shown[:79] + "…")
+    assert len(detail) <= len("$: expected a, got ") + 80 * len("\\U0010ffff")
+    assert detail.endswith(printable(shown if len(shown) <= 80 else shown[:79] + "…"))
+
+
+@given(st.text())
+def test_what_nobody_sees_is_shown_escaped(text: str) -> None:
+    """A sentence quotes strangers: no control, bidi or zero-width character of theirs reaches a terminal."""
+    assert printable(text).replace("\n", "").isprintable()
+    assert printable("caf\u202eé\x1b[31m\n") == "caf\\u202eé\\u001b[31m\n"
+    assert "\u202e" not in str(UsageError("no such key", path="a\u202e", got="\x1b"))
 
 
 def test_a_fault_is_a_value() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from ...codecs.errors import SluiceError
+from ...codecs.errors import SluiceError, printable
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
@@ -73,7 +73,10 @@ class LazyGroup(click.Group):
         except Exception as error:  # a stranger gets a sentence, `--debug` the traceback
             if debug or not standalone:
                 raise
-            click.echo(f"sluice: {type(error).__name__}: {error}; run again with --debug for the traceback", err=True)
+            click.echo(
+                f"sluice: {type(error).__name__}: {printable(str(error))}; run again with --debug for the traceback",
+                err=True,
+            )
             sys.exit(1)
 
 

@@ -121,13 +121,14 @@ async def _chosen(
                 yield shown
 
 
-async def _print_lines(records: AsyncIterator[Shown]) -> bool:
+async def _print_lines(records: AsyncGenerator[Shown, None]) -> bool:
     """One JSON line a record; False where a record was not JSON."""
     all_json = True
-    async for shown in records:
-        sys.stdout.buffer.write(shown.json.encode() + b"\n")
-        sys.stdout.buffer.flush()
-        all_json = all_json and shown.is_json
+    async with aclosing(records):  # where the reader of our output goes away, the consumer is closed in order
+        async for shown in records:
+            sys.stdout.buffer.write(shown.json.encode() + b"\n")
+            sys.stdout.buffer.flush()
+            all_json = all_json and shown.is_json
     return all_json
 
 

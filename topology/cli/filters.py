@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from ...codecs import decode, inline, records
-from ...codecs.errors import Fault, UsageError
+from ...codecs.errors import Fault, UsageError, printable
 from ...codecs.parsed import parsed_form
 from ...streams.policy import DEFAULT_POLICY, Policy
 from ...streams.policy_file import load_policy, locate
@@ -92,7 +92,7 @@ def read_policy(name: str | None) -> Policy:
         raise UsageError(f"cannot read the policy {name!r}: {why}", hint="name a TOML file") from None
     policy = load_policy(text, name)
     for line, path, sentence in locate(text, [*policy.problems(), *policy.warnings()]):
-        click.echo(f"{name}:{line}: warning: {path}: {sentence}", err=True)
+        click.echo(printable(f"{name}:{line}: warning: {path}: {sentence}"), err=True)
     return policy
 
 

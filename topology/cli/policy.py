@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from ...codecs.errors import UsageError
+from ...codecs.errors import UsageError, printable
 from ...streams.policy_file import PolicyError, Problem, load_policy, locate
 
 
@@ -47,7 +47,7 @@ def check(file: str, as_json: bool) -> None:
                 value = {"line": line, "severity": severity, "path": path, "sentence": sentence}
                 click.echo(msgspec.json.encode(value).decode())
             else:
-                click.echo(f"{file}:{line}: {severity}: {path + ': ' if path else ''}{sentence}")
+                click.echo(printable(f"{file}:{line}: {severity}: {path + ': ' if path else ''}{sentence}"))
     if errors:
         sys.exit(1)
     if not as_json:

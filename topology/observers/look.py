@@ -48,8 +48,14 @@ MAX_TEXT: Final = 20_000
 MAX_TERMS: Final = 100
 MAX_SHOWN: Final = 200
 """Characters of a term that an observation shows; its text is a stranger's, and an observation has to stay small."""
-LOOKS_AN_EMISSION: Final = 20
+LOOKS_AN_EMISSION: Final = 4
 """All looks of one emission may take so many times `look_timeout`: one emission must not keep an observer for ever."""
+MAX_LOOKS: Final = 1000
+"""Places looked at for one emission: as many as it may hold assertions. Strangers choose how many annotations come."""
+
+
+class StoppedError(Exception):
+    """The observer was told to stop in the middle of an emission: what was seen so far is not to be written."""
 
 
 def now() -> int:
@@ -58,7 +64,11 @@ def now() -> int:
 
 
 def look(
-    emission: Emission, settings: Settings, root: str | os.PathLike[str], clock: Callable[[], int] = now
+    emission: Emission,
+    settings: Settings,
+    root: str | os.PathLike[str],
+    clock: Callable[[], int] = now,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> list[Observation]:
     """What stands now at every place that the emission's annotations declare.
 
@@ -70,13 +80,15 @@ def look(
         settings: the observer's name and the bounds of a look.
         root: the repository or folder to look at.
         clock: the present time in Unix milliseconds.
+        stopped: asked before each look.
 
     Raises:
         UnreachableError: the root is not there.
+        StoppedError: `stopped` said so.
     """
     place = Root(root)
     try:
-        eyes = _Eyes(place, settings, clock)
+        eyes = _Eyes(place, settings, clock, stopped)
         return [
             eyes.observe(emission, assertion, annotation, name)
             for assertion in emission.assertions or ()
@@ -106,11 +118,15 @@ def observed_class(annotation: Annotation, vocabulary: str) -> str | None:
     return None if annotation.unknown or recognised.terminal else recognised.name
 
 
+_encode = msgspec.json.Encoder().encode
+
+
 class _Eyes:
     """One root for the time of one emission."""
 
-    def __init__(self, root: Root, settings: Settings, clock: Callable[[], int]) -> None:
-        self._root, self._settings, self._clock = root, settings, clock
+    def __init__(self, root: Root, settings: Settings, clock: Callable[[], int], stopped: Callable[[], bool]) -> None:
+        self._root, self._settings, self._clock, self._stopped = root, settings, clock, stopped
+        self._known: dict[tuple[str | None, bytes], tuple[int, Finding]] = {}
         self._git = Git.at(root.path)
         for folder in self._git.folders() if self._git is not None else ():
             root.forbid(folder)
@@ -122,12 +138,23 @@ class _Eyes:
         return CommitTree(self._root, self._git) if self._git.bare else WorkTree(self._root, self._git)
 
     def observe(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> Observation:
-        """The observation of one annotation."""
-        began = self._clock()  # the look's beginning: its freshness is never overstated
-        try:
-            finding = self._look(emission, assertion, annotation, name)
-        except CannotLook as reason:
-            finding = Finding("unavailable", reason=str(reason))
+        """The observation of one annotation; of one that says what another did, the same."""
+        if self._stopped():
+            raise StoppedError
+        asked = (assertion.span_key, _encode(annotation))
+        known = self._known.get(asked)
+        if known is None:
+            began = self._clock()  # the look's beginning: its freshness is never overstated
+            try:
+                if len(self._known) >= MAX_LOOKS:
+                    raise CannotLook(f"the emission has more than {MAX_LOOKS} places to look at")
+                finding = self._look(emission, assertion, annotation, name)
+            except CannotLook as reason:
+                finding = Finding("unavailable", reason=str(reason))
+            if len(self._known) < MAX_LOOKS:
+                self._known[asked] = began, finding
+        else:
+            began, finding = known
         return observation(emission, assertion, annotation, name, finding, self._settings.observer, began)
 
     def _look(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> Finding:

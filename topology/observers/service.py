@@ -30,7 +30,7 @@ from ..connect import open_consumer, open_producer, partitions_of, unreachable
 from ..settings import Settings
 from ..topics import topic_name
 from .confine import Root
-from .look import cannot_look, look, written
+from .look import StoppedError, cannot_look, look, written
 
 LOOKS_AT_ONCE = 8
 """Emissions that are looked at side by side: most of a look is waiting for git and the disk."""
@@ -197,7 +197,10 @@ class ObserverService(ConsumerRebalanceListener):
         """One emission: decoded, looked at, its observations stored; only then it is done."""
         context = contextvars.copy_context()
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._pool, lambda: context.run(self._observe, record))
+        try:
+            found = await loop.run_in_executor(self._pool, lambda: context.run(self._observe, record))
+        except StoppedError:
+            return  # not done: it is looked at again by whoever reads on
         try:
             name = topic_name(self._settings, "observations")
             sent = [
@@ -227,7 +230,9 @@ class ObserverService(ConsumerRebalanceListener):
 
     def _look(self, emission: Emission) -> list[Observation]:
         try:
-            return look(emission, self._settings, self._settings.root)
+            return look(emission, self._settings, self._settings.root, stopped=self._stopping.is_set)
+        except StoppedError:
+            raise
         except UnreachableError as error:
             log.error("the root is not there", root=self._settings.root)
             return cannot_look(emission, self._settings, error.what)

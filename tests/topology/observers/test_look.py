@@ -158,3 +158,29 @@ def test_no_locator_breaks_a_look(changelog: Repository, name: str, locator: dic
     """Whatever a stranger writes into a locator, there is an answer, and it can be written."""
     found = ask(changelog, name, TEXT, declared="%:/.", ts=TS, **locator)
     assert isinstance(decode_observation(msgspec.json.encode(found)), Fault) is False
+
+
+def test_what_was_looked_at_once_is_not_looked_at_again(changelog: Repository, monkeypatch: pytest.MonkeyPatch):
+    """Annotations that say the same get the same observation; strangers choose how many come."""
+    looks: list[str] = []
+    grep = look_module.grep
+    monkeypatch.setattr(look_module, "grep", lambda ask, files: looks.append(ask.text) or grep(ask, files))
+    found = look(emission(TEXT, *annotations(*["grep"] * 50)), Settings(), changelog.path)
+    assert len(found) == 50
+    assert len(looks) == 1
+    assert {one.outcome for one in found} == {"corroborates"}
+
+
+def test_the_places_of_one_emission_are_bounded(changelog: Repository, monkeypatch: pytest.MonkeyPatch):
+    """Past the bound the answer is `unavailable`, with the reason; none is left out."""
+    monkeypatch.setattr(look_module, "MAX_LOOKS", 3)
+    asked = [Annotation("substrate.grep", locator={"path": "CHANGELOG.md", "lines": [1, last]}) for last in range(1, 6)]
+    found = look(emission(TEXT, *asked), Settings(), changelog.path)
+    assert [one.outcome for one in found[3:]] == ["unavailable"] * 2
+    assert all("more than 3 places" in (one.detail or {})["reason"] for one in found[3:])
+
+
+def test_an_observer_that_is_told_to_stop_looks_no_further(changelog: Repository):
+    """What was seen so far is not returned: half an emission must not pass for all of it."""
+    with pytest.raises(look_module.StoppedError):
+        look(emission(TEXT, *annotations("grep")), Settings(), changelog.path, stopped=lambda: True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from sluice.codecs.records import Observation
 from sluice.topology.brokers.embedded import PARTITIONS, EmbeddedBroker
 from sluice.topology.connect import open_consumer, open_producer
 from sluice.topology.observers import service as service_module
-from sluice.topology.observers.look import look
+from sluice.topology.observers.look import StoppedError, look
 from sluice.topology.observers.service import ObserverService, _Progress
 from sluice.topology.settings import Settings
 
@@ -131,10 +131,10 @@ async def test_a_slow_look_holds_nobody_up(settings: Settings, monkeypatch: pyte
 
     release = threading.Event()
 
-    def slow(emission: Any, *arguments: Any) -> list[Observation]:
+    def slow(emission: Any, *arguments: Any, **options: Any) -> list[Observation]:
         if emission.emission_id == "em-0":
             release.wait(PATIENCE)
-        return look(emission, *arguments)
+        return look(emission, *arguments, **options)
 
     monkeypatch.setattr(service_module, "look", slow)
     async with running(settings):
@@ -176,13 +176,36 @@ async def test_a_restart_goes_on_where_it_stopped(settings: Settings):
     assert len(found) == 4
 
 
+async def test_a_look_under_way_does_not_hold_the_end_up(settings: Settings, monkeypatch: pytest.MonkeyPatch):
+    """Asked to stop in the middle of a long emission, the service ends; the emission is left to the next one."""
+    import threading
+    import time
+
+    began = threading.Event()
+
+    def endless(emission: Any, *arguments: Any, stopped: Callable[[], bool]) -> list[Observation]:
+        began.set()
+        while not stopped():
+            time.sleep(0.01)
+        raise StoppedError
+
+    monkeypatch.setattr(service_module, "look", endless)
+    service = ObserverService(settings)
+    await service.start()
+    await send(settings, emission(1))
+    assert await asyncio.to_thread(began.wait, PATIENCE)
+    async with asyncio.timeout(8):
+        await service.stop()
+    assert await committed(settings) in (None, 0)
+
+
 async def test_a_defect_is_no_silence(settings: Settings, monkeypatch: pytest.MonkeyPatch):
     """Where a look fails for a reason of ours, the annotations get `unavailable`, and the service goes on."""
 
-    def broken(emission: Any, *arguments: Any) -> list[Observation]:
+    def broken(emission: Any, *arguments: Any, **options: Any) -> list[Observation]:
         if emission.emission_id == "em-1":
             raise ZeroDivisionError
-        return look(emission, *arguments)
+        return look(emission, *arguments, **options)
 
     monkeypatch.setattr(service_module, "look", broken)
     async with running(settings):
