@@ -49,10 +49,10 @@ bench: $(DEV) ## the worker on a real Kafka, beside a plain Faust agent
 	$(BIN)/python benchmarks/throughput.py $(ARGS)
 
 lock: $(DEV) ## resolve the dependencies anew
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-emit-find-links --no-header pyproject.toml --group build -o requirements/run.txt
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-emit-find-links --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header pyproject.toml --group build -o requirements/run.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) var build dist *.egg-info

@@ -419,7 +419,7 @@ def test_bounds(look: Look, substrate_class: str, setting: str, value: str):
 
 
 @pytest.mark.parametrize("substrate_class", [LOG, GREP, READ, MTIME])
-@pytest.mark.parametrize("path", ["../root/CHANGELOG.md", "/etc/passwd", "CHANGELOG.md\0", "a/../../x", ".git/HEAD"])
+@pytest.mark.parametrize("path", ["../root", "/etc/passwd", "CHANGELOG.md\0", "a/../../x", ".git/HEAD"])
 def test_impossible_or_forbidden_places_are_unavailable_before_any_other_test(
     look: Look, substrate_class: str, path: str
 ):
