@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from . import inline, records, times
-from .errors import Fault, schema_fault
+from .errors import Fault, cut, schema_fault
 from .nesting import MAX_NESTING, deeper_than
 from .records import AnyStep, Assertion, Derived, Emission, Observation, Retrieval, Review
 from .spans import Span, resolve_pointer, span_key
@@ -101,11 +101,6 @@ def _value_at(data: bytes, path: str) -> object:
     return "another value" if "[...]" in path else value
 
 
-def _cut(text: str) -> str:
-    """A detail must not carry a megabyte."""
-    return text if len(text) <= 80 else text[:79] + "…"
-
-
 _emissions = msgspec.json.Decoder(Emission)
 _observations = msgspec.json.Decoder(Observation)
 _reviews = msgspec.json.Decoder(Review)
@@ -129,8 +124,9 @@ def normalise_emission(emission: Emission) -> Emission | Fault:
         if emission.text is None:
             return schema_fault("$", "`assertions`, or an annotated `text`", "neither")
         emission = inline.parse_inline(emission)
-        if len(emission.assertions or ()) > 1000:
-            return schema_fault("$.text", "at most 1000 assertions", f"{len(emission.assertions or ())}")
+        count = len(emission.assertions or ())
+        if count > records.MAX_ASSERTIONS:
+            return schema_fault("$.text", f"at most {records.MAX_ASSERTIONS} assertions", str(count))
     seen: set[str] = set()
     for place, assertion in enumerate(emission.assertions or ()):
         fault = _place_assertion(emission, assertion, place, seen)
@@ -157,7 +153,7 @@ def _place_assertion(emission: Emission, assertion: Assertion, place: int, seen:
         if text is None:
             return schema_fault(path, "`text` in the emission, or `assertion` here", "neither")
         if span.path is not None and _at(_structured(text), span.path) is _NOTHING:
-            where = _cut(repr(span.path))
+            where = cut(repr(span.path))
             return Fault("span-out-of-range", f"{path}.span: nothing stands at {where} in the text")
     elif span.chars is not None and text is not None and text[slice(*span.chars)] != assertion.assertion:
         return schema_fault(f"{path}.assertion", "the text of its span", assertion.assertion)

@@ -75,12 +75,15 @@ class Fault(msgspec.Struct, frozen=True, gc=False):
 def schema_fault(path: str, expected: str, got: object) -> Fault:
     """A `schema` fault in the one wording that all of them share.
 
-    `got` is shown shortened: a dead letter's header must not carry a megabyte.
+    `got` is shown shortened.
     """
-    shown = got if isinstance(got, str) else repr(got)
-    if len(shown) > 80:
-        shown = shown[:79] + "…"
+    shown = cut(got if isinstance(got, str) else repr(got))
     return Fault("schema", printable(f"{path}: expected {expected}, got {shown}"))
+
+
+def cut(text: str) -> str:
+    """The text, or its first 79 characters and an ellipsis: a dead letter's header must not carry a megabyte."""
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def printable(text: str) -> str:

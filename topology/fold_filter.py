@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from ..codecs import blocks
 from ..codecs.blocks import Event, EventKind, Header, Output, Source
+from ..codecs.decode import decode_json
 from ..codecs.errors import Fault, UsageError, schema_fault
 from ..codecs.times import EXPECTED, parse_time
 from ..streams import fold as core
@@ -87,8 +88,6 @@ class FoldFilter:
             yield from self.pass_time(until)
 
     def _decode(self, data: bytes) -> Line | Fault:
-        from ..codecs.decode import decode_json
-
         return decode_json(data, _lines)
 
     def _record(self, time: int, topic: str, line: Line) -> Iterator[dict[str, Any]]:

@@ -23,6 +23,7 @@ from aiokafka.errors import KafkaError
 
 from ..codecs.blocks import Event, EventKind, Header, seal, unseal
 from ..codecs.errors import SluiceError, UnreachableError
+from ..streams.state import MAX_TIMERS
 from .chain import Tip
 from .contracts import Fold, Inputs, LaneStatus, now_ms
 from .intake import Frame, Intake
@@ -30,8 +31,6 @@ from .ledger import FencedError, Ledger
 from .takeover import positions_within, restore
 from .watermark import Watermark
 
-MAX_TIMERS = 10_000
-"""So many timers fire in one block at the most; more are settled in empty blocks before records are taken."""
 RETRY_SECONDS = (1.0, 2.0, 5.0)
 """Pauses before the lane takes itself over again, by how often it failed without a block in between."""
 FENCED_SECONDS = 5.0

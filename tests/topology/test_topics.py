@@ -191,4 +191,4 @@ def test_a_policy_that_cannot_be_read_is_told():
     result = CliRunner().invoke(main, ["topics", "check", "--policy", "nowhere.toml"])
 
     assert result.exit_code == 2
-    assert "sluice: nowhere.toml: the policy cannot be read" in result.stderr
+    assert "sluice: cannot read the policy 'nowhere.toml': No such file or directory" in result.stderr

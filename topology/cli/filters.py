@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +14,7 @@ from ...codecs.parsed import parsed_form
 from ...streams.policy import DEFAULT_POLICY, Policy
 from ...streams.policy_file import load_policy, locate
 from .lines import files_argument, run_filter, run_filter_many
+from .policy import policy_text
 
 
 @click.command()
@@ -85,11 +84,7 @@ def read_policy(name: str | None) -> Policy:
     """
     if name is None:
         return DEFAULT_POLICY
-    try:
-        text = Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"cannot read the policy {name!r}: {why}", hint="name a TOML file") from None
+    text = policy_text(name)
     policy = load_policy(text, name)
     for line, path, sentence in locate(text, [*policy.problems(), *policy.warnings()]):
         click.echo(printable(f"{name}:{line}: warning: {path}: {sentence}"), err=True)
@@ -114,6 +109,3 @@ def schema(record: str | None) -> None:
             raise UsageError(f"there is no record {record!r}", hint="known records: " + ", ".join(types))
         found = msgspec.json.schema(types[name])
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
-
-
-__all__: Iterable[str] = ["fold", "parse", "read_policy", "render", "schema"]

@@ -12,6 +12,19 @@ from ...codecs.errors import UsageError, printable
 from ...streams.policy_file import PolicyError, Problem, load_policy, locate
 
 
+def policy_text(name: str) -> str:
+    """The text of a policy file.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"cannot read the policy {name!r}: {why}", hint="name a TOML file") from None
+
+
 @click.group()
 def policy() -> None:
     """Check a policy file."""
@@ -27,11 +40,7 @@ def check(file: str, as_json: bool) -> None:
     Example:
       sluice policy check policy.toml
     """
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"cannot read the policy {file!r}: {why}", hint="name a TOML file") from None
+    text = policy_text(file)
     errors: list[Problem] = []
     warnings: list[Problem] = []
     digest = ""

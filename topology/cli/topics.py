@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ...codecs.errors import UsageError
 from ..settings import load_settings
+from .policy import policy_text
 
 _broker = click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
 _partitions = click.option("--partitions", type=int, help="Partitions of every topic of the lane group.")
@@ -76,8 +75,4 @@ def check(obj: dict[str, Any], **flags: Any) -> None:
 def _max_validity(file: str) -> int:
     from ...streams.policy_file import load_policy
 
-    try:
-        text = Path(file).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the policy cannot be read: {error}", path=file, hint="check --policy") from None
-    return load_policy(text, file).admissibility.max_validity
+    return load_policy(policy_text(file), file).admissibility.max_validity

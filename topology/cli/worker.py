@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...codecs.errors import UsageError
 from ..settings import Settings, load_settings
+from .policy import policy_text
 
 if TYPE_CHECKING:
     from ...streams.policy import Policy
@@ -53,11 +52,7 @@ def read_policy(settings: Settings) -> Policy:
 
     if settings.policy is None:
         return DEFAULT_POLICY
-    try:
-        text = Path(settings.policy).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the policy cannot be read: {error}", path=settings.policy, hint="check --policy") from None
-    return load_policy(text, settings.policy)
+    return load_policy(policy_text(settings.policy), settings.policy)
 
 
 @click.command(
