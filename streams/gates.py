@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..codecs.blocks import Event
 from ..codecs.errors import Fault
-from ..codecs.partition import PARTITIONERS
+from ..codecs.partition import PARTITIONERS, Partitioner
 from ..codecs.records import Assertion, Emission, Observation, Retrieval
 from ..codecs.times import format_time, parse_time
 from . import corroboration, grounding
@@ -17,18 +17,27 @@ from .state import State
 
 def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
     """The key must be the emission id, and hash to this lane's partition, or evidence would never meet its emission."""
-    key = event.key
-    if key is None or key != emission_id.encode():
-        shown = "no key" if key is None else repr(key[:80].decode(errors="replace"))
-        by = f"as key, which {state.partitioner} partitions by"
-        return Fault("misrouted", f"expected the emission id {emission_id!r} {by}, got {shown}")
-    if emission_id in state.attempts or emission_id in state.waiting:  # what was taken in has passed this test
+    fault = wrong_key(event.key, "emission id", emission_id, state.partitioner)
+    if fault is not None or emission_id in state.attempts or emission_id in state.waiting:
+        return fault  # the partition of what was taken in has passed its test
+    return wrong_partition(emission_id, state.lane, state.lanes, state.partitioner)
+
+
+def wrong_key(key: bytes | None, what: str, wanted: str, partitioner: Partitioner) -> Fault | None:
+    """`misrouted` where a record's key is not what its topic is partitioned by (records.md)."""
+    if key is not None and key == wanted.encode():
         return None
-    partition = PARTITIONERS[state.partitioner](key, state.lanes)
-    if partition == state.lane:
+    shown = "no key" if key is None else repr(key[:80].decode(errors="replace"))
+    by = f"as key, which {partitioner} partitions by"
+    return Fault("misrouted", f"expected the {what} {wanted!r} {by}, got {shown}")
+
+
+def wrong_partition(key: str, lane: int, lanes: int, partitioner: Partitioner) -> Fault | None:
+    """`misrouted` where a key's partition is another one than the lane's."""
+    partition = PARTITIONERS[partitioner](key.encode(), lanes)
+    if partition == lane:
         return None
-    where = f"partition {partition} of {state.lanes}, got {state.lane}"
-    return Fault("misrouted", f"{state.partitioner} puts the key {emission_id!r} into {where}")
+    return Fault("misrouted", f"{partitioner} puts the key {key!r} into partition {partition} of {lanes}, got {lane}")
 
 
 def skewed(state: State, path: str, instant: int | None) -> Fault | None:

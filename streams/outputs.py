@@ -174,12 +174,7 @@ class Writer:
     def _attestation(self, seen: Seen, place: int, trace: Trace) -> dict[str, Any] | None:
         if seen.attestation is None:
             return None
-        registry = self._policy.attestations
-        rules = AttestationRules(
-            consensus_domains=tuple(registry.consensus_domains),
-            confusables={name: domain.confusables for name, domain in registry.domains.items()},
-            caps=self._policy.sanitation.caps,
-        )
+        rules = attestation_rules(self._policy)
         framed = frame_attestation(seen.attestation, rules, trace=trace, within=f"attestations[{place}].")
         if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
             return None
@@ -198,22 +193,40 @@ class Writer:
             headers.append(("traceparent", life.traceparent))
         self.outputs.append(Output(topic, f"{life.emission_id}#{life.span_key}".encode(), _encode(record), headers))
 
-    # ------------------------------------------------------------ dead letters
-
     def dead_letter(self, event: Event, fault: Fault) -> None:
-        """The input's raw bytes, untouched, with the reason; of an oversize one its hash, length and source."""
-        topic = self._block.header.sources[event.source].topic
-        source = f"{topic}/{self._lane}/{event.offset}"
-        value = event.value or b""
-        if event.kind == EventKind.OVERSIZE:
-            value = _encode({**msgspec.json.decode(value), "source": source})
-        headers = [
-            ("sluice-reason", fault.reason.encode()),
-            ("sluice-detail", fault.detail.encode()),
-            ("sluice-source", source.encode()),
-            *event.headers,
-        ]
-        self.outputs.append(Output(DEAD_LETTERS, event.key, value, headers))
+        """An input that was refused."""
+        self.outputs.append(dead_letter(self._block, event, fault))
+
+
+def dead_letter(block: Block, event: Event, fault: Fault) -> Output:
+    """The input's raw bytes, untouched, with the reason; of an oversize one its hash, length and source."""
+    source = source_of(block, event)
+    value = event.value or b""
+    if event.kind == EventKind.OVERSIZE:
+        value = _encode({**msgspec.json.decode(value), "source": source})
+    headers = [
+        ("sluice-reason", fault.reason.encode()),
+        ("sluice-detail", fault.detail.encode()),
+        ("sluice-source", source.encode()),
+        *event.headers,
+    ]
+    return Output(DEAD_LETTERS, event.key, value, headers)
+
+
+def source_of(block: Block, event: Event) -> str:
+    """`topic/partition/offset` of the input that an event is."""
+    header = block.header
+    return f"{header.sources[event.source].topic}/{header.lane}/{event.offset}"
+
+
+def attestation_rules(policy: Policy) -> AttestationRules:
+    """What the policy says about attestations, as the sanitiser takes it."""
+    registry = policy.attestations
+    return AttestationRules(
+        consensus_domains=tuple(registry.consensus_domains),
+        confusables={name: domain.confusables for name, domain in registry.domains.items()},
+        caps=policy.sanitation.caps,
+    )
 
 
 def _span(key: str) -> Span | None:

@@ -13,55 +13,21 @@ import faust
 from faust.app.base import BootStrategy
 from faust.types import AppT
 
-from ..codecs.blocks import Block, Event, Output
-from ..codecs.partition import Partitioner
-from ..streams import fold as core
 from ..streams.policy import DEFAULT_POLICY, Policy
 from .contracts import Fold
+from .folds import folds
 from .intake import Frame
 from .lane import Lane
 from .lanes import Lanes
-from .ledger import KafkaLedger
+from .ledger import KafkaLedger, Ledger
 from .settings import Settings, bootstrap
+from .stateless import StatelessLedger
 from .topics import topic_name
 from .transport import FAUST_LOG, FrameConsumer, Transport
 
 NEVER = 10**9
 MAX_POLL_RECORDS = 4000
 """Of all partitions in one poll: a block's worth. More only lets the others wait longer for their turn."""
-
-
-class Adjudication:
-    """The adjudicating fold as lanes take it (streams/fold.py)."""
-
-    version: str = core.FOLD_VERSION
-    inputs: Sequence[str] = core.INPUTS
-
-    def __init__(self, partitioner: Partitioner = "murmur2") -> None:
-        self._partitioner: Partitioner = partitioner
-
-    def new(self, lane: int, lanes: int) -> core.State:
-        return core.new_state(lane, lanes, self._partitioner)
-
-    def fold(self, state: core.State, block: Block) -> list[Output]:
-        return core.fold(state, block)
-
-    def due(self, state: core.State, time: int, watermark: int) -> int:
-        return core.due(state, time, watermark)
-
-    def next_due(self, state: core.State) -> tuple[int | None, int | None]:
-        return core.next_due(state)
-
-    def policy_hash(self, state: core.State) -> str:
-        return state.policy_hash
-
-    def counters(self, state: core.State) -> dict[str, int]:
-        return core.counters(state)
-
-    def event_for(
-        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
-    ) -> Event:
-        return core.event_for(source, offset, timestamp, headers, key, value)
 
 
 class FramesSchema(faust.Schema):
@@ -121,7 +87,7 @@ def create_app(
     *,
     policy: Policy = DEFAULT_POLICY,
     on_fatal: Callable[[BaseException], None] | None = None,
-    fold: Fold | None = None,
+    groups: Sequence[Fold] | None = None,
     between_blocks: Callable[[], None] = lambda: None,
     after_restore: Callable[[], None] = lambda: None,
 ) -> App:
@@ -131,10 +97,10 @@ def create_app(
         settings: as loaded.
         policy: starts a ledger that is new; a ledger that is there keeps the policy that it holds.
         on_fatal: told when a lane must not go on (by default the app crashes with that error), or when Faust crashes.
-        fold: what decides; by default adjudication.
+        groups: what the lanes fold, one lane of each for every partition number; by default all that there is.
         between_blocks, after_restore: moments at which a lane has nothing in flight.
     """
-    decide = fold or Adjudication(settings.partitioner)
+    running = folds(settings.partitioner) if groups is None else tuple(groups)
     session = settings.session_timeout
     app = App(
         settings.app_id,
@@ -158,16 +124,16 @@ def create_app(
         key_serializer="raw",
     )
     app.exactly_once = settings.delivery == "exactly-once"
-    app.physical = {topic: topic_name(settings, topic) for topic in decide.inputs}
+    app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
     app.logical = {name: topic for topic, name in app.physical.items()}
     document = policy.document
 
-    def make(number: int) -> Lane:
+    def make(fold: Fold, number: int) -> Lane:
         return Lane(
             number,
             settings.partitions,
-            fold=decide,
-            ledger=KafkaLedger(settings, number),
+            fold=fold,
+            ledger=_ledger(settings, fold, number),
             inputs=cast(FrameConsumer, app.consumer),
             policy=document,
             max_block_wait=settings.max_block_wait,
@@ -179,7 +145,7 @@ def create_app(
         app.add_future(app.crash(error))
 
     app.on_crashed = on_fatal
-    app.lanes = Lanes(make, on_fatal or crash)
+    app.lanes = Lanes(running, make, on_fatal or crash)
 
     async def receive(frames: Any) -> None:
         """Hands each frame to its lane; the lane's intake is where it waits."""
@@ -190,3 +156,9 @@ def create_app(
     for topic, name in app.physical.items():
         app.agent(app.topic(name, schema=FramesSchema(), allow_empty=True), name=f"lanes.{topic}")(receive)
     return app
+
+
+def _ledger(settings: Settings, fold: Fold, number: int) -> Ledger:
+    if fold.stateless:
+        return StatelessLedger(settings, fold.name, number, fold.inputs[0], fold.outputs[0])
+    return KafkaLedger(settings, number)

@@ -13,10 +13,21 @@ from ..codecs.blocks import Block, Event, Output
 
 
 class Fold(Protocol):
-    """What decides: pure functions over a state that only they look into (`streams.fold`)."""
+    """What decides: pure functions over a state that only they look into (`streams.fold`, `streams.framing`).
 
+    Attributes:
+        name: of the lane group, in logs and status.
+        version: what a block's header names as `fold`.
+        inputs: logical names of the topics, in the order of a header's `sources`.
+        outputs: logical names of the topics that it writes to, the ledger apart.
+        stateless: nothing is kept between blocks, so no ledger is either.
+    """
+
+    name: str
     version: str
     inputs: Sequence[str]
+    outputs: Sequence[str]
+    stateless: bool
 
     def new(self, lane: int, lanes: int) -> Any: ...
     def fold(self, state: Any, block: Block) -> list[Output]: ...
@@ -40,8 +51,8 @@ class Bounds(NamedTuple):
 class Inputs(Protocol):
     """What a lane asks of the consumer of its inputs; topics go by their logical names."""
 
-    async def bounds(self, lane: int) -> Mapping[str, Bounds]:
-        """The inputs' bounds as of now."""
+    async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
+        """These inputs' bounds as of now."""
         ...
 
     async def place(self, lane: int, positions: Mapping[str, int]) -> int:
@@ -52,9 +63,11 @@ class Inputs(Protocol):
 class LaneStatus(NamedTuple):
     """A lane for people and probes. `phase` is one of taking-over, running, suspended, waiting, stopped.
 
-    `skew` is by how many milliseconds this worker's clock was ahead of the broker's at the last block.
+    `fold` names its group; `skew` is by how many milliseconds this worker's clock was ahead of the broker's at the last
+    block.
     """
 
+    fold: str
     lane: int
     phase: str
     height: int

@@ -27,7 +27,8 @@ from ..streams.state import MAX_TIMERS
 from .chain import Tip
 from .contracts import Fold, Inputs, LaneStatus, now_ms
 from .intake import Frame, Intake
-from .ledger import FencedError, Ledger
+from .lane_producer import FencedError
+from .ledger import Ledger
 from .takeover import positions_within, restore
 from .watermark import Watermark
 
@@ -92,10 +93,16 @@ class Lane:
     # ------------------------------------------------------------ called by the owner
 
     @property
+    def place(self) -> tuple[str, int]:
+        """The lane's name: that of its fold, and the partition number."""
+        return self._fold.name, self.number
+
+    @property
     def status(self) -> LaneStatus:
         tip, counters = self._tip, self._fold.counters(self._state) if self._state is not None else {}
+        held, phase = self.intake.held, self._phase
         return LaneStatus(
-            self.number, self._phase, tip.height, tip.time, tip.watermark, self.intake.held, self._skew, counters
+            self._fold.name, self.number, phase, tip.height, tip.time, tip.watermark, held, self._skew, counters
         )
 
     @property
@@ -152,7 +159,7 @@ class Lane:
             SluiceError: the lane must not run; the sentence says why. Somebody has to look.
             Exception: the same error came back `MAX_FAILURES` times without a block in between.
         """
-        structlog.contextvars.bind_contextvars(lane=self.number)
+        structlog.contextvars.bind_contextvars(lane=self.number, fold=self._fold.name)
         failures = 0
         try:
             while not self._stopping:
@@ -231,12 +238,10 @@ class Lane:
             return
         await self._place_inputs(self._tip.positions)
         self._after_restore()
-        log.info(
-            "lane taken over",
-            height=self._tip.height,
-            seconds=round(clocks.monotonic() - began, 3),
-            **({"policy": self._fold.policy_hash(self._state)} if self._tip.height >= 0 else {"ledger": "new"}),
-        )
+        found: dict[str, Any] = {"policy": self._fold.policy_hash(self._state), "height": self._tip.height}
+        if self._tip.height < 0:
+            found = {"positions": dict(self._tip.positions)} if self._fold.stateless else {"ledger": "new"}
+        log.info("lane taken over", seconds=round(clocks.monotonic() - began, 3), **found)
 
     async def _restore(self) -> None:
         fold = self._fold
@@ -244,6 +249,8 @@ class Lane:
         if found is None:
             return
         self._state, self._tip, self._tip_offset = found
+        if self._tip.height < 0:
+            self._tip = self._tip._replace(positions=await self._ledger.positions())
         self._gaps, self._due = [], fold.next_due(self._state)
         self._watermark = Watermark(fold.inputs, self._tip.watermark)
         in_force = fold.policy_hash(self._state)
@@ -266,8 +273,8 @@ class Lane:
     async def _place_inputs(self, before: Mapping[str, int]) -> None:
         """Checks what the inputs hold against the positions that the lane is at, and seeks there."""
         self._replace = False
-        bounds = await self._inputs.bounds(self.number)
         inputs = self._fold.inputs
+        bounds = await self._inputs.bounds(self.number, inputs)
         positions, gaps = positions_within(bounds, before, inputs, self.number, self._lanes, self._clock())
         self._gaps += gaps
         blocked = {topic: self._tip.positions.get(topic, positions[topic]) for topic in positions}
@@ -354,8 +361,9 @@ class Lane:
         )
         block, data = seal(header, events)
         outputs = fold.fold(self._state, block)
-        written = await self._ledger.write(data, outputs)
-        self._tip, self._tip_offset = tip.after(block, outputs), written.offset
+        after = tip.after(block, outputs)
+        written = await self._ledger.write(data, outputs, after.positions)
+        self._tip, self._tip_offset = after, written.offset
         self._blocks += 1
         self._due = fold.next_due(self._state)
         self._judge_clock(written.appended_at)

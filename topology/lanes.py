@@ -8,50 +8,63 @@ dies silently.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
 
-from .contracts import LaneStatus
+from .contracts import Fold, LaneStatus
 from .intake import Frame
 from .lane import STOP_SECONDS, Lane
 
 HELD_BYTES = 64_000_000
 """While so many octets wait in all lanes together, only lanes that hold nothing are fetched for."""
 
+_Place = tuple[str, int]
+"""A lane's name: that of its fold, and the partition number."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Lanes:
-    """The lanes here, by number.
+    """The lanes here, by fold and number.
 
-    Invariant: a number is in `_lanes` exactly while its partitions are assigned to this worker.
+    Invariant: a number's lanes are in `_lanes`, one of each fold, exactly while its partitions are assigned to this
+    worker.
     """
 
-    def __init__(self, make: Callable[[int], Lane], on_fatal: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, folds: Sequence[Fold], make: Callable[[Fold, int], Lane], on_fatal: Callable[[BaseException], None]
+    ) -> None:
         """
         Args:
-            make: a new lane for a partition number.
+            folds: of each, every partition number has a lane.
+            make: a new lane of a fold for a partition number.
             on_fatal: told once when a lane ends with an error; the worker has to end.
         """
         self._make, self._on_fatal = make, on_fatal
-        self._lanes: dict[int, Lane] = {}
+        self._folds = {fold.name: fold for fold in folds}
+        self._reader = {topic: fold.name for fold in folds for topic in fold.inputs}
+        self._lanes: dict[_Place, Lane] = {}
         self._tasks: dict[Lane, asyncio.Task[None]] = {}
         self._closing = False
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The lanes that are assigned here."""
-        return frozenset(self._lanes)
+        """The partition numbers whose lanes are assigned here."""
+        return frozenset(number for _, number in self._lanes)
 
     @property
     def status(self) -> list[LaneStatus]:
-        """Each lane as it stands, by number."""
-        return [self._lanes[number].status for number in sorted(self._lanes)]
+        """Each lane as it stands, by fold and number."""
+        return [self._lanes[place].status for place in sorted(self._lanes)]
 
-    def positions(self) -> Mapping[int, Mapping[str, int]]:
-        """The ledger's positions of each lane's inputs, for who wants to tell the consumer group."""
-        return {number: lane.positions for number, lane in self._lanes.items()}
+    def positions(self) -> Mapping[tuple[str, int], int]:
+        """The next offset of each input (topic, partition) by the ledgers, for who wants to tell the consumer group."""
+        return {
+            (topic, number): offset
+            for (_, number), lane in self._lanes.items()
+            for topic, offset in lane.positions.items()
+        }
 
     # ------------------------------------------------------------ assignment
 
@@ -67,18 +80,21 @@ class Lanes:
 
     def assign(self, numbers: Iterable[int]) -> None:
         """These lanes are ours now: starts what is new, lets what stays go on, stops the rest. Returns at once."""
-        wanted = set() if self._closing else set(numbers)
-        for number in sorted(self._lanes.keys() - wanted):
-            lane = self._lanes.pop(number)
-            lane.stop()
-            log.info("lane leaves", lane=number)
-        for number in sorted(wanted):
-            if number in self._lanes:
-                self._lanes[number].resume()
+        wanted = set[_Place]() if self._closing else {(name, number) for number in numbers for name in self._folds}
+        for place in sorted(self._lanes.keys() - wanted):
+            self._lanes.pop(place).stop()
+            log.info("lane leaves", fold=place[0], lane=place[1])
+        for place in sorted(wanted):
+            if place in self._lanes:
+                self._lanes[place].resume()
             else:
-                lane = self._lanes[number] = self._make(number)
-                before = [task for other, task in self._tasks.items() if other.number == number]
-                self._tasks[lane] = asyncio.create_task(self._run(lane, before), name=f"lane-{number}")
+                self._start(place)
+
+    def _start(self, place: _Place) -> None:
+        name, number = place
+        before = [task for lane, task in self._tasks.items() if lane.place == place]
+        lane = self._lanes[place] = self._make(self._folds[name], number)
+        self._tasks[lane] = asyncio.create_task(self._run(lane, before), name=f"{name}-{number}")
 
     async def stop(self) -> None:
         """Stops all lanes: what is in flight is committed, or aborted where that takes too long."""
@@ -103,38 +119,41 @@ class Lanes:
             self._on_fatal(error)
         finally:
             del self._tasks[lane]
-            if self._lanes.get(lane.number) is lane:
-                del self._lanes[lane.number]
+            if self._lanes.get(lane.place) is lane:
+                del self._lanes[lane.place]
 
     # ------------------------------------------------------------ frames
 
-    def wants(self) -> dict[int, Callable[[str], bool]]:
-        """By lane that may be fetched for, the question whether one of its inputs may: its queue has room."""
-        held = {number: lane.intake.held for number, lane in self._lanes.items()}
-        if sum(held.values()) < HELD_BYTES:
-            return {number: lane.intake.wants for number, lane in self._lanes.items()}
-        return {number: lane.intake.wants for number, lane in self._lanes.items() if not held[number]}
+    def wants(self) -> Callable[[str, int], bool]:
+        """The question whether an input's partition may be fetched further: its lane's queue for it has room."""
+        held = {place: lane.intake.held for place, lane in self._lanes.items()}
+        pressed = sum(held.values()) >= HELD_BYTES
+
+        def may_be_fetched(topic: str, number: int) -> bool:
+            lane = self._lane(topic, number)
+            return lane is not None and not (pressed and held[lane.place]) and lane.intake.wants(topic)
+
+        return may_be_fetched
 
     def on_its_way(self, frame: Frame) -> None:
         """A frame has left the fetcher, and will be offered soon."""
-        lane = self._lanes.get(frame.partition)
-        if lane is not None:
+        if lane := self._lane(frame.topic, frame.partition):
             lane.intake.on_its_way(frame)
 
     def offer(self, frame: Frame) -> None:
-        """A frame for the lane of its partition; without one it belongs to somebody else by now."""
-        lane = self._lanes.get(frame.partition)
-        if lane is not None:
+        """A frame for the lane that reads its partition; without one it belongs to somebody else by now."""
+        if lane := self._lane(frame.topic, frame.partition):
             lane.offer(frame)
 
     def answered(self, number: int, topic: str, end: int, time: int) -> None:
         """What a fetch answer told, at `time`, of where an input of a lane ends."""
-        lane = self._lanes.get(number)
-        if lane is not None:
+        if lane := self._lane(topic, number):
             lane.answered(topic, end, time)
 
     def lost(self, number: int, topic: str) -> None:
         """The broker has no such offset any more as the one at which an input of a lane was to be read."""
-        lane = self._lanes.get(number)
-        if lane is not None:
+        if lane := self._lane(topic, number):
             lane.lost(topic)
+
+    def _lane(self, topic: str, number: int) -> Lane | None:
+        return self._lanes.get((self._reader[topic], number))

@@ -1,54 +1,24 @@
-"""A lane's ledger on Kafka: reading it to its end, and writing a block with its outputs as one (architecture.md).
-
-Exactly-once: the block and all its outputs are one transaction of a producer whose transactional id is the lane's, so
-that opening it fences every earlier owner of the lane. At-least-once, for brokers without transactions: the outputs
-first, then the block, so that a crash in between doubles outputs and never loses one.
-"""
+"""A lane's ledger on Kafka: reading it to its end, and writing a block with its outputs as one (architecture.md)."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import structlog
-from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.errors import (
-    IllegalOperation,
-    InvalidProducerEpoch,
-    InvalidProducerIdMapping,
-    InvalidTxnState,
-    OutOfOrderSequenceNumber,
-    ProducerFenced,
-)
+from aiokafka import TopicPartition
 
 from ..codecs.blocks import Output
 from ..codecs.errors import DoesNotHoldError
 from .connect import open_consumer
-from .settings import Settings, bootstrap
+from .lane_producer import GRACE_SECONDS, LaneProducer, Written
+from .settings import Settings
 from .topics import topic_name
 
-BATCH_BYTES = 3_000_000
-"""Octets of one batch before compression; topics take 4 MiB, and one record alone may exceed this."""
-CLOSE_SECONDS = 2.0
-"""A producer may take so long to close: a worker that is told to end has five seconds in all."""
 PROGRESS_SECONDS = 5.0
-GRACE_SECONDS = 10.0
-"""What a broker may take beyond a transaction's time-out to abort it (it looks every ten seconds by default)."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class FencedError(Exception):
-    """The lane's producer is not the newest any more: somebody else took the lane over, or the transaction expired."""
-
-
-class Written(NamedTuple):
-    """Where a block went: its ledger offset, and the broker's own time for it (None where it tells none)."""
-
-    offset: int
-    appended_at: int | None
 
 
 class Ledger(Protocol):
@@ -66,8 +36,17 @@ class Ledger(Protocol):
         """
         ...
 
-    async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
+    async def positions(self) -> Mapping[str, int]:
+        """Where a lane that keeps no blocks has left its inputs: the next offset to read, by logical topic."""
+        ...
+
+    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
         """Commits a block and its outputs together. After any error the ledger must be closed and read anew.
+
+        Args:
+            block: as sealed.
+            outputs: what it folds to.
+            positions: where the block leaves the inputs, as its header says too.
 
         Raises:
             FencedError: somebody else owns the lane now; nothing was written.
@@ -79,9 +58,6 @@ class Ledger(Protocol):
         ...
 
 
-_FENCED = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState, OutOfOrderSequenceNumber)
-
-
 class KafkaLedger:
     """The ledger of one lane on Kafka: partition `lane` of the ledger and of every output topic."""
 
@@ -89,30 +65,10 @@ class KafkaLedger:
         self._settings, self._lane = settings, lane
         self._exactly_once = settings.delivery == "exactly-once"
         self._topic = topic_name(settings, "ledger")
-        self._producer: AIOKafkaProducer | None = None
-        self._in_transaction = False
+        self._producer = LaneProducer(settings, "lane", lane)
 
     async def open(self) -> None:
-        options: dict[str, Any] = {"enable_idempotence": True}
-        if self._exactly_once:
-            options = {
-                "transactional_id": f"{self._settings.app_id}-lane-{self._lane}",
-                "transaction_timeout_ms": int(self._settings.transaction_timeout * 1000),
-            }
-        producer = AIOKafkaProducer(
-            bootstrap_servers=bootstrap(self._settings),
-            client_id=f"{self._settings.app_id}-lane-{self._lane}",
-            acks="all",
-            compression_type="zstd",
-            linger_ms=0,
-            max_batch_size=BATCH_BYTES,
-            max_request_size=2 * BATCH_BYTES,
-            **options,
-        )
-        self._producer = producer
-        # The former owner's open transaction is aborted before the broker answers; that takes its time-out at most.
-        async with asyncio.timeout(self._settings.transaction_timeout + GRACE_SECONDS):
-            await producer.start()
+        await self._producer.open()
 
     async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
         partition = TopicPartition(self._topic, self._lane)
@@ -148,85 +104,14 @@ class KafkaLedger:
                     told_at = now
                     log.info("reading the ledger", offset=position, end=end, percent=100 * position // end)
 
-    async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
-        assert self._producer is not None
-        try:
-            # A broker that is away must not hold the lane for ever: aiokafka never gives up on a batch by itself.
-            async with asyncio.timeout(self._settings.transaction_timeout):
-                if self._exactly_once:
-                    return await self._write_as_one(self._producer, block, outputs)
-                await asyncio.gather(*await self._send(self._producer, outputs))
-                written = _written(await (await self._send_block(self._producer, block)))
-                return written._replace(appended_at=None)  # the embedded broker tells a time that is none
-        except _FENCED as error:
-            raise FencedError(repr(error)) from error
+    async def positions(self) -> Mapping[str, int]:
+        """None: the last block's header has them."""
+        return {}
 
-    async def _write_as_one(self, producer: AIOKafkaProducer, block: bytes, outputs: Sequence[Output]) -> Written:
-        await producer.begin_transaction()
-        self._in_transaction = True
-        of_block = await self._send_block(producer, block)
-        try:
-            of_outputs = await self._send(producer, outputs)
-        except IllegalOperation:
-            await of_block  # where the broker fenced us between two batches, the first one says so
-            raise
-        # Not left to the commit: aiokafka would commit without a batch that the broker has refused.
-        await asyncio.gather(of_block, *of_outputs)
-        written = _written(of_block.result())
-        await producer.commit_transaction()
-        self._in_transaction = False
+    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+        written = await self._producer.commit(block, outputs)
+        assert written is not None
         return written
 
-    async def _send_block(self, producer: AIOKafkaProducer, block: bytes) -> asyncio.Future[Any]:
-        batch = producer.create_batch()
-        batch.append(key=None, value=block, timestamp=None)
-        return _heard(await producer.send_batch(batch, self._topic, partition=self._lane))
-
-    async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[asyncio.Future[Any]]:
-        """Hands all outputs over, in order within each topic, as few batches as hold them."""
-        batches: dict[str, Any] = {}
-        full: list[tuple[str, Any]] = []
-        for topic, key, value, headers in outputs:
-            batch = batches.get(topic)
-            if batch is None:
-                batch = batches[topic] = producer.create_batch()
-            if batch.append(key=key, value=value, headers=headers, timestamp=None) is None:
-                full.append((topic, batch))
-                batch = batches[topic] = producer.create_batch()
-                batch.append(key=key, value=value, headers=headers, timestamp=None)
-        return [
-            _heard(await producer.send_batch(batch, topic_name(self._settings, topic), partition=self._lane))
-            for topic, batch in (*full, *batches.items())
-        ]
-
     async def close(self) -> None:
-        producer, self._producer = self._producer, None
-        if producer is None:
-            return
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                if self._in_transaction:
-                    await producer.abort_transaction()
-                await producer.stop()
-        except Exception as error:  # noqa: BLE001 -- whatever state it is in, the next owner's open() aborts for it
-            log.debug("the producer did not close in order", error=repr(error))
-            sender: Any = producer._sender.sender_task
-            if sender is not None:
-                sender.cancel()
-            producer._closed = True
-            await producer.client.close()
-        finally:
-            self._in_transaction = False
-            waiter: Any = getattr(producer._txn_manager, "_transaction_waiter", None)
-            if waiter is not None and waiter.done() and not waiter.cancelled():
-                waiter.exception()  # heard of: asyncio would complain of a fenced transaction that nobody awaited
-
-
-def _heard(future: asyncio.Future[Any]) -> asyncio.Future[Any]:
-    """Marks a failure as heard of, whoever else waits: of many batches that fail together, one tells."""
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())
-    return future
-
-
-def _written(metadata: Any) -> Written:
-    return Written(metadata.offset, metadata.timestamp if metadata.timestamp_type == 1 else None)
+        await self._producer.close()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -211,8 +211,8 @@ class FrameConsumer(driver.Consumer):
 
     async def _getmany(self, active_partitions: Any, timeout: float) -> Any:  # noqa: ASYNC109 -- Faust's
         lanes, logical = self.app.lanes, self.app.logical
-        wants = lanes.wants()
-        fetchable = {tp for tp in active_partitions if tp.partition in wants and wants[tp.partition](logical[tp.topic])}
+        may_be_fetched = lanes.wants()
+        fetchable = {tp for tp in active_partitions if may_be_fetched(logical[tp.topic], tp.partition)}
         if not fetchable:  # to aiokafka an empty set means all of them
             await asyncio.sleep(PRESSED_SECONDS)
             return {}
@@ -249,9 +249,9 @@ class FrameConsumer(driver.Consumer):
         await self._thread.call_thread(self._thread.place, wanted, epoch)
         return epoch
 
-    async def bounds(self, lane: int) -> Mapping[str, Bounds]:
+    async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
         """What the broker holds of a lane's inputs, by logical topic."""
-        partitions = {topic: TopicPartition(name, lane) for topic, name in self.app.physical.items()}
+        partitions = {topic: TopicPartition(self.app.physical[topic], lane) for topic in topics}
         found = await self._thread.call_thread(self._thread.bounds, list(partitions.values()))
         return {topic: found[partition] for topic, partition in partitions.items()}
 
@@ -288,8 +288,7 @@ class FrameConsumer(driver.Consumer):
         physical = self.app.physical
         offsets = {
             TopicPartition(physical[topic], number): offset
-            for number, positions in self.app.lanes.positions().items()
-            for topic, offset in positions.items()
+            for (topic, number), offset in self.app.lanes.positions().items()
         }
         news = {partition: offset for partition, offset in offsets.items() if self._told.get(partition) != offset}
         if news:

@@ -15,17 +15,16 @@ import structlog
 from ..codecs.errors import UnreachableError, UsageError
 from ..streams.policy import DEFAULT_POLICY, Policy
 from . import logs
-from .app import Adjudication, App, create_app
+from .app import App, create_app
 from .collector import Collector
 from .connect import open_consumer, partitions_of, unreachable
 from .contracts import LaneStatus
+from .folds import folds
 from .settings import Settings
 from .topics import TOPICS, topic_name
 
 START_SECONDS = 15.0
 """A broker that is just starting is waited for so long."""
-LANE_TOPICS = ("ledger", "admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters")
-"""What a lane writes, beside its inputs."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -82,12 +81,12 @@ class Worker:
         await asyncio.shield(self._failed)
 
     async def wait_until_running(self, lanes: int | None = None) -> None:
-        """Waits until so many lanes run here; by default all there are.
+        """Waits until so many lanes of each fold run here; by default all there are.
 
         Raises:
             Exception: the worker failed meanwhile.
         """
-        wanted = self._settings.partitions if lanes is None else lanes
+        wanted = (self._settings.partitions if lanes is None else lanes) * len(folds())
         while sum(lane.phase == "running" for lane in self.lanes) < wanted:
             if self._failed is not None and self._failed.done():
                 self._failed.result()
@@ -115,10 +114,11 @@ async def _check(settings: Settings) -> None:
     while True:
         try:
             async with asyncio.timeout_at(end), open_consumer(settings) as consumer:
-                wanted = [*Adjudication.inputs, *LANE_TOPICS]
+                running = folds(settings.partitioner)
+                wanted = {"ledger", *(topic for fold in running for topic in (*fold.inputs, *fold.outputs))}
                 counts = {
                     topic: len(await partitions_of(consumer, settings, topic_name(settings, topic)))
-                    for topic in wanted
+                    for topic in sorted(wanted)
                     if TOPICS[topic].partitions is None
                 }
                 break

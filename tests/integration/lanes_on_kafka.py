@@ -19,6 +19,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from sluice.codecs.blocks import Block, EventKind, unseal
 from sluice.codecs.times import format_time
 from sluice.streams import fold as core
+from sluice.topology.folds import folds
 from sluice.topology.settings import Settings, bootstrap
 
 OUTPUTS = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters")
@@ -29,7 +30,7 @@ class Workers:
     """`sluice worker` processes, each with its standard error in a file of `folder`."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._lanes = folder, settings.partitions * len(folds())
         self._environment = os.environ | {
             "SLUICE_BROKER": settings.broker,
             "SLUICE_TOPIC_PREFIX": settings.topic_prefix,
@@ -61,6 +62,10 @@ class Workers:
                 if process.poll() is not None:
                     raise AssertionError(f"the worker ended with {process.returncode}: {self.said(process)[-2000:]}")
                 await asyncio.sleep(0.05)
+
+    async def until_taken_over(self, process: subprocess.Popen[bytes]) -> None:
+        """Waits until a worker that is alone has every lane of every fold."""
+        await self.until_said(process, "lane taken over", self._lanes)
 
     def __enter__(self) -> Workers:
         return self

@@ -17,8 +17,6 @@ from sluice.topology.topics import create_topics
 sys.path.insert(0, str(Path(__file__).parent))
 from lanes_on_kafka import Workers, assert_exactly_once, load, until_read
 
-TAKEN = "lane taken over"
-
 
 @pytest.fixture
 async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[Settings, Workers]]:
@@ -42,7 +40,7 @@ async def test_a_killed_worker_loses_and_doubles_nothing(lanes: tuple[Settings, 
     """SIGKILL under load: the lanes move, and continue where the ledger ends."""
     settings, workers = lanes
     first = workers.start()
-    await workers.until_said(first, TAKEN, 4)
+    await workers.until_taken_over(first)
     workers.start()
     under_load = asyncio.create_task(load(settings, 0, 6000, 14))
     await asyncio.sleep(5)
@@ -57,12 +55,12 @@ async def test_a_frozen_worker_is_fenced_when_it_wakes(lanes: tuple[Settings, Wo
     """SIGSTOP past the session time-out, then SIGCONT: the zombie writes nothing, lives, and gets lanes again."""
     settings, workers = lanes
     zombie = workers.start()
-    await workers.until_said(zombie, TAKEN, 4)
+    await workers.until_taken_over(zombie)
     under_load = asyncio.create_task(load(settings, 0, 6000, 16))
     await asyncio.sleep(2)
     zombie.send_signal(signal.SIGSTOP)
     other = workers.start()
-    await workers.until_said(other, TAKEN, 4)
+    await workers.until_taken_over(other)
     zombie.send_signal(signal.SIGCONT)
 
     await assert_exactly_once(settings, await under_load)
@@ -73,7 +71,7 @@ async def test_a_restart_restores_and_goes_on(lanes: tuple[Settings, Workers]):
     """SIGTERM commits what is in flight within five seconds; the next worker has the same state."""
     settings, workers = lanes
     first = workers.start()
-    await workers.until_said(first, TAKEN, 4)
+    await workers.until_taken_over(first)
     under_load = asyncio.create_task(load(settings, 0, 2000, 4))
     await asyncio.sleep(2)
     first.terminate()
@@ -95,7 +93,7 @@ async def test_a_killed_broker_stops_nothing_for_good(prefix: str, tmp_path: Pat
         await create_topics(settings)
         with Workers(settings, tmp_path) as workers:
             processes = [workers.start(), workers.start()]
-            await workers.until_said(processes[0], TAKEN)
+            await workers.until_said(processes[0], "lane taken over")
             under_load = asyncio.create_task(load(settings, 0, 4000, 16))
             await asyncio.sleep(4)
             await asyncio.to_thread(broker.kill)

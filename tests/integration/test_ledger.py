@@ -12,7 +12,8 @@ from sluice.codecs.blocks import Output
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology import ledger as module
 from sluice.topology.connect import open_consumer
-from sluice.topology.ledger import FencedError, KafkaLedger
+from sluice.topology.lane_producer import FencedError
+from sluice.topology.ledger import KafkaLedger
 from sluice.topology.settings import Settings, bootstrap
 from sluice.topology.topics import create_topics
 
@@ -52,7 +53,7 @@ async def admitted(settings: Settings) -> list[bytes]:
 
 async def test_block_and_outputs_are_committed_together(settings: Settings, ledger: KafkaLedger):
     """Both are there once the write is done, and the broker tells its own time for the block."""
-    written = await ledger.write(b"block", ONE)
+    written = await ledger.write(b"block", ONE, {})
 
     assert await blocks(ledger) == [b"block"]
     assert await admitted(settings) == [b"v"]
@@ -61,13 +62,13 @@ async def test_block_and_outputs_are_committed_together(settings: Settings, ledg
 
 async def test_the_next_owner_fences_the_last_one(settings: Settings, ledger: KafkaLedger):
     """From the moment that a ledger is opened anew, nobody else writes to it."""
-    await ledger.write(b"first", [])
+    await ledger.write(b"first", [], {})
     other = KafkaLedger(settings, 0)
     await other.open()
 
     with pytest.raises(FencedError):
-        await ledger.write(b"zombie", ONE)
-    await other.write(b"second", [])
+        await ledger.write(b"zombie", ONE, {})
+    await other.write(b"second", [], {})
 
     assert await blocks(other) == [b"first", b"second"]
     assert await admitted(settings) == []
@@ -76,15 +77,15 @@ async def test_the_next_owner_fences_the_last_one(settings: Settings, ledger: Ka
 
 async def test_what_a_crash_left_open_is_aborted_by_the_next_owner(settings: Settings, ledger: KafkaLedger):
     """A block that was sent and not committed is not there, and hides nothing."""
-    producer = ledger._producer
+    producer = ledger._producer._producer
     assert producer is not None
     await producer.begin_transaction()
-    await (await ledger._send_block(producer, b"half"))
+    await (await ledger._producer._send_block(producer, b"half"))
     other = KafkaLedger(settings, 0)
     await other.open()
 
     assert await blocks(other) == []
-    await other.write(b"whole", [])
+    await other.write(b"whole", [], {})
     assert await blocks(other) == [b"whole"]
     await other.close()
 
@@ -94,7 +95,7 @@ async def test_an_output_that_the_broker_refuses_takes_the_block_with_it(setting
     incompressible = b"".join(n.to_bytes(4, "big") for n in range(0, 2**32, 2**32 // 1_300_000))
 
     with pytest.raises(KafkaError):
-        await ledger.write(b"block", [*ONE, Output("admitted", b"k", incompressible, [])])
+        await ledger.write(b"block", [*ONE, Output("admitted", b"k", incompressible, [])], {})
     await ledger.close()
     await ledger.open()
 

@@ -25,7 +25,6 @@ from sluice.topology.worker import Worker
 sys.path.insert(0, str(Path(__file__).parent))
 from lanes_on_kafka import Workers, assert_exactly_once, ledger, load, read, records, until_read
 
-TAKEN = "lane taken over"
 POLICY = """
 [admissibility]
 horizon = "1s"
@@ -66,11 +65,11 @@ async def test_a_policy_file_starts_the_ledger_and_no_other_changes_it(lanes: tu
     settings, workers = lanes
     (tmp_path / "policy.toml").write_text(POLICY)
     first = workers.start("--policy", "policy.toml")
-    await workers.until_said(first, TAKEN, 4)
+    await workers.until_taken_over(first)
     first.terminate()
     assert await ended(first) == 0
     second = workers.start()
-    await workers.until_said(second, TAKEN, 4)
+    await workers.until_taken_over(second)
     await until_read(settings, await load(settings, 0, 20))
 
     policies = {block.header.policy for chain in (await ledger(settings)).values() for block in chain}
@@ -83,7 +82,7 @@ async def test_an_assertion_is_closed_though_nothing_else_comes(lanes: tuple[Set
     settings, workers = lanes
     (tmp_path / "policy.toml").write_text(POLICY)
     worker = workers.start("--policy", "policy.toml")
-    await workers.until_said(worker, TAKEN, 4)
+    await workers.until_taken_over(worker)
     topic, key, value = next(records(7))
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))
     await producer.start()
@@ -104,14 +103,14 @@ async def test_sigterm_ends_it_within_five_seconds_under_load(lanes: tuple[Setti
     """What is in flight is committed or aborted, and the next owner need not wait for a time-out."""
     settings, workers = lanes
     first = workers.start()
-    await workers.until_said(first, TAKEN, 4)
+    await workers.until_taken_over(first)
     under_load = asyncio.create_task(load(settings, 0, 2000, 4))
     await asyncio.sleep(2)
     told_at = time.monotonic()
     first.send_signal(signal.SIGTERM)
     assert await ended(first, 5.5) == 0
     second = workers.start()
-    await workers.until_said(second, TAKEN, 4)
+    await workers.until_taken_over(second)
 
     assert time.monotonic() - told_at < 12
     await assert_exactly_once(settings, await under_load)
@@ -121,7 +120,7 @@ async def test_several_processes_share_the_lanes(lanes: tuple[Settings, Workers]
     """With one of two killed, the other has all lanes, and the exit status tells in the end."""
     settings, workers = lanes
     parent = workers.start("--processes", "2")
-    await workers.until_said(parent, TAKEN, 4)
+    await workers.until_taken_over(parent)
     serving = serving_children(parent.pid)
     assert len(serving) == 2
     under_load = asyncio.create_task(load(settings, 0, 2000, 10))
@@ -149,7 +148,7 @@ async def test_the_group_is_told_how_far_the_ledgers_are(lanes: tuple[Settings, 
     """For lag monitors: the committed offsets follow the ledger's positions."""
     settings, workers = lanes
     worker = workers.start()
-    await workers.until_said(worker, TAKEN, 4)
+    await workers.until_taken_over(worker)
     chains = await until_read(settings, await load(settings, 0, 200))
     wanted = {
         TopicPartition(settings.topic_prefix + source.topic, lane): source.next
@@ -177,7 +176,7 @@ async def test_what_retention_deleted_is_recorded(lanes: tuple[Settings, Workers
         ends = await consumer.end_offsets(partitions)
         await admin.delete_records({one: RecordsToDelete(before_offset=end) for one, end in ends.items()})
     second = workers.start()
-    await workers.until_said(second, TAKEN, 4)
+    await workers.until_taken_over(second)
     await workers.until_said(second, "retention has deleted records that were not read")
     async with asyncio.timeout(10):
         gaps: dict[int, tuple[int, int]] = {}
@@ -226,7 +225,12 @@ async def test_it_runs_inside_a_loop_that_runs_already(kafka: str, prefix: str):
         async with asyncio.timeout(15):
             await worker.wait_until_running()
         await until_read(settings, await load(settings, 0, 100))
-        assert [lane.lane for lane in worker.lanes] == [0, 1]
+        assert [(lane.fold, lane.lane) for lane in worker.lanes] == [
+            ("adjudicate", 0),
+            ("adjudicate", 1),
+            ("frame", 0),
+            ("frame", 1),
+        ]
     finally:
         await worker.stop()
     assert worker.lanes == []

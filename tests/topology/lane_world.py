@@ -13,7 +13,7 @@ from sluice.codecs.blocks import Block, Event, EventKind, Output, unseal
 from sluice.topology.contracts import Bounds
 from sluice.topology.intake import Frame
 from sluice.topology.lane import Lane
-from sluice.topology.ledger import FencedError, Written
+from sluice.topology.lane_producer import FencedError, Written
 
 INPUTS = ("emissions", "observations")
 POLICY = b'{"toy":true}'
@@ -22,8 +22,11 @@ POLICY = b'{"toy":true}'
 class ToyFold:
     """Echoes each record, remembers them all, and fires a timer per record whose value is `@time` or `~watermark`."""
 
+    name = "toy"
     version = "1 toy"
     inputs = INPUTS
+    outputs = ("admitted",)
+    stateless = False
 
     def __init__(self) -> None:
         self.folded = 0
@@ -109,7 +112,10 @@ class ToyLedger:
         for offset, data in enumerate(self.log.records[start or 0 :], start or 0):
             yield offset, data
 
-    async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
+    async def positions(self) -> Mapping[str, int]:
+        return {}
+
+    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
         await self.gate.wait()
         if self.fail_before:
             raise self.fail_before.pop(0)
@@ -136,8 +142,8 @@ class ToyInputs:
         self.lane: Lane | None = None
         self._handed = dict.fromkeys(INPUTS, 0)
 
-    async def bounds(self, lane: int) -> Mapping[str, Bounds]:
-        return {topic: Bounds(self.partitions, self.first[topic], len(self.logs[topic])) for topic in INPUTS}
+    async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
+        return {topic: Bounds(self.partitions, self.first[topic], len(self.logs[topic])) for topic in topics}
 
     async def place(self, lane: int, positions: Mapping[str, int]) -> int:
         self.placed.append(dict(positions))

@@ -13,7 +13,8 @@ from aiokafka import TopicPartition
 from sluice.codecs.blocks import Output
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.connect import open_consumer
-from sluice.topology.ledger import BATCH_BYTES, KafkaLedger
+from sluice.topology.lane_producer import BATCH_BYTES
+from sluice.topology.ledger import KafkaLedger
 from sluice.topology.settings import Settings
 
 
@@ -64,7 +65,7 @@ async def test_a_new_ledger_is_empty(ledger: KafkaLedger):
 
 async def test_what_is_written_is_read_back(ledger: KafkaLedger):
     """Blocks come back in order, with the offsets that writing them told."""
-    written = [await ledger.write(b"block-%d" % number, []) for number in range(3)]
+    written = [await ledger.write(b"block-%d" % number, [], {}) for number in range(3)]
 
     assert await blocks(ledger) == [(one.offset, b"block-%d" % number) for number, one in enumerate(written)]
     assert await blocks(ledger, written[1].offset) == [(written[1].offset, b"block-1"), (written[2].offset, b"block-2")]
@@ -78,7 +79,7 @@ async def test_outputs_go_to_the_partition_of_the_lane(settings: Settings, ledge
         Output("admitted", b"b", b"3", []),
     ]
 
-    await ledger.write(b"block", outputs)
+    await ledger.write(b"block", outputs, {})
 
     assert await read(settings, "admitted", 2) == [outputs[0], outputs[2]]
     assert await read(settings, "dead-letters", 1) == [outputs[1]]
@@ -89,7 +90,7 @@ async def test_more_than_one_batch_keeps_its_order(settings: Settings, ledger: K
     outputs = [Output("admitted", b"k", b"%05d" % number + b"x" * 100_000, []) for number in range(70)]
     assert sum(len(output.value) for output in outputs) > 2 * BATCH_BYTES
 
-    await ledger.write(b"block", outputs)
+    await ledger.write(b"block", outputs, {})
 
     assert [output.value[:5] for output in await read(settings, "admitted", 70)] == [
         output.value[:5] for output in outputs
@@ -104,9 +105,9 @@ async def test_outputs_stand_before_their_block(
     async def crash(*_: Any) -> None:
         raise OSError("crashed")
 
-    monkeypatch.setattr(ledger, "_send_block", crash)
+    monkeypatch.setattr(ledger._producer, "_send_block", crash)
     with pytest.raises(OSError, match="crashed"):
-        await ledger.write(b"block", [Output("admitted", b"a", b"1", [])])
+        await ledger.write(b"block", [Output("admitted", b"a", b"1", [])], {})
 
     assert await blocks(ledger) == []
     assert len(await read(settings, "admitted", 1)) == 1

@@ -165,7 +165,7 @@ class Lanes:
         self.numbers = frozenset({0})
 
     def wants(self) -> Any:
-        return {0: lambda topic: topic not in self.full}
+        return lambda topic, number: number in self.numbers and topic not in self.full
 
     def __getattr__(self, name: str) -> Any:
         return lambda *told: self.told.append((name, *told))

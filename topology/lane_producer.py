@@ -1,0 +1,197 @@
+"""A lane's producer: whatever a lane writes at once becomes visible at once, or never (architecture.md, «Commit»).
+
+Exactly-once: one transaction of a producer whose transactional id is the lane's, so that opening it fences every
+earlier owner of the lane. At-least-once, for brokers without transactions: the outputs first, then what says that they
+are written, so that a crash in between doubles outputs and never loses one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import structlog
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import (
+    IllegalOperation,
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    OutOfOrderSequenceNumber,
+    ProducerFenced,
+)
+
+from ..codecs.blocks import Output
+from .settings import Settings, bootstrap
+from .topics import topic_name
+
+BATCH_BYTES = 3_000_000
+"""Octets of one batch before compression; topics take 4 MiB, and one record alone may exceed this."""
+CLOSE_SECONDS = 2.0
+"""A producer may take so long to close: a worker that is told to end has five seconds in all."""
+GRACE_SECONDS = 10.0
+"""What a broker may take beyond a transaction's time-out to abort it (it looks every ten seconds by default)."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class FencedError(Exception):
+    """The lane's producer is not the newest any more: somebody else took the lane over, or the transaction expired."""
+
+
+class Written(NamedTuple):
+    """Where a block went: its ledger offset, and the broker's own time for it (None where it tells none)."""
+
+    offset: int
+    appended_at: int | None
+
+
+class GroupOffsets(NamedTuple):
+    """The next offsets to read, to be committed for a consumer group in the same transaction."""
+
+    group: str
+    offsets: Mapping[TopicPartition, int]
+
+
+_FENCED = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState, OutOfOrderSequenceNumber)
+
+
+class LaneProducer:
+    """What one lane writes with. Calls come from one task, in the order open, commit*, close.
+
+    Args:
+        settings: the broker, delivery and time-outs.
+        name: the transactional id, behind the application's name; no two lanes have one.
+        lane: the partition of every topic that is written to.
+    """
+
+    def __init__(self, settings: Settings, name: str, lane: int) -> None:
+        self._settings, self._lane = settings, lane
+        self._id = f"{settings.app_id}-{name}-{lane}"
+        self._exactly_once = settings.delivery == "exactly-once"
+        self._producer: AIOKafkaProducer | None = None
+        self._in_transaction = False
+
+    async def open(self) -> None:
+        """Fences every earlier owner of the lane, and ends what it left open. May take as long as a broker may."""
+        options: dict[str, Any] = {"enable_idempotence": True}
+        if self._exactly_once:
+            options = {
+                "transactional_id": self._id,
+                "transaction_timeout_ms": int(self._settings.transaction_timeout * 1000),
+            }
+        producer = AIOKafkaProducer(
+            bootstrap_servers=bootstrap(self._settings),
+            client_id=self._id,
+            acks="all",
+            compression_type="zstd",
+            linger_ms=0,
+            max_batch_size=BATCH_BYTES,
+            max_request_size=2 * BATCH_BYTES,
+            **options,
+        )
+        self._producer = producer
+        # The former owner's open transaction is aborted before the broker answers; that takes its time-out at most.
+        async with asyncio.timeout(self._settings.transaction_timeout + GRACE_SECONDS):
+            await producer.start()
+
+    async def commit(
+        self, block: bytes | None, outputs: Sequence[Output], offsets: GroupOffsets | None = None
+    ) -> Written | None:
+        """Writes the outputs, and with them the block to the ledger, or the offsets for their group, as one.
+
+        Returns:
+            Where the block went, if there is one.
+
+        Raises:
+            FencedError: somebody else owns the lane now; nothing was written.
+        """
+        assert self._producer is not None, "open comes first"
+        try:
+            # A broker that is away must not hold the lane for ever: aiokafka never gives up on a batch by itself.
+            async with asyncio.timeout(self._settings.transaction_timeout):
+                if self._exactly_once:
+                    return await self._commit_as_one(self._producer, block, outputs, offsets)
+                await asyncio.gather(*await self._send(self._producer, outputs))
+                if block is None:
+                    return None
+                written = _written(await (await self._send_block(self._producer, block)))
+                return written._replace(appended_at=None)  # the embedded broker tells a time that is none
+        except _FENCED as error:
+            raise FencedError(repr(error)) from error
+
+    async def _commit_as_one(
+        self, producer: AIOKafkaProducer, block: bytes | None, outputs: Sequence[Output], offsets: GroupOffsets | None
+    ) -> Written | None:
+        await producer.begin_transaction()
+        self._in_transaction = True
+        of_block = None if block is None else await self._send_block(producer, block)
+        try:
+            of_outputs = await self._send(producer, outputs)
+        except IllegalOperation:
+            if of_block is not None:
+                await of_block  # where the broker fenced us between two batches, the first one says so
+            raise
+        # Not left to the commit: aiokafka would commit without a batch that the broker has refused.
+        await asyncio.gather(*([] if of_block is None else [of_block]), *of_outputs)
+        if offsets is not None:
+            await producer.send_offsets_to_transaction(dict(offsets.offsets), offsets.group)
+        await producer.commit_transaction()
+        self._in_transaction = False
+        return None if of_block is None else _written(of_block.result())
+
+    async def _send_block(self, producer: AIOKafkaProducer, block: bytes) -> asyncio.Future[Any]:
+        batch = producer.create_batch()
+        batch.append(key=None, value=block, timestamp=None)
+        return _heard(await producer.send_batch(batch, topic_name(self._settings, "ledger"), partition=self._lane))
+
+    async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[asyncio.Future[Any]]:
+        """Hands all outputs over, in order within each topic, as few batches as hold them."""
+        batches: dict[str, Any] = {}
+        full: list[tuple[str, Any]] = []
+        for topic, key, value, headers in outputs:
+            batch = batches.get(topic)
+            if batch is None:
+                batch = batches[topic] = producer.create_batch()
+            if batch.append(key=key, value=value, headers=headers, timestamp=None) is None:
+                full.append((topic, batch))
+                batch = batches[topic] = producer.create_batch()
+                batch.append(key=key, value=value, headers=headers, timestamp=None)
+        return [
+            _heard(await producer.send_batch(batch, topic_name(self._settings, topic), partition=self._lane))
+            for topic, batch in (*full, *batches.items())
+        ]
+
+    async def close(self) -> None:
+        """Aborts what is open and lets go of the broker, within `CLOSE_SECONDS`, whatever happens."""
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                if self._in_transaction:
+                    await producer.abort_transaction()
+                await producer.stop()
+        except Exception as error:  # noqa: BLE001 -- whatever state it is in, the next owner's open() aborts for it
+            log.debug("the producer did not close in order", error=repr(error))
+            sender: Any = producer._sender.sender_task
+            if sender is not None:
+                sender.cancel()
+            producer._closed = True
+            await producer.client.close()
+        finally:
+            self._in_transaction = False
+            waiter: Any = getattr(producer._txn_manager, "_transaction_waiter", None)
+            if waiter is not None and waiter.done() and not waiter.cancelled():
+                waiter.exception()  # heard of: asyncio would complain of a fenced transaction that nobody awaited
+
+
+def _heard(future: asyncio.Future[Any]) -> asyncio.Future[Any]:
+    """Marks a failure as heard of, whoever else waits: of many batches that fail together, one tells."""
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return future
+
+
+def _written(metadata: Any) -> Written:
+    return Written(metadata.offset, metadata.timestamp if metadata.timestamp_type == 1 else None)
