@@ -11,10 +11,11 @@ from __future__ import annotations
 from ..codecs.records import Observation
 from ..codecs.times import parse_time
 from ..codecs.vocabulary import recognise
+from .lives import NUMBER_OF, Declared, Life, Seen, json_of, short, whole
 from .policy import Policy
-from .table import Life, Seen
 
 GIT_LOG = "substrate.git.log"
+_GIT_LOG = NUMBER_OF[GIT_LOG]
 _LEAST_PREFIX = 7  # digits of a commit hash that still name it (observing.md)
 
 
@@ -30,7 +31,7 @@ def same_observation(declared: str, observed: str, substrate_class: str) -> bool
 
 def is_fresh(life: Life, window: int, ts: int) -> bool:
     """`t - W <= ts <= t + horizon`, both ends included."""
-    return life.emitted_at - window <= ts <= life.emitted_at + life.horizon
+    return life.emitted_at - window <= ts <= life.emitted_at + life.bounds.horizon
 
 
 def may_count(policy: Policy, life: Life, observation: Observation) -> bool:
@@ -54,31 +55,30 @@ def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, c
     """Takes a corroboration in; True where it counts for the assertion and is news."""
     seen = _seen(life, cls)
     seen.latest = max(seen.latest, ts)
+    kept = short(observation.observation_id)
     for declared in life.declared:
-        if declared.observation_id is not None and same_observation(
-            declared.observation_id, observation.observation_id, declared.substrate_class
-        ):
-            confirmed = life.confirmed = life.confirmed or {}
-            confirmed[declared.observation_id] = max(ts, confirmed.get(declared.observation_id, -1))
+        if ts > declared.confirmed and _names(life, declared, kept):
+            for one in life.declared:
+                if one.id == declared.id:
+                    one.confirmed = max(ts, one.confirmed)
     trust = policy.admissibility.trust
-    if trust == "declared" or (trust == "both" and not _was_declared(life, observation, cls)):
+    if trust == "declared" or (trust == "both" and not _was_declared(life, kept, cls)):
         return False
-    window = life.windows[cls]
-    if ts < life.emitted_at - window:
+    if ts < life.emitted_at - life.bounds.windows[cls]:
         life.aged = True
         return False
     # After admission any newer corroboration renews, however long after emission; before it, only fresh ones count.
-    if life.valid_until < 0 and ts > life.emitted_at + life.horizon:
+    if life.valid_until < 0 and ts > life.emitted_at + life.bounds.horizon:
         return False
     if ts <= seen.ts:
         return False
     if seen.ts < 0:
         life.fresh += 1
     seen.ts = ts
-    seen.observation_id = observation.observation_id
+    life.keep_id(seen, kept)
     seen.observer = observation.observer
     seen.identity_bound = observation.tier == "identity-bound"
-    seen.attestation = observation.attestation
+    seen.attestation = json_of(observation.attestation)
     return True
 
 
@@ -88,20 +88,20 @@ def count_declarations(life: Life) -> None:
         ts = declared.ts
         if ts is None:
             continue
-        if not is_fresh(life, life.windows[declared.substrate_class], ts):
+        if not is_fresh(life, life.bounds.windows[declared.substrate_class], ts):
             life.aged = life.aged or ts < life.emitted_at
             continue
         seen = _seen(life, declared.substrate_class)
         if ts > seen.ts:
             life.fresh += seen.ts < 0
             seen.ts = ts
-            seen.observation_id = declared.observation_id or ""
+            seen.id = declared.id
             seen.observer = life.emitter or "emitter"
 
 
 def contradicts(life: Life, cls: str, ts: int) -> bool:
     """Whether a contradiction holds: not older than `t - W`, and no observer has corroborated the class since."""
-    if ts < life.emitted_at - life.windows[cls]:
+    if ts < life.emitted_at - life.bounds.windows[cls]:
         return False
     return all(seen.latest <= ts for seen in life.seen if seen.substrate_class == cls)
 
@@ -111,13 +111,11 @@ def unmasks(life: Life, observation: Observation, cls: str, ts: int) -> bool:
 
     Only corroboration of that very id since then stands against it: a true annotation covers for no invented one.
     """
-    if ts < life.emitted_at - life.windows[cls]:
+    if ts < life.emitted_at - life.bounds.windows[cls]:
         return False
+    kept = short(observation.observation_id)
     return any(
-        declared.substrate_class == cls
-        and declared.observation_id is not None
-        and same_observation(declared.observation_id, observation.observation_id, cls)
-        and (life.confirmed or {}).get(declared.observation_id, -1) <= ts
+        declared.substrate_class == cls and declared.confirmed <= ts and _names(life, declared, kept)
         for declared in life.declared
     )
 
@@ -126,7 +124,8 @@ def validity(life: Life) -> int:
     """Until when the evidence carries the assertion: the k-th largest of newest ts + W, Unix ms; -1 below k."""
     if life.fresh < life.k:
         return -1
-    ends = sorted((seen.ts + life.windows[seen.substrate_class] for seen in life.seen if seen.ts >= 0), reverse=True)
+    windows = life.bounds.windows
+    ends = sorted((seen.ts + windows[seen.substrate_class] for seen in life.seen if seen.ts >= 0), reverse=True)
     return min(ends[life.k - 1], life.longest)
 
 
@@ -139,18 +138,24 @@ def _seen(life: Life, cls: str) -> Seen:
     for seen in life.seen:
         if seen.substrate_class == cls:
             return seen
-    seen = Seen(cls)
+    seen = Seen(NUMBER_OF[cls])
     life.seen.append(seen)
     return seen
 
 
-def _was_declared(life: Life, observation: Observation, cls: str) -> bool:
+def _was_declared(life: Life, kept: bytes, cls: str) -> bool:
     """Trust mode `both`: the class was declared, with this observation's id where one was declared."""
     return any(
-        declared.substrate_class == cls
-        and (
-            declared.observation_id is None
-            or same_observation(declared.observation_id, observation.observation_id, cls)
-        )
+        declared.substrate_class == cls and (declared.id < 0 or _names(life, declared, kept))
         for declared in life.declared
+    )
+
+
+def _names(life: Life, declared: Declared, kept: bytes) -> bool:
+    """Whether an annotation declares this observation id (as `short` has it)."""
+    if declared.id < 0:
+        return False
+    named = life.ids[declared.id]
+    return named == kept or (
+        declared.number == _GIT_LOG and same_observation(whole(named), whole(kept), declared.substrate_class)
     )

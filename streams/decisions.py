@@ -15,9 +15,9 @@ import msgspec
 from ..codecs.records import Assertion, Emission, Reason, Status
 from ..codecs.vocabulary import Terminal
 from . import corroboration, grounding
+from .lives import Life
 from .policy import Policy
 from .sanitise import unexpected_confusables
-from .table import Life
 
 
 class Moment(Enum):

@@ -27,11 +27,11 @@ from ..codecs.times import parse_time
 from ..codecs.vocabulary import DECAYED, NEWEST, UNVERIFIED, Terminal, recognise
 from . import corroboration, gates, grounding
 from .decisions import Case, Moment
+from .lives import NUMBER_OF, Attempt, Declared, Life, Phase, Waiting, json_of, short
 from .outputs import Writer
 from .policy import Policy, policy_of_document
 from .sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
-from .table import Attempt, Declared, Life, Phase, Waiting
 from .verdicts import Verdicts
 
 FOLD_VERSION = (
@@ -65,6 +65,7 @@ def fold(state: State, block: Block) -> list[Output]:
     for event in block.events:
         folding.apply(event)
     folding.verdicts.renew()
+    state.settle()
     return folding.writer.outputs
 
 
@@ -97,6 +98,9 @@ def _announce(state: State, event: Event) -> Fault | None:
     return None
 
 
+Item = Life | Attempt | Waiting
+
+
 class _Folding:
     """One block being folded: the state, the rules in force, and the writer of its outputs."""
 
@@ -114,28 +118,30 @@ class _Folding:
         for _ in range(MAX_TIMERS):
             waits, expires = state.pending.head(mark), state.expiring.head(state.time)
             if waits is not None and (expires is None or waits < expires):
-                self.end_waiting(state.pending.pop())
+                self.end_waiting(*state.pending.pop())
             elif expires is not None:
-                self.expire(state.expiring.pop())
+                self.expire(*state.expiring.pop())
             else:
                 return
 
-    def end_waiting(self, item: Life | Waiting) -> None:
+    def end_waiting(self, emission_id: str, item: Item) -> None:
         """No more evidence will come: the last verdict on an assertion, or the end of evidence without one."""
         if isinstance(item, Waiting):
-            self.state.drop(item)
+            self.state.drop(emission_id, item)
             self.counters["unmatched"] += 1
             return
-        if item.arrival + item.horizon >= self.state.watermark:
+        assert isinstance(item, Life)
+        if item.arrival + item.bounds.horizon >= self.state.watermark:
             self.counters["stalled"] += 1
         self.verdicts.judge(Moment.END, self.verdicts.case(item))
 
-    def expire(self, item: Life | Attempt) -> None:
+    def expire(self, emission_id: str, item: Item) -> None:
         """A memory, a validity or a review window is over."""
         if isinstance(item, Attempt):
-            if not item.lives:
-                self.state.forget(item)
-        elif item.phase == Phase.ADMITTED:
+            self.state.rest(emission_id, item)  # a policy that came since may have moved the end on
+            return
+        assert isinstance(item, Life)
+        if item.phase == Phase.ADMITTED:
             self.verdicts.close_admitted(item, "decayed-to-uncertainty", "validity-ended")
         else:
             self.counters["unreviewed"] += 1
@@ -189,43 +195,37 @@ class _Folding:
             return Fault("conflicting-emission", f"$: expected the bytes that {which} first had, got others")
         newer_known = state.newest(emission.emission_id) > emission.attempt
         self.supersede(emission)
-        attempt = Attempt(
-            emission_id=emission.emission_id,
-            number=emission.attempt,
-            emitted_at=emitted_at,
-            digest=digest,
-            lives=[],
-            closed=[],
-            order=state.next_order(),
-        )
-        state.remember(attempt, emitted_at + state.least_max_validity(emitted_at))
+        attempt = Attempt(number=emission.attempt, emitted_at=emitted_at, digest=digest, order=state.next_order())
+        state.remember(emission.emission_id, attempt)
         traceparent = next((value for name, value in event.headers if name == "traceparent"), None)
         cases: list[Case] = []
         for assertion in emission.assertions or ():
             claims = _claims(emission, assertion)
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
-            life = self.life(emission, assertion, claims.declared, emitted_at, traceparent)
+            life = self.life(emission, assertion, claims, emitted_at, traceparent)
             state.add(attempt, life)
             case = Case(life, self.policy, state.time, emission, assertion)
             case.terminal, case.unknown, case.newer = claims.terminal, claims.unknown, newer_known
             cases.append(case)
-        came_before = self.matched(attempt)
+        came_before = self.matched(emission.emission_id, attempt)
         for case in cases:
             self.begin(case, came_before.get(case.life.span_key, []))
+        if not cases:
+            state.rest(emission.emission_id, attempt)
         return None
 
     def life(
         self,
         emission: Emission,
         assertion: Assertion,
-        declared: tuple[Declared, ...],
+        claims: _Claims,
         emitted_at: int,
         traceparent: bytes | None,
     ) -> Life:
         """A new pending assertion with the bounds of the policy in force."""
         emitter = emission.emitter.system if emission.emitter is not None else None
         effect = self.effect(emitter, emission.effect, assertion.effect)
-        k, now = self.rules.k, self.state.time
+        k = self.rules.k
         return Life(
             emission_id=emission.emission_id,
             attempt=emission.attempt,
@@ -234,18 +234,18 @@ class _Folding:
             effect=effect,
             k=k.external if effect == "external" else k.internal,
             text=assertion_text(emission, assertion),
-            declared=declared,
+            ids=claims.ids,
+            declared=claims.declared,
             annotated=bool(assertion.provenance),
             grounded=bool(assertion.grounded),
             confidence=grounding.least_confidence(assertion),
-            chain=assertion.chain,
+            chain=json_of(assertion.chain),
             emitter=emitter,
             traceparent=traceparent,
             emitted_at=emitted_at,
-            arrival=now,
-            windows=self.state.windows,
-            longest=now + self.rules.max_validity,
-            horizon=self.rules.horizon,
+            arrival=self.state.time,
+            terms=self.state.terms[self.state.terms_number],
+            terms_number=self.state.terms_number,
             order=self.state.next_order(),
         )
 
@@ -260,22 +260,24 @@ class _Folding:
 
     def supersede(self, emission: Emission) -> None:
         """A newer attempt closes what is still pending of earlier ones."""
-        for earlier in self.state.attempts.get(emission.emission_id, ()):
+        known = self.state.known(emission.emission_id)
+        for earlier in list(known.attempts) if known is not None else ():
             if earlier.number < emission.attempt:
                 for life in [life for life in earlier.lives if life.phase == Phase.PENDING]:
                     case = self.verdicts.case(life)
                     case.newer = True
                     self.verdicts.judge(Moment.NEWER, case)
 
-    def matched(self, attempt: Attempt) -> dict[str, list[Waiting]]:
+    def matched(self, emission_id: str, attempt: Attempt) -> dict[str, list[Waiting]]:
         """The evidence that waited for this attempt's assertions, by span key, in the order of its coming."""
         found: dict[str, list[Waiting]] = {}
-        for waiting in self.state.waiting.get(attempt.emission_id, ()):
-            if waiting.observation.subject.attempt == attempt.number and attempt.life(waiting.span_key) is not None:
+        known = self.state.known(emission_id)
+        for waiting in known.waiting if known is not None else ():
+            if waiting.attempt == attempt.number and attempt.life(waiting.span_key) is not None:
                 found.setdefault(waiting.span_key, []).append(waiting)
         for matched in found.values():
             for waiting in matched:
-                self.state.drop(waiting)
+                self.state.drop(emission_id, waiting)
         return found
 
     def begin(self, case: Case, came_before: list[Waiting]) -> None:
@@ -291,11 +293,13 @@ class _Folding:
         if self.rules.trust == "declared":
             corroboration.count_declarations(life)
         # Corroborations first: a negative holds only if none has come since.
-        for waiting in sorted(came_before, key=lambda one: one.observation.outcome != "corroborates"):
-            if not self.weigh(case, waiting.observation, waiting.observed_at):
+        for waiting in sorted(came_before, key=lambda one: one.negative):
+            observation = decode_observation(waiting.record)
+            assert not isinstance(observation, Fault), "it was decoded when it came"
+            if not self.weigh(case, observation, corroboration.observed_at(observation)):
                 self.counters["not-counted"] += 1
         if not self.verdicts.judge(Moment.ARRIVAL, case):
-            self.state.pending.wait(life, life.arrival + life.horizon)
+            self.state.pending.wait(life.emission_id, life, life.arrival + life.bounds.horizon)
 
     # ------------------------------------------------------------ observations
 
@@ -323,8 +327,14 @@ class _Folding:
         elif attempt is not None and key in attempt.closed:
             self.counters["late"] += 1
         else:
-            waiting = Waiting(observation=observation, span_key=key, observed_at=ts, order=state.next_order())
-            state.put_aside(waiting, state.time + self.rules.horizon)
+            waiting = Waiting(
+                record=event.value or b"",
+                attempt=subject.attempt,
+                span_key=key,
+                negative=observation.outcome != "corroborates",
+                order=state.next_order(),
+            )
+            state.put_aside(subject.emission_id, waiting, state.time + self.rules.horizon)
         return None
 
     def hear(self, life: Life, observation: Observation, ts: int) -> None:
@@ -391,13 +401,15 @@ class _Folding:
 class _Claims(NamedTuple):
     """What an assertion's annotations claim: those that may count, and what decides by itself."""
 
-    declared: tuple[Declared, ...]
+    ids: list[bytes]
+    declared: list[Declared]
     terminal: Terminal | None
     unknown: bool
     newer: int  # anchors of a later vocabulary
 
 
 def _claims(emission: Emission, assertion: Assertion) -> _Claims:
+    ids: list[bytes] = []
     declared: list[Declared] = []
     terminal: Terminal | None = None
     unknown, newer = False, 0
@@ -410,8 +422,14 @@ def _claims(emission: Emission, assertion: Assertion) -> _Claims:
             terminal = terminal or (DECAYED if found.name == DECAYED else UNVERIFIED)
         else:
             ts = None if annotation.ts is None else parse_time(annotation.ts)
-            declared.append(Declared(found.name, annotation.observation_id, ts))
-    return _Claims(tuple(declared), terminal, unknown, newer)
+            place = -1
+            if annotation.observation_id is not None:
+                kept = short(annotation.observation_id)
+                if kept not in ids:
+                    ids.append(kept)
+                place = ids.index(kept)
+            declared.append(Declared(NUMBER_OF[found.name], place, ts))
+    return _Claims(ids, declared, terminal, unknown, newer)
 
 
 _APPLIERS: dict[str, Callable[[_Folding, Event], Fault | None]] = {

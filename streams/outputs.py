@@ -22,9 +22,9 @@ from ..codecs.spans import Span, parse_span_key
 from ..codecs.times import format_time
 from .decisions import Verdict
 from .grounding import data_categories
+from .lives import Life, Seen, steps_of
 from .policy import Policy
 from .sanitise import WARNING, AttestationRules, Trace, clean, clean_tree, frame_attestation
-from .table import Life, Seen
 
 ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
 REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
@@ -98,9 +98,9 @@ class Writer:
             "effect": life.effect,
             "k": life.k,
             "classes": [seen.substrate_class for seen in counted],
-            "evidence": [self._evidence(seen) for seen in counted],
+            "evidence": [self._evidence(life, seen) for seen in counted],
             "grounded": life.grounded,
-            "data": data_categories(life.grounded, life.chain),
+            "data": data_categories(life.grounded, steps_of(life)),
             "confidence": UNSET if life.confidence is None else life.confidence,
             "emitted_at": format_time(life.emitted_at),
             "untrusted_text": self._frame(life, counted, trace) if text else records.UntrustedAssertion(WARNING, ""),
@@ -114,15 +114,15 @@ class Writer:
     def _place(self) -> records.LedgerPlace:
         return records.LedgerPlace(self._lane, self._block.header.height, len(self.outputs), self._block.hash)
 
-    def _evidence(self, seen: Seen) -> records.Evidence:
+    def _evidence(self, life: Life, seen: Seen) -> records.Evidence:
         return records.Evidence(
-            seen.substrate_class, format_time(seen.ts), seen.observer, self._observation_id(seen) or UNSET
+            seen.substrate_class, format_time(seen.ts), seen.observer, self._observation_id(life, seen) or UNSET
         )
 
-    def _observation_id(self, seen: Seen) -> str | None:
+    def _observation_id(self, life: Life, seen: Seen) -> str | None:
         """The id as far as privacy lets it out: of the identity-bound tier never in clear [S §12]."""
         clear = self._policy.privacy.observation_ids == "clear" and not seen.identity_bound
-        return seen.observation_id if clear else None
+        return life.id_of(seen) if clear else None
 
     def _frame(self, life: Life, counted: Sequence[Seen], trace: Trace) -> records.UntrustedAssertion:
         rules = self._policy.sanitation
@@ -137,9 +137,10 @@ class Writer:
         )
 
     def _own_chain(self, life: Life, confusables: Any, trace: Trace) -> list[dict[str, Any]]:
-        if not life.chain:
+        steps = steps_of(life)
+        if not steps:
             return []
-        chain: list[dict[str, Any]] = msgspec.to_builtins(life.chain)
+        chain: list[dict[str, Any]] = msgspec.to_builtins(steps)
         if self._policy.privacy.chain_sources != "clear":
             for step in chain:
                 _hide_sources(step)
@@ -150,7 +151,7 @@ class Writer:
         chain: list[dict[str, Any]] = []
         for seen in counted:
             metadata = {"observer": seen.observer}
-            if observation_id := self._observation_id(seen):
+            if observation_id := self._observation_id(life, seen):
                 metadata["observation_id"] = observation_id
             chain.append(
                 {
@@ -175,7 +176,8 @@ class Writer:
         if seen.attestation is None:
             return None
         rules = attestation_rules(self._policy)
-        framed = frame_attestation(seen.attestation, rules, trace=trace, within=f"attestations[{place}].")
+        body = msgspec.json.decode(seen.attestation, type=dict[str, Any])
+        framed = frame_attestation(body, rules, trace=trace, within=f"attestations[{place}].")
         if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
             return None
         return framed["attestations"][0]

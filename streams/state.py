@@ -6,10 +6,9 @@ for evidence. `ran` counts the milliseconds in which the lane ran, for `max_stal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ..codecs.blocks import Header
 from ..codecs.partition import Partitioner
+from .lives import Terms
 from .policy import Policy
 from .table import Table
 
@@ -24,13 +23,13 @@ class State(Table):
 
     Attributes:
         partitioner: how producers choose a key's partition; the lane checks it.
-        windows: W of every class under the policy in force, milliseconds.
+        terms_number: of the terms of the policy in force.
     """
 
     def __init__(self, lane: int, lanes: int, partitioner: Partitioner) -> None:
         super().__init__(lane, lanes)
         self.partitioner: Partitioner = partitioner
-        self.windows: Mapping[str, int] = {}
+        self.terms_number = -1
         self._hash = self._next_hash = ""
 
     @property
@@ -50,13 +49,11 @@ class State(Table):
         self.policy, self.next_policy = policy, None
         self._hash, self._next_hash = self._next_hash, ""
         rules = policy.admissibility
-        self.windows = rules.window
+        terms = Terms(rules.window, rules.horizon, rules.max_validity)
+        if terms not in self.terms:
+            self.terms.append(terms)
+        self.terms_number = self.terms.index(terms)
         self.max_validities.append((self.time, rules.max_validity))
-        # Emissions dated ahead of this moment are judged by this policy alone from now on; so is their memory.
-        for attempts in self.attempts.values():
-            for attempt in attempts:
-                if attempt.due is not None and attempt.emitted_at >= self.time:
-                    attempt.due = max(attempt.due, attempt.emitted_at + rules.max_validity)
 
     def advance(self, header: Header) -> None:
         """Moves the clocks to a block's; they never go back, whatever a header says."""
@@ -82,15 +79,6 @@ class State(Table):
         if not running or self.ran - running[0][0] <= longest:
             return self.watermark
         return max(self.watermark, running[0][1] + rules.horizon)
-
-    def least_max_validity(self, emitted_at: int) -> int:
-        """The smallest `max_validity` in force since `emitted_at`: the memory of an emission may have ended by that."""
-        least = self.max_validities[-1][1]
-        for since, milliseconds in reversed(self.max_validities):
-            least = min(least, milliseconds)
-            if since <= emitted_at:
-                break
-        return least
 
 
 def new_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2") -> State:
@@ -119,5 +107,4 @@ def next_due(state: State) -> tuple[int | None, int | None]:
 
 def counters(state: State) -> dict[str, int]:
     """The named fates so far, and what lives now: `lives`, `waiting`."""
-    waiting = sum(map(len, state.waiting.values()))
-    return {**dict(sorted(state.counters.items())), "lives": state.lives, "waiting": waiting}
+    return {**dict(sorted(state.counters.items())), "lives": state.lives, "waiting": state.asides}

@@ -1,152 +1,38 @@
-"""The windowed table: a lane's whole state, by key, with its timers (architecture.md, «State and recovery»).
+"""The windowed table: a lane's whole state, by emission, with its timers (architecture.md, «State and recovery»).
 
 What lives here is bounded by what is live, never by history: pending assertions until the watermark passes their
 pending time, admitted ones until their validity ends, what waits for a reviewer until the review window closes, waiting
 evidence for the horizon, and a short memory of each attempt until a repetition of it would be too old anyway.
 
-No item refers back to what holds it: the structs are not tracked by the cyclic collector (style.md), so a cycle would
-never be freed.
+An emission is taken apart (lives.py) when a block first touches it, and packed again once `OPEN` of them lie open.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
-from enum import IntEnum
-from typing import Any
+from collections.abc import Iterator
 
-import msgspec
-
-from ..codecs.records import AnyStep, Basis, Effect, Kind, Observation
+from .lives import Attempt, Known, Life, Phase, Terms, Waiting, fill, pack, unpack
 from .policy import Policy
 from .timers import TIME, WATERMARK, TimerQueue
 
-
-class Phase(IntEnum):
-    """What an assertion in the table waits for."""
-
-    PENDING = 0  # evidence, on the watermark
-    ADMITTED = 1  # the end of its validity, on time
-    REVIEW = 2  # a reviewer, on time
-    CLOSED = 3  # nothing
-
-
-class Declared(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """An annotation that may count: the bare class, and what it names. A claim, not evidence [S §11.1]."""
-
-    substrate_class: str
-    observation_id: str | None
-    ts: int | None
-
-
-class Seen(msgspec.Struct, gc=False, eq=False, array_like=True):
-    """What corroborates one assertion in one class: the newest evidence only, whoever saw it.
-
-    Attributes:
-        latest: the newest corroboration by an observer that may count, fresh or not; holds contradictions off. Unix
-            ms, -1 where there is none.
-        ts: the newest that counts, -1 where none does; the other fields describe that one.
-    """
-
-    substrate_class: str
-    latest: int = -1
-    ts: int = -1
-    observation_id: str = ""
-    observer: str = ""
-    identity_bound: bool = False
-    attestation: dict[str, Any] | None = None
-
-
-class Life(msgspec.Struct, gc=False, eq=False, kw_only=True):
-    """One assertion of one attempt, from its arrival to its last word.
-
-    Invariant: `phase` is CLOSED exactly when it is in no attempt's `lives`. `clock`, `due`, `filed`, `ticket`
-    and `order` are its timer (timers.py).
-    """
-
-    emission_id: str
-    attempt: int
-    span_key: str
-    kind: Kind
-    effect: Effect
-    k: int
-    text: str
-    declared: tuple[Declared, ...]
-    annotated: bool
-    grounded: bool
-    confidence: float | None
-    chain: list[AnyStep] | None
-    emitter: str | None
-    traceparent: bytes | None
-    emitted_at: int
-    arrival: int
-    windows: Mapping[str, int]  # W of every class, as it was when the life began
-    longest: int  # arrival + max_validity: no validity beyond it
-    horizon: int
-    order: int
-    phase: Phase = Phase.PENDING
-    seen: list[Seen] = []
-    fresh: int = 0  # how many of `seen` count: distinct classes
-    confirmed: dict[str, int] | None = None  # newest corroboration of a declared observation id
-    aged: bool = False  # corroboration was seen that was already too old
-    revision: int = 0
-    basis: Basis = "corroboration"
-    admitted_at: int = -1
-    valid_until: int = -1
-    touched: bool = False  # its validity moved on in this block
-    clock: int = WATERMARK
-    due: int | None = None
-    filed: int | None = None
-    ticket: int = 0
-
-
-class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True):
-    """The memory of one attempt of an emission: for duplicates, newer attempts, and evidence that comes late.
-
-    It is dropped once its `due` (when a repetition would be too old) has passed and nothing of it lives.
-    """
-
-    emission_id: str
-    number: int
-    emitted_at: int
-    digest: bytes
-    lives: list[Life]
-    closed: list[str]  # span keys
-    order: int
-    clock: int = TIME
-    due: int | None = None
-    filed: int | None = None
-    ticket: int = 0
-
-    def life(self, span_key: str) -> Life | None:
-        """The living assertion of a span. A scan: an emission holds at most 1000, nearly always fewer than ten."""
-        for life in self.lives:
-            if life.span_key == span_key:
-                return life
-        return None
-
-
-class Waiting(msgspec.Struct, gc=False, eq=False, kw_only=True):
-    """An observation that came before its emission, or names a span that the emission does not have."""
-
-    observation: Observation
-    span_key: str
-    observed_at: int
-    order: int
-    clock: int = WATERMARK
-    due: int | None = None
-    filed: int | None = None
-    ticket: int = 0
+OPEN = 1000
+"""So many emissions stay unpacked between blocks: what belongs together mostly comes together. About 2 MB."""
 
 
 class Table:
     """The state of one lane. `fold` is the only writer.
 
+    Invariant: every emission of which anything is known is in `_packed`, in the order in which it was first heard of;
+    where it is in `_open` as well, that is what holds.
+
     Attributes:
         time, watermark: of the last block, Unix ms; neither ever decreases.
         ran: milliseconds in which the lane ran; a gap of more than a second between two blocks counts as one.
         order: the next item's place in the lane's history.
+        terms: the bounds that lives began with, by their numbers.
         counters: the fates that leave no record: discarded, duplicate, late, unmatched, not-counted, and others.
+        lives, asides: how many assertions live, and how much evidence waits for its emission.
     """
 
     def __init__(self, lane: int, lanes: int) -> None:
@@ -158,14 +44,73 @@ class Table:
         self.watermark: int = 0
         self.ran: int = 0
         self.order: int = 0
-        self.attempts: dict[str, tuple[Attempt, ...]] = {}
-        self.waiting: dict[str, list[Waiting]] = {}
-        self.pending: TimerQueue[Life | Waiting] = TimerQueue(WATERMARK)
-        self.expiring: TimerQueue[Life | Attempt] = TimerQueue(TIME)
+        self.terms: list[Terms] = []
+        self.pending: TimerQueue[Life | Attempt | Waiting] = TimerQueue(WATERMARK, self.item)
+        self.expiring: TimerQueue[Life | Attempt | Waiting] = TimerQueue(TIME, self.item)
         self.counters: Counter[str] = Counter()
         self.max_validities: list[tuple[int, int]] = []  # (in force since, milliseconds), oldest first
         self.running: deque[tuple[int, int]] = deque()  # (ran, time) about once a second of running: for max_stall
-        self.lives = 0
+        self.lives = self.asides = 0
+        self._packed: dict[str, bytes] = {}
+        self._open: dict[str, Known] = {}
+
+    # ------------------------------------------------------------ emissions
+
+    def __contains__(self, emission_id: str) -> bool:
+        """Whether anything is known of an emission."""
+        return emission_id in self._packed
+
+    def __iter__(self) -> Iterator[str]:
+        """The emissions of which anything is known."""
+        return iter(self._packed)
+
+    def known(self, emission_id: str) -> Known | None:
+        """All that is known of an emission; None where that is nothing."""
+        known = self._open.get(emission_id)
+        if known is None:
+            packed = self._packed.get(emission_id)
+            if packed is None:
+                return None
+            known = self._open[emission_id] = unpack(emission_id, packed, self.terms)
+        return known
+
+    def item(self, emission_id: str, order: int) -> Life | Attempt | Waiting | None:
+        """The item that a timer stands for."""
+        known = self.known(emission_id)
+        return None if known is None else known.item(order)
+
+    def settle(self) -> None:
+        """Between blocks: packs what lies open, where that has become much."""
+        if len(self._open) > OPEN:
+            for emission_id, known in self._open.items():
+                self._packed[emission_id] = pack(known)
+            self._open.clear()
+
+    def at_rest(self) -> dict[str, bytes]:
+        """Every emission packed; what lies open goes on doing so."""
+        for emission_id, known in self._open.items():
+            self._packed[emission_id] = pack(known)
+            fill(emission_id, known, self.terms)
+        return self._packed
+
+    def put_back(self, packed: dict[str, bytes]) -> None:
+        """Takes in what another table had at rest, in its order, into a table that has nothing; `terms` come first."""
+        self._packed = packed
+        queues = {WATERMARK: self.pending, TIME: self.expiring}
+        for emission_id, octets in packed.items():
+            known = unpack(emission_id, octets, self.terms)
+            for attempt in known.attempts:
+                self.lives += len(attempt.lives)
+            self.asides += len(known.waiting)
+            for item in known.items():
+                if item.due is not None:
+                    queues[item.clock].file(emission_id, item.order, item.due)
+
+    def _let_go(self, emission_id: str, known: Known) -> None:
+        if not known.attempts and not known.waiting:
+            del self._packed[emission_id], self._open[emission_id]
+
+    # ------------------------------------------------------------ attempts and lives
 
     def next_order(self) -> int:
         """A number for a new item, greater than every earlier one."""
@@ -174,28 +119,40 @@ class Table:
 
     def attempt(self, emission_id: str, number: int) -> Attempt | None:
         """The memory of one attempt, or None where it is not known (any more)."""
-        for attempt in self.attempts.get(emission_id, ()):
-            if attempt.number == number:
-                return attempt
-        return None
+        known = self.known(emission_id)
+        return None if known is None else known.attempt(number)
 
     def newest(self, emission_id: str) -> int:
         """The newest attempt known of an emission, -1 where none is."""
-        return max((attempt.number for attempt in self.attempts.get(emission_id, ())), default=-1)
+        known = self.known(emission_id)
+        return -1 if known is None else max((attempt.number for attempt in known.attempts), default=-1)
 
-    def remember(self, attempt: Attempt, until: int) -> None:
-        """Takes an attempt in, to be forgotten after `until` at the earliest."""
-        known = self.attempts.get(attempt.emission_id, ())
-        self.attempts[attempt.emission_id] = (*known, attempt)
-        self.expiring.wait(attempt, until)
+    def remember(self, emission_id: str, attempt: Attempt) -> None:
+        """Takes an attempt in. Once nothing of it lives, `rest` must be told."""
+        self._opened(emission_id).attempts.append(attempt)
 
-    def forget(self, attempt: Attempt) -> None:
-        """Drops an attempt of which nothing lives; another life of it may have kept it longer than its due."""
-        rest = tuple(other for other in self.attempts[attempt.emission_id] if other is not attempt)
-        if rest:
-            self.attempts[attempt.emission_id] = rest
+    def rest(self, emission_id: str, attempt: Attempt) -> None:
+        """Nothing of an attempt lives (any more): it is forgotten when a repetition would be too old."""
+        until = attempt.emitted_at + self.least_max_validity(attempt.emitted_at)
+        if until < self.time:
+            self.forget(emission_id, attempt)
         else:
-            del self.attempts[attempt.emission_id]
+            self.expiring.wait(emission_id, attempt, until)
+
+    def least_max_validity(self, emitted_at: int) -> int:
+        """The smallest `max_validity` in force since `emitted_at`: the memory of an emission may have ended by that."""
+        least = self.max_validities[-1][1]
+        for since, milliseconds in reversed(self.max_validities):
+            least = min(least, milliseconds)
+            if since <= emitted_at:
+                break
+        return least
+
+    def forget(self, emission_id: str, attempt: Attempt) -> None:
+        """Drops an attempt of which nothing lives."""
+        known = self._opened(emission_id)
+        known.attempts.remove(attempt)
+        self._let_go(emission_id, known)
 
     def add(self, attempt: Attempt, life: Life) -> None:
         """Takes an assertion in."""
@@ -212,20 +169,28 @@ class Table:
         attempt.lives.remove(life)
         attempt.closed.append(life.span_key)
         self.lives -= 1
-        if attempt.due is None and not attempt.lives:
-            self.forget(attempt)
+        if not attempt.lives:
+            self.rest(life.emission_id, attempt)
 
-    def put_aside(self, waiting: Waiting, until: int) -> None:
+    def _opened(self, emission_id: str) -> Known:
+        known = self.known(emission_id)
+        if known is None:
+            self._packed[emission_id] = b""  # its place in the order
+            known = self._open[emission_id] = Known()
+        return known
+
+    # ------------------------------------------------------------ waiting evidence
+
+    def put_aside(self, emission_id: str, waiting: Waiting, until: int) -> None:
         """Keeps evidence whose assertion is not known until the watermark has passed `until`."""
-        self.waiting.setdefault(waiting.observation.subject.emission_id, []).append(waiting)
-        self.pending.wait(waiting, until)
+        self._opened(emission_id).waiting.append(waiting)
+        self.asides += 1
+        self.pending.wait(emission_id, waiting, until)
 
-    def drop(self, waiting: Waiting) -> None:
+    def drop(self, emission_id: str, waiting: Waiting) -> None:
         """Takes waiting evidence out: it was matched, or its time is over."""
-        emission_id = waiting.observation.subject.emission_id
-        rest = [other for other in self.waiting[emission_id] if other is not waiting]
-        if rest:
-            self.waiting[emission_id] = rest
-        else:
-            del self.waiting[emission_id]
+        known = self._opened(emission_id)
+        known.waiting.remove(waiting)
         waiting.due = None
+        self.asides -= 1
+        self._let_go(emission_id, known)

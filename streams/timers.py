@@ -5,11 +5,13 @@ for nothing). Moving an item's time on, or closing it, only sets that field: the
 up, and files it again or drops it. So renewals cost nothing, and nothing is searched for on cancellation.
 
 Order is by time, then by the item's own `order`, which never depends on when an entry was filed: a lane that was
-restored fires in the order of one that never stopped.
+restored fires in the order of one that never stopped. A queue holds no items, only where to find them: a key of 14
+octets and a name, since a lane has as many entries as live assertions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -17,22 +19,21 @@ WATERMARK: Final = 0
 """The clock of what waits for evidence (architecture.md, «Time»)."""
 TIME: Final = 1
 """The clock of what expires."""
+_DUE, _ORDER = 8, 6  # octets of each; instants before 1970 are negative
+_ZERO: Final = 1 << 62
 
 
 class Timed(Protocol):
-    """What a timer queue holds.
+    """What waits.
 
     Attributes:
         clock: the queue that the item waits in.
         due: the instant whose passing fires it, in Unix ms; None where it waits for nothing.
-        filed, ticket: the instant of its one valid entry, and that entry's number; only the queue writes them.
         order: unique in a lane.
     """
 
     clock: int
     due: int | None
-    filed: int | None
-    ticket: int
     order: int
 
 
@@ -40,46 +41,50 @@ T = TypeVar("T", bound=Timed)
 
 
 class TimerQueue(Generic[T]):
-    """The items that wait on one clock; an item fires when the clock is *later* than its `due`.
+    """What waits on one clock; an item fires when the clock is *later* than its `due`.
 
-    Invariant: every item of this clock with a `due` has exactly one valid entry, at that instant or an earlier one.
+    Invariant: every item of this clock with a `due` has an entry at that instant or an earlier one. An item may have
+    several; whichever comes up at its `due` fires it, and the others then find nothing that waits.
+
+    Args:
+        clock: which one.
+        find: the item of this order under a name, or None where it is gone.
     """
 
-    __slots__ = ("_heap", "_tickets", "clock")
+    __slots__ = ("_find", "_heap", "clock")
 
-    def __init__(self, clock: int) -> None:
+    def __init__(self, clock: int, find: Callable[[str, int], T | None]) -> None:
         self.clock = clock
-        self._heap: list[tuple[int, int, int, T]] = []
-        self._tickets = 0
+        self._find = find
+        self._heap: list[bytes] = []
 
     def __len__(self) -> int:
         """The entries, stale ones included: what the queue costs, not what is due."""
         return len(self._heap)
 
-    def wait(self, item: T, due: int) -> None:
-        """Makes the item wait in this queue until `due` has passed, wherever it waited before."""
-        if item.clock != self.clock:
-            item.clock = self.clock
-            item.filed = None
-        item.due = due
-        if item.filed is None or due < item.filed:
-            self._file(item, due)
+    def wait(self, name: str, item: T, due: int) -> None:
+        """Makes the item of this name wait in this queue until `due` has passed, wherever it waited before."""
+        was = item.due if item.clock == self.clock else None
+        item.clock, item.due = self.clock, due
+        if was is None or due < was:
+            self.file(name, item.order, due)
 
-    def _file(self, item: T, due: int) -> None:
-        self._tickets += 1
-        item.filed, item.ticket = due, self._tickets
-        heappush(self._heap, (due, item.order, self._tickets, item))
+    def file(self, name: str, order: int, due: int) -> None:
+        """Makes an entry for an item that waits already; `wait` does so by itself."""
+        heappush(self._heap, (due + _ZERO).to_bytes(_DUE) + order.to_bytes(_ORDER) + name.encode())
 
     def head(self, clock: int) -> tuple[int, int] | None:
         """The instant and order of the first item that is due, or None."""
         head = self._settle()
-        return None if head is None or head[0] >= clock else head[:2]
+        return None if head is None or head[0] >= clock else head
 
-    def pop(self) -> T:
-        """Takes out the item that `head` has just told of; it waits for nothing any more."""
-        item = heappop(self._heap)[3]
-        item.due = item.filed = None
-        return item
+    def pop(self) -> tuple[str, T]:
+        """Takes out the item that `head` has just told of, with its name; it waits for nothing any more."""
+        _, order, name = _read(heappop(self._heap))
+        item = self._find(name, order)
+        assert item is not None, "head comes first"
+        item.due = None
+        return name, item
 
     def next_due(self) -> int | None:
         """The earliest instant that something waits for."""
@@ -88,29 +93,35 @@ class TimerQueue(Generic[T]):
 
     def count_due(self, clock: int, most: int) -> int:
         """How many items are due, counted up to `most`; walks only the part of the heap that is."""
-        heap, found, todo = self._heap, 0, [0]
-        while todo and found < most:
+        heap, found, todo, end = self._heap, set[bytes](), [0], (clock + _ZERO).to_bytes(_DUE)
+        while todo and len(found) < most:
             place = todo.pop()
-            if place < len(heap) and heap[place][0] < clock:
-                _, _, ticket, item = heap[place]
-                if item.clock == self.clock and item.ticket == ticket and item.filed is not None:
-                    found += item.due is not None and item.due < clock
+            if place < len(heap) and heap[place] < end:
+                key = heap[place]
+                due, order, name = _read(key)
+                item = self._find(name, order)
+                if item is not None and item.clock == self.clock and item.due is not None and due <= item.due < clock:
+                    found.add(key[_DUE:])
                 todo += (2 * place + 1, 2 * place + 2)
-        return found
+        return len(found)
 
-    def _settle(self) -> tuple[int, int, int, T] | None:
+    def _settle(self) -> tuple[int, int] | None:
         """Drops or files again what is stale at the head."""
         heap = self._heap
         while heap:
-            head = heap[0]
-            filed, _, ticket, item = head
-            if item.clock == self.clock and item.ticket == ticket and item.filed is not None:
-                if item.due == filed:
-                    return head
-                item.filed = None
+            due, order, name = _read(heap[0])
+            item = self._find(name, order)
+            if item is not None and item.clock == self.clock and item.due is not None:
+                if item.due == due:
+                    return due, order
                 heappop(heap)
-                if item.due is not None:
-                    self._file(item, item.due)
+                if item.due > due:  # else an earlier entry has it
+                    self.file(name, order, item.due)
             else:
                 heappop(heap)
         return None
+
+
+def _read(key: bytes) -> tuple[int, int, str]:
+    due = int.from_bytes(key[:_DUE]) - _ZERO
+    return due, int.from_bytes(key[_DUE : _DUE + _ORDER]), key[_DUE + _ORDER :].decode()

@@ -11,10 +11,10 @@ from ..codecs.records import Basis, Disposition
 from ..codecs.spans import Span
 from . import corroboration
 from .decisions import Case, Moment, Verdict, citation, decide
+from .lives import Life, Phase
 from .outputs import Writer
 from .policy import Policy
 from .state import State
-from .table import Life, Phase
 
 Closing = Literal["decayed-to-uncertainty", "contradicted", "rejected"]
 ClosingReason = Literal["validity-ended", "contradicted", "fabricated-annotation", "review"]
@@ -76,7 +76,7 @@ class Verdicts:
         """Moves an admitted assertion's validity on, if it does; `renew` tells it at the end of the block."""
         if until > life.valid_until:
             life.valid_until = until
-            self._state.expiring.wait(life, until)
+            self._state.expiring.wait(life.emission_id, life, until)
             if not life.touched:
                 life.touched = True
                 self._renewed.append(life)
@@ -99,7 +99,7 @@ class Verdicts:
             until = corroboration.validity(life)
         life.phase = Phase.ADMITTED
         life.admitted_at, life.valid_until = state.time, until
-        state.expiring.wait(life, until)
+        state.expiring.wait(life.emission_id, life, until)
         life.revision += 1
         self._speak(life, "admitted", life.basis, text=True)
 
@@ -119,7 +119,7 @@ class Verdicts:
             self._speak(life, "refused", "policy", verdict, text=False)
         if disposition == "review" and request:
             life.phase = Phase.REVIEW
-            state.expiring.wait(life, state.time + self._rules.review_window)
+            state.expiring.wait(life.emission_id, life, state.time + self._rules.review_window)
         else:
             state.close(life)
 
@@ -141,9 +141,9 @@ class Verdicts:
     ) -> None:
         """A word on `admitted`: it ends, without one, the lives of earlier attempts under the same key."""
         self._writer.admitted(life, status, basis, verdict.reason if verdict else None, text=text)
-        attempts = self._state.attempts[life.emission_id]
-        if len(attempts) > 1:
-            for earlier in attempts:
+        known = self._state.known(life.emission_id)
+        if known is not None and len(known.attempts) > 1:
+            for earlier in list(known.attempts):
                 other = earlier.life(life.span_key) if earlier.number < life.attempt else None
                 if other is not None:
                     self._state.close(other)

@@ -5,7 +5,7 @@ Times are small numbers here: an assertion emitted at 1000, W = 100 for grep and
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sluice.codecs.records import Observation, Subject
 from sluice.codecs.spans import Span
 from sluice.streams import corroboration
+from sluice.streams.lives import NUMBER_OF, Declared, Life, Terms, short
 from sluice.streams.policy import Admissibility, Observer, Policy, Trust
-from sluice.streams.table import Declared, Life
 
 GIT, GREP, CODE = "substrate.git.log", "substrate.grep", "substrate.code.read"
 EMITTED, HORIZON = 1000, 50
@@ -27,7 +27,20 @@ def trusting(trust: Trust, **fields: Any) -> Policy:
     return Policy(admissibility=Admissibility(trust=trust, **fields))
 
 
-def life(*declared: Declared, k: int = 2, emitter: str | None = "bot", **fields: Any) -> Life:
+class Claim(NamedTuple):
+    """An annotation as its emitter wrote it."""
+
+    cls: str
+    observation_id: str | None
+    ts: int | None
+
+
+def life(*claims: Claim, k: int = 2, emitter: str | None = "bot", **fields: Any) -> Life:
+    ids = [short(name) for name in dict.fromkeys(one.observation_id for one in claims) if name is not None]
+    declared = [
+        Declared(NUMBER_OF[one.cls], -1 if one.observation_id is None else ids.index(short(one.observation_id)), one.ts)
+        for one in claims
+    ]
     return Life(
         emission_id="em-1",
         attempt=0,
@@ -36,6 +49,7 @@ def life(*declared: Declared, k: int = 2, emitter: str | None = "bot", **fields:
         effect="internal",
         k=k,
         text="text",
+        ids=ids,
         declared=declared,
         annotated=bool(declared),
         grounded=False,
@@ -45,9 +59,8 @@ def life(*declared: Declared, k: int = 2, emitter: str | None = "bot", **fields:
         traceparent=None,
         emitted_at=EMITTED,
         arrival=EMITTED,
-        windows=WINDOWS,
-        longest=EMITTED + 1000,
-        horizon=HORIZON,
+        terms=Terms(WINDOWS, HORIZON, 1000),
+        terms_number=0,
         order=1,
         **fields,
     )
@@ -108,7 +121,7 @@ def test_two_observations_of_one_class_count_once() -> None:
 
     assert classes(one) == [GREP]
     assert one.fresh == 1
-    assert [(seen.ts, seen.observer, seen.observation_id) for seen in one.seen] == [(1010, "observer-2", "o2")]
+    assert [(seen.ts, seen.observer, one.id_of(seen)) for seen in one.seen] == [(1010, "observer-2", "o2")]
 
 
 def test_what_is_not_newer_is_no_news() -> None:
@@ -145,10 +158,10 @@ def test_in_declared_mode_observers_add_nothing() -> None:
 def test_declarations_count_where_their_time_is_within_w() -> None:
     """The memo's plain count [S §7]: without `ts` none, once per class, the newest of a class."""
     one = life(
-        Declared(GREP, "o1", 900),
-        Declared(GREP, None, 950),
-        Declared(GIT, None, None),
-        Declared(CODE, None, 899),
+        Claim(GREP, "o1", 900),
+        Claim(GREP, None, 950),
+        Claim(GIT, None, None),
+        Claim(CODE, None, 899),
     )
 
     corroboration.count_declarations(one)
@@ -162,7 +175,7 @@ def test_declarations_count_where_their_time_is_within_w() -> None:
 @pytest.mark.parametrize(("ts", "counts", "aged"), [(1050, True, False), (1051, False, False), (899, False, True)])
 def test_a_declared_time_is_fresh_within_the_same_bounds(ts: int, counts: bool, aged: bool) -> None:
     """A time beyond the horizon does not count, and has not aged either."""
-    one = life(Declared(GREP, None, ts))
+    one = life(Claim(GREP, None, ts))
 
     corroboration.count_declarations(one)
 
@@ -173,14 +186,14 @@ def test_a_declared_time_is_fresh_within_the_same_bounds(ts: int, counts: bool, 
     ("declared", "counts"),
     [
         ([], False),
-        ([Declared(GIT, None, None)], False),
-        ([Declared(GREP, None, None)], True),
-        ([Declared(GREP, "o1", None)], True),
-        ([Declared(GREP, "o2", None)], False),
-        ([Declared(GREP, "o2", None), Declared(GREP, "o1", None)], True),
+        ([Claim(GIT, None, None)], False),
+        ([Claim(GREP, None, None)], True),
+        ([Claim(GREP, "o1", None)], True),
+        ([Claim(GREP, "o2", None)], False),
+        ([Claim(GREP, "o2", None), Claim(GREP, "o1", None)], True),
     ],
 )
-def test_in_both_mode_a_class_counts_when_declared_and_observed(declared: list[Declared], counts: bool) -> None:
+def test_in_both_mode_a_class_counts_when_declared_and_observed(declared: list[Claim], counts: bool) -> None:
     """With the same observation id where one was declared; no declared time is needed."""
     one = life(*declared)
 
@@ -272,7 +285,7 @@ def test_corroboration_that_does_not_count_stands_against_a_contradiction_all_th
 
 def test_an_unknown_observation_unmasks_only_what_was_declared() -> None:
     """The class and the id must be those of an annotation [S §11.1]."""
-    one = life(Declared(GREP, "o1", None), Declared(CODE, None, None))
+    one = life(Claim(GREP, "o1", None), Claim(CODE, None, None))
 
     assert corroboration.unmasks(one, observation(1000), GREP, 1000)
     assert not corroboration.unmasks(one, observation(1000, observation_id="o2"), GREP, 1000)
@@ -283,7 +296,7 @@ def test_an_unknown_observation_unmasks_only_what_was_declared() -> None:
 
 def test_a_true_annotation_does_not_cover_for_an_invented_one() -> None:
     """Only corroboration of the same id since then stands against an `unknown-observation`."""
-    one = life(Declared(GREP, "o1", None), Declared(GREP, "o2", None))
+    one = life(Claim(GREP, "o1", None), Claim(GREP, "o2", None))
     corroborate(one, observation(1030, observation_id="o1"), observation(1010, observation_id="o1"))
 
     assert not corroboration.unmasks(one, observation(1029, observation_id="o1"), GREP, 1029)

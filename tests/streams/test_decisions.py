@@ -11,8 +11,8 @@ from sluice.codecs.records import Assertion, Cites, Emission, Reason, Retrieval,
 from sluice.codecs.spans import Span
 from sluice.streams import decisions
 from sluice.streams.decisions import TABLE, Case, Moment, Verdict, decide
+from sluice.streams.lives import NUMBER_OF, Life, Seen, Terms, short
 from sluice.streams.policy import Admissibility, ConfusablesByEffect, Policy, Sanitation
-from sluice.streams.table import Life, Seen
 
 GREP, GIT = "substrate.grep", "substrate.git.log"
 WINDOWS = {GREP: 100, GIT: 100}
@@ -31,7 +31,7 @@ def life(**fields: Any) -> Life:
         "effect": "internal",
         "k": 2,
         "text": "It is so.",
-        "declared": (),
+        "declared": [],
         "annotated": True,
         "grounded": False,
         "confidence": None,
@@ -40,9 +40,8 @@ def life(**fields: Any) -> Life:
         "traceparent": None,
         "emitted_at": 1000,
         "arrival": 1000,
-        "windows": WINDOWS,
-        "longest": 2000,
-        "horizon": 50,
+        "terms": Terms(WINDOWS, 50, 1000),
+        "terms_number": 0,
         "order": 1,
     }
     return Life(**{**defaults, **fields})
@@ -56,7 +55,8 @@ def case(one: Life | None = None, assertion: Assertion | None = None, now: int =
 
 
 def corroborated(*classes: str, ts: int = 1000, **fields: Any) -> Life:
-    return life(seen=[Seen(cls, ts, ts, "o1", "observer-1") for cls in classes], fresh=len(classes), **fields)
+    seen = [Seen(NUMBER_OF[cls], ts, ts, 0, "observer-1") for cls in classes]
+    return life(seen=seen, fresh=len(classes), ids=[short("o1")], **fields)
 
 
 def quoting(quote: str) -> Case:

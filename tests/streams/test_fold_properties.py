@@ -27,6 +27,7 @@ from sluice.codecs.records import OUTPUTS
 from sluice.codecs.times import format_time
 from sluice.codecs.vocabulary import CLASSES_1_0
 from sluice.streams import fold as core
+from sluice.streams import snapshot, table
 from sluice.streams.policy import (
     INADMISSIBLE,
     Admissibility,
@@ -620,6 +621,21 @@ def test_the_same_ledger_gives_the_same_bytes(new_lane: Any, world: World) -> No
         assert core.counters(state) == core.counters(lane.state)
 
 
+def test_what_lies_packed_decides_as_what_lies_open(
+    new_lane: Any, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much of the state is kept unpacked between blocks is nobody's business but the table's."""
+    for _ in range(5):
+        policy, history = world.policy(), world.history(15)
+        monkeypatch.setattr(table, "OPEN", 1000)
+        lane, _ = run(new_lane, policy, history)
+        monkeypatch.setattr(table, "OPEN", 0)
+        other, _ = run(new_lane, policy, history)
+
+        assert other.outputs == lane.outputs
+        assert list(snapshot.dump(other.state)) == list(snapshot.dump(lane.state))
+
+
 def test_bytes_do_not_depend_on_how_this_process_hashes() -> None:
     """Two interpreters with different hash seeds write the same outputs."""
     world = World(random.Random(7).choice)
@@ -768,6 +784,28 @@ def test_nothing_stays_after_everything_has_expired(new_lane: Any, world: World)
         lane.block(history[-1][0] + 2000 * U)  # review windows that began in the block before
 
         state = lane.state
-        assert (state.attempts, state.waiting, state.lives) == ({}, {}, 0)
+        assert (list(state), state.asides, state.lives) == ([], 0, 0)
         assert (len(state.pending), len(state.expiring)) == (0, 0)
         assert core.next_due(state) == (None, None)
+
+
+def test_a_restored_state_is_the_uninterrupted_one_at_every_cut(new_lane: Any, world: World) -> None:
+    """Dumped after any block and loaded, the rest of the history gives the same bytes, and the same state again.
+
+    The policy changes on the way, so that lives with the terms of another one are among those that are restored.
+    """
+    for _ in range(4):
+        history = world.history(12)
+        changes = {place: [("policies", world.policy())] for place in (3, 7) if place < len(history)}
+        blocks = [(at, mark, [*records, *changes.get(n, [])]) for n, (at, mark, records) in enumerate(history)]
+        blocks += [(blocks[-1][0] + add * U,) * 2 + ([],) for add in (30, 1000, 2000)]
+        whole, policy = None, world.policy()
+        for cut in range(len(blocks) + 1):
+            lane = new_lane(policy, blocks[0][0])
+            for place, (at, mark, records) in enumerate(blocks):
+                if place == cut:
+                    lane.state = snapshot.load(list(snapshot.dump(lane.state)))
+                lane.block(at, records, mark)
+            end = (lane.outputs, [block.hash for block in lane.ledger], list(snapshot.dump(lane.state)))
+            whole = whole or end
+            assert end == whole

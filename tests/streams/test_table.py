@@ -10,10 +10,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from sluice.codecs.records import Observation, Subject
-from sluice.codecs.spans import Span
-from sluice.streams import table as module
-from sluice.streams.table import Attempt, Declared, Life, Phase, Seen, Table, Waiting
+from sluice.streams import lives as module
+from sluice.streams import table as table_module
+from sluice.streams.lives import Attempt, Declared, Known, Life, Phase, Seen, Terms, Waiting
+from sluice.streams.table import Table
+
+LONG = 1_000_000
+
+
+def new_table(max_validity: int = LONG) -> Table:
+    """A table under a policy whose emissions are remembered for so long."""
+    table = Table(0, 1)
+    table.terms.append(Terms({}, 0, 0))
+    table.max_validities.append((0, max_validity))
+    return table
 
 
 def life(table: Table, name: str, number: int, span_key: str) -> Life:
@@ -25,7 +35,6 @@ def life(table: Table, name: str, number: int, span_key: str) -> Life:
         effect="internal",
         k=2,
         text="",
-        declared=(),
         annotated=False,
         grounded=False,
         confidence=None,
@@ -34,107 +43,122 @@ def life(table: Table, name: str, number: int, span_key: str) -> Life:
         traceparent=None,
         emitted_at=0,
         arrival=0,
-        windows={},
-        longest=0,
-        horizon=0,
+        terms=table.terms[0],
+        terms_number=0,
         order=table.next_order(),
     )
 
 
-def attempt(table: Table, name: str = "em-1", number: int = 0, until: int = 10) -> Attempt:
-    made = Attempt(
-        emission_id=name, number=number, emitted_at=0, digest=b"", lives=[], closed=[], order=table.next_order()
-    )
-    table.remember(made, until)
+def attempt(table: Table, name: str = "em-1", number: int = 0) -> Attempt:
+    made = Attempt(number=number, emitted_at=0, digest=b"", order=table.next_order())
+    table.remember(name, made)
     return made
 
 
 def waiting(table: Table, name: str = "em-1", until: int = 10) -> Waiting:
-    seen = Observation("o1", "substrate.grep", 0, "observer-1", Subject(name, Span(chars=(0, 1))), "corroborates")
-    made = Waiting(observation=seen, span_key="c:0-1", observed_at=0, order=table.next_order())
-    table.put_aside(made, until)
+    made = Waiting(record=b"{}", attempt=0, span_key="c:0-1", negative=False, order=table.next_order())
+    table.put_aside(name, made, until)
     return made
 
 
 class Lives(RuleBasedStateMachine):
-    """What a fold does with a table, beside plain sets of what must be in it."""
+    """What a fold does with a table, beside plain sets of what must be in it.
+
+    Whatever is asked of the table is asked by name and number: it may pack what it has at any moment.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = Table(0, 1)
-        self.known: dict[tuple[str, int], Attempt] = {}
-        self.living: dict[tuple[str, int, str], Life] = {}
-        self.expired: set[tuple[str, int]] = set()
-        self.aside: list[Waiting] = []
+        self.table = new_table()
+        self.known: dict[tuple[str, int], list[str]] = {}  # closed spans, of each attempt
+        self.living: set[tuple[str, int, str]] = set()
+        self.aside: list[tuple[str, int]] = []  # name and order
+
+    def of(self, name: str, number: int) -> Attempt:
+        found = self.table.attempt(name, number)
+        assert found is not None
+        return found
 
     @rule(name=st.sampled_from("ab"), number=st.integers(0, 2))
     def remember(self, name: str, number: int) -> None:
         if (name, number) not in self.known:
-            self.known[name, number] = attempt(self.table, name, number)
+            attempt(self.table, name, number)
+            self.known[name, number] = []
 
     @precondition(lambda self: self.known)
     @rule(data=st.data(), span_key=st.sampled_from(["c:0-1", "c:1-2"]))
     def add(self, data: st.DataObject, span_key: str) -> None:
-        name, number = data.draw(st.sampled_from(sorted(set(self.known) - self.expired) or [("-", 0)]))
+        name, number = data.draw(st.sampled_from(sorted(self.known)))
         place = (name, number, span_key)
-        if name != "-" and place not in self.living and span_key not in self.known[name, number].closed:
-            self.living[place] = life(self.table, *place)
-            self.table.add(self.known[name, number], self.living[place])
+        resting = self.known[name, number] and not any(key[:2] == place[:2] for key in self.living)
+        if not resting and place not in self.living and span_key not in self.known[name, number]:
+            self.table.add(self.of(name, number), life(self.table, *place))
+            self.living.add(place)
 
     @precondition(lambda self: self.living)
     @rule(data=st.data())
     def close(self, data: st.DataObject) -> None:
-        place = data.draw(st.sampled_from(sorted(self.living)))
-        self.table.close(self.living.pop(place))
-        self.forget_if_over(place[:2])
+        name, number, span_key = data.draw(st.sampled_from(sorted(self.living)))
+        one = self.of(name, number).life(span_key)
+        assert one is not None
+        self.table.close(one)
+        self.living.discard((name, number, span_key))
+        self.known[name, number].append(span_key)
 
-    @precondition(lambda self: set(self.known) - self.expired)
+    @precondition(lambda self: self.known)
     @rule(data=st.data())
-    def expire(self, data: st.DataObject) -> None:
-        """The memory's timer fires: what still lives keeps it for a while."""
-        place = data.draw(st.sampled_from(sorted(set(self.known) - self.expired)))
-        self.known[place].due = self.known[place].filed = None
-        self.expired.add(place)
-        if not self.known[place].lives:
-            self.table.forget(self.known[place])
-        self.forget_if_over(place)
-
-    def forget_if_over(self, place: tuple[str, int]) -> None:
-        if place in self.expired and not any(key[:2] == place for key in self.living):
-            self.expired.discard(place)
-            del self.known[place]
+    def forget(self, data: st.DataObject) -> None:
+        """The memory of an attempt of which nothing lives is over."""
+        name, number = data.draw(st.sampled_from(sorted(self.known)))
+        if not any(key[:2] == (name, number) for key in self.living):
+            self.table.forget(name, self.of(name, number))
+            del self.known[name, number]
 
     @rule(name=st.sampled_from("ab"))
     def put_aside(self, name: str) -> None:
-        self.aside.append(waiting(self.table, name))
+        self.aside.append((name, waiting(self.table, name).order))
 
     @precondition(lambda self: self.aside)
     @rule(data=st.data())
     def drop(self, data: st.DataObject) -> None:
-        self.table.drop(self.aside.pop(data.draw(st.integers(0, len(self.aside) - 1))))
+        name, order = self.aside.pop(data.draw(st.integers(0, len(self.aside) - 1)))
+        found = self.table.item(name, order)
+        assert isinstance(found, Waiting)
+        self.table.drop(name, found)
+
+    @rule()
+    def pack(self) -> None:
+        """At the end of a block, everything that lies open may be packed."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(table_module, "OPEN", 0)
+            self.table.settle()
+
+    @rule()
+    def restore(self) -> None:
+        """Another table takes over what this one has at rest."""
+        other = new_table()
+        other.order = self.table.order
+        other.put_back(dict(self.table.at_rest()))
+        self.table = other
 
     @invariant()
     def it_holds_what_lives_and_nothing_else(self) -> None:
         table = self.table
-        attempts = {(one.emission_id, one.number): one for of_one in table.attempts.values() for one in of_one}
-        assert attempts == self.known
-        assert table.lives == len(self.living) == sum(len(one.lives) for one in attempts.values())
-        for name, number, span_key in self.living:
-            assert attempts[name, number].life(span_key) is self.living[name, number, span_key]
+        assert (table.lives, table.asides) == (len(self.living), len(self.aside))
         for name in "ab":
             numbers = [number for one, number in self.known if one == name]
+            asides = [order for one, order in self.aside if one == name]
+            known = table.known(name)
+            assert (known is not None) == (name in table) == bool(numbers or asides)
             assert table.newest(name) == max(numbers, default=-1)
-            assert all((table.attempt(name, number) is not None) == (number in numbers) for number in range(3))
-            assert table.waiting.get(name, []) == [one for one in self.aside if _name(one) == name]
-
-    @invariant()
-    def nothing_empty_is_kept(self) -> None:
-        assert all(self.table.attempts.values())
-        assert all(self.table.waiting.values())
-
-
-def _name(one: Waiting) -> str:
-    return one.observation.subject.emission_id
+            found = Known() if known is None else known
+            assert sorted(one.number for one in found.attempts) == sorted(numbers)
+            assert [one.order for one in found.waiting] == asides
+            for one in found.attempts:
+                assert one.closed == self.known[name, one.number]
+                spans = {key for at, number, key in self.living if (at, number) == (name, one.number)}
+                assert {living.span_key for living in one.lives} == spans
+                assert all((at.emission_id, at.attempt) == (name, one.number) for at in one.lives)
 
 
 TestLives = Lives.TestCase
@@ -143,11 +167,11 @@ TestLives.settings = settings(max_examples=80, stateful_step_count=40, deadline=
 
 def test_closing_ends_a_life_s_timer_and_remembers_its_span_key() -> None:
     """Late evidence can then be told from evidence that never matched."""
-    table = Table(0, 1)
+    table = new_table()
     known = attempt(table)
     one = life(table, "em-1", 0, "c:0-1")
     table.add(known, one)
-    table.pending.wait(one, 5)
+    table.pending.wait("em-1", one, 5)
 
     table.close(one)
 
@@ -158,22 +182,32 @@ def test_closing_ends_a_life_s_timer_and_remembers_its_span_key() -> None:
 
 def test_a_memory_s_end_waits_for_its_last_life() -> None:
     """An attempt whose time is over is kept while anything of it lives, and goes with it."""
-    table = Table(0, 1)
-    known = attempt(table, until=5)
+    table = new_table(max_validity=5)
+    known = attempt(table)
     one = life(table, "em-1", 0, "c:0-1")
     table.add(known, one)
-    assert table.expiring.head(6) is not None
-    assert table.expiring.pop() is known
+    table.time = 6
+    assert table.expiring.next_due() is None
 
-    assert table.attempt("em-1", 0) is known
     table.close(one)
 
-    assert table.attempts == {}
+    assert "em-1" not in table
+
+
+def test_a_memory_lasts_until_a_repetition_would_be_too_old() -> None:
+    """Once nothing of it lives, it has a timer of its own."""
+    table = new_table(max_validity=5)
+    known = attempt(table)
+    one = life(table, "em-1", 0, "c:0-1")
+    table.add(known, one)
+    table.close(one)
+
+    assert (table.expiring.head(5), table.expiring.head(6)) == (None, (5, known.order))
 
 
 def test_a_life_without_its_attempt_is_a_broken_invariant() -> None:
     """It stops the lane loudly instead of leaking."""
-    table = Table(0, 1)
+    table = new_table()
 
     with pytest.raises(AssertionError, match="em-1 lives without its attempt 0"):
         table.close(life(table, "em-1", 0, "c:0-1"))
@@ -181,12 +215,12 @@ def test_a_life_without_its_attempt_is_a_broken_invariant() -> None:
 
 def test_orders_are_unique_and_grow() -> None:
     """They order what is due at one instant, however the table was built."""
-    table = Table(0, 1)
+    table = new_table()
 
     assert [table.next_order() for _ in range(3)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("struct", [Declared, Seen, Life, Attempt, Waiting])
+@pytest.mark.parametrize("struct", [Declared, Seen, Life, Attempt, Waiting, Known, Terms])
 def test_no_item_is_tracked_by_the_cyclic_collector(struct: Any) -> None:
     """Hundreds of thousands of them would halve the throughput (style.md, «Measured habits»)."""
     assert not struct.__struct_config__.gc
@@ -195,10 +229,10 @@ def test_no_item_is_tracked_by_the_cyclic_collector(struct: Any) -> None:
 
 def test_lives_of_one_table_share_nothing_that_changes() -> None:
     """Defaults that are lists are each life's own."""
-    table = Table(0, 1)
+    table = new_table()
     one, other = life(table, "a", 0, "c:0-1"), life(table, "b", 0, "c:0-1")
 
-    one.seen.append(Seen("substrate.grep"))
+    one.seen.append(Seen(0))
 
     assert other.seen == []
     assert not gc.is_tracked(one)

@@ -24,13 +24,28 @@ class Item:
     order: int
     clock: int = WATERMARK
     due: int | None = None
-    filed: int | None = None
-    ticket: int = 0
 
 
-def fire(queue: TimerQueue[Any], now: int) -> Any:
+class Queue(TimerQueue[Item]):
+    """A queue over items of a list, each under a name of its own."""
+
+    def __init__(self, clock: int, items: list[Item] | None = None) -> None:
+        self.items = [] if items is None else items
+        super().__init__(clock, self.found)
+
+    def found(self, name: str, order: int) -> Item | None:
+        return next((item for item in self.items if (name, order) == (f"em-{item.order}", item.order)), None)
+
+    def put(self, item: Item, due: int) -> None:
+        """Makes an item wait; it is known from then on."""
+        if item not in self.items:
+            self.items.append(item)
+        self.wait(f"em-{item.order}", item, due)
+
+
+def fire(queue: Queue, now: int) -> Any:
     """The first item that is due, taken out, or None."""
-    return None if queue.head(now) is None else queue.pop()
+    return None if queue.head(now) is None else queue.pop()[1]
 
 
 class Moves(RuleBasedStateMachine):
@@ -38,8 +53,8 @@ class Moves(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.queues: dict[int, TimerQueue[Item]] = {clock: TimerQueue(clock) for clock in (WATERMARK, TIME)}
         self.items: list[Item] = []
+        self.queues = {clock: Queue(clock, self.items) for clock in (WATERMARK, TIME)}
         self.waits: dict[Item, tuple[int, int]] = {}  # item -> clock, due
 
     def due_on(self, clock: int) -> list[tuple[int, int, Item]]:
@@ -49,10 +64,10 @@ class Moves(RuleBasedStateMachine):
 
     @initialize(orders=st.permutations(range(6)))
     def items_in_no_particular_order(self, orders: list[int]) -> None:
-        self.items = [Item(order) for order in orders]
+        self.items += [Item(order) for order in orders]
 
     def file(self, item: Item, clock: int, due: int) -> None:
-        self.queues[clock].wait(item, due)
+        self.queues[clock].put(item, due)
         self.waits[item] = clock, due
 
     @rule(which=st.integers(0, 5), later=st.integers(0, 5))
@@ -78,8 +93,8 @@ class Moves(RuleBasedStateMachine):
 
         assert head == (expected and expected[:2])
         if expected is not None:
-            item = self.queues[clock].pop()
-            assert item is expected[2]
+            name, item = self.queues[clock].pop()
+            assert (name, item) == (f"em-{item.order}", expected[2])
             assert item.due is None
             del self.waits[item]
 
@@ -122,7 +137,7 @@ class LaneMoves(Moves):
 
     @rule(which=st.integers(0, 5), due=TIMES)
     def wait_for_evidence(self, which: int, due: int) -> None:
-        if self.items[which].filed is None and self.items[which].clock == WATERMARK:
+        if self.items[which].due is None and self.items[which].clock == WATERMARK:
             self.file(self.items[which], WATERMARK, due)
 
     @rule(which=st.integers(0, 5), due=TIMES)
@@ -143,11 +158,11 @@ TestLaneMoves = LaneMoves.TestCase
 TestAnyMoves.settings = TestLaneMoves.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 
 
-def _filled(*dues: int) -> tuple[TimerQueue[Any], list[Item]]:
-    queue: TimerQueue[Any] = TimerQueue(TIME)
+def _filled(*dues: int) -> tuple[Queue, list[Item]]:
+    queue = Queue(TIME)
     items = [Item(order, TIME) for order in range(len(dues))]
     for item, due in zip(items, dues, strict=True):
-        queue.wait(item, due)
+        queue.put(item, due)
     return queue, items
 
 
@@ -157,16 +172,16 @@ def test_an_item_fires_once_the_clock_is_later_than_its_due() -> None:
 
     assert queue.head(10) is None
     assert queue.head(11) == (10, item.order)
-    assert queue.pop() is item
+    assert queue.pop()[1] is item
     assert queue.head(11) is None
 
 
 def test_equal_dues_fire_in_the_items_own_order() -> None:
     """Whoever was filed first does not matter: a restored lane fires as one that never stopped."""
-    queue: TimerQueue[Any] = TimerQueue(TIME)
+    queue = Queue(TIME)
     items = [Item(order, TIME) for order in (3, 1, 2)]
     for item in items:
-        queue.wait(item, 5)
+        queue.put(item, 5)
 
     assert [item.order for item in iter(lambda: fire(queue, 6), None)] == [1, 2, 3]
 
@@ -175,11 +190,11 @@ def test_equal_dues_fire_in_the_items_own_order() -> None:
 def test_filing_order_does_not_matter(dues: list[int], now: int) -> None:
     """The same items filed forwards and backwards fire alike."""
     forwards, _ = _filled(*dues)
-    backwards: TimerQueue[Any] = TimerQueue(TIME)
+    backwards = Queue(TIME)
     for order in reversed(range(len(dues))):
-        backwards.wait(Item(order, TIME), dues[order])
+        backwards.put(Item(order, TIME), dues[order])
 
-    def fire_all(queue: TimerQueue[Any]) -> list[int]:
+    def fire_all(queue: Queue) -> list[int]:
         return [item.order for item in iter(lambda: fire(queue, now), None)]
 
     assert fire_all(forwards) == fire_all(backwards)
@@ -189,7 +204,7 @@ def test_renewals_do_not_grow_the_queue() -> None:
     """Moving an item on a thousand times costs one entry, as long as nothing settles it."""
     queue, (item,) = _filled(1)
     for due in range(2, 1000):
-        queue.wait(item, due)
+        queue.put(item, due)
 
     assert len(queue) == 1
     assert queue.next_due() == 999
@@ -199,8 +214,8 @@ def test_renewals_do_not_grow_the_queue() -> None:
 def test_an_item_moved_back_and_forth_is_counted_once() -> None:
     """Of an item's entries only one is valid, also where it returns to an instant that it waited for before."""
     queue, (item,) = _filled(7)
-    queue.wait(item, 5)
-    queue.wait(item, 7)
+    queue.put(item, 5)
+    queue.put(item, 7)
 
     assert queue.next_due() == 7
     assert queue.count_due(8, 10) == 1
@@ -208,11 +223,11 @@ def test_an_item_moved_back_and_forth_is_counted_once() -> None:
 
 def test_an_item_that_changed_queues_fires_in_the_new_one_only() -> None:
     """What was pending and is admitted waits on time, no longer on the watermark."""
-    pending: TimerQueue[Any] = TimerQueue(WATERMARK)
-    expiring: TimerQueue[Any] = TimerQueue(TIME)
+    pending = Queue(WATERMARK)
+    expiring = Queue(TIME)
     item = Item(1)
-    pending.wait(item, 3)
-    expiring.wait(item, 9)
+    pending.put(item, 3)
+    expiring.put(item, 9)
 
     assert pending.count_due(100, 10) == 0
     assert pending.head(100) is None
@@ -227,3 +242,19 @@ def test_counting_stops_at_the_most_that_is_asked_for() -> None:
     assert queue.count_due(1000, 7) == 7
     assert queue.count_due(50, 1000) == 50
     assert len(queue) == 100
+
+
+def test_what_is_gone_is_dropped_from_the_queue() -> None:
+    """Whoever forgets an item need not look for its timer."""
+    queue, items = _filled(1, 2)
+    queue.items.remove(items[0])
+
+    assert queue.next_due() == 2
+    assert len(queue) == 1
+
+
+def test_instants_before_1970_come_first() -> None:
+    """Times are Unix milliseconds, and may be negative."""
+    queue, _ = _filled(5, -5, 0)
+
+    assert [queue.head(100), queue.pop()[1].order, queue.next_due()] == [(-5, 1), 1, 0]

@@ -1,0 +1,107 @@
+"""A lane's state as octets and back: what a restart begins with instead of folding the whole ledger (architecture.md).
+
+`dump(load(dump(state)))` is `dump(state)`, and a lane that goes on from `load` decides byte for byte as one that never
+stopped. The form is MessagePack: a head with clocks, counters and the policies, then every emission that anything is
+known of as it lies at rest (lives.py), in the order in which it was first heard of. Timers are not written: each item
+says what it waits for. Which file this goes to, and whether it is whole, is not this module's business.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import msgspec
+
+from ..codecs.errors import DoesNotHoldError
+from ..codecs.partition import Partitioner
+from .lives import Terms
+from .policy import Policy, policy_of_document
+from .state import State
+
+FORMAT = 1
+CHUNK = 4096
+"""So many emissions make a chunk: about a megabyte."""
+
+
+class Head(msgspec.Struct, gc=False, kw_only=True):
+    """Everything of a state but its emissions."""
+
+    v: int
+    lane: int
+    lanes: int
+    partitioner: Partitioner
+    policy: bytes | None
+    next_policy: bytes | None
+    time: int
+    watermark: int
+    ran: int
+    order: int
+    terms: list[Terms]
+    terms_number: int
+    counters: dict[str, int]
+    max_validities: list[tuple[int, int]]
+    running: list[tuple[int, int]]
+
+
+_encoder = msgspec.msgpack.Encoder(order="sorted")
+_head = msgspec.msgpack.Decoder(Head)
+_chunk = msgspec.msgpack.Decoder(list[tuple[str, bytes]])
+
+
+def dump(state: State) -> Iterator[bytes]:
+    """The state in chunks of about a megabyte, each MessagePack by itself. It must not be folded on until they end."""
+    yield _encoder.encode(
+        Head(
+            v=FORMAT,
+            lane=state.lane,
+            lanes=state.lanes,
+            partitioner=state.partitioner,
+            policy=_document(state.policy),
+            next_policy=_document(state.next_policy),
+            time=state.time,
+            watermark=state.watermark,
+            ran=state.ran,
+            order=state.order,
+            terms=state.terms,
+            terms_number=state.terms_number,
+            counters=dict(state.counters),
+            max_validities=state.max_validities,
+            running=list(state.running),
+        )
+    )
+    emissions = iter(state.at_rest().items())
+    while chunk := list(islice(emissions, CHUNK)):
+        yield _encoder.encode(chunk)
+
+
+def load(chunks: Iterable[bytes]) -> State:
+    """The state that `dump` was given.
+
+    Raises:
+        DoesNotHoldError: the chunks are not those of a snapshot that this version reads.
+    """
+    given = iter(chunks)
+    try:
+        head = _head.decode(next(given, b""))
+        if head.v != FORMAT:
+            raise DoesNotHoldError("the snapshot has another format", expected=str(FORMAT), got=str(head.v))
+        state = State(head.lane, head.lanes, head.partitioner)
+        for document in (head.policy, head.next_policy):
+            if document is not None:
+                state.announce(policy_of_document(document))
+                if document is head.policy:
+                    state.enforce()
+        state.time, state.watermark, state.ran, state.order = head.time, head.watermark, head.ran, head.order
+        state.terms, state.terms_number = head.terms, head.terms_number
+        state.counters = Counter(head.counters)
+        state.max_validities, state.running = head.max_validities, deque(head.running)
+        state.put_back({emission_id: packed for chunk in given for emission_id, packed in _chunk.decode(chunk)})
+    except msgspec.MsgspecError as error:
+        raise DoesNotHoldError(f"the snapshot does not hold a lane's state: {error}") from error
+    return state
+
+
+def _document(policy: Policy | None) -> bytes | None:
+    return None if policy is None else policy.document
