@@ -28,7 +28,7 @@ from ..codecs.vocabulary import DECAYED, NEWEST, UNVERIFIED, Terminal, recognise
 from . import corroboration, gates, grounding
 from .decisions import Case, Moment
 from .lives import NUMBER_OF, Attempt, Declared, Life, Phase, Waiting, json_of, short
-from .outputs import Writer
+from .outputs import Writer, traceparent_of
 from .policy import Policy, policy_of_document
 from .sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
@@ -197,7 +197,7 @@ class _Folding:
         self.supersede(emission)
         attempt = Attempt(number=emission.attempt, emitted_at=emitted_at, digest=digest, order=state.next_order())
         state.remember(emission.emission_id, attempt)
-        traceparent = next((value for name, value in event.headers if name == "traceparent"), None)
+        traceparent = traceparent_of(event)
         cases: list[Case] = []
         for assertion in emission.assertions or ():
             claims = _claims(emission, assertion)

@@ -16,7 +16,7 @@ from ..codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ..codecs.errors import DoesNotHoldError, Fault
 from ..codecs.partition import Partitioner
 from . import gates
-from .outputs import attestation_rules, dead_letter, source_of
+from .outputs import attestation_rules, dead_letter, source_of, traceparent_of
 from .policy import HOUR, policy_of_document
 from .sanitise import AttestationRules, frame_attestation
 
@@ -35,7 +35,7 @@ class State:
     def __init__(self, lane: int, lanes: int, partitioner: Partitioner) -> None:
         self.lane, self.lanes = lane, lanes
         self.partitioner: Partitioner = partitioner
-        self.rules = AttestationRules()
+        self.rules = self.next_rules = AttestationRules()
         self.policy_hash = ""
         self.renew_at = 0
         self.counters: Counter[str] = Counter()
@@ -48,6 +48,7 @@ def fold(state: State, block: Block) -> list[Output]:
         DoesNotHoldError: an event of a kind that this version does not know, or a policy that is none.
     """
     state.renew_at = block.header.time + RENEWAL
+    state.rules = state.next_rules
     return [output for event in block.events if (output := _apply(state, block, event)) is not None]
 
 
@@ -83,7 +84,8 @@ def _misrouted(state: State, event: Event, framed: dict[str, Any]) -> Fault | No
 
 def _grounded(event: Event, framed: dict[str, Any]) -> Output:
     headers = [("content-type", b"application/json")]
-    headers += [header for header in event.headers if header[0] == "traceparent"]
+    if (traceparent := traceparent_of(event)) is not None:
+        headers.append(("traceparent", traceparent))
     return Output(GROUNDED, event.key, _encode(framed), headers)
 
 
@@ -92,4 +94,4 @@ def _announce(state: State, event: Event) -> None:
         policy = policy_of_document(event.value or b"")
     except msgspec.MsgspecError as error:
         raise DoesNotHoldError("the lane was given a policy that is none", got=str(error)) from error
-    state.rules, state.policy_hash = attestation_rules(policy), policy.hash
+    state.next_rules, state.policy_hash = attestation_rules(policy), policy.hash  # in force from the next block on

@@ -6,6 +6,7 @@ times only. Dead letters are the exception: quarantine, raw by design. Identifie
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
@@ -213,6 +214,20 @@ def dead_letter(block: Block, event: Event, fault: Fault) -> Output:
         *event.headers,
     ]
     return Output(DEAD_LETTERS, event.key, value, headers)
+
+
+_TRACEPARENT = re.compile(rb"[0-9A-Za-z-]{1,256}")
+
+
+def traceparent_of(event: Event) -> bytes | None:
+    """An input's `traceparent`, to be passed on as it stands; None where it holds what no trace context ever may.
+
+    W3C Trace Context lets later versions be longer, so only the characters are judged: a stranger may write anything.
+    """
+    for name, value in event.headers:
+        if name == "traceparent":
+            return value if _TRACEPARENT.fullmatch(value) else None
+    return None
 
 
 def source_of(block: Block, event: Event) -> str:

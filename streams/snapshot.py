@@ -51,27 +51,34 @@ _chunk = msgspec.msgpack.Decoder(list[tuple[str, bytes]])
 
 
 def dump(state: State) -> Iterator[bytes]:
-    """The state in chunks of about a megabyte, each MessagePack by itself. It must not be folded on until they end."""
-    yield _encoder.encode(
-        Head(
-            v=FORMAT,
-            lane=state.lane,
-            lanes=state.lanes,
-            partitioner=state.partitioner,
-            policy=_document(state.policy),
-            next_policy=_document(state.next_policy),
-            time=state.time,
-            watermark=state.watermark,
-            ran=state.ran,
-            order=state.order,
-            terms=state.terms,
-            terms_number=state.terms_number,
-            counters=dict(state.counters),
-            max_validities=state.max_validities,
-            running=list(state.running),
-        )
+    """The state as it is now, in chunks of about a megabyte, each MessagePack by itself.
+
+    What is at rest are octets that never change: the chunks may be made later, in another thread, while the lane folds
+    on; only the call itself must not be beside a fold.
+    """
+    head = Head(
+        v=FORMAT,
+        lane=state.lane,
+        lanes=state.lanes,
+        partitioner=state.partitioner,
+        policy=_document(state.policy),
+        next_policy=_document(state.next_policy),
+        time=state.time,
+        watermark=state.watermark,
+        ran=state.ran,
+        order=state.order,
+        terms=list(state.terms),
+        terms_number=state.terms_number,
+        counters=dict(state.counters),
+        max_validities=list(state.max_validities),
+        running=list(state.running),
     )
-    emissions = iter(state.at_rest().items())
+    return _chunks(head, dict(state.at_rest()))
+
+
+def _chunks(head: Head, packed: dict[str, bytes]) -> Iterator[bytes]:
+    yield _encoder.encode(head)
+    emissions = iter(packed.items())
     while chunk := list(islice(emissions, CHUNK)):
         yield _encoder.encode(chunk)
 
