@@ -73,12 +73,16 @@ class Watermark:
         self._inputs[topic].answered(end, time)
 
     def at(self, positions: Mapping[str, int], time: int) -> int:
-        """The watermark for a block that starts at these positions, at block time `time`; never above that time."""
+        """The watermark for a block that starts at these positions, at block time `time`; never above that time.
+
+        It never decreases from block to block. Between two it may: a clock that stepped back since takes with it what
+        was only asked for under it.
+        """
         least = time
         for topic, marks in self._inputs.items():
             passed = marks.read_to(positions[topic])
             if passed is None:
-                return self.value
+                return min(self.value, time)
             least = min(least, passed)
         self.value = max(self.value, least)
-        return self.value
+        return min(self.value, time)

@@ -109,6 +109,15 @@ class TestLane:
 
         assert watermark.at({"emissions": 0}, 1500) == 1500
 
+    def test_a_clock_that_steps_back_takes_it_along(self):
+        """Asked for under a clock that was ahead, and no block closed under it: the next one is of its own time."""
+        watermark = Watermark(["emissions"])
+        for time in (5000, 5100, 5200):
+            watermark.answered("emissions", 0, time)
+        assert watermark.at({"emissions": 0}, 5300) == 5100
+
+        assert watermark.at({"emissions": 0}, 4000) == 4000
+
     @given(st.lists(st.tuples(st.integers(0, 20), st.integers(-500, 1000), st.integers(0, 20)), max_size=100))
     def test_it_never_decreases(self, steps):
         """Neither a clock that jumps, nor a position that is sought back, nor a shorter log makes it go back."""
