@@ -10,14 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import faust
+from aiokafka import TopicPartition
 from faust.app.base import BootStrategy
 from faust.types import AppT
 
 from ..streams.policy import DEFAULT_POLICY, Policy
 from .contracts import Fold
+from .draining import Shrink, fetch_bytes
 from .folds import folds
-from .intake import Frame
+from .intake import Frame, Shrunk
 from .lane import Lane
+from .lane_producer import GRACE_SECONDS
 from .lanes import Lanes
 from .ledger import KafkaLedger, Ledger
 from .settings import Settings, bootstrap
@@ -26,6 +29,8 @@ from .topics import topic_name
 from .transport import FAUST_LOG, FrameConsumer, Transport
 
 NEVER = 10**9
+HEARTBEAT_SECONDS = 0.3
+"""A rebalance begins, for everybody, once the last member has asked: lanes that stay stand still for so long."""
 MAX_POLL_RECORDS = 4000
 """Of all partitions in one poll: a block's worth. More only lets the others wait longer for their turn."""
 
@@ -51,7 +56,10 @@ class App(faust.App):
     Attributes:
         lanes: the lanes that are assigned to this worker.
         physical, logical: the inputs' names on the broker by their logical ones, and back.
+        folds: what folds each input, by logical name.
         exactly_once: whether inputs are read committed, and blocks written in transactions.
+        settings: as loaded.
+        fetch_bytes: of one partition in one answer.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
     """
 
@@ -61,7 +69,10 @@ class App(faust.App):
     lanes: Lanes
     physical: dict[str, str]
     logical: dict[str, str]
+    folds: dict[str, Fold]
     exactly_once: bool
+    settings: Settings
+    fetch_bytes: int
     on_crashed: Callable[[BaseException], None] | None = None
 
     def _new_transport(self) -> Any:
@@ -75,6 +86,24 @@ class App(faust.App):
         """Lanes first: what is in flight is committed while everything still runs."""
         await self.lanes.stop()
         await super().on_stop()
+
+    def shrink(self, partition: TopicPartition) -> Shrink:
+        """What stands for a record of this partition that is too large to be kept: its lane's event for it."""
+        fold = self.folds[self.logical[partition.topic]]
+
+        def shrink(record: Any) -> Shrunk:
+            headers = list(record.headers)
+            event = fold.event_for(0, record.offset, record.timestamp, headers, record.key, record.value)
+            return Shrunk(record.offset, event)
+
+        return shrink
+
+    def fail(self, reason: BaseException) -> None:
+        """The worker must not go on; called from the app's loop."""
+        if self.on_crashed is not None:
+            self.on_crashed(reason)
+        else:
+            self.add_future(self.crash(reason))
 
     def _crash(self, reason: BaseException) -> None:
         super()._crash(reason)
@@ -108,8 +137,9 @@ def create_app(
         broker_client_id=settings.app_id,
         broker_max_poll_records=MAX_POLL_RECORDS,
         broker_check_crcs=settings.delivery == "exactly-once",
+        consumer_group_instance_id=settings.instance,
         broker_session_timeout=session,
-        broker_heartbeat_interval=min(1.0, session / 4),
+        broker_heartbeat_interval=min(HEARTBEAT_SECONDS, session / 4),
         broker_rebalance_timeout=max(10.0, session),
         broker_request_timeout=max(20.0, session + 5),
         broker_commit_every=NEVER,
@@ -123,10 +153,15 @@ def create_app(
         value_serializer="raw",
         key_serializer="raw",
     )
+    app.settings = settings
     app.exactly_once = settings.delivery == "exactly-once"
     app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
     app.logical = {name: topic for topic, name in app.physical.items()}
+    app.folds = {topic: fold for fold in running for topic in fold.inputs}
+    app.fetch_bytes = fetch_bytes(len(app.physical) * settings.partitions)
     document = policy.document
+    # Whatever is in order may take longer where the time-outs are longer.
+    patience = max(settings.stall_timeout, settings.transaction_timeout + GRACE_SECONDS, 2 * session)
 
     def make(fold: Fold, number: int) -> Lane:
         return Lane(
@@ -137,15 +172,13 @@ def create_app(
             inputs=cast(FrameConsumer, app.consumer),
             policy=document,
             max_block_wait=settings.max_block_wait,
+            stops_on_loss=settings.on_lost_input == "stop",
             between_blocks=between_blocks,
             after_restore=after_restore,
         )
 
-    def crash(error: BaseException) -> None:
-        app.add_future(app.crash(error))
-
     app.on_crashed = on_fatal
-    app.lanes = Lanes(running, make, on_fatal or crash)
+    app.lanes = Lanes(running, make, app.fail, stall_seconds=patience)
 
     async def receive(frames: Any) -> None:
         """Hands each frame to its lane; the lane's intake is where it waits."""

@@ -6,7 +6,7 @@ The ledger's contract stands beside its implementation, in ledger.py.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ..codecs.blocks import Block, Event, Output
@@ -35,6 +35,18 @@ class Fold(Protocol):
     def next_due(self, state: Any) -> tuple[int | None, int | None]: ...
     def policy_hash(self, state: Any) -> str: ...
     def counters(self, state: Any) -> dict[str, int]: ...
+    def dump(self, state: Any) -> Iterator[bytes]:
+        """The state as octets. The call is quick; the chunks may be made in another thread while the lane folds on."""
+        ...
+
+    def load(self, chunks: Iterable[bytes]) -> Any:
+        """The state that `dump` was given.
+
+        Raises:
+            DoesNotHoldError: they are not the octets of one.
+        """
+        ...
+
     def event_for(
         self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
     ) -> Event: ...
@@ -64,7 +76,8 @@ class LaneStatus(NamedTuple):
     """A lane for people and probes. `phase` is one of taking-over, running, suspended, waiting, stopped.
 
     `fold` names its group; `skew` is by how many milliseconds this worker's clock was ahead of the broker's at the last
-    block.
+    block; `behind` is for how many seconds the lane has made no progress although there was something to do
+    (progress.py).
     """
 
     fold: str
@@ -76,6 +89,7 @@ class LaneStatus(NamedTuple):
     held: int
     skew: int
     counters: Mapping[str, int]
+    behind: float = 0.0
 
 
 def now_ms() -> int:

@@ -5,13 +5,13 @@ Each is a thin face over pure functions of `streams/`, in the form that lanes ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..codecs.blocks import Block, Event, Output
 from ..codecs.partition import Partitioner
 from ..streams import fold as core
-from ..streams import framing, outputs
+from ..streams import framing, outputs, snapshot
 from .contracts import Fold
 
 
@@ -51,6 +51,12 @@ class Adjudicate:
     def counters(self, state: core.State) -> dict[str, int]:
         return core.counters(state)
 
+    def dump(self, state: core.State) -> Iterator[bytes]:
+        return snapshot.dump(state)
+
+    def load(self, chunks: Iterable[bytes]) -> core.State:
+        return snapshot.load(chunks)
+
     def event_for(
         self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
     ) -> Event:
@@ -86,6 +92,12 @@ class Frame:
 
     def counters(self, state: framing.State) -> dict[str, int]:
         return dict(state.counters)
+
+    def dump(self, state: framing.State) -> Iterator[bytes]:
+        raise AssertionError("a stateless fold has nothing to write down")
+
+    def load(self, chunks: Iterable[bytes]) -> framing.State:
+        raise AssertionError("a stateless fold has nothing to read back")
 
     def event_for(
         self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None

@@ -11,9 +11,11 @@ Nothing here awaits or knows a broker, and nothing is decided here: records beco
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from ..codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, Source
 
@@ -39,6 +41,16 @@ class Record(Protocol):
     def value(self) -> bytes | None: ...
 
 
+class Shrunk(NamedTuple):
+    """Stands for a record that is too large to be kept: its event is made as soon as it is fetched.
+
+    A compressed batch of 900 kB can hide a record of 100 MB; that must wait nowhere.
+    """
+
+    offset: int
+    event: Event
+
+
 class Frame(NamedTuple):
     """One fetched batch of one partition. `octets` counts keys and values; `epoch` names the seek that it follows."""
 
@@ -47,7 +59,7 @@ class Frame(NamedTuple):
     epoch: int
     start: int
     next: int
-    records: Sequence[Record]
+    records: Sequence[Record | Shrunk]
     octets: int
 
 
@@ -66,6 +78,8 @@ class Intake:
         self.inputs = tuple(inputs)
         self.positions: dict[str, int] = dict.fromkeys(self.inputs, 0)
         self.epoch = -1
+        self.most = MAX_EVENTS
+        """So many events make a block full: fewer after the broker has refused one."""
         self.count = 0
         self.octets = 0.0
         """Of all that waits, about: a frame's octets are taken as spread evenly over its records."""
@@ -134,7 +148,7 @@ class Intake:
     @property
     def full(self) -> bool:
         """Whether what waits fills a block."""
-        return self.count >= MAX_EVENTS or self.octets >= MAX_BYTES
+        return self.count >= self.most or self.octets >= MAX_BYTES
 
     @property
     def more_is_there(self) -> bool:
@@ -165,7 +179,7 @@ class Intake:
         # A plain loop over locals: with the fold and the fetch this is all that is done per record (0.9 us).
         events: list[Event] = []
         append, event_for, frames = events.append, self._event_for, self._frames
-        octets, room = 0, MAX_EVENTS
+        octets, room = 0, self.most
         while frames and room:
             frame = frames[0]
             records, at = frame.records, self._done
@@ -173,7 +187,10 @@ class Intake:
             whole = True
             for place in range(at, min(len(records), at + room)):
                 record = records[place]
-                event = event_for(source, record.offset, record.timestamp, record.headers, record.key, record.value)
+                if isinstance(record, Shrunk):
+                    event = replace(record.event, source=source)
+                else:
+                    event = event_for(source, record.offset, record.timestamp, record.headers, record.key, record.value)
                 octets += FRAMING + len(event.key or b"") + len(event.value or b"")
                 if event.headers:
                     octets += sum(len(name) + len(value) + 6 for name, value in event.headers)
@@ -182,7 +199,7 @@ class Intake:
                     break
                 append(event)
                 at = place + 1
-            room = MAX_EVENTS - len(events)
+            room = self.most - len(events)
             if records:
                 self.octets -= _weight(frame) * (at - self._done) / len(records)
             self.count -= at - self._done
@@ -219,8 +236,3 @@ class Intake:
 
 def _weight(frame: Frame) -> int:
     return frame.octets + FRAMING * len(frame.records)
-
-
-def octets_of(records: Iterable[Any]) -> int:
-    """Octets of keys and values of fetched records; -1 stands for none in aiokafka."""
-    return sum(max(record.serialized_value_size, 0) + max(record.serialized_key_size, 0) for record in records)

@@ -19,29 +19,23 @@ from hashlib import sha256
 from typing import Any
 
 import structlog
-from aiokafka.errors import KafkaError
 
 from ..codecs.blocks import Event, EventKind, Header, seal, unseal
-from ..codecs.errors import SluiceError, UnreachableError
 from ..streams.state import MAX_TIMERS
 from .chain import Tip
 from .contracts import Fold, Inputs, LaneStatus, now_ms
+from .failures import Failures, Portion, loss, place_of
 from .intake import Frame, Intake
-from .lane_producer import FencedError
+from .lane_producer import TooLargeError
 from .ledger import Ledger
+from .progress import Progress
+from .skew import Skew
 from .takeover import positions_within, restore
 from .watermark import Watermark
 
-RETRY_SECONDS = (1.0, 2.0, 5.0)
-"""Pauses before the lane takes itself over again, by how often it failed without a block in between."""
-FENCED_SECONDS = 5.0
-"""A fenced lane waits for the group to say that it has moved. Coming back sooner could fence its rightful owner."""
-MAX_FAILURES = 3
-"""An error that is not the broker's and comes back so often without a block in between is ours: stop loudly."""
-STOP_SECONDS = 3.0
+STOP_SECONDS = 2.0
+"""What is in flight is waited for so long before it is aborted: a worker that is told to end has five in all."""
 IDLE_SECONDS = 5.0
-SKEW_MS = 30_000
-"""A worker whose clock is so far away from the broker's is not ready: it would decay everything, or nothing."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -62,6 +56,7 @@ class Lane:
         inputs: Inputs,
         policy: bytes,
         max_block_wait: float = 0.05,
+        stops_on_loss: bool = False,
         clock: Callable[[], int] = now_ms,
         between_blocks: Callable[[], None] = lambda: None,
         after_restore: Callable[[], None] = lambda: None,
@@ -71,15 +66,17 @@ class Lane:
             number, lanes: this lane, and how many there are: the partition count.
             policy: the canonical document that starts a new ledger.
             max_block_wait: seconds that a block stays open at the most.
+            stops_on_loss: whether inputs that retention deleted unread end the lane, once the ledger says so.
             between_blocks, after_restore: moments at which nothing is in flight in this lane.
         """
         self.number, self._lanes = number, lanes
         self._fold, self._ledger, self._inputs = fold, ledger, inputs
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
-        self._max_block_wait, self._clock = max_block_wait, clock
+        self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
         self._between_blocks, self._after_restore = between_blocks, after_restore
         self.intake = Intake(fold.inputs, fold.event_for)
         self._watermark = Watermark(fold.inputs)
+        self._progress, self._portion = Progress(fold.inputs), Portion()
         self._state: Any = None
         self._tip = Tip()
         self._tip_offset: int | None = None
@@ -87,7 +84,8 @@ class Lane:
         self._due: tuple[int | None, int | None] = (None, None)
         self._wake = asyncio.Event()
         self._stopping = self._suspended = self._check_tip = self._replace = False
-        self._phase, self._skew, self._skew_told = "taking-over", 0, 0.0
+        self._phase, self._skew = "taking-over", Skew()
+        self._suspended_at, self._in_flight = 0.0, False
         self._blocks = 0  # since the last take-over
 
     # ------------------------------------------------------------ called by the owner
@@ -100,10 +98,27 @@ class Lane:
     @property
     def status(self) -> LaneStatus:
         tip, counters = self._tip, self._fold.counters(self._state) if self._state is not None else {}
-        held, phase = self.intake.held, self._phase
         return LaneStatus(
-            self._fold.name, self.number, phase, tip.height, tip.time, tip.watermark, held, self._skew, counters
+            self._fold.name,
+            self.number,
+            self._phase,
+            tip.height,
+            tip.time,
+            tip.watermark,
+            self.intake.held,
+            self._skew.milliseconds,
+            counters,
+            self.behind,
         )
+
+    @property
+    def behind(self) -> float:
+        """For how many seconds the lane has had something to do and has not got on with it."""
+        if self._phase == "stopped":
+            return 0.0
+        intake, idle = self.intake, self._phase == "running" and not self._in_flight
+        wanted = [topic for topic in intake.inputs if intake.wants(topic)]
+        return self._progress.behind(wanted, to_do=not idle or intake.count > 0 or intake.more_is_there)
 
     @property
     def positions(self) -> Mapping[str, int]:
@@ -120,6 +135,7 @@ class Lane:
     def answered(self, topic: str, end: int, time: int) -> None:
         """A fetch answer told, at `time`, that an input ends at `end`."""
         self._watermark.answered(topic, end, time)
+        self._progress.answered(topic, time)
         self.intake.ended(topic, end)
         if self._due[1] is not None:
             self._wake.set()
@@ -135,7 +151,8 @@ class Lane:
 
         What waits is forgotten: it will be fetched again, by us or by the next owner.
         """
-        self._suspended = True
+        if not self._suspended:
+            self._suspended, self._suspended_at = True, clocks.monotonic()
         self.intake.restart(-1, self.intake.positions, self.intake.blocked)
         self._wake.set()
 
@@ -160,7 +177,7 @@ class Lane:
             Exception: the same error came back `MAX_FAILURES` times without a block in between.
         """
         structlog.contextvars.bind_contextvars(lane=self.number, fold=self._fold.name)
-        failures = 0
+        failures = Failures()
         try:
             while not self._stopping:
                 self._blocks = 0
@@ -168,32 +185,14 @@ class Lane:
                     await self._take_over()
                     await self._close_blocks()
                     break
-                except FencedError as error:
-                    log.warning("fenced: another worker has taken this lane over", error=str(error))
-                    pause = FENCED_SECONDS
-                except UnreachableError as error:
-                    pause = self._told(error, failures)
-                except SluiceError:
-                    raise
-                except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
-                    pause = self._told(error, failures)
-                except Exception as error:
-                    if failures + 1 >= MAX_FAILURES and not self._blocks:
-                        raise
-                    log.exception("the lane failed")
-                    pause = self._told(error, failures)
-                failures = 1 if self._blocks else failures + 1
+                except Exception as error:  # noqa: BLE001 -- what must not be retried is raised again
+                    pause = failures.pause_after(error, self._blocks)
                 await self._let_go()
                 self._phase = "waiting"
                 await self._sleep(pause)
         finally:
             self._phase = "stopped"
             await self._let_go()
-
-    def _told(self, error: BaseException, failures: int) -> float:
-        pause = RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]
-        log.warning("the lane takes itself over again", error=str(error) or repr(error), seconds=pause)
-        return pause
 
     async def _let_go(self) -> None:
         """Throws away what only the ledger may say."""
@@ -232,6 +231,7 @@ class Lane:
         self._check_tip = False
         began = clocks.monotonic()
         await self._ledger.open()
+        self._progress.moved()
         await self._restore()
         await self._sit_out()
         if self._stopping:
@@ -245,7 +245,7 @@ class Lane:
 
     async def _restore(self) -> None:
         fold = self._fold
-        found = await restore(self._ledger.blocks(), fold, self.number, self._lanes, lambda: self._stopping)
+        found = await restore(self._ledger.blocks, fold, self.number, self._lanes, self._ends_after_block)
         if found is None:
             return
         self._state, self._tip, self._tip_offset = found
@@ -260,6 +260,11 @@ class Lane:
                 ledger=in_force,
                 file=self._policy_hash,
             )
+
+    def _ends_after_block(self) -> bool:
+        """Asked by the restore after each block: to read is to get on."""
+        self._progress.moved()
+        return self._stopping
 
     async def _tip_is_ours(self) -> bool:
         """Whether our last block is still the ledger's last one."""
@@ -279,6 +284,8 @@ class Lane:
         self._gaps += gaps
         blocked = {topic: self._tip.positions.get(topic, positions[topic]) for topic in positions}
         self.intake.restart(await self._inputs.place(self.number, positions), positions, blocked)
+        self._progress.moved()
+        self._progress.placed()
         self._phase = "running"
 
     async def _stand_by(self) -> None:
@@ -286,7 +293,7 @@ class Lane:
         if self._suspended:
             await self._sit_out()
             return
-        if self._check_tip:
+        if was_away := self._check_tip:
             self._check_tip = False
             if not await self._tip_is_ours():
                 log.warning("somebody else has written to the ledger meanwhile: restoring")
@@ -294,6 +301,8 @@ class Lane:
                 await self._take_over()
                 return
         await self._place_inputs(self.intake.positions)
+        if was_away:
+            log.info("lane resumed", seconds=round(clocks.monotonic() - self._suspended_at, 3), height=self._tip.height)
 
     # ------------------------------------------------------------ blocks
 
@@ -312,8 +321,11 @@ class Lane:
                 await self._close(time, mark, [])
                 continue
             if self._gaps or self._is_closing():
-                events, self._gaps = [*self._gaps, *self.intake.take()], []
-                await self._close(time, mark, events)
+                lost, self._gaps = self._gaps, []
+                self.intake.most = self._portion.events
+                await self._close(time, mark, [*lost, *self.intake.take()])
+                if lost and self._stops_on_loss:
+                    raise loss(lost, self._fold.inputs, self.number, self._tip.height)
             elif self._is_due(time, mark):
                 await self._close(time, mark, [])
             else:
@@ -362,18 +374,20 @@ class Lane:
         block, data = seal(header, events)
         outputs = fold.fold(self._state, block)
         after = tip.after(block, outputs)
-        written = await self._ledger.write(data, outputs, after.positions)
+        self._in_flight = True
+        try:
+            written = await self._ledger.write(data, outputs, after.positions)
+        except TooLargeError as error:
+            records = [event for event in events if event.kind in (EventKind.RECORD, EventKind.OVERSIZE)]
+            places = [place_of(event, fold.inputs, self.number) for event in records]
+            self._portion.refused(error, places, header.height)
+            raise
+        finally:
+            self._in_flight = False
+        self._portion.passed()
+        self._progress.moved()
         self._tip, self._tip_offset = after, written.offset
         self._blocks += 1
         self._due = fold.next_due(self._state)
-        self._judge_clock(written.appended_at)
+        self._skew.judge(self._clock(), written.appended_at)
         self._between_blocks()
-
-    def _judge_clock(self, appended_at: int | None) -> None:
-        """Compares our clock with the broker's time for the block that was just written."""
-        if appended_at is None:
-            return
-        self._skew = self._clock() - appended_at
-        if abs(self._skew) > SKEW_MS and clocks.monotonic() - self._skew_told > 60:
-            self._skew_told = clocks.monotonic()
-            log.error("this worker's clock is far from the broker's: not ready", milliseconds=self._skew)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any, NamedTuple
 
 import structlog
@@ -18,8 +19,10 @@ from aiokafka.errors import (
     InvalidProducerEpoch,
     InvalidProducerIdMapping,
     InvalidTxnState,
+    MessageSizeTooLargeError,
     OutOfOrderSequenceNumber,
     ProducerFenced,
+    RecordListTooLargeError,
 )
 
 from ..codecs.blocks import Output
@@ -28,7 +31,11 @@ from .topics import topic_name
 
 BATCH_BYTES = 3_000_000
 """Octets of one batch before compression; topics take 4 MiB, and one record alone may exceed this."""
-CLOSE_SECONDS = 2.0
+SHRINK = 8
+"""By how much batches get smaller when the broker refuses one: 3 MB, 375 kB, 47 kB and so on, down to one record."""
+RELAX_SECONDS = 300.0
+"""So long after the last refusal batches grow again by the same factor."""
+CLOSE_SECONDS = 1.5
 """A producer may take so long to close: a worker that is told to end has five seconds in all."""
 GRACE_SECONDS = 10.0
 """What a broker may take beyond a transaction's time-out to abort it (it looks every ten seconds by default)."""
@@ -38,6 +45,17 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 class FencedError(Exception):
     """The lane's producer is not the newest any more: somebody else took the lane over, or the transaction expired."""
+
+
+class TooLargeError(Exception):
+    """The broker takes no batch as large as this one, though it is within our own bounds.
+
+    `topic` is its logical name, `records` how many there were in the batch, `octets` what their values hold.
+    """
+
+    def __init__(self, topic: str, records: int, octets: int) -> None:
+        self.topic, self.records, self.octets = topic, records, octets
+        super().__init__(f"the broker refuses a batch of {records} for {topic} as too large ({octets} octets)")
 
 
 class Written(NamedTuple):
@@ -54,6 +72,16 @@ class GroupOffsets(NamedTuple):
     offsets: Mapping[TopicPartition, int]
 
 
+class _Sent(NamedTuple):
+    """A batch on its way."""
+
+    topic: str
+    records: int
+    octets: int
+    future: asyncio.Future[Any]
+
+
+_REFUSED = (MessageSizeTooLargeError, RecordListTooLargeError)
 _FENCED = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState, OutOfOrderSequenceNumber)
 
 
@@ -72,6 +100,7 @@ class LaneProducer:
         self._exactly_once = settings.delivery == "exactly-once"
         self._producer: AIOKafkaProducer | None = None
         self._in_transaction = False
+        self._batch_bytes, self._refused_at = BATCH_BYTES, 0.0
 
     async def open(self) -> None:
         """Fences every earlier owner of the lane, and ends what it left open. May take as long as a broker may."""
@@ -106,17 +135,22 @@ class LaneProducer:
 
         Raises:
             FencedError: somebody else owns the lane now; nothing was written.
+            TooLargeError: the broker refuses a batch; nothing was written, and the next ones will be smaller.
         """
         assert self._producer is not None, "open comes first"
+        if self._batch_bytes < BATCH_BYTES and monotonic() - self._refused_at > RELAX_SECONDS:
+            self._batch_bytes, self._refused_at = min(BATCH_BYTES, self._batch_bytes * SHRINK), monotonic()
         try:
             # A broker that is away must not hold the lane for ever: aiokafka never gives up on a batch by itself.
             async with asyncio.timeout(self._settings.transaction_timeout):
                 if self._exactly_once:
                     return await self._commit_as_one(self._producer, block, outputs, offsets)
-                await asyncio.gather(*await self._send(self._producer, outputs))
+                await self._settle(await self._send(self._producer, outputs))
                 if block is None:
                     return None
-                written = _written(await (await self._send_block(self._producer, block)))
+                sent = await self._send_block(self._producer, block)
+                await self._settle([sent])
+                written = _written(sent.future.result())
                 return written._replace(appended_at=None)  # the embedded broker tells a time that is none
         except _FENCED as error:
             raise FencedError(repr(error)) from error
@@ -131,37 +165,57 @@ class LaneProducer:
             of_outputs = await self._send(producer, outputs)
         except IllegalOperation:
             if of_block is not None:
-                await of_block  # where the broker fenced us between two batches, the first one says so
+                await of_block.future  # where the broker fenced us between two batches, the first one says so
             raise
         # Not left to the commit: aiokafka would commit without a batch that the broker has refused.
-        await asyncio.gather(*([] if of_block is None else [of_block]), *of_outputs)
+        await self._settle([*([] if of_block is None else [of_block]), *of_outputs])
         if offsets is not None:
             await producer.send_offsets_to_transaction(dict(offsets.offsets), offsets.group)
         await producer.commit_transaction()
         self._in_transaction = False
-        return None if of_block is None else _written(of_block.result())
+        return None if of_block is None else _written(of_block.future.result())
 
-    async def _send_block(self, producer: AIOKafkaProducer, block: bytes) -> asyncio.Future[Any]:
+    async def _settle(self, sent: Sequence[_Sent]) -> None:
+        """Waits for these batches, and says which of them was too large."""
+        try:
+            await asyncio.gather(*(one.future for one in sent))
+        except _REFUSED as error:
+            self._batch_bytes, self._refused_at = max(1, self._batch_bytes // SHRINK), monotonic()
+            done = [one for one in sent if one.future.done() and not one.future.cancelled()]
+            refused = next(one for one in done if one.future.exception() is error)
+            raise TooLargeError(*refused[:3]) from error
+
+    async def _send_block(self, producer: AIOKafkaProducer, block: bytes) -> _Sent:
         batch = producer.create_batch()
         batch.append(key=None, value=block, timestamp=None)
-        return _heard(await producer.send_batch(batch, topic_name(self._settings, "ledger"), partition=self._lane))
+        return await self._hand_over(producer, "ledger", batch, len(block))
 
-    async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[asyncio.Future[Any]]:
+    async def _hand_over(self, producer: AIOKafkaProducer, topic: str, batch: Any, octets: int) -> _Sent:
+        count = batch.record_count()
+        future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=self._lane)
+        return _Sent(topic, count, octets, _heard(future))
+
+    async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[_Sent]:
         """Hands all outputs over, in order within each topic, as few batches as hold them."""
-        batches: dict[str, Any] = {}
-        full: list[tuple[str, Any]] = []
+        batches: dict[str, list[Any]] = {}  # by topic, the open batch and its octets
+        full: list[tuple[str, Any, int]] = []
         for topic, key, value, headers in outputs:
-            batch = batches.get(topic)
-            if batch is None:
-                batch = batches[topic] = producer.create_batch()
-            if batch.append(key=key, value=value, headers=headers, timestamp=None) is None:
-                full.append((topic, batch))
-                batch = batches[topic] = producer.create_batch()
-                batch.append(key=key, value=value, headers=headers, timestamp=None)
-        return [
-            _heard(await producer.send_batch(batch, topic_name(self._settings, topic), partition=self._lane))
-            for topic, batch in (*full, *batches.items())
-        ]
+            size = len(value) + len(key or b"")
+            of_topic = batches.get(topic)
+            if (
+                of_topic is not None
+                and of_topic[1] + size <= self._batch_bytes
+                and of_topic[0].append(key=key, value=value, headers=headers, timestamp=None) is not None
+            ):
+                of_topic[1] += size
+                continue
+            if of_topic is not None:
+                full.append((topic, *of_topic))
+            batch = producer.create_batch()
+            batch.append(key=key, value=value, headers=headers, timestamp=None)
+            batches[topic] = [batch, size]
+        open_ones = [(topic, batch, octets) for topic, (batch, octets) in batches.items()]
+        return [await self._hand_over(producer, *one) for one in (*full, *open_ones)]
 
     async def close(self) -> None:
         """Aborts what is open and lets go of the broker, within `CLOSE_SECONDS`, whatever happens."""

@@ -2,7 +2,8 @@
 
 The transport tells which partition numbers are assigned, hands over frames and fetch answers, and asks what may be
 fetched. Each lane runs in a task of its own. A lane that must not go on takes the worker down with its reason: it never
-dies silently.
+dies silently. Nor does it live without getting on: one that stalls is taken over anew, once, and after that the worker
+ends, for whoever supervises it to start it again.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
 
+from ..codecs.errors import DoesNotHoldError
 from .contracts import Fold, LaneStatus
 from .intake import Frame
 from .lane import STOP_SECONDS, Lane
 
 HELD_BYTES = 64_000_000
 """While so many octets wait in all lanes together, only lanes that hold nothing are fetched for."""
+
+STALL_SECONDS = 60.0
+LOOK_SECONDS = 1.0
+"""How often lanes are asked whether they get on."""
+RELAPSE = 3.0
+"""A lane that stalls again within so many times the stall time was not helped by being taken over."""
 
 _Place = tuple[str, int]
 """A lane's name: that of its fold, and the partition number."""
@@ -33,13 +41,19 @@ class Lanes:
     """
 
     def __init__(
-        self, folds: Sequence[Fold], make: Callable[[Fold, int], Lane], on_fatal: Callable[[BaseException], None]
+        self,
+        folds: Sequence[Fold],
+        make: Callable[[Fold, int], Lane],
+        on_fatal: Callable[[BaseException], None],
+        *,
+        stall_seconds: float = STALL_SECONDS,
     ) -> None:
         """
         Args:
             folds: of each, every partition number has a lane.
             make: a new lane of a fold for a partition number.
             on_fatal: told once when a lane ends with an error; the worker has to end.
+            stall_seconds: so long may a lane be behind (progress.py) before that is answered.
         """
         self._make, self._on_fatal = make, on_fatal
         self._folds = {fold.name: fold for fold in folds}
@@ -47,6 +61,8 @@ class Lanes:
         self._lanes: dict[_Place, Lane] = {}
         self._tasks: dict[Lane, asyncio.Task[None]] = {}
         self._closing = False
+        self._stall_seconds, self._stalled = stall_seconds, dict[_Place, float]()
+        self._watching: asyncio.Task[None] | None = None
 
     @property
     def numbers(self) -> frozenset[int]:
@@ -95,10 +111,14 @@ class Lanes:
         before = [task for lane, task in self._tasks.items() if lane.place == place]
         lane = self._lanes[place] = self._make(self._folds[name], number)
         self._tasks[lane] = asyncio.create_task(self._run(lane, before), name=f"{name}-{number}")
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch(), name="lanes-watch")
 
     async def stop(self) -> None:
         """Stops all lanes: what is in flight is committed, or aborted where that takes too long."""
         self._closing = True
+        if self._watching is not None:
+            self._watching.cancel()
         self.assign(())
         tasks = list(self._tasks.values())
         if not tasks:
@@ -121,6 +141,37 @@ class Lanes:
             del self._tasks[lane]
             if self._lanes.get(lane.place) is lane:
                 del self._lanes[lane.place]
+
+    # ------------------------------------------------------------ progress
+
+    async def _watch(self) -> None:
+        """Answers lanes that do not get on."""
+        while True:
+            await asyncio.sleep(min(LOOK_SECONDS, self._stall_seconds / 4))
+            for place, lane in list(self._lanes.items()):
+                if (behind := lane.behind) >= self._stall_seconds:
+                    self._answer_stall(place, lane, behind)
+
+    def _answer_stall(self, place: _Place, lane: Lane, behind: float) -> None:
+        now = asyncio.get_running_loop().time()
+        phase, seconds = lane.status.phase, round(behind, 1)
+        log.error("the lane makes no progress", fold=place[0], lane=place[1], phase=phase, seconds=seconds)
+        before = self._stalled.get(place)
+        if before is not None and now - before < RELAPSE * self._stall_seconds:
+            error = DoesNotHoldError(
+                f"the lane makes no progress, although it was taken over anew, and is {phase}",
+                path=f"{place[0]}/{place[1]}",
+                expected=f"a block or an answer of the broker within {self._stall_seconds:g} s",
+                got=f"none for {seconds:g} s",
+                hint="start the worker again; if that does not help, look at the broker",
+            )
+            self._on_fatal(error)
+            return
+        self._stalled[place] = now
+        # Whatever it waits for, it waits no more: the next one begins with a producer and a seek of its own.
+        lane.stop()
+        self._tasks[lane].cancel()
+        self._start(place)
 
     # ------------------------------------------------------------ frames
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 
-import structlog
 from aiokafka import TopicPartition
 
 from ..codecs.blocks import Output
 from ..codecs.errors import DoesNotHoldError
 from .connect import open_consumer
 from .lane_producer import GRACE_SECONDS, LaneProducer, Written
+from .reading import HangsError, read_to_end
 from .settings import Settings
 from .topics import topic_name
-
-PROGRESS_SECONDS = 5.0
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Ledger(Protocol):
@@ -50,6 +45,7 @@ class Ledger(Protocol):
 
         Raises:
             FencedError: somebody else owns the lane now; nothing was written.
+            TooLargeError: the broker takes no batch as large as one of these; nothing was written.
         """
         ...
 
@@ -79,30 +75,18 @@ class KafkaLedger:
                 await consumer.seek_to_beginning(partition)
             else:
                 consumer.seek(partition, start)
-            moved_at = told_at = monotonic()
-            while True:
-                fetched: dict[Any, list[Any]] = await consumer.getmany(partition, timeout_ms=200)
-                for record in fetched.get(partition, ()):
+            patience = self._settings.transaction_timeout + GRACE_SECONDS
+            try:
+                async for record in read_to_end(consumer, partition, patience):
                     yield record.offset, record.value
-                # Both from one fetch answer. The position passes markers of transactions too, never the last stable
-                # offset: once it is at the high watermark, nothing is hidden behind a transaction that hangs.
-                position, end = await consumer.position(partition), consumer.highwater(partition)
-                if end is not None and position >= end:
-                    return
-                now = monotonic()
-                if fetched:
-                    moved_at = now
-                elif now - moved_at > self._settings.transaction_timeout + GRACE_SECONDS:
-                    raise DoesNotHoldError(
-                        f"a transaction hangs over the ledger of lane {self._lane} and may hide newer blocks",
-                        path=f"{self._topic}/{self._lane}",
-                        expected=f"blocks up to offset {end}",
-                        got=f"up to {position}",
-                        hint="kafka-transactions.sh find-hanging names it; abort it, then start the worker again",
-                    )
-                if now - told_at > PROGRESS_SECONDS and end:
-                    told_at = now
-                    log.info("reading the ledger", offset=position, end=end, percent=100 * position // end)
+            except HangsError as hangs:
+                raise DoesNotHoldError(
+                    f"a transaction hangs over the ledger of lane {self._lane} and may hide newer blocks",
+                    path=f"{self._topic}/{self._lane}",
+                    expected=f"blocks up to offset {hangs.end}",
+                    got=f"up to {hangs.position}",
+                    hint="kafka-transactions.sh find-hanging names it; abort it, then start the worker again",
+                ) from None
 
     async def positions(self) -> Mapping[str, int]:
         """None: the last block's header has them."""

@@ -18,6 +18,7 @@ from multiprocessing.context import SpawnProcess
 from types import FrameType
 
 import structlog
+from msgspec.structs import replace
 
 from ..codecs.errors import SluiceError
 from ..streams.policy import Policy, policy_of_document
@@ -31,15 +32,27 @@ STOP_SECONDS = 5.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def run_worker(settings: Settings, policy: Policy) -> None:
+def named(settings: Settings, process: int) -> Settings:
+    """The settings of one process: static members are named by pod and process, and stay so if more are added."""
+    if settings.instance is None:
+        return settings
+    return replace(settings, instance=f"{settings.instance}-{process}")
+
+
+def run_worker(settings: Settings, policy: Policy, process: int = 0) -> None:
     """Runs one worker in this process until SIGTERM or SIGINT.
+
+    Args:
+        settings: as loaded.
+        policy: starts a ledger that is new.
+        process: which of the machine's workers this is.
 
     Raises:
         SluiceError: it could not start, or a lane must not go on.
         Exception: whatever else made it fail.
     """
     logs.configure(settings.log_level)
-    asyncio.run(_serve(settings, policy))
+    asyncio.run(_serve(named(settings, process), policy))
 
 
 async def _serve(settings: Settings, policy: Policy) -> None:
@@ -98,7 +111,7 @@ def run_workers(settings: Settings, policy: Policy, count: int) -> int:
     logs.configure(settings.log_level)
     context = multiprocessing.get_context("spawn")
     processes = [
-        context.Process(target=_child, args=(settings, policy.document), name=f"worker-{place}")
+        context.Process(target=_child, args=(settings, policy.document, place), name=f"worker-{place}")
         for place in range(count)
     ]
     told = False
@@ -133,10 +146,10 @@ def _status(process: SpawnProcess) -> int:
     return 128 - code if code < 0 else code  # ended by a signal: as shells say it
 
 
-def _child(settings: Settings, policy: bytes) -> None:
+def _child(settings: Settings, policy: bytes, process: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all: the parent tells us
     try:
-        run_worker(settings, policy_of_document(policy))
+        run_worker(settings, policy_of_document(policy), process)
     except SluiceError as error:
         print(f"sluice: {error}", file=sys.stderr)
         sys.exit(error.exit_status)

@@ -44,8 +44,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(description="at-least-once only for brokers without transactions"),
     ] = "exactly-once"
     state_dir: Annotated[str, Meta(description="Folder for the workers' own data")] = "var/state"
+    instance: Annotated[
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,200}$")] | None,
+        Meta(description="Name of this worker as a static member of its group, such as the pod's; none: a dynamic one"),
+    ] = None
+    # A silent worker's lanes stand still for so long, and a named worker that comes back sooner finds them where they
+    # were: longer than a process needs to end and start (4 s), shorter than people wait. A broker takes 6 s to 30 min
+    # by default; where a pod takes longer to come back, this must be longer.
     session_timeout: Annotated[float, Meta(gt=0, description="Seconds until a silent worker's lanes move")] = 10.0
+    # A block is committed in 15 to 45 ms. Longer than a broker needs to fail over (some 10 s), so that this costs no
+    # block; short, since readers of committed records see nothing beyond an open transaction until it ends.
     transaction_timeout: Annotated[float, Meta(gt=0, description="Seconds until the broker aborts a block")] = 20.0
+    # Above every wait that is in order: a rebalance (as long as a session), an expiring transaction (30 s in all).
+    stall_timeout: Annotated[
+        float, Meta(gt=0, description="Seconds without progress after which a lane takes itself over, then ends")
+    ] = 60.0
+    on_lost_input: Annotated[
+        Literal["go-on", "stop"],
+        Meta(description="What a lane does once it has recorded that retention deleted what it had not read"),
+    ] = "go-on"
     max_block_wait: Annotated[float, Meta(gt=0, le=5, description="Seconds a block stays open at the most")] = 0.05
     web_port: Annotated[
         Annotated[int, Meta(ge=1, le=65_535)] | None, Meta(description="Port of the worker's web server, if any")

@@ -8,8 +8,9 @@ last output tells: it names the place of its original. Only dead letters behind 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import msgspec
@@ -17,8 +18,10 @@ import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ..codecs.blocks import Output
+from ..codecs.errors import DoesNotHoldError
 from .connect import open_consumer
-from .lane_producer import GroupOffsets, LaneProducer, Written
+from .lane_producer import CLOSE_SECONDS, GRACE_SECONDS, GroupOffsets, LaneProducer, Written
+from .reading import HangsError, read_to_end
 from .settings import Settings
 from .topics import topic_name
 
@@ -98,15 +101,27 @@ class StatelessLedger:
             while end > first:
                 start, last = max(first, end - stretch), None
                 consumer.seek(output, start)
-                while await consumer.position(output) < end:
-                    for record in (await consumer.getmany(output, timeout_ms=200)).get(output, ()):
-                        last = record
+                async for record in self._tail(consumer):
+                    last = record
                 if last is not None:
                     return int(_placed.decode(last.value or b"").source.rpartition("/")[2])
                 if start == first:
                     return None
                 stretch *= 2
         return None
+
+    async def _tail(self, consumer: AIOKafkaConsumer) -> AsyncIterator[Any]:
+        try:
+            async for record in read_to_end(consumer, self._output, self._settings.transaction_timeout + GRACE_SECONDS):
+                yield record
+        except HangsError as hangs:
+            raise DoesNotHoldError(
+                "a transaction hangs over the outputs of a lane and may hide newer ones",
+                path=f"{self._output.topic}/{self._output.partition}",
+                expected=f"records up to offset {hangs.end}",
+                got=f"up to {hangs.position}",
+                hint="kafka-transactions.sh find-hanging names it; abort it, then start the worker again",
+            ) from None
 
     async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
         """Commits the outputs with the positions; the block itself is kept nowhere."""
@@ -120,4 +135,6 @@ class StatelessLedger:
     async def close(self) -> None:
         await self._producer.close()
         self._member = None
-        await self._open.aclose()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._open.aclose()

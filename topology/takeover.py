@@ -7,7 +7,7 @@ or a sentence why not.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -25,43 +25,105 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Restored(NamedTuple):
-    """A lane's state as its ledger has it. `offset` is the tip's in the ledger, None where the ledger is new."""
+    """A lane's state after some block of its ledger.
+
+    `offset` is that block's in the ledger, None where the ledger is new.
+    """
 
     state: Any
     tip: Tip
     offset: int | None
 
 
+class Start(NamedTuple):
+    """Something to go on from instead of the ledger's beginning: what it is called, and how to get it."""
+
+    name: str
+    begin: Callable[[], Awaitable[Restored]]
+
+
+Blocks = Callable[[int | None], AsyncIterator[tuple[int, bytes]]]
+"""A ledger's blocks with their offsets, from an offset (None: the first) to its end."""
+
+
+class Follower:
+    """A lane's state, moved along its ledger block by block; every link is checked on the way.
+
+    Invariant: `restored.state` is the fold of the ledger up to `restored.tip`, unless `take` has raised.
+    """
+
+    def __init__(self, fold: Fold, lane: int, lanes: int, start: Restored | None = None) -> None:
+        self._fold, self._lane, self._lanes = fold, lane, lanes
+        self.restored = start or Restored(fold.new(lane, lanes), Tip(), None)
+
+    def take(self, offset: int, data: bytes) -> None:
+        """Folds the next block; the one that the state already has is only compared.
+
+        Raises:
+            DoesNotHoldError: the chain is broken, belongs to another lane, does not fold to the outputs that it names,
+                was written by a later version, or is not the one that the state was taken from.
+        """
+        state, tip, at = self.restored
+        block = unseal(data)
+        if at is not None and offset <= at:
+            if (offset, block.hash) != (at, tip.hash):
+                raise DoesNotHoldError("the state is not of this ledger", expected=tip.hash, got=block.hash)
+            return
+        demand_version(block.header.fold, self._fold.version)
+        tip.demand_next(block, self._lane, self._lanes)
+        self.restored = Restored(state, tip.after(block, self._fold.fold(state, block)), offset)
+
+
 async def restore(
-    blocks: AsyncIterator[tuple[int, bytes]], fold: Fold, lane: int, lanes: int, stopping: Callable[[], bool]
+    blocks: Blocks, fold: Fold, lane: int, lanes: int, stopping: Callable[[], bool], starts: Iterable[Start] = ()
 ) -> Restored | None:
-    """Folds a ledger from its first block on, and checks every link on the way.
+    """A lane's state at its ledger's end.
 
     Args:
-        blocks: the ledger's blocks with their offsets, to its end.
+        blocks: the ledger.
         fold, lane, lanes: what decides, and for which lane of how many.
         stopping: asked after each block.
+        starts: tried in this order; one that fails, in itself or on the way from it, only costs time. After the last,
+            the ledger is folded from its first block on.
 
     Returns:
-        The state at the ledger's end, or None where it was told to stop before.
+        The state, or None where it was told to stop before.
 
     Raises:
-        DoesNotHoldError: the chain is broken, belongs to another lane, does not fold to the outputs that it names, or
-            was written by a later version.
+        DoesNotHoldError: the ledger itself does not hold (`Follower.take`).
     """
-    state, tip, at, told_at = fold.new(lane, lanes), Tip(), None, monotonic()
-    async for offset, data in blocks:
-        block = unseal(data)
-        demand_version(block.header.fold, fold.version)
-        tip.demand_next(block, lane, lanes)
-        tip, at = tip.after(block, fold.fold(state, block)), offset
-        if monotonic() - told_at > PROGRESS_SECONDS:
-            told_at = monotonic()
-            log.info("restoring", height=tip.height, ledger_offset=offset)
-        await asyncio.sleep(0)  # other lanes run meanwhile
+    for name, begin in starts:
+        try:
+            start = await begin()
+            follower = Follower(fold, lane, lanes, start)
+            seen = await _follow(follower, blocks(start.offset), stopping)
+        except (DoesNotHoldError, OSError) as error:
+            log.warning("not restored from here: it takes longer", start=name, reason=str(error))
+            continue
         if stopping():
             return None
-    return Restored(state, tip, at)
+        if seen:
+            log.info("restored", start=name, height=start.tip.height, blocks=seen - 1)
+            return follower.restored
+        log.warning("not restored from here: it takes longer", start=name, reason="the ledger has no such block")
+    follower = Follower(fold, lane, lanes)
+    await _follow(follower, blocks(None), stopping)
+    return None if stopping() else follower.restored
+
+
+async def _follow(follower: Follower, blocks: AsyncIterator[tuple[int, bytes]], stopping: Callable[[], bool]) -> int:
+    """Takes blocks until they end or `stopping`; returns how many there were."""
+    told_at, seen = monotonic(), 0
+    async for offset, data in blocks:
+        follower.take(offset, data)
+        seen += 1
+        if monotonic() - told_at > PROGRESS_SECONDS:
+            told_at = monotonic()
+            log.info("restoring", height=follower.restored.tip.height, ledger_offset=offset)
+        await asyncio.sleep(0)  # other lanes run meanwhile
+        if stopping():
+            break
+    return seen
 
 
 def positions_within(

@@ -27,9 +27,9 @@ CLASSES = ("substrate.code.read", "substrate.git.log")
 
 
 class Workers:
-    """`sluice worker` processes, each with its standard error in a file of `folder`."""
+    """`sluice worker` processes, each with its standard error in a file of `folder`, and settings from `variables`."""
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
+    def __init__(self, settings: Settings, folder: Path, **variables: str) -> None:
         self._folder, self._lanes = folder, settings.partitions * len(folds())
         self._environment = os.environ | {
             "SLUICE_BROKER": settings.broker,
@@ -38,6 +38,7 @@ class Workers:
             "SLUICE_PARTITIONS": str(settings.partitions),
             "SLUICE_SESSION_TIMEOUT": "6",  # the least that a broker takes by default
             "SLUICE_TRANSACTION_TIMEOUT": "8",
+            **variables,
         }
         self.processes: list[subprocess.Popen[bytes]] = []
 

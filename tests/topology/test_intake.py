@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.blocks import MAX_BYTES, MAX_EVENTS
-from sluice.topology.intake import HELD_BYTES, Frame, Intake, octets_of
+from sluice.topology.intake import HELD_BYTES, Frame, Intake
 
 sys.path.insert(0, str(Path(__file__).parent))
 from lane_world import INPUTS, ToyFold, frame
@@ -133,11 +133,3 @@ class TestPressure:
     def test_before_the_first_seek_nothing_is_wanted(self):
         """A lane that is being restored takes nothing in."""
         assert not Intake(INPUTS, ToyFold().event_for).wants("emissions")
-
-    def test_none_counts_as_no_octets(self):
-        """aiokafka gives -1 as the size of a key or value that is not there."""
-
-        class Sized:
-            serialized_key_size, serialized_value_size = -1, 7
-
-        assert octets_of([Sized(), Sized()]) == 14

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology import lane as lane_module
+from sluice.topology import failures
 
 sys.path.insert(0, str(Path(__file__).parent))
 from lane_world import POLICY, Log, ToyFold, World, frame
@@ -24,8 +24,8 @@ from lane_world import POLICY, Log, ToyFold, World, frame
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lane that failed comes back at once."""
-    monkeypatch.setattr(lane_module, "RETRY_SECONDS", (0.01, 0.01))
-    monkeypatch.setattr(lane_module, "FENCED_SECONDS", 0.05)
+    monkeypatch.setattr(failures, "RETRY_SECONDS", (0.01, 0.01))
+    monkeypatch.setattr(failures, "FENCED_SECONDS", 0.05)
 
 
 class TestBlocks:

@@ -15,9 +15,11 @@ from faust.types import TP
 
 from sluice.topology import app as app_module
 from sluice.topology.app import App, create_app
+from sluice.topology.draining import Drained
+from sluice.topology.fetching import FrameConsumerThread, Poll
 from sluice.topology.intake import HELD_BYTES, Frame
 from sluice.topology.settings import Settings
-from sluice.topology.transport import FrameConsumer, FrameConsumerThread, Poll, Transport
+from sluice.topology.transport import FrameConsumer, Transport
 
 EMISSIONS = TopicPartition("emissions", 0)
 
@@ -43,14 +45,18 @@ class Consumer:
             subscription=SimpleNamespace(assignment=assignment), fetch_context=lambda: nullcontext()
         )
         self._subscription = subscriptions
-        self._fetcher = SimpleNamespace(_closed=False, _subscriptions=subscriptions, fetched_records=self.fetched)
+        self._fetcher = SimpleNamespace(_closed=False, _subscriptions=subscriptions, _records={})
+        self._coordinator = SimpleNamespace(check_errors=lambda: None)
         self.brings: Any = {}
         self.sought: dict[TopicPartition, int] = {}
 
-    async def fetched(self, partitions: Any, **_: Any) -> Any:
+    async def drain(self, *_: Any) -> Any:
         if isinstance(self.brings, BaseException):
             raise self.brings
-        return self.brings
+        return {
+            partition: Drained(records, sum(len(one.value) for one in records))
+            for partition, records in self.brings.items()
+        }
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self._subscription.subscription.assignment.state.position = self.sought[partition] = offset
@@ -60,7 +66,7 @@ class Consumer:
 
 
 def record(offset: int, value: bytes = b"v") -> Any:
-    return SimpleNamespace(offset=offset, value=value, serialized_value_size=len(value), serialized_key_size=-1)
+    return SimpleNamespace(offset=offset, value=value)
 
 
 @pytest.fixture
@@ -70,6 +76,7 @@ async def thread() -> FrameConsumerThread:
     consumer = app.consumer
     thread: Any = FrameConsumerThread(consumer, loop=asyncio.get_running_loop(), beacon=consumer.beacon)
     thread._consumer = Consumer(Assignment())
+    thread._drain = thread._consumer.drain
     return thread
 
 
@@ -197,6 +204,7 @@ class TestConsumer:
         app.lanes = Lanes(full={"emissions"})  # type: ignore[assignment]
         consumer: Any = app.consumer
         monkeypatch.setattr(consumer._thread, "getmany", None)
+        monkeypatch.setattr(consumer._thread, "call_thread", _nothing)
 
         assert await consumer._getmany({TP("p.emissions", 0)}, 1.0) == {}
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
 @click.option("--topic-prefix", help="Put before every topic's name.")
 @click.option("--partitions", type=int, help="Partitions of every topic of the lane group.")
+@click.option("--instance", metavar="NAME", help="Name as a static member of the group, such as the pod's.")
 @click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes.")
 @click.option("--log-level", help="Least severity that is logged.")
 @click.pass_obj

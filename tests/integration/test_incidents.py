@@ -1,0 +1,183 @@
+"""What has gone wrong for our peers, where it takes a real Kafka to go wrong (see tests/topology/test_incidents.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import NewTopic, RecordsToDelete
+from aiokafka.errors import NodeNotReadyError
+
+from sluice.codecs.blocks import EventKind, unseal
+from sluice.topology import failures
+from sluice.topology.brokers import RealBroker
+from sluice.topology.connect import open_admin, open_consumer
+from sluice.topology.ledger import KafkaLedger
+from sluice.topology.settings import Settings
+from sluice.topology.topics import create_topics
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "topology"))
+from lane_world import World
+from lanes_on_kafka import Workers, assert_exactly_once, ledger, load, until_read
+
+
+@pytest.fixture
+def settings(kafka: str, prefix: str) -> Settings:
+    """Two partitions, under a prefix of the test's own."""
+    return Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2, transaction_timeout=2.0)
+
+
+async def make(settings: Settings, **max_message_bytes: int) -> None:
+    """The topics; those that are named take no batch above so many octets."""
+    async with open_admin(settings) as admin:
+        topics = [
+            NewTopic(
+                settings.topic_prefix + topic, settings.partitions, 1, topic_configs={"max.message.bytes": str(most)}
+            )
+            for topic, most in max_message_bytes.items()
+        ]
+        await admin.create_topics(topics)
+    await create_topics(settings)
+
+
+async def test_aiokafka_1145_a_coordinator_that_went_away(settings: Settings, monkeypatch: pytest.MonkeyPatch):
+    """There: the client sent to a coordinator that was gone, again and again, and its transaction hung for ever.
+
+    Here: the lane gives the transaction up in time, takes itself over with a new producer, and nothing is lost or
+    doubled.
+    """
+    monkeypatch.setattr(failures, "RETRY_SECONDS", (0.1,))
+    await make(settings)
+    world = World()
+    chain = KafkaLedger(settings, 0)
+    world.make(ledger=chain)
+    async with world.running():
+        await world.until(lambda: world.lane.status.height == 0)
+        stuck: Any = chain._producer._producer
+
+        async def send(*_: Any, **__: Any) -> Any:
+            raise NodeNotReadyError("the broker is gone")
+
+        monkeypatch.setattr(stuck.client, "send", send)
+        began = time.monotonic()
+        world.inputs.send("emissions", b"a", b"b")
+        async with asyncio.timeout(20):
+            while world.lane.status.height < 1:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        took = time.monotonic() - began
+        assert chain._producer._producer is not stuck
+
+    assert took < settings.transaction_timeout + 6
+    reader = KafkaLedger(settings, 0)
+    blocks = [unseal(data) async for _, data in reader.blocks()]
+    assert [event.value for block in blocks[1:] for event in block.events] == [b"a", b"b"]
+
+
+async def test_quix_1017_a_ledger_that_ends_with_markers(settings: Settings):
+    """There: recovery waited for an offset that held a marker, or nothing any more.
+
+    Here: a ledger that ends with the markers of a commit and of an abort is read to its end at once, and so is one of
+    which nothing but its end is left.
+    """
+    await make(settings)
+    chain = KafkaLedger(settings, 0)
+    await chain.open()
+    await chain.write(b"block", [], {})
+    producer = chain._producer._producer
+    assert producer is not None
+    await producer.begin_transaction()
+    await (await chain._producer._send_block(producer, b"aborted")).future
+    await producer.abort_transaction()
+    async with asyncio.timeout(3):
+        assert [data async for _, data in chain.blocks()] == [b"block"]
+        assert [data async for _, data in chain.blocks(1)] == []
+        place = TopicPartition(settings.topic_prefix + "ledger", 0)
+        async with open_admin(settings) as admin:
+            await admin.delete_records({place: RecordsToDelete(before_offset=-1)})
+        assert [data async for _, data in chain.blocks()] == []
+    await chain.close()
+
+
+async def test_quix_1114_a_worker_that_is_told_to_stops(settings: Settings, tmp_path: Path):
+    """There: the app lived on without working. Here: with `on_lost_input` it ends with one sentence, and status 1.
+
+    The ledger has the gap nevertheless: who starts it again has decided to go on.
+    """
+    await make(settings)
+    with Workers(settings, tmp_path, SLUICE_ON_LOST_INPUT="stop") as workers:
+        first = workers.start()
+        await until_read(settings, await load(settings, 0, 40))
+        first.terminate()
+        assert await asyncio.to_thread(first.wait, 6) == 0
+        await load(settings, 40, 40)
+        places = [TopicPartition(settings.topic_prefix + "emissions", lane) for lane in range(2)]
+        async with open_consumer(settings) as consumer, open_admin(settings) as admin:
+            ends = await consumer.end_offsets(places)
+            await admin.delete_records({place: RecordsToDelete(before_offset=end) for place, end in ends.items()})
+        second = workers.start()
+
+        assert await asyncio.to_thread(second.wait, 20) == 1
+        last = workers.said(second).splitlines()[-1]
+        assert "retention has deleted inputs that were not read" in last
+        assert "of the ledger has recorded it" in last
+    gaps = [
+        e for chain in (await ledger(settings)).values() for b in chain for e in b.events if e.kind == EventKind.GAP
+    ]
+    assert gaps
+
+
+async def test_blocks_that_the_topics_do_not_take_are_made_smaller(settings: Settings, tmp_path: Path):
+    """Topics that take less than ours are declared to: the lanes go on with smaller blocks and batches."""
+    await make(settings, ledger=12_000, admitted=6_000)
+    with Workers(settings, tmp_path) as workers:
+        sent = await load(settings, 0, 300)
+        worker = workers.start()
+
+        await assert_exactly_once(settings, sent)
+        assert "closing smaller blocks" in workers.said(worker)
+        assert worker.poll() is None
+
+
+async def test_a_record_that_no_topic_takes_stops_the_worker_by_name(settings: Settings, tmp_path: Path):
+    """One sentence with the record's source, and exit status 1, instead of trying for ever."""
+    await make(settings, admitted=300)
+    with Workers(settings, tmp_path) as workers:
+        await load(settings, 1, 4)
+        worker = workers.start()
+
+        assert await asyncio.to_thread(worker.wait, 30) == 1
+        last = workers.said(worker).splitlines()[-1]
+        assert "the broker refuses what one record folds to, for admitted, as too large" in last
+        assert last.startswith(("sluice: emissions/", "sluice: observations/"))
+
+
+async def test_a_worker_ends_within_five_seconds_beside_a_frozen_broker(prefix: str, tmp_path: Path):
+    """SIGSTOP of the broker under load, then SIGTERM: what cannot be committed is let go of."""
+    with RealBroker() as broker:
+        settings = Settings(broker=broker.address, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2)
+        await create_topics(settings)
+        with Workers(settings, tmp_path) as workers:
+            worker = workers.start()
+            await workers.until_taken_over(worker)
+            under_load = asyncio.create_task(load(settings, 0, 1000, 3))
+            await asyncio.sleep(1.5)
+            assert broker.pid is not None
+            os.kill(broker.pid, signal.SIGSTOP)
+            try:
+                worker.terminate()
+                began = time.monotonic()
+                await asyncio.to_thread(worker.wait, 7)
+                assert time.monotonic() - began < 5.5
+            finally:
+                os.kill(broker.pid, signal.SIGCONT)
+            sent = await under_load
+            workers.start()
+            await assert_exactly_once(settings, sent)

@@ -1,0 +1,109 @@
+"""Workers with names on a real Kafka: who comes back in time disturbs nobody, and lanes that stay resume at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sluice.topology.folds import folds
+from sluice.topology.settings import Settings
+from sluice.topology.topics import create_topics
+
+sys.path.insert(0, str(Path(__file__).parent))
+from lanes_on_kafka import Workers, assert_exactly_once, load
+
+FOLDS = len(folds())
+MOVES = ("lane taken over", "lane resumed", "lane leaves")
+
+
+@pytest.fixture
+async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[Settings, Workers]]:
+    """Topics with four partitions, and workers whose session outlasts a restart on a busy machine."""
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."))
+    await create_topics(settings)
+    with Workers(settings, tmp_path, SLUICE_SESSION_TIMEOUT="20") as workers:
+        yield settings, workers
+
+
+def moves(workers: Workers, worker: subprocess.Popen[bytes]) -> list[int]:
+    """How often a worker said that a lane was taken over, resumed, or left."""
+    said = workers.said(worker)
+    return [said.count(move) for move in MOVES]
+
+
+async def pair(workers: Workers, *arguments: tuple[str, ...]) -> list[subprocess.Popen[bytes]]:
+    """Two workers with two lanes each."""
+    first = workers.start(*arguments[0])
+    await workers.until_taken_over(first)
+    second = workers.start(*arguments[1])
+    await workers.until_said(second, "lane taken over", 2 * FOLDS)
+    await workers.until_said(first, "lane resumed", 2 * FOLDS)
+    return [first, second]
+
+
+async def test_a_named_worker_that_comes_back_in_time_disturbs_nobody(lanes: tuple[Settings, Workers]):
+    """Within the session time-out it gets its own lanes back, and the other worker's never stand still."""
+    settings, workers = lanes
+    first, second = await pair(workers, ("--instance", "pod-a"), ("--instance", "pod-b"))
+    before = moves(workers, second)
+    under_load = asyncio.create_task(load(settings, 0, 1000, 6))
+    first.terminate()
+    assert await asyncio.to_thread(first.wait, 6) == 0
+    back = workers.start("--instance", "pod-a")
+    await workers.until_said(back, "lane taken over", 2 * FOLDS)
+
+    assert moves(workers, second) == before
+    assert moves(workers, back) == [2 * FOLDS, 0, 0]
+    await assert_exactly_once(settings, await under_load)
+
+
+async def test_lanes_that_stay_resume_within_a_second(lanes: tuple[Settings, Workers]):
+    """A third worker joins: what does not move to it keeps its state, and nothing of it is taken over again."""
+    settings, workers = lanes
+    pair_of_them = await pair(workers, (), ())
+    before = [moves(workers, worker) for worker in pair_of_them]
+    under_load = asyncio.create_task(load(settings, 0, 1500, 8))
+    third = workers.start()
+    await workers.until_said(third, "lane taken over", FOLDS)
+    sent = await under_load
+
+    after = [moves(workers, worker) for worker in pair_of_them]
+    taken, resumed, left = (
+        sum(now[move] - then[move] for now, then in zip(after, before, strict=True)) for move in range(3)
+    )
+    assert (taken, resumed, left) == (0, 3 * FOLDS, FOLDS)
+    seconds = seconds_of_resuming(workers, pair_of_them)
+    print("lanes stood still for", *seconds)
+    assert max(seconds) < 1.0
+    await assert_exactly_once(settings, sent)
+
+
+def seconds_of_resuming(workers: Workers, processes: list[subprocess.Popen[bytes]]) -> list[float]:
+    """How long each lane stood still that stayed over a rebalance, as the logs tell."""
+    lines = [line for process in processes for line in workers.said(process).splitlines() if "lane resumed" in line]
+    return [json.loads(line)["seconds"] for line in lines]
+
+
+async def test_of_two_workers_of_one_name_the_older_one_ends(lanes: tuple[Settings, Workers]):
+    """It says so in one sentence, with exit status 1, and never takes the name or a lane back."""
+    settings, workers = lanes
+    older = workers.start("--instance", "pod-a")
+    await workers.until_taken_over(older)
+    younger = workers.start("--instance", "pod-a")
+    began = time.monotonic()
+    assert await asyncio.to_thread(older.wait, 20) == 1
+    assert time.monotonic() - began < 20
+    last = workers.said(older).splitlines()[-1]
+    assert last.startswith("sluice: instance pod-a-0: another worker has joined the group under this one's name")
+    await workers.until_taken_over(younger)
+
+    await assert_exactly_once(settings, await load(settings, 0, 200))
+    assert younger.poll() is None
+    assert workers.said(younger).count("fenced") == 0

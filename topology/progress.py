@@ -1,0 +1,55 @@
+"""Whether a lane gets on: liveness comes from progress, not from being up.
+
+Consumers have been seen to die one by one while everything around them looked well (faust-streaming/faust 175, 532).
+So a lane is *behind* from the moment at which there is something to do and nothing gets done, and also when the broker
+no longer answers for an input that the lane wants: without answers nobody knows whether there is something to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import monotonic
+
+QUIET_SECONDS = 2.0
+"""Answers come several times a second; so long without one is still no sign of anything."""
+
+
+class Progress:
+    """When one lane last got on. Times are those of a clock that never goes back, in seconds."""
+
+    def __init__(self, inputs: Iterable[str], clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._moved = clock()
+        self._answers = dict.fromkeys(inputs, 0)
+        self._heard = dict.fromkeys(self._answers, self._moved)
+
+    def moved(self) -> None:
+        """A block was closed, or read again, or a step of taking over is done."""
+        self._moved = self._clock()
+
+    def placed(self) -> None:
+        """The inputs were sought: answers are awaited from now on."""
+        self._heard = dict.fromkeys(self._heard, self._clock())
+
+    def answered(self, topic: str, time: int) -> None:
+        """The newest answer for an input came at `time`; telling the same one again is no news."""
+        if self._answers[topic] != time:
+            self._answers[topic] = time
+            self._heard[topic] = self._clock()
+
+    def behind(self, wanted: Iterable[str], *, to_do: bool) -> float:
+        """For how many seconds the lane has not got on; 0.0 where all is well.
+
+        Args:
+            wanted: inputs for which answers are expected.
+            to_do: whether anything waits to be done.
+        """
+        now, silent = self._clock(), 0.0
+        if not to_do:
+            self._moved = now
+        expected = frozenset(wanted)
+        for topic in self._heard:
+            if topic not in expected:
+                self._heard[topic] = now
+            silent = max(silent, now - self._heard[topic])
+        return max(now - self._moved, silent if silent > QUIET_SECONDS else 0.0)
