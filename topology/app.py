@@ -7,6 +7,7 @@ through the transport `frames://` (transport.py) and an ordinary agent for each 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import faust
@@ -19,12 +20,16 @@ from .contracts import Fold
 from .draining import Shrink, fetch_bytes
 from .folds import folds
 from .intake import Frame, Shrunk
+from .keeping import Keeper
 from .lane import Lane
 from .lane_producer import GRACE_SECONDS
 from .lanes import Lanes
 from .ledger import KafkaLedger, Ledger
 from .settings import Settings, bootstrap
+from .snapshots import SnapshotStore
+from .standby import Standby, Standbys
 from .stateless import StatelessLedger
+from .takeover import Restored
 from .topics import topic_name
 from .transport import FAUST_LOG, FrameConsumer, Transport
 
@@ -60,6 +65,7 @@ class App(faust.App):
         exactly_once: whether inputs are read committed, and blocks written in transactions.
         settings: as loaded.
         fetch_bytes: of one partition in one answer.
+        standbys: the lanes that this worker only follows.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
     """
 
@@ -67,6 +73,7 @@ class App(faust.App):
     logger = FAUST_LOG
 
     lanes: Lanes
+    standbys: Standbys
     physical: dict[str, str]
     logical: dict[str, str]
     folds: dict[str, Fold]
@@ -85,6 +92,7 @@ class App(faust.App):
     async def on_stop(self) -> None:
         """Lanes first: what is in flight is committed while everything still runs."""
         await self.lanes.stop()
+        await self.standbys.stop()
         await super().on_stop()
 
     def shrink(self, partition: TopicPartition) -> Shrink:
@@ -97,6 +105,11 @@ class App(faust.App):
             return Shrunk(record.offset, event)
 
         return shrink
+
+    def stand_by(self, numbers: list[int]) -> None:
+        """The group's leader has said which lanes to stand by for; called in the app's loop."""
+        if not self.should_stop:
+            self.standbys.assign(numbers)
 
     def fail(self, reason: BaseException) -> None:
         """The worker must not go on; called from the app's loop."""
@@ -163,6 +176,18 @@ def create_app(
     # Whatever is in order may take longer where the time-outs are longer.
     patience = max(settings.stall_timeout, settings.transaction_timeout + GRACE_SECONDS, 2 * session)
 
+    def keeper(fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None) -> Keeper | None:
+        if fold.stateless or not (settings.snapshot_interval or settings.standby):
+            return None
+        folder = Path(settings.state_dir) / topic_name(settings, "ledger")
+        store = SnapshotStore(folder, number, settings.partitions, fold.version)
+        return Keeper(store, fold, settings.snapshot_interval or None, standby)
+
+    def make_standby(number: int) -> Standby:
+        fold = next(fold for fold in running if not fold.stateless)
+        kept = keeper(fold, number)
+        return Standby(settings, fold, number, kept.starts if kept is not None else lambda: iter(()))
+
     def make(fold: Fold, number: int) -> Lane:
         return Lane(
             number,
@@ -173,12 +198,14 @@ def create_app(
             policy=document,
             max_block_wait=settings.max_block_wait,
             stops_on_loss=settings.on_lost_input == "stop",
+            keeper=keeper(fold, number, lambda: app.standbys.take(number)),
             between_blocks=between_blocks,
             after_restore=after_restore,
         )
 
     app.on_crashed = on_fatal
     app.lanes = Lanes(running, make, app.fail, stall_seconds=patience)
+    app.standbys = Standbys(make_standby)
 
     async def receive(frames: Any) -> None:
         """Hands each frame to its lane; the lane's intake is where it waits."""

@@ -28,6 +28,11 @@ class Claim(msgspec.Struct, frozen=True):
     lanes: frozenset[int] = frozenset()
     standby: dict[int, int] = {}
 
+    @property
+    def encoded(self) -> bytes:
+        """As it travels."""
+        return msgspec.json.encode({"lanes": sorted(self.lanes), "standby": dict(sorted(self.standby.items()))})
+
 
 def share(lanes: Iterable[int], claims: Mapping[str, Claim]) -> dict[str, list[int]]:
     """Shares lanes out among members.

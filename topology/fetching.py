@@ -97,6 +97,12 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
                 self.app.loop.call_soon_threadsafe(self.app.fail, error)
                 return
 
+    def _claim(self) -> Claim:
+        return Claim(self.app.lanes.numbers, dict(self.app.standbys.heights))
+
+    def _stand_by(self, lanes: list[int]) -> None:
+        self.app.loop.call_soon_threadsafe(self.app.stand_by, lanes)
+
     @property
     def _name(self) -> str | None:
         return self.app.conf.consumer_group_instance_id
@@ -109,7 +115,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
             client_id=conf.broker_client_id,
             group_id=conf.id,
             group_instance_id=conf.consumer_group_instance_id,
-            partition_assignment_strategy=[LaneAssignor(lambda: Claim(self.app.lanes.numbers))],
+            partition_assignment_strategy=[LaneAssignor(self._claim, self.app.settings.standby, self._stand_by)],
             enable_auto_commit=False,
             # A position that the broker does not have must be told to the lane, never quietly replaced.
             auto_offset_reset="none",

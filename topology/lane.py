@@ -19,6 +19,7 @@ from hashlib import sha256
 from typing import Any
 
 import structlog
+from msgspec import UNSET
 
 from ..codecs.blocks import Event, EventKind, Header, seal, unseal
 from ..streams.state import MAX_TIMERS
@@ -26,11 +27,12 @@ from .chain import Tip
 from .contracts import Fold, Inputs, LaneStatus, now_ms
 from .failures import Failures, Portion, loss, place_of
 from .intake import Frame, Intake
+from .keeping import Keeper
 from .lane_producer import TooLargeError
 from .ledger import Ledger
 from .progress import Progress
 from .skew import Skew
-from .takeover import positions_within, restore
+from .takeover import Restored, positions_within, restore
 from .watermark import Watermark
 
 STOP_SECONDS = 2.0
@@ -57,6 +59,7 @@ class Lane:
         policy: bytes,
         max_block_wait: float = 0.05,
         stops_on_loss: bool = False,
+        keeper: Keeper | None = None,
         clock: Callable[[], int] = now_ms,
         between_blocks: Callable[[], None] = lambda: None,
         after_restore: Callable[[], None] = lambda: None,
@@ -67,13 +70,14 @@ class Lane:
             policy: the canonical document that starts a new ledger.
             max_block_wait: seconds that a block stays open at the most.
             stops_on_loss: whether inputs that retention deleted unread end the lane, once the ledger says so.
+            keeper: of the lane's snapshots, where it has any.
             between_blocks, after_restore: moments at which nothing is in flight in this lane.
         """
         self.number, self._lanes = number, lanes
         self._fold, self._ledger, self._inputs = fold, ledger, inputs
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
-        self._between_blocks, self._after_restore = between_blocks, after_restore
+        self._between_blocks, self._after_restore, self._keeper = between_blocks, after_restore, keeper
         self.intake = Intake(fold.inputs, fold.event_for)
         self._watermark = Watermark(fold.inputs)
         self._progress, self._portion = Progress(fold.inputs), Portion()
@@ -244,8 +248,9 @@ class Lane:
         log.info("lane taken over", seconds=round(clocks.monotonic() - began, 3), **found)
 
     async def _restore(self) -> None:
-        fold = self._fold
-        found = await restore(self._ledger.blocks, fold, self.number, self._lanes, self._ends_after_block)
+        fold, keeper = self._fold, self._keeper
+        starts = () if keeper is None else keeper.starts(self._progress.moved)
+        found = await restore(self._ledger.blocks, fold, self.number, self._lanes, self._ends_after_block, starts)
         if found is None:
             return
         self._state, self._tip, self._tip_offset = found
@@ -278,12 +283,14 @@ class Lane:
     async def _place_inputs(self, before: Mapping[str, int]) -> None:
         """Checks what the inputs hold against the positions that the lane is at, and seeks there."""
         self._replace = False
-        inputs = self._fold.inputs
+        inputs, before = self._fold.inputs, dict(before)  # frames that come meanwhile move the lane's own positions on
         bounds = await self._inputs.bounds(self.number, inputs)
         positions, gaps = positions_within(bounds, before, inputs, self.number, self._lanes, self._clock())
         self._gaps += gaps
         blocked = {topic: self._tip.positions.get(topic, positions[topic]) for topic in positions}
-        self.intake.restart(await self._inputs.place(self.number, positions), positions, blocked)
+        epoch = await self._inputs.place(self.number, positions)
+        if not self._suspended:
+            self.intake.restart(epoch, positions, blocked)
         self._progress.moved()
         self._progress.placed()
         self._phase = "running"
@@ -370,6 +377,7 @@ class Lane:
             fold=fold.version,
             sources=self.intake.sources(),
             outputs=tip.outputs,
+            snapshot=(self._keeper and self._keeper.news()) or UNSET,
         )
         block, data = seal(header, events)
         outputs = fold.fold(self._state, block)
@@ -390,4 +398,6 @@ class Lane:
         self._blocks += 1
         self._due = fold.next_due(self._state)
         self._skew.judge(self._clock(), written.appended_at)
+        if self._keeper is not None:
+            self._keeper.after_block(Restored(self._state, after, written.offset))
         self._between_blocks()

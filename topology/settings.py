@@ -43,7 +43,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["exactly-once", "at-least-once"],
         Meta(description="at-least-once only for brokers without transactions"),
     ] = "exactly-once"
-    state_dir: Annotated[str, Meta(description="Folder for the workers' own data")] = "var/state"
+    state_dir: Annotated[str, Meta(description="Folder for the lanes' snapshots; workers may share it")] = "var/state"
+    snapshot_interval: Annotated[
+        float, Meta(ge=0, description="Seconds between two snapshots of a lane's state; 0 for none")
+    ] = 60.0
+    standby: Annotated[
+        int, Meta(ge=0, le=8, description="Other workers that follow each lane's ledger, to take it over at once")
+    ] = 0
     instance: Annotated[
         Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,200}$")] | None,
         Meta(description="Name of this worker as a static member of its group, such as the pod's; none: a dynamic one"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from ast import literal_eval
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from types import SimpleNamespace
@@ -67,6 +68,13 @@ class ToyFold:
 
     def counters(self, state: Any) -> dict[str, int]:
         return {"seen": len(state.seen)}
+
+    def dump(self, state: Any) -> Iterator[bytes]:
+        return iter([repr((state.seen, state.timers, state.marks, state.policy, state.time)).encode()])
+
+    def load(self, chunks: Iterable[bytes]) -> Any:
+        seen, timers, marks, policy, time = literal_eval(b"".join(chunks).decode())
+        return SimpleNamespace(seen=seen, timers=timers, marks=marks, policy=policy, time=time)
 
     def event_for(
         self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None

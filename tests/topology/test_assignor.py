@@ -125,6 +125,17 @@ def test_standbys_stay_where_they_are(lanes: int, members: int):
     assert (share(range(lanes), claims), share_standbys(shares, claims, 1)) == (shares, standbys)
 
 
+def test_a_standby_s_height_travels_with_its_claim():
+    """The leader knows from it who has come how far."""
+    cluster: Any = SimpleNamespace(partitions_for_topic=lambda topic: {0, 1, 2})
+    claims = {"a": having(0, lane2=3, lane1=0), "b": having(1, lane2=9)}
+    members = {name: LaneAssignor(lambda claim=claim: claim).metadata(["emissions"]) for name, claim in claims.items()}
+
+    assignment = LaneAssignor(Claim).assign(cluster, members)
+
+    assert dict(assignment["b"].assignment)["emissions"] == [1, 2]
+
+
 def test_a_member_is_told_what_to_stand_by_for():
     """In the assignment's user data; a leader of another version may have sent none."""
     cluster: Any = SimpleNamespace(partitions_for_topic=lambda topic: {0, 1})
