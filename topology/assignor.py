@@ -124,9 +124,7 @@ class LaneAssignor(AbstractPartitionAssignor):
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
         """What this member tells of itself when it joins."""
-        return ConsumerProtocolMemberMetadata(
-            VERSION, sorted(topics), msgspec.json.encode(self._claim(), order="sorted")
-        )
+        return ConsumerProtocolMemberMetadata(VERSION, sorted(topics), self._claim().encoded)
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
         """Takes up what this member is to stand by for."""

@@ -129,10 +129,9 @@ def test_no_damage_goes_unnoticed(tmp_path_factory: pytest.TempPathFactory, data
     for damaged, said in store.found():
         try:
             chunks = list(read_chunks(damaged, said))
-        except DoesNotHoldError as error:
-            assert "damaged" in str(error)
-        else:
-            assert (chunks, said) == ([b"head", b"chunk" * 20], facts)
+        except DoesNotHoldError:
+            continue
+        assert (chunks, said) == ([b"head", b"chunk" * 20], facts)
 
 
 def test_an_empty_folder_has_none(store: SnapshotStore, tmp_path: Path) -> None:
