@@ -11,7 +11,7 @@ surrogates, a member name that occurs twice. The refusal is a `CanonicalError`, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any, Literal, NoReturn, cast
@@ -80,7 +80,7 @@ def _sorts_alike(values: Iterable[Any], depth: int) -> bool:
     Hot path: one loop with the scalars inline; 6 us for an admitted record of 25 fields, 12 us with a call a field.
     """
     for value in values:
-        kind = cast(Any, type(value))
+        kind: Any = value.__class__
         if kind is str:
             continue
         if kind is float:
@@ -161,8 +161,12 @@ def _check_depth(value: Any) -> None:
 
 # ---------------------------------------------------------------- hash
 
+_NONE_SETTLED: Mapping[str, str] = {}
 
-def canonical_hash(value: Any, version: CanonicalisationVersion | None = None) -> tuple[str, CanonicalisationVersion]:
+
+def canonical_hash(
+    value: Any, version: CanonicalisationVersion | None = None, settled: Mapping[str, str] = _NONE_SETTLED
+) -> tuple[str, CanonicalisationVersion]:
     """The canonical hash of a parsed JSON value [V §7], and the version of the rules it was computed under.
 
     Args:
@@ -170,19 +174,20 @@ def canonical_hash(value: Any, version: CanonicalisationVersion | None = None) -
             `canonical_hash_of_json` for text.
         version: the rules; by default `"0.2"` for an object whose `canonicalisation_version` says so, else `"0.3"`,
             which settles every text and every member name first (NFKC, look-alikes, invisible characters).
+        settled: what `unicode_text.settle` makes of texts for which the caller knows it already.
 
     Raises:
         CanonicalError: the value has no canonical form, or two member names become the same.
     """
     if version is None:
         version = "0.3"
-        if isinstance(value, dict) and cast(dict[str, Any], value).get("canonicalisation_version") == "0.2":
+        if isinstance(value, dict) and cast("dict[str, Any]", value).get("canonicalisation_version") == "0.2":
             version = "0.2"
     octets = _sorted_alike(value)
     if octets is None:
         _check_depth(value)
     if octets is None or (version == "0.3" and not octets.isascii()):
-        octets = fast_canonical(_settle(value) if version == "0.3" else value)
+        octets = fast_canonical(_settle(value, settled) if version == "0.3" else value)
     return "sha256:" + sha256(octets).hexdigest(), version
 
 
@@ -214,31 +219,34 @@ def parse_json(text: bytes | str) -> Any:
             large to be finite; it is nested deeper than `MAX_DEPTH`.
     """
     try:
-        value = _decoder.decode(text.decode() if isinstance(text, bytes) else text)
+        text = text.decode() if isinstance(text, bytes) else text
+        value = _decoder.decode(text)
     except UnicodeDecodeError as error:
         raise NotJsonError(f"the text is not JSON: octet {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise NotJsonError(f"the text is not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
         raise CanonicalError(f"the text is nested more than {MAX_DEPTH} levels deep") from None
-    _check_depth(value)
+    if text.count("[") + text.count("{") > MAX_DEPTH:  # two passes of memchr instead of 1.5 us for nearly every record
+        _check_depth(value)
     return value
 
 
-def _settle(value: Any) -> Any:
-    """Every text and member name settled (unicode_text.py); the value itself where that changes nothing."""
+def _settle(value: Any, known: Mapping[str, str]) -> Any:
+    """Every text and member name settled (unicode_text.py), ASCII as it stands: 2.5 us for a plain attestation."""
     if isinstance(value, str):
-        return unicode_text.settle(value)
+        return value if value.isascii() else known[value] if value in known else unicode_text.settle(value)
     if isinstance(value, (list, tuple)):
-        return [_settle(item) for item in cast(list[Any], value)]
+        return [_settle(item, known) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     settled: dict[str, Any] = {}
-    for name, member in cast(dict[Any, Any], value).items():
-        key = unicode_text.settle(name) if isinstance(name, str) else name
-        if key in settled:
-            raise CanonicalError(f"two member names look alike: both become {_shown(str(key))}")
-        settled[key] = _settle(member)
+    for name, member in cast("dict[Any, Any]", value).items():
+        if isinstance(name, str) and not name.isascii():
+            name = unicode_text.settle(name)
+        if name in settled:
+            raise CanonicalError(f"two member names look alike: both become {_shown(str(name))}")
+        settled[name] = member if isinstance(member, str) and member.isascii() else _settle(member, known)
     return settled
 
 

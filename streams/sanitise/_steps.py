@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from ...codecs import unicode_text
-from ._markup import find_html, find_links, may_be_html, may_be_link, still_html
+from ._markup import Piece, find_html, find_links, may_be_html, may_be_link, still_html
 from ._trace import Trace
 from ._uri import harden_uri
 
@@ -25,7 +25,14 @@ MAX_ROUNDS: Final = 4
 bypass two or three; without a limit an attacker could buy 60 ms with 2,000 octets."""
 
 
-def clean(text: str, field: str, cap: int, confusables: Confusables, trace: Trace) -> str:
+def clean(
+    text: str,
+    field: str,
+    cap: int,
+    confusables: Confusables,
+    trace: Trace,
+    settled: dict[str, str] | None = None,
+) -> str:
     """One text through the whole pipeline [V §4.1–4.4, §4.6].
 
     Args:
@@ -35,16 +42,21 @@ def clean(text: str, field: str, cap: int, confusables: Confusables, trace: Trac
         confusables: `flag` leaves look-alikes and says that there are some; else they give way to ASCII. Whether
             `reject` refuses the text is the caller's to ask (`unexpected_confusables`).
         trace: where every change is recorded.
+        settled: gets what steps 4.2 to 4.4 made of the text, where that is its `unicode_text.settle`: the canonical
+            hash asks for the same.
 
     Returns:
         Text that is NFKC, holds no invisible character and no markup, of at most `cap` octets; and `…` behind it
         where it was cut. For text that was not cut, cleaning twice is cleaning once.
     """
-    if text.isascii() and len(text) <= cap and "<" not in text and "](" not in text:
+    if text.isascii() and len(text) <= cap and "<" not in text and not may_be_link(text):
         return text
     capped = cap_octets(text, field, cap, trace)
     cut = len(capped) != len(text)
-    done = settle_markup(capped, field, confusables, trace)
+    plain = settle_first(capped, field, confusables, trace)
+    if settled is not None and not cut and confusables != "flag":
+        settled[text] = plain
+    done = settle_markup(plain, field, confusables, trace)
     # NFKC can make a text eighteen times as long, and a look-alike's replacement is shorter: only now it is known.
     text = cap_octets(done, field, cap, trace)
     return text + ELLIPSIS if cut or len(text) != len(done) else text
@@ -62,61 +74,77 @@ def cap_octets(text: str, field: str, cap: int, trace: Trace) -> str:
     return cut
 
 
-def settle_unicode(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
-    """4.2 to 4.4, until nothing changes."""
-    text = normalise(text, field, trace)
-    if not unicode_text.is_suspect(text):
+def settle_first(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
+    """4.2 to 4.4 for the first time, and the scripts that the text is written in."""
+    others = unicode_text.beyond_ascii(text)
+    if not others:
         return text
-    while True:
-        text = strip(replace(text, field, confusables, trace), field, trace)
+    # Before anything is replaced, or whole Russian sentences would leave no sign of having been Russian.
+    trace.name_scripts(unicode_text.scripts(others))
+    return settle_unicode(text, field, confusables, trace, others)
+
+
+def settle_unicode(text: str, field: str, confusables: Confusables, trace: Trace, others: str) -> str:
+    """4.2 to 4.4, until nothing changes; `others` are the text's characters outside ASCII."""
+    before, text = text, normalise(text, field, trace, others)
+    among = unicode_text.suspects(text, others if text == before else None)
+    while among:
+        # A look-alike and what replaces it are one character each, so the places hold for both steps.
+        text = strip(replace(text, field, confusables, trace, among), field, trace, among)
         # Only by meeting another character can what is left become something new, and then NFKC changes the text.
         normal = normalise(text, field, trace)
         if normal == text:
-            return text
+            break
         text = normal
+        among = unicode_text.suspects(text)
+    return text
 
 
-def normalise(text: str, field: str, trace: Trace) -> str:
+def normalise(text: str, field: str, trace: Trace, others: str | None = None) -> str:
     """4.2: NFKC."""
-    normal = unicode_text.nfkc(text)
+    normal = unicode_text.nfkc(text, others)
     if normal != text:
         trace.normalise(field)
     return normal
 
 
-def replace(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
-    """4.3: look-alikes give way to ASCII, or are only told of (`flag`)."""
-    if confusables == "flag":
-        if unicode_text.find_confusables(text):
-            trace.confusables_present = True
+def replace(text: str, field: str, confusables: Confusables, trace: Trace, among: dict[int, str]) -> str:
+    """4.3: the look-alikes among the suspects give way to ASCII, or are only told of (`flag`)."""
+    instead = unicode_text.look_alikes(among)
+    if not instead:
         return text
-    text, found = unicode_text.replace_confusables(text)
-    if found:
-        code_point = unicode_text.code_point
-        trace.replace(
-            [
-                {"field": field, "position": position, "character": code_point(character), "replacement": replacement}
-                for position, character, replacement in found
-            ]
-        )
-    return text
+    if confusables == "flag":
+        trace.confusables_present = True
+        return text
+    names = unicode_text.CODE_POINTS
+    trace.replace(
+        [
+            {"field": field, "position": position, "character": names[character], "replacement": instead[character]}
+            for position, character in among.items()
+            if character in instead
+        ]
+    )
+    return unicode_text.give_way(text, instead)
 
 
-def strip(text: str, field: str, trace: Trace) -> str:
-    """4.4: invisible characters go."""
-    text, found = unicode_text.strip_invisible(text)
-    if found:
-        code_point = unicode_text.code_point
-        trace.strip([{"field": field, "position": position, "character": code_point(char)} for position, char in found])
-    return text
+def strip(text: str, field: str, trace: Trace, among: dict[int, str]) -> str:
+    """4.4: the invisible characters among the suspects go."""
+    gone = unicode_text.invisible(among)
+    if not gone:
+        return text
+    names = unicode_text.CODE_POINTS
+    trace.strip(
+        [
+            {"field": field, "position": position, "character": names[character]}
+            for position, character in among.items()
+            if character in gone
+        ]
+    )
+    return unicode_text.give_way(text, gone)
 
 
 def settle_markup(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
-    """4.2 to 4.6, until nothing changes."""
-    if not text.isascii():
-        # Before anything is replaced, or whole Russian sentences would leave no sign of having been Russian.
-        trace.name_scripts(unicode_text.scripts(text))
-        text = settle_unicode(text, field, confusables, trace)
+    """4.6, and 4.2 to 4.4 again where it took something out, until nothing changes."""
     for _ in range(MAX_ROUNDS):
         before = text
         text = collapse_links(strip_html(text, field, trace), field, trace)
@@ -132,18 +160,21 @@ def resettle(text: str, field: str, confusables: Confusables, trace: Trace) -> s
     """4.2 to 4.4 again where characters have gone since: what is still NFKC then holds nothing new."""
     if text.isascii() or unicode_text.nfkc(text) == text:
         return text
-    return settle_unicode(text, field, confusables, trace)
+    return settle_unicode(text, field, confusables, trace, unicode_text.beyond_ascii(text))
 
 
 def strip_html(text: str, field: str, trace: Trace) -> str:
     """4.6: tags, comments and doctypes go, the text between them stays, character references stay literal."""
     if not may_be_html(text):
         return text
+    pieces = find_html(text)
+    if not pieces:
+        return text
+    trace.markup(field, pieces)
     kept: list[str] = []
     end = 0
-    for piece in find_html(text):
+    for piece in pieces:
         kept.append(text[end : piece.start])
-        trace.markup(field, piece.start, piece.kind, piece.end - piece.start)
         end = piece.end
     kept.append(text[end:])
     return "".join(kept)
@@ -153,11 +184,14 @@ def collapse_links(text: str, field: str, trace: Trace) -> str:
     """4.6: `[text](url)` becomes `text — url`, or the text alone where the URL is refused [V §4.5]."""
     if not may_be_link(text):
         return text
+    links = find_links(text)
+    if not links:
+        return text
+    trace.markup(field, links)
     kept: list[str] = []
     end = 0
-    for link in find_links(text):
+    for link in links:
         kept += (text[end : link.start], link.text)
-        trace.markup(field, link.start, link.kind, link.end - link.start)
         refusal = harden_uri(link.url)[1]
         if refusal is None:
             kept.append(f" — {link.url}" if link.text else link.url)
@@ -170,9 +204,8 @@ def collapse_links(text: str, field: str, trace: Trace) -> str:
 
 def blunt(text: str, field: str, trace: Trace) -> str:
     """Takes every `<` and `]` out: the end of a text that hides markup behind markup behind markup."""
-    for position, character in enumerate(text):
-        if character in "<]":
-            trace.markup(field, position, "delimiter", 1)
+    places = (position for position, character in enumerate(text) if character in "<]")
+    trace.markup(field, [Piece(position, position + 1, "delimiter") for position in places])
     return text.replace("<", "").replace("]", "")
 
 

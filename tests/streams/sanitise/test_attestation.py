@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sluice.codecs.canonical import canonical_hash
 from sluice.codecs.errors import Fault
 from sluice.streams.sanitise import WARNING, AttestationRules, Trace, frame_attestation
+from sluice.streams.sanitise._attestation import CAPS
 
 ATTESTATION = {
     "claim_hash": "0x" + "ab" * 32,
@@ -127,6 +128,10 @@ def test_lenient_typing_leaves_markup_to_the_pipeline():
         ({"evidence": "x"}, "$.evidence: expected array, got str"),
         ({"cited_works": [{"title": "x"}]}, "$.cited_works[0]: expected the field uri, got nothing"),
         ({"cited_works": [{"uri": "urn:doi:1", "title": 1}]}, "$.cited_works[0].title: expected str, got int"),
+        (
+            {"cited_works": [{"uri": "urn:doi:1", "title": "\ud800"}]},
+            "$.cited_works[0].title: expected plain text; it holds a lone surrogate",
+        ),
         ({"claim_hash": "0x12"}, "$.claim_hash: expected 0x and 64 hexadecimal digits"),
         ({"validator_did": "https://x.org"}, "$.validator_did: expected a DID URI"),
         ({"validator_did": "did:web:a\nb"}, "$.validator_did: expected a DID URI"),
@@ -287,6 +292,30 @@ def test_the_hash_is_of_the_original():
     assert framed(canonicalisation_version="0.2")["canonicalisation_version"] == "0.2"
 
 
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), min_size=3, max_size=3), st.booleans())
+def test_cleaning_first_changes_no_hash(texts, capped):
+    """What the pipeline tells the hash of the texts is what the hash would find, cut or not, under each policy."""
+    texts = [f"p\u0430y {text} e\u200d\u0301" for text in texts]
+    body = {**ATTESTATION, "rationale": texts[0], "qualifications": texts[1], "evidence": [{"quote": texts[2]}]}
+    caps = {**CAPS, "rationale": 9} if capped else CAPS
+    for confusables in ("replace", "flag"):
+        rules = AttestationRules(typing="lenient", confusables_default=confusables, caps=caps)
+        assert frame_attestation(body, rules)["canonical_hash"] == canonical_hash(body)[0]
+
+
+def test_a_refused_attestation_leaves_no_trace():
+    """In the trace of the record that it was to be part of; where it has no hash, that is said first."""
+    trace = Trace()
+    reject = AttestationRules(confusables_default="reject")
+    one = {**ATTESTATION, "rationale": "p\u0430y\u200d"}
+    assert frame_attestation(one, reject, trace=trace).reason == "confusable-text"
+    for rules in (RULES, reject):
+        fault = frame_attestation({**one, "extra": 2**60}, rules, trace=trace)
+        assert fault.reason == "mistyped"
+        assert "no canonical form" in fault.detail
+    assert trace.meta() == Trace().meta()
+
+
 def test_an_attestation_inside_another_record_is_recorded_there():
     """The record's own trace gets the changes, under names that say where."""
     trace = Trace()
@@ -294,3 +323,11 @@ def test_an_attestation_inside_another_record_is_recorded_there():
     assert trace.meta().stripped_positions == [
         {"field": "attestations[0].rationale", "position": 1, "character": "U+200D"}
     ]
+
+
+def test_the_record_of_an_envelope_is_its_own():
+    """What is recorded in the trace later does not come into an envelope made before."""
+    trace = Trace()
+    envelope = frame_attestation(ATTESTATION, RULES, trace=trace)
+    trace.cut("chain[0].source", 3000, 2000)
+    assert envelope["_meta"]["truncated"] == []

@@ -1,5 +1,6 @@
 """The markup finders, judged by html5lib, html5ever and markdown-it."""
 
+import re
 import time
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import has_html, has_link, html_tokens
 
+from sluice.streams.sanitise import _markup
 from sluice.streams.sanitise._markup import find_html, find_links, may_be_html, may_be_link
 
 HTML = st.lists(
@@ -58,6 +60,36 @@ def test_a_text_without_pieces_is_text_for_every_parser(text):
     """Neither html5lib nor html5ever sees an element, a comment or a doctype in it."""
     if not find_html(text):
         assert not has_html(text)
+
+
+def slowly(pattern, find, text):
+    """What a finder finds without the short way for what is plain."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_markup, pattern, {"_OPENER": SLOW_OPENER, "_PLAIN_DESTINATION": NEVER}[pattern])
+        return find(text)
+
+
+SLOW_OPENER, NEVER = re.compile(r"<[A-Za-z/!?]"), re.compile(r"(?!)")
+
+
+@settings(max_examples=300)
+@given(HTML)
+@example("</b</b><b>")
+@example("<b></b/><b2>")
+def test_plain_tags_are_found_as_any_others(text):
+    """The short way for `<b>` and `</b>` finds what the long one does."""
+    assert find_html(text) == slowly("_OPENER", find_html, text)
+
+
+@settings(max_examples=300)
+@given(MARKDOWN)
+@example("[a](b<c)")
+@example("[a](b](c)")
+@example("a](b)[c](d) [")
+@example("a](b)")
+def test_plain_destinations_are_found_as_any_others(text):
+    """The short way for a destination without brackets and spaces finds what the long one does."""
+    assert find_links(text) == slowly("_PLAIN_DESTINATION", find_links, text)
 
 
 @given(HTML)

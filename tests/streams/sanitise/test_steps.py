@@ -258,7 +258,30 @@ def test_reject_sees_through_normalisation_and_joiners():
     assert unexpected_confusables("p\u200dа\u200dy")
 
 
-@pytest.mark.parametrize("step", [steps.normalise, steps.strip, steps.strip_html, steps.collapse_links, steps.blunt])
+def replacing(text, field, trace):
+    return steps.replace(text, field, "replace", trace, unicode_text.suspects(text))
+
+
+def stripping(text, field, trace):
+    return steps.strip(text, field, trace, unicode_text.suspects(text))
+
+
+@given(TEXTS, st.integers(1, 60), POLICIES)
+def test_what_is_said_to_be_settled_is_settled(text, cap, confusables):
+    """The hash may take it for `settle`'s, and nothing is said of a text that was cut or keeps its look-alikes."""
+    settled = {}
+    trace = Trace()
+    clean(text, "rationale", cap, confusables, trace, settled)
+    assert settled in ({}, {text: unicode_text.settle(text)})
+    if confusables == "flag" or len(text.encode()) > cap:
+        assert settled == {}
+    elif unicode_text.beyond_ascii(text):
+        assert settled
+
+
+@pytest.mark.parametrize(
+    "step", [steps.normalise, replacing, stripping, steps.strip_html, steps.collapse_links, steps.blunt]
+)
 @given(text=TEXTS)
 def test_each_step_is_pure(step, text):
     """The same text gives the same result and the same record."""

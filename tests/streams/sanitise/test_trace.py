@@ -1,10 +1,11 @@
 """The record of what sanitation changed."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, Trace, clean
+from sluice.streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, Trace, _trace, clean
 from sluice.streams.sanitise._trace import MAX_ENTRIES
 
 
@@ -58,6 +59,45 @@ def test_a_full_attestation_is_recorded_character_by_character():
         clean("\u00ad" * 2000, field, cap, "replace", trace)
     assert len(trace.meta().stripped_positions) == 4500
     assert all("position" in entry for entry in trace.meta().stripped_positions)
+
+
+FIELDS = st.sampled_from(["a", "b"])
+WORK = st.lists(
+    st.tuples(FIELDS, st.sampled_from(["а\u200d", "<b>", "ﬁ", "Ж", "\u00ad" * 5, "[x](y:z)", "é" * 9])), max_size=8
+)
+
+
+def recorded(work, trace):
+    for field, text in work:
+        clean(text, field, 16, "replace", trace)
+    return trace
+
+
+@given(WORK, WORK, WORK)
+def test_taking_over_is_recording(first, second, third):
+    """One trace after another is as one trace of everything, and so where lists are full."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_trace, "MAX_ENTRIES", 4)
+        trace = recorded(first, Trace())
+        trace.take_over(recorded(second, Trace()))
+        whole = recorded([*first, *second, *third], Trace())
+        assert recorded(third, trace).meta() == whole.meta()
+
+
+@given(WORK)
+def test_a_dictionary_of_a_trace_is_its_meta(work):
+    """With the members in the same order."""
+    trace = recorded(work, Trace())
+    assert list(trace.as_dict().items()) == list(msgspec.to_builtins(trace.meta()).items())
+
+
+def test_to_flag_is_taken_over():
+    """Under `flag` one look-alike marks the whole record."""
+    trace, later = Trace(), Trace()
+    clean("а", "a", 10, "flag", later)
+    trace.take_over(later)
+    trace.take_over(Trace())
+    assert trace.meta().confusables_present
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
