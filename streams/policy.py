@@ -217,4 +217,7 @@ def policy_of_document(document: bytes) -> Policy:
     Raises:
         msgspec.MsgspecError: the document is no policy that this version knows.
     """
-    return msgspec.json.decode(document, type=Policy)
+    try:
+        return msgspec.json.decode(document, type=Policy)
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(f"the document is not UTF-8: {error}") from None

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import structlog
 
@@ -59,7 +61,11 @@ class Keeper:
                 moved()
                 yield chunk
 
-        state = await asyncio.to_thread(lambda: self._fold.load(chunks()))
+        def load() -> Any:
+            deque(chunks(), maxlen=0)  # to the end, where it shows whether they are whole: only then are they decoded
+            return self._fold.load(chunks())
+
+        state = await asyncio.to_thread(load)
         self._taken_at = monotonic()
         log.info("snapshot loaded", path=str(path), height=facts.tip.height, seconds=round(monotonic() - began, 3))
         return Restored(state, facts.tip, facts.offset)

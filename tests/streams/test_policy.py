@@ -206,3 +206,9 @@ def test_a_policy_never_changes() -> None:
     """It is what a hash names."""
     with pytest.raises(AttributeError):
         DEFAULT_POLICY.privacy = PrivacyRules(observation_ids="omitted")  # type: ignore[misc]
+
+
+def test_a_document_that_is_no_utf_8_is_no_policy() -> None:
+    """As a ledger might hold one: it is refused like any other document that is none."""
+    with pytest.raises(msgspec.MsgspecError, match="not UTF-8"):
+        policy_of_document(b'{"effect_default":"\xff"}')

@@ -1,0 +1,84 @@
+"""Coming back on a real Kafka: from a snapshot, and from a standby; neither changes what is decided."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from sluice.topology.settings import Settings
+from sluice.topology.topics import create_topics
+
+sys.path.insert(0, str(Path(__file__).parent))
+from lanes_on_kafka import Workers, assert_exactly_once, load, until_read
+
+
+@pytest.fixture
+async def settings(kafka: str, prefix: str) -> Settings:
+    """Topics with two partitions."""
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2)
+    await create_topics(settings)
+    return settings
+
+
+def snapshots(folder: Path) -> list[Path]:
+    """What the lanes have written down."""
+    return list(folder.rglob("lane-*-of-2/*.snapshot"))
+
+
+async def test_a_killed_worker_comes_back_from_its_snapshot(settings: Settings, tmp_path: Path):
+    """Each lane goes on from the newest one, and folds only the blocks that came after it."""
+    with Workers(settings, tmp_path, SLUICE_SNAPSHOT_INTERVAL="0.5") as workers:
+        first = workers.start()
+        await workers.until_taken_over(first)
+        sent = await load(settings, 0, 1500, 4)
+        await until_read(settings, sent)
+        first.kill()
+        assert len(snapshots(tmp_path)) == 4
+        second = workers.start()
+        await workers.until_taken_over(second)
+
+        assert workers.said(second).count('"start": "snapshot ') == 2
+        sent += await load(settings, 1500, 300)
+        await assert_exactly_once(settings, sent)
+
+
+async def test_a_damaged_snapshot_costs_time_only(settings: Settings, tmp_path: Path):
+    """It is told in one line a file, and the ledger is folded from its beginning."""
+    with Workers(settings, tmp_path, SLUICE_SNAPSHOT_INTERVAL="0.5") as workers:
+        first = workers.start()
+        sent = await load(settings, 0, 500, 2)
+        await until_read(settings, sent)
+        first.kill()
+        damaged = snapshots(tmp_path)
+        assert len(damaged) >= 2
+        for path in damaged:
+            octets = bytearray(path.read_bytes())
+            octets[len(octets) // 2] ^= 255
+            path.write_bytes(octets)
+        second = workers.start()
+        await workers.until_taken_over(second)
+
+        said = workers.said(second)
+        told = said.count("not restored from here: it takes longer") + said.count("a snapshot is not used")
+        assert (told, said.count('"event": "restored"')) == (len(damaged), 0)
+        await assert_exactly_once(settings, sent + await load(settings, 500, 100))
+
+
+async def test_a_standby_takes_over_without_a_refold(settings: Settings, tmp_path: Path):
+    """The owner is killed under load; the other worker has followed its ledgers, and needs no snapshot."""
+    with Workers(settings, tmp_path, SLUICE_STANDBY="1", SLUICE_SNAPSHOT_INTERVAL="0") as workers:
+        first = workers.start()
+        await workers.until_taken_over(first)
+        second = workers.start()
+        await workers.until_said(second, "standing by")
+        await workers.until_said(first, "standing by")
+        under_load = asyncio.create_task(load(settings, 0, 3000, 12))
+        await asyncio.sleep(5)
+        first.kill()
+        await workers.until_said(second, '"start": "standby"')
+
+        await assert_exactly_once(settings, await under_load)
+        assert not snapshots(tmp_path)
