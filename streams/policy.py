@@ -211,6 +211,11 @@ class Policy(Part, frozen=True, gc=False):
 DEFAULT_POLICY = Policy()
 
 
+# Made here, by one thread: msgspec fills what it knows of a type on first use, and a second thread that decodes it
+# meanwhile (lanes load snapshots side by side) would find it half filled, and crash the process.
+_policy = msgspec.json.Decoder(Policy)
+
+
 def policy_of_document(document: bytes) -> Policy:
     """The policy of a canonical document, as a ledger carries it.
 
@@ -218,6 +223,6 @@ def policy_of_document(document: bytes) -> Policy:
         msgspec.MsgspecError: the document is no policy that this version knows.
     """
     try:
-        return msgspec.json.decode(document, type=Policy)
+        return _policy.decode(document)
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(f"the document is not UTF-8: {error}") from None

@@ -34,6 +34,10 @@ class Claim(msgspec.Struct, frozen=True):
         return msgspec.json.encode({"lanes": sorted(self.lanes), "standby": dict(sorted(self.standby.items()))})
 
 
+_claim = msgspec.json.Decoder(Claim)
+_lanes = msgspec.json.Decoder(list[int])
+
+
 def share(lanes: Iterable[int], claims: Mapping[str, Claim]) -> dict[str, list[int]]:
     """Shares lanes out among members.
 
@@ -129,7 +133,7 @@ class LaneAssignor(AbstractPartitionAssignor):
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
         """Takes up what this member is to stand by for."""
         try:
-            lanes = msgspec.json.decode(assignment.user_data or b"[]", type=list[int])
+            lanes = _lanes.decode(assignment.user_data or b"[]")
         except msgspec.MsgspecError:
             lanes = []
         self._stand_by(lanes)
@@ -137,6 +141,6 @@ class LaneAssignor(AbstractPartitionAssignor):
 
 def _read(user_data: bytes) -> Claim:
     try:
-        return msgspec.json.decode(user_data, type=Claim)
+        return _claim.decode(user_data)
     except msgspec.MsgspecError:
         return Claim()

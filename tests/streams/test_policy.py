@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from hashlib import sha256
 from typing import Any, get_args
 
@@ -212,3 +214,20 @@ def test_a_document_that_is_no_utf_8_is_no_policy() -> None:
     """As a ledger might hold one: it is refused like any other document that is none."""
     with pytest.raises(msgspec.MsgspecError, match="not UTF-8"):
         policy_of_document(b'{"effect_default":"\xff"}')
+
+
+def test_threads_may_decode_policies_side_by_side() -> None:
+    """In a new process, where nothing has been decoded before: lanes load their snapshots in threads."""
+    code = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+from sluice.streams.policy import DEFAULT_POLICY, policy_of_document
+document, bar = DEFAULT_POLICY.document, threading.Barrier(4)
+def decode():
+    bar.wait()
+    policy_of_document(document)
+threads = [threading.Thread(target=decode) for _ in range(4)]
+[one.start() for one in threads], [one.join() for one in threads]
+"""
+    for _ in range(6):
+        assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
