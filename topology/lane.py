@@ -289,8 +289,8 @@ class Lane:
         self._gaps += gaps
         blocked = {topic: self._tip.positions.get(topic, positions[topic]) for topic in positions}
         epoch = await self._inputs.place(self.number, positions)
-        if not self._suspended:
-            self.intake.restart(epoch, positions, blocked)
+        # Also where a rebalance began meanwhile: no frame is taken then, but the positions are these.
+        self.intake.restart(-1 if self._suspended else epoch, positions, blocked)
         self._progress.moved()
         self._progress.placed()
         self._phase = "running"
@@ -380,6 +380,7 @@ class Lane:
             snapshot=(self._keeper and self._keeper.news()) or UNSET,
         )
         block, data = seal(header, events)
+        tip.demand_next(block, self.number, self._lanes)  # what no reader would take is never written
         outputs = fold.fold(self._state, block)
         after = tip.after(block, outputs)
         self._in_flight = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology import failures
 
 sys.path.insert(0, str(Path(__file__).parent))
-from lane_world import POLICY, Log, ToyFold, World, frame
+from lane_world import INPUTS, POLICY, Log, ToyFold, World, frame
 
 
 @pytest.fixture(autouse=True)
@@ -421,6 +422,49 @@ class TestInputs:
 
 
 class TestRebalance:
+    async def test_a_rebalance_while_it_seeks_loses_no_position(self):
+        """What the ledger says holds on resuming, also where the seek was under way when the rebalance began."""
+        world = World()
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "running")
+            world.inputs.send("emissions", b"a", b"b")
+            await world.until(lambda: world.log.values == [b"a", b"b"])
+        other, place = world.make(), world.inputs.place
+
+        async def interrupted(lane: int, positions: Mapping[str, int]) -> int:
+            epoch = await place(lane, positions)
+            if len(world.inputs.placed) == 2:
+                other.suspend()
+                asyncio.get_running_loop().call_later(0.05, other.resume)
+            return epoch
+
+        world.inputs.place = interrupted  # type: ignore[method-assign]
+        async with world.running():
+            await world.until(lambda: len(world.inputs.placed) == 3)
+            world.inputs.send("emissions", b"c")
+            await world.until(lambda: world.log.values == [b"a", b"b", b"c"])
+
+        assert [dict(one)["emissions"] for one in world.inputs.placed] == [0, 2, 2]
+
+    async def test_what_no_reader_would_take_is_never_written(self):
+        """Positions that go back, whoever is to blame, stop the lane before the block is there."""
+        world = World()
+
+        with pytest.raises(DoesNotHoldError, match="do not follow upon one another"):
+            await self._go_back(world)
+
+        assert world.log.values == [b"a", b"b"]
+
+    async def _go_back(self, world: World) -> None:
+        zero = dict.fromkeys(INPUTS, 0)
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "running")
+            world.inputs.send("emissions", b"a", b"b")
+            await world.until(lambda: world.log.values == [b"a", b"b"])
+            world.lane.intake.restart(1, zero, zero)
+            world.lane.offer(frame("emissions", 0, [b"a"]))
+            await world.until(lambda: world.lane.status.phase == "stopped")
+
     async def test_a_suspended_lane_closes_no_block(self):
         """Until the group says who owns the lane, nothing is written."""
         async with World().running() as world:
