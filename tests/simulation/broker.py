@@ -1,0 +1,230 @@
+"""The simulated broker: topics, transactions with their coordinator, and offsets of groups.
+
+After Kafka 4's transactions as aiokafka speaks them: taking a transactional id over raises its epoch and ends the
+former owner's transaction; the end of a transaction is answered before its markers stand in the partitions, each of
+which comes in its own time; a transaction that takes too long is aborted. Requests arrive through network.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from random import Random
+from typing import Any
+
+from aiokafka.errors import (
+    ConcurrentTransactions,
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    NotEnoughReplicasError,
+    OffsetOutOfRangeError,
+)
+
+from .loop import SimulatedLoop
+from .network import Answer, Network
+from .partition import Partition, Read
+
+Place = tuple[str, int]
+"""A topic and a partition number."""
+LOOK_SECONDS = 0.5
+"""How often the broker looks for transactions that take too long."""
+
+
+class Transactional:
+    """What the coordinator knows of one transactional id."""
+
+    def __init__(self, producer: int) -> None:
+        self.producer, self.epoch, self.timeout = producer, -1, 0.0
+        self.state = "empty"  # or ongoing, ending, committed, aborted
+        self.places: dict[Place, None] = {}
+        self.groups: dict[str, dict[Place, int]] = {}
+        self.began = 0.0
+        self.unmarked = 0
+
+
+class Broker:
+    """One broker, with `lanes` partitions of every topic."""
+
+    def __init__(self, loop: SimulatedLoop, random: Random, network: Network, lanes: int) -> None:
+        self._loop, self._random, self.network, self.lanes = loop, random, network, lanes
+        self._partitions: dict[Place, Partition] = {}
+        self._ids: dict[str, Transactional] = {}
+        self._numbers = count(1000)
+        self._waiting: dict[int, Callable[[], bool]] = {}
+        self._waiters = count()
+        self.offsets: dict[tuple[str, Place], int] = {}
+        """What groups have committed."""
+        loop.later(LOOK_SECONDS, self._look)
+
+    def partition(self, topic: str, number: int) -> Partition:
+        """The partition as the broker has it."""
+        place = (topic, number)
+        if place not in self._partitions:
+            self._partitions[place] = Partition()
+        return self._partitions[place]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no transaction is under way."""
+        return all(one.state not in ("ongoing", "ending") for one in self._ids.values())
+
+    # ------------------------------------------------------------ transactions
+
+    def take_over(self, name: str, timeout: float) -> tuple[int, int]:
+        """InitProducerId: the producer's number and its epoch.
+
+        Raises:
+            ConcurrentTransactions: the former owner's transaction has to end first; ask again.
+        """
+        one = self._ids.get(name)
+        if one is None:
+            one = self._ids[name] = Transactional(next(self._numbers))
+        self._refuse_at_times(ConcurrentTransactions)
+        if one.state == "ongoing":
+            one.epoch += 1
+            self._end(one, commit=False)
+        if one.state == "ending":
+            raise ConcurrentTransactions
+        one.epoch, one.timeout, one.state = one.epoch + 1, timeout, "empty"
+        return one.producer, one.epoch
+
+    def add(self, name: str, producer: int, epoch: int, places: Iterable[Place]) -> None:
+        """AddPartitionsToTxn: these belong to the transaction from now on."""
+        one = self._owned(name, producer, epoch)
+        self._refuse_at_times(ConcurrentTransactions)
+        self._begin(one)
+        one.places.update(dict.fromkeys(places))
+
+    def add_group(self, name: str, producer: int, epoch: int, group: str) -> None:
+        """AddOffsetsToTxn: a group's offsets belong to the transaction too."""
+        one = self._owned(name, producer, epoch)
+        self._refuse_at_times(ConcurrentTransactions)
+        self._begin(one)
+        one.groups.setdefault(group, {})
+
+    def commit_offsets(self, name: str, producer: int, epoch: int, group: str, offsets: Mapping[Place, int]) -> None:
+        """TxnOffsetCommit: what the group's offsets are once the transaction is committed."""
+        one = self._owned(name, producer, epoch)
+        if one.state != "ongoing" or group not in one.groups:
+            raise InvalidTxnState
+        one.groups[group].update(offsets)
+
+    def produce(self, name: str, topic: str, number: int, data: bytes) -> tuple[int, int]:
+        """A batch for one partition: its offset, and the broker's time for it."""
+        self._refuse_at_times(NotEnoughReplicasError)
+        place, one, now = (topic, number), self._ids[name], self._loop.now_ms()
+        partition = self.partition(topic, number)
+        epoch = int.from_bytes(data[51:53], "big")
+        if not partition.is_open(one.producer):  # a transaction's first batch is checked with the coordinator
+            if epoch != one.epoch:
+                raise InvalidProducerEpoch
+            if one.state != "ongoing" or place not in one.places:
+                raise InvalidTxnState
+        offset = partition.produce(data, now)
+        self.stir()
+        return offset, now
+
+    def end(self, name: str, producer: int, epoch: int, commit: bool) -> None:
+        """EndTxn: answered once it is decided; the markers come later."""
+        one = self._owned(name, producer, epoch)
+        self._refuse_at_times(ConcurrentTransactions)
+        if one.state == ("committed" if commit else "aborted"):
+            return
+        if one.state != "ongoing":
+            raise InvalidTxnState
+        self._end(one, commit)
+
+    def _owned(self, name: str, producer: int, epoch: int) -> Transactional:
+        one = self._ids.get(name)
+        if one is None or one.producer != producer:
+            raise InvalidProducerIdMapping
+        if one.epoch != epoch:
+            raise InvalidProducerEpoch
+        if one.state == "ending":
+            raise ConcurrentTransactions
+        return one
+
+    def _begin(self, one: Transactional) -> None:
+        if one.state != "ongoing":
+            one.state, one.began = "ongoing", self._loop.time()
+            one.places, one.groups = {}, {}
+
+    def _end(self, one: Transactional, commit: bool) -> None:
+        one.state, one.unmarked = "ending", len(one.places) + len(one.groups)
+        marks: list[Callable[[], None]] = [
+            lambda place=place, epoch=one.epoch: self.partition(*place).mark(
+                one.producer, epoch, commit, self._loop.now_ms()
+            )
+            for place in one.places
+        ]
+        for group, offsets in one.groups.items():
+            told = {(group, place): offset for place, offset in offsets.items()} if commit else {}
+            marks.append(lambda told=told: self.offsets.update(told))
+        for mark in marks:
+            slow = self.network.happens(self.network.weather.slow)
+            self._loop.later(self._random.uniform(0.0005, 1.0 if slow else 0.006), self._mark, one, mark, commit)
+
+    def _mark(self, one: Transactional, mark: Callable[[], None], commit: bool) -> None:
+        mark()
+        one.unmarked -= 1
+        if not one.unmarked:
+            one.state = "committed" if commit else "aborted"
+        self.stir()
+
+    def _look(self) -> None:
+        for one in self._ids.values():
+            if one.state == "ongoing" and self._loop.time() - one.began > one.timeout:
+                one.epoch += 1
+                self._end(one, commit=False)
+        self._loop.later(LOOK_SECONDS, self._look)
+
+    def _refuse_at_times(self, error: type[Exception]) -> None:
+        if self.network.happens(self.network.weather.refused):
+            raise error
+
+    # ------------------------------------------------------------ reading
+
+    def fetch(self, starts: Mapping[Place, int], most: int, wait: float, committed: bool, answer: Answer) -> None:
+        """Answers with a `Read` (or an error) for each place: at once where there is something, else after a while."""
+
+        def look() -> bool:
+            found = {place: self._read(place, start, most, committed) for place, start in starts.items()}
+            if any(isinstance(one, Exception) or one.next > starts[place] for place, one in found.items()):
+                answer(found)
+                return True
+            return False
+
+        def give_up() -> None:
+            if self._waiting.pop(number, None):
+                answer({place: self._read(place, start, most, committed) for place, start in starts.items()})
+
+        if not look():
+            number = next(self._waiters)
+            self._waiting[number] = look
+            self._loop.later(wait, give_up)
+
+    def stir(self) -> None:
+        """Something has changed: who waits for records looks again."""
+        for number, look in list(self._waiting.items()):
+            if look():
+                self._waiting.pop(number, None)
+
+    def _read(self, place: Place, start: int, most: int, committed: bool) -> Read | OffsetOutOfRangeError:
+        partition = self.partition(*place)
+        if not partition.first <= start <= partition.end:
+            return OffsetOutOfRangeError()
+        return partition.read(start, most, committed)
+
+    def bounds(self, places: Sequence[Place]) -> dict[Place, tuple[int, int]]:
+        """The first offset and the end of each partition: not the last stable one."""
+        return {place: (self.partition(*place).first, self.partition(*place).end) for place in places}
+
+    def committed(self, group: str, place: Place) -> int | None:
+        """What a group has committed for a partition."""
+        return self.offsets.get((group, place))
+
+
+def handled(do: Callable[..., Any], *args: Any) -> Callable[[Answer], None]:
+    """A request that is answered at once."""
+    return lambda answer: answer(do(*args))

@@ -1,0 +1,112 @@
+"""What happens to a world while it is not calm: each method is one blow, at the moment at which it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+from .loop import State
+from .worker import Worker
+from .workload import INPUTS
+
+if TYPE_CHECKING:
+    from .world import World
+
+
+class Faults:
+    """The blows that a plan may name (`plan.KINDS`)."""
+
+    def __init__(self, world: World, random: Random) -> None:
+        self._world, self._random = world, random
+
+    def _some(self) -> Worker | None:
+        there = [one for one in self._world.workers.values() if one.process.state is State.RUNNING]
+        return self._random.choice(there) if there and not self._world.is_calm else None
+
+    def crash(self) -> None:
+        """Some worker's process dies: now, or at one of its next awaits."""
+        if worker := self._some():
+            worker.process.trap(self._random.randrange(1, 200), self._death(worker))
+
+    def freeze(self) -> None:
+        """Some worker gets no turn for a while, and then wakes as if nothing had been."""
+        if worker := self._some():
+            worker.process.trap(self._random.randrange(1, 100), self._standstill(worker))
+
+    def strike(self) -> None:
+        """A worker dies or freezes in the midst of a transaction."""
+        if worker := self._some():
+            strike = self._random.choice((self._death, self._standstill))(worker)
+            self._await_transaction(worker, strike, 2000)
+
+    def _await_transaction(self, worker: Worker, strike: Callable[[], None], tries: int) -> None:
+        if self._world.is_calm or worker.process.state is not State.RUNNING or not tries:
+            return
+        if self._world.broker.is_settled:
+            self._world.loop.later(0.002, self._await_transaction, worker, strike, tries - 1)
+        else:
+            worker.process.trap(self._random.randrange(1, 25), strike)
+
+    def _death(self, worker: Worker) -> Callable[[], None]:
+        wait = self._random.uniform(0.05, 6.0)
+
+        def die() -> None:
+            self._world.tell(f"{worker.process.name} dies")
+            worker.process.kill()
+            self._world.loop.later(wait, self._world.start, worker.process.name)
+
+        return die
+
+    def _standstill(self, worker: Worker) -> Callable[[], None]:
+        wait = self._random.choice((0.5, 4.0, 9.0))
+
+        def stand_still() -> None:
+            self._world.tell(f"{worker.process.name} freezes for {wait} s")
+            worker.process.freeze()
+            self._world.loop.later(wait, worker.process.thaw)
+
+        return stand_still
+
+    def rebalance(self) -> None:
+        if not self._world.is_calm:
+            self._world.tell("the group rebalances")
+            self._world.group.rebalance()
+
+    def stop(self) -> None:
+        """Some worker is told to end, does, and comes back."""
+        if worker := self._some():
+            self._world.tell(f"{worker.process.name} is told to end")
+            worker.process.spawn(worker.stop())
+
+            def die() -> None:
+                worker.process.kill()
+                self._world.start(worker.process.name)
+
+            self._world.loop.later(self._random.uniform(3.5, 8.0), die)
+
+    def clock(self) -> None:
+        """Some worker's clock is set."""
+        if worker := self._some():
+            step = self._random.choice((-4000, -500, 500, 4000, 20_000))
+            self._world.tell(f"the clock of {worker.process.name} steps by {step} ms")
+            worker.process.offset += step
+
+    def away(self) -> None:
+        """The broker does not answer for a while."""
+        if not self._world.is_calm:
+            self._world.network.away = True
+            self._world.tell("the broker is away")
+            self._world.loop.later(self._random.choice((0.3, 2.0, 6.0)), self._be_back)
+
+    def _be_back(self) -> None:
+        self._world.network.away = False
+        self._world.tell("the broker is back")
+
+    def retention(self) -> None:
+        """Retention deletes what is old of an input, read or not."""
+        topic, number = self._random.choice(INPUTS), self._random.randrange(self._world.plan.lanes)
+        partition = self._world.broker.partition(topic, number)
+        if not self._world.is_calm:
+            partition.delete_before(self._random.randint(partition.first, partition.end))
+            self._world.tell(f"{topic}/{number} begins at {partition.first}")

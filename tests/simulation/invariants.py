@@ -1,0 +1,252 @@
+"""What must hold after every run, whatever happened in it, read off the logs alone.
+
+An independent reader: it shares the format of blocks and the pure folds with the product, and nothing of the lanes,
+their positions, chains or clients. Each check raises `ViolationError` with the name of what does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from sluice.codecs import blocks
+from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, Source, outputs_root, unseal
+from sluice.streams import fold as core
+from sluice.streams import framing
+
+from .broker import Broker
+from .partition import Partition, Record
+
+OUTPUTS = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters", "grounded")
+Written = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]
+
+
+class ViolationError(AssertionError):
+    """An invariant does not hold. The first word of the sentence names it."""
+
+
+def demand(holds: Any, invariant: str, detail: str) -> None:
+    """That it holds."""
+    if not holds:
+        raise ViolationError(f"{invariant}: {detail}")
+
+
+def check(broker: Broker, *, frame_policy: bytes, group: str, true_clocks: bool) -> None:
+    """All invariants of a run that has come to rest.
+
+    Args:
+        broker: as the run left it.
+        frame_policy: the document under which attestations were framed.
+        group: under which the framing lanes keep their positions.
+        true_clocks: whether no worker's clock was ever wrong, so that watermarks can be judged.
+
+    Raises:
+        ViolationError: one of them does not hold.
+    """
+    for lane in range(broker.lanes):
+        inputs = {topic: broker.partition(topic, lane) for topic in (*core.INPUTS, *framing.INPUTS)}
+        outputs = {topic: broker.partition(topic, lane) for topic in OUTPUTS}
+        ledger = broker.partition("ledger", lane)
+        for topic, partition in {**outputs, "ledger": ledger}.items():
+            demand(partition.stable == partition.end, "settled", f"a transaction is open on {topic}/{lane}")
+        chain = [unseal(record.value or b"") for record, _ in ledger.visible()]
+        demand(chain, "progress", f"the ledger of lane {lane} is empty")
+        check_chain(chain, lane, broker.lanes)
+        lost = {topic: check_input(chain, place, topic, inputs[topic]) for place, topic in enumerate(core.INPUTS)}
+        if true_clocks:
+            check_watermarks(chain, inputs, lost)
+        wanted = fold_again(chain, lane, broker.lanes)
+        frames = frame_again(inputs["attestations"], lane, broker.lanes, frame_policy)
+        check_outputs(outputs, wanted, frames, inputs["attestations"].first, lane)
+        check_group(broker, inputs["attestations"], group, lane)
+    check_unique(broker)
+
+
+def check_chain(chain: Sequence[Block], lane: int, lanes: int) -> None:
+    """Heights without gap, each block's hash in the next, one policy, and clocks that never go back."""
+    prev, time, watermark = GENESIS, 0, 0
+    policy = "sha256:" + sha256(chain[0].events[0].value or b"").hexdigest()
+    for height, block in enumerate(chain):
+        header = block.header
+        where = f"lane {lane}, block {height}"
+        demand((header.lane, header.lanes) == (lane, lanes), "heights", f"{where} is of another lane")
+        demand(header.height == height, "heights", f"{where} has height {header.height}")
+        demand(header.prev == prev, "heights", f"{where} does not name the hash of the one before")
+        demand(header.policy == policy, "policy", f"{where} names {header.policy}, the ledger began with {policy}")
+        demand(header.time >= time and header.watermark >= watermark, "time", f"{where} goes back in time")
+        demand(header.watermark <= header.time, "time", f"{where} has a watermark from its future")
+        prev, time, watermark = block.hash, header.time, header.watermark
+
+
+def check_input(chain: Sequence[Block], place: int, topic: str, partition: Partition) -> set[int]:
+    """Every input stands in exactly one block, in the order of its offsets, as it was sent.
+
+    Returns:
+        The offsets that retention took before they were read; the ledger says so.
+    """
+    there = {record.offset: record for record, _ in partition.visible()}
+    last = max(there, default=-1)
+    position, taken = chain[0].header.sources[place].first, set[int]()
+    lost = {offset for offset in there if offset < position}
+    for block in chain:
+        source: Source = block.header.sources[place]
+        where = f"{topic}/{block.header.lane}, block {block.header.height}"
+        demand(source.topic == topic and source.first == position, "sources", f"{where} begins at {source.first}")
+        demand(source.next >= position, "sources", f"{where} goes back to {source.next}")
+        for event in (one for one in block.events if one.source == place and one.kind != EventKind.POLICY):
+            demand(position <= event.offset < source.next, "sources", f"{where} has {event.offset} out of its range")
+            if event.kind == EventKind.GAP:
+                end = msgspec.json.decode(event.value or b"")
+                demand(end <= partition.first, "exactly-once", f"{where} has a gap up to {end} that was not one")
+                lost |= {offset for offset in there if event.offset <= offset < end}
+                continue
+            record = there.get(event.offset)
+            demand(record is not None, "exactly-once", f"{where} has {event.offset}, which is no record")
+            demand(_is(event, record), "exactly-once", f"{where} has {event.offset} otherwise than it was sent")
+            demand(event.offset not in taken, "exactly-once", f"{where} has {event.offset} again")
+            demand(event.offset > max(taken, default=-1), "order", f"{where} has {event.offset} late")
+            taken.add(event.offset)
+        position = source.next
+    missing = there.keys() - taken - lost
+    demand(not missing, "exactly-once", f"{topic}/{chain[0].header.lane}: {sorted(missing)} in no block")
+    demand(not taken & lost, "exactly-once", f"{topic}: {sorted(taken & lost)} in a block and in a gap")
+    demand(last < position <= partition.end, "sources", f"{topic} ends at {partition.end}, its blocks at {position}")
+    demand(not lost or partition.first > max(lost), "exactly-once", f"{topic}: {sorted(lost)} passed over")
+    return lost
+
+
+def _is(event: Event, record: Record | None) -> bool:
+    return record is not None and (event.key, event.value, event.timestamp, list(event.headers)) == (
+        record.key,
+        record.value,
+        record.timestamp,
+        list(record.headers),
+    )
+
+
+def check_watermarks(chain: Sequence[Block], inputs: dict[str, Partition], lost: dict[str, set[int]]) -> None:
+    """What an input held before the watermark of a block stands in earlier blocks, unless retention has taken it."""
+    held = {
+        topic: [(record.offset, at) for record, at in inputs[topic].visible() if record.offset not in gone]
+        for topic, gone in lost.items()
+    }
+    for block in chain:
+        mark = block.header.watermark
+        for source in block.header.sources:
+            for offset, at in held[source.topic]:
+                demand(
+                    at >= mark or offset < source.first,
+                    "watermark",
+                    f"block {block.header.height} of lane {block.header.lane}: {source.topic} held {offset} since {at},"
+                    f" it was read to {source.first}, and the watermark is {mark}",
+                )
+
+
+def fold_again(chain: Sequence[Block], lane: int, lanes: int) -> dict[str, list[Written]]:
+    """What the ledger folds to, by topic, checked against the roots in its headers."""
+    state, root = core.new_state(lane, lanes), outputs_root(())
+    found: dict[str, list[Written]] = {topic: [] for topic in OUTPUTS}
+    for block in chain:
+        where = f"lane {lane}, block {block.header.height}"
+        demand(block.header.outputs == root, "fold", f"{where} names other outputs of the block before")
+        outputs = core.fold(state, block)
+        root = outputs_root(outputs)
+        for output in outputs:
+            found[output.topic].append(_written(output))
+    return found
+
+
+def frame_again(partition: Partition, lane: int, lanes: int, policy: bytes) -> dict[str, list[Written]]:
+    """What the attestations are framed as, by topic: each of them, once, in order."""
+    records = [record for record, _ in partition.visible()]
+    header = Header(
+        lane=lane, lanes=lanes, height=0, prev="", time=0, watermark=0, policy="", fold="",
+        sources=[Source("attestations", 0, partition.end)], outputs="",
+    )  # fmt: skip
+    events = [Event(EventKind.POLICY, 0, 0, 0, [], None, policy)]
+    events += [core.event_for(0, r.offset, r.timestamp, list(r.headers), r.key, r.value) for r in records]
+    found: dict[str, list[Written]] = {topic: [] for topic in OUTPUTS}
+    for output in framing.fold(framing.State(lane, lanes, "murmur2"), blocks.Block(header, events, "")):
+        found[output.topic].append(_written(output))
+    return found
+
+
+def _written(one: Output | Record) -> Written:
+    return one.key, one.value, tuple((name, value) for name, value in one.headers)
+
+
+def check_outputs(
+    outputs: dict[str, Partition],
+    wanted: dict[str, list[Written]],
+    frames: dict[str, list[Written]],
+    first: int,
+    lane: int,
+) -> None:
+    """What stands on the output topics is, byte for byte and in order, the fold of what was read.
+
+    Of attestations before `first`, which retention has deleted since, some may not have been read.
+    """
+    for topic, partition in outputs.items():
+        found = [_written(record) for record, _ in partition.visible()]
+        framed = [one for one in found if topic == "grounded" or _is_framings(one)]
+        decided = [one for one in found if topic != "grounded" and not _is_framings(one)]
+        _demand_same(decided, wanted[topic], f"{topic}/{lane}")
+        there = set(framed)
+        kept = [one for one in frames[topic] if one in there or _source_of(one) >= first]
+        _demand_same(framed, kept, f"{topic}/{lane}, of attestations")
+
+
+def _source_of(one: Written) -> int:
+    """The offset of the attestation that a framing lane's output was made from."""
+    told = [value for name, value in one[2] if name == "sluice-source"]
+    source = told[0].decode() if told else msgspec.json.decode(one[1] or b"")["source"]
+    return int(source.rpartition("/")[2])
+
+
+def _is_framings(one: Written) -> bool:
+    return any(name == "sluice-source" and value.startswith(b"attestations/") for name, value in one[2])
+
+
+def _demand_same(found: list[Written], wanted: list[Written], where: str) -> None:
+    if found == wanted:
+        return
+    place = next((n for n, (one, two) in enumerate(zip(found, wanted, strict=False)) if one != two), None)
+    if place is None:
+        place = min(len(found), len(wanted))
+    raise ViolationError(
+        f"outputs: {where} has {len(found)} records, the fold {len(wanted)}; they part at {place}: "
+        f"{found[place : place + 1]} is not {wanted[place : place + 1]}"
+    )
+
+
+def check_group(broker: Broker, partition: Partition, group: str, lane: int) -> None:
+    """The framing lane's position is behind the last attestation."""
+    last = max((record.offset for record, _ in partition.visible()), default=-1)
+    told = broker.offsets.get((group, ("attestations", lane)))
+    demand(
+        told is not None and last < told <= partition.end,
+        "positions",
+        f"the framing lane {lane} is at {told}, attestations end at {partition.end}, the last one is {last}",
+    )
+
+
+def check_unique(broker: Broker) -> None:
+    """No output comes twice: neither a decision by its id, nor an input's dead letter or framed record."""
+    seen: set[bytes] = set()
+    for topic in OUTPUTS:
+        for lane in range(broker.lanes):
+            for record, _ in broker.partition(topic, lane).visible():
+                name = _name_of(topic, record)
+                demand(name not in seen, "twice", f"{name!r}")
+                seen.add(name)
+
+
+def _name_of(topic: str, record: Record) -> bytes:
+    if topic == "grounded":
+        return b"source:" + msgspec.json.decode(record.value or b"")["source"].encode()
+    wanted = "sluice-source" if topic == "dead-letters" else "ce_id"
+    names: Iterable[bytes] = (value for name, value in record.headers if name == wanted)
+    return next(iter(names)) if wanted == "ce_id" else b"source:" + next(iter(names))

@@ -1,0 +1,50 @@
+"""What the seed chooses before a run begins: how large the world is, what it may suffer, and when."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import NamedTuple
+
+from .network import Weather
+
+LEVELS = (0.01, 0.03, 0.1)
+"""How often something goes wrong where it does."""
+KINDS = ("crash", "freeze", "strike", "strike", "rebalance", "stop", "clock", "away", "retention")
+"""What may happen: methods of `faults.Faults`."""
+
+
+class Plan(NamedTuple):
+    """What the seed has chosen."""
+
+    lanes: int
+    workers: int
+    seconds: float
+    emissions: int
+    weather: Weather
+    true_clocks: bool
+    static: bool
+    snapshots_every: float | None
+    shared_folder: bool
+    faults: list[tuple[float, str]]
+
+
+def plan_of(random: Random) -> Plan:
+    """A world from the dice: small ones mostly, since they find most."""
+    weather = Weather(
+        **{field: random.choice(LEVELS) if random.random() < 0.4 else 0.0 for field in Weather.__struct_fields__}
+    )
+    seconds = random.choice((4.0, 8.0, 8.0, 15.0, 25.0))
+    kinds = random.sample(KINDS, random.randrange(1, 5))
+    faults = [(random.uniform(0.2, seconds + 4), random.choice(kinds)) for _ in range(random.choice((0, 3, 6, 12)))]
+    return Plan(
+        lanes=random.choice((1, 1, 1, 1, 2, 2, 3)),
+        workers=random.choice((1, 2, 2, 3)),
+        seconds=seconds,
+        emissions=random.choice((1, 2, 3, 6, 12)),
+        weather=weather,
+        true_clocks="clock" not in kinds and random.random() < 0.7,
+        static=random.random() < 0.5,
+        snapshots_every=random.choice((None, 0.5, 3.0)),
+        shared_folder=random.random() < 0.5,
+        faults=sorted(faults),
+    )

@@ -1,0 +1,192 @@
+"""The invariants can fail: each of these mistakes, made on purpose, is found within a few hundred seeds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaError
+from msgspec.structs import replace
+
+from sluice.codecs.blocks import Block, Output
+from sluice.topology.contracts import Fold
+from sluice.topology.folds import Adjudicate, Frame
+from sluice.topology.intake import Frame as Fetched
+from sluice.topology.intake import Intake
+from sluice.topology.lane_producer import LaneProducer, Written
+from sluice.topology.ledger import KafkaLedger, Ledger
+from sluice.topology.settings import Settings
+from sluice.topology.stateless import StatelessLedger
+from sluice.topology.watermark import InputMarks
+
+from .worker import make_ledger
+from .world import Mutation, ViolationError, run
+
+SEEDS = 300
+
+
+class OutputsFirst(KafkaLedger):
+    """Commits outputs in a transaction of their own, before the block."""
+
+    def __init__(self, settings: Settings, lane: int) -> None:
+        super().__init__(settings, lane)
+        self._first = LaneProducer(settings, "first", lane)
+
+    async def open(self) -> None:
+        await super().open()
+        await self._first.open()
+
+    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+        if outputs:
+            await self._first.commit(None, outputs)
+        return await super().write(block, [], positions)
+
+    async def close(self) -> None:
+        await self._first.close()
+        await super().close()
+
+
+class Deaf(KafkaLedger):
+    """Takes a failed commit for a block that stands."""
+
+    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+        try:
+            return await super().write(block, outputs, positions)
+        except (KafkaError, TimeoutError):
+            return Written(0, None)
+
+
+class Hasty(KafkaLedger):
+    """Takes the first block that it reads for the last one."""
+
+    async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
+        async for found in super().blocks(start):
+            yield found
+            return
+
+
+class PositionsLast(StatelessLedger):
+    """Commits positions in a transaction of their own, after the outputs."""
+
+    _before: Mapping[str, int] | None = None
+
+    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+        if self._before is not None and outputs:
+            await super().write(block, outputs, self._before)
+            outputs = []
+        self._before = positions
+        return await super().write(block, outputs, positions)
+
+
+class Remembering(Adjudicate):
+    """Says nothing twice: it remembers, beside its state, what it has said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: set[bytes] = set()
+
+    def fold(self, state: Any, block: Block) -> list[Output]:
+        outputs = [output for output in super().fold(state, block) if output.value not in self._said]
+        self._said |= {output.value for output in outputs}
+        return outputs
+
+
+class DumpingLate(Adjudicate):
+    """Begins to write a state down when its lane has gone on."""
+
+    def dump(self, state: Any) -> Iterator[bytes]:
+        yield from super().dump(state)
+
+
+class Uncounting(Frame):
+    """Frames nothing of what comes as the second of a block."""
+
+    def fold(self, state: Any, block: Block) -> list[Output]:
+        return super().fold(state, block)[:1]
+
+
+def adjudicating(kind: Callable[[Settings, int], Ledger]) -> Mutation:
+    """Another ledger for adjudication."""
+
+    def make(settings: Settings, fold: Fold, number: int) -> Ledger:
+        return make_ledger(settings, fold, number) if fold.stateless else kind(settings, number)
+
+    return Mutation(make_ledger=make)
+
+
+def framing(settings: Settings, fold: Fold, number: int) -> Ledger:
+    """Another one for framing."""
+    if not fold.stateless:
+        return make_ledger(settings, fold, number)
+    return PositionsLast(settings, fold.name, number, fold.inputs[0], fold.outputs[0])
+
+
+def unfenced() -> Mutation:
+    """Every ledger's transactional id is its own, so nobody fences anybody."""
+    numbers = count()
+    return adjudicating(lambda settings, lane: KafkaLedger(replace(settings, app_id=f"w{next(numbers)}"), lane))
+
+
+def with_frames(change: Callable[[Intake, Fetched], Fetched]) -> Mutation:
+    """Lanes that see frames otherwise than they are."""
+    offer = Intake.offer
+    return Mutation(patches=[(Intake, "offer", lambda intake, frame: offer(intake, change(intake, frame)))])
+
+
+def answered_at_once() -> Mutation:
+    """The watermark takes an answer's end for true at the moment at which it came."""
+    answered = InputMarks.answered
+
+    def mutated(marks: InputMarks, end: int, time: int) -> None:
+        answered(marks, end, time - 1)
+        answered(marks, end, time)
+
+    return Mutation(patches=[(InputMarks, "answered", mutated)])
+
+
+MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
+    "outputs outside the transaction": (lambda: adjudicating(OutputsFirst), "outputs|twice"),
+    "a failed commit that is not noticed": (lambda: adjudicating(Deaf), "heights|exactly-once|failure"),
+    "a ledger that is not read to its end": (lambda: adjudicating(Hasty), "heights|failure"),
+    "positions outside the transaction": (lambda: Mutation(make_ledger=framing), "outputs|twice"),
+    "no fencing": (unfenced, "heights|failure"),
+    "a gap that is taken for real at once": (
+        lambda: with_frames(lambda _, f: f._replace(start=0)),
+        "exactly-once|outputs",
+    ),
+    "positions from stale frames": (
+        lambda: with_frames(lambda intake, f: f._replace(start=0, epoch=intake.epoch)),
+        "exactly-once|outputs",
+    ),
+    "a fold with memory beside its state": (
+        lambda: Mutation(make_folds=lambda: (Remembering(), Frame())),
+        "outputs|fold|failure",
+    ),
+    "a snapshot of a state that has gone on": (
+        lambda: Mutation(make_folds=lambda: (DumpingLate(), Frame())),
+        "failure",
+    ),
+    "attestations that get lost": (lambda: Mutation(make_folds=lambda: (Adjudicate(), Uncounting())), "outputs"),
+    "a watermark that runs ahead": (answered_at_once, "watermark"),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_mistake_is_found(name: str) -> None:
+    """Some run of the first few hundred does not hold, and says what."""
+    make, invariants = MUTATIONS[name]
+
+    told = next((told for seed in range(SEEDS) if (told := broken(seed, make()))), f"{SEEDS} seeds do not find it")
+
+    assert told.split(":")[0] in invariants.split("|"), told
+
+
+def broken(seed: int, mutation: Mutation) -> str | None:
+    """Which invariant does not hold in that run."""
+    try:
+        run(seed, mutation=mutation)
+    except ViolationError as error:
+        return str(error)
+    return None

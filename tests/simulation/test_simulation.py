@@ -1,0 +1,105 @@
+"""Whatever goes wrong, and whenever: nothing is lost, nothing comes twice, and outputs are what the ledger folds to.
+
+`SEEDS` in the environment says how many worlds are run (default 2,000), `FIRST_SEED` where they begin.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from .partition import Fate
+from .run import ROOT, Failure, pool, replay, run_range
+from .world import run
+
+SEEDS = int(os.environ.get("SEEDS", "2000"))
+FIRST = int(os.environ.get("FIRST_SEED", "0"))
+CHUNK = max(1, -(-SEEDS // 20))
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    """One a core, for all chunks."""
+    with pool() as executor:
+        yield executor
+
+
+@pytest.mark.timeout(max(300, CHUNK))
+@pytest.mark.parametrize("first", range(FIRST, FIRST + SEEDS, CHUNK))
+def test_every_invariant_holds(first: int, processes: ProcessPoolExecutor) -> None:
+    """In each of these worlds; one in which it does not can be replayed by the command that is told."""
+    failures: list[Failure] = []
+    for _, found in run_range(first, min(first + CHUNK, FIRST + SEEDS), processes):
+        failures += found
+
+    assert not failures, "\n".join(f"seed {seed}: {told}\n    {replay(seed)}" for seed, told in sorted(failures))
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 5))
+def test_a_seed_is_a_run(seed: int) -> None:
+    """Replaying it brings the same events in the same order, to the last digit of their times."""
+    first, second = list[str](), list[str]()
+
+    run(seed, tell=first.append)
+    run(seed, tell=second.append)
+
+    assert first == second
+    assert len(first) > 5
+
+
+HAPPENINGS = (
+    "dies",
+    "freezes",
+    "is told to end",
+    "the group rebalances",
+    "the broker is away",
+    "the clock of",
+    "begins at",
+    "fenced: another worker",
+    "a frame was lost on the way",
+    "lane resumed",
+    "lane leaves",
+    "snapshot loaded",
+    "standing by",
+    "'standby'",
+    "retention has deleted",
+    "the lane takes itself over again",
+)
+
+
+def test_worlds_are_not_mild() -> None:
+    """A hundred of them have seen everything that can happen, transactions that were aborted half-way included."""
+    told, aborted = "", 0
+    for seed in range(100):
+        lines: list[str] = []
+        broker = run(seed, tell=lines.append).broker
+        told += "\n".join(lines)
+        ledgers = [broker.partition("ledger", lane) for lane in range(broker.lanes)]
+        aborted += sum(batch.fate is Fate.ABORTED for ledger in ledgers for batch in ledger.batches)
+
+    assert [one for one in HAPPENINGS if one not in told] == []
+    assert aborted > 5
+
+
+def test_the_command_replays_a_seed() -> None:
+    """What a failure prints runs in the project's folder, and brings the same in every process, however it hashes."""
+    _, *arguments = replay(13).split()
+    said = [
+        subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+
+    assert said[0] == said[1]
+    assert said[0].splitlines()[-1] == "seed 13: every invariant holds"

@@ -1,0 +1,259 @@
+"""One simulated worker: the real `Lanes` with real lanes, folds and ledgers, between a fetcher and a group member.
+
+Fetcher and member play transport.py's part: they call `suspend`, `assign`, `wants`, `on_its_way`, `offer`, `answered`
+and `lost` as the driver does, and frames may get lost, doubled, late or stale on the way, as Faust is known to do it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from random import Random
+from typing import Any
+
+from aiokafka.errors import IllegalStateError, KafkaError
+
+from sluice.topology.contracts import Bounds, Fold
+from sluice.topology.intake import Frame
+from sluice.topology.keeping import Keeper
+from sluice.topology.lane import Lane
+from sluice.topology.lanes import Lanes
+from sluice.topology.ledger import KafkaLedger, Ledger
+from sluice.topology.settings import Settings
+from sluice.topology.standby import Standby, Standbys
+from sluice.topology.stateless import StatelessLedger
+from sluice.topology.takeover import Restored
+
+from .broker import Broker, Place, handled
+from .clients import insist
+from .group import Group
+from .loop import Process, SimulatedLoop
+from .partition import Read, Record
+from .shelf import Shelves
+
+POLL_SECONDS = 0.25
+HEARTBEAT_SECONDS = 0.5
+STALL_SECONDS = 20.0
+MakeLedger = Callable[[Settings, Fold, int], Ledger]
+
+
+def make_ledger(settings: Settings, fold: Fold, number: int) -> Ledger:
+    """The ledgers that a worker really has."""
+    if fold.stateless:
+        return StatelessLedger(settings, fold.name, number, fold.inputs[0], fold.outputs[0])
+    return KafkaLedger(settings, number)
+
+
+class _Placed:
+    """Where a lane has sought, in which assignment."""
+
+    def __init__(self, epoch: int, assignment: object, position: int) -> None:
+        self.epoch, self.assignment, self.position = epoch, assignment, position
+
+
+class Fetcher:
+    """What fetches for one worker's lanes (`contracts.Inputs`)."""
+
+    def __init__(self, process: Process, loop: SimulatedLoop, broker: Broker, random: Random) -> None:
+        self._process, self._loop, self._broker, self._random = process, loop, broker, random
+        self._network = broker.network
+        self.lanes: Lanes = None  # type: ignore[assignment]  # set by the worker, which makes both
+        self.assignment: object | None = None
+        self.assigned: frozenset[int] = frozenset()
+        self._placed: dict[Place, _Placed] = {}
+        self._epochs = count()
+        self._outbox: deque[Frame] = deque()
+        self._sent: list[Frame] = []  # the last ones, for stale repetitions
+
+    async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
+        places = [(topic, lane) for topic in topics]
+        found = await insist(self._broker, self._broker.bounds, places)
+        return {topic: Bounds(self._broker.lanes, *found[topic, lane]) for topic in topics}
+
+    async def place(self, lane: int, positions: Mapping[str, int]) -> int:
+        epoch = next(self._epochs)
+        await asyncio.sleep(self._network.delay() / 8)  # the consumer has a thread of its own
+        if lane not in self.assigned:
+            raise IllegalStateError(f"partition {lane} is not assigned")
+        for topic, offset in positions.items():
+            self._placed[topic, lane] = _Placed(epoch, self.assignment, offset)
+        await asyncio.sleep(self._network.delay() / 8)  # frames may be there before the lane knows their epoch
+        return epoch
+
+    async def run(self) -> None:
+        """Fetches for all lanes, over and over."""
+        while True:
+            may_be_fetched = self.lanes.wants()
+            placed = {
+                place: one
+                for place, one in self._placed.items()
+                if one.assignment is self.assignment and may_be_fetched(*place)
+            }
+            if not placed:
+                await asyncio.sleep(0.05)
+                continue
+            try:
+                answers = await self._fetch({place: one.position for place, one in placed.items()})
+            except KafkaError:
+                await asyncio.sleep(0.1)
+                continue
+            self._hear({place: answers[place] for place, one in placed.items() if self._placed[place] is one})
+
+    async def _fetch(self, starts: dict[Place, int]) -> dict[Place, Any]:
+        most = self._random.choice((1, 3, 20, 500))
+
+        def fetch(answer: Any) -> None:
+            self._broker.fetch(starts, most, POLL_SECONDS, True, answer)
+
+        return await self._network.ask(fetch, may_be_late=False)
+
+    def _hear(self, answers: dict[Place, Any]) -> None:
+        now = self._process.now_ms()
+        frames: list[Frame] = []
+        for (topic, number), read in answers.items():
+            placed = self._placed[topic, number]
+            if placed.assignment is not self.assignment:
+                continue
+            if not isinstance(read, Read):
+                self.lanes.lost(number, topic)
+                continue
+            self.lanes.answered(number, topic, read.stable, now)
+            frames += self._cut(topic, number, placed, read)
+        for frame in frames:
+            self.lanes.on_its_way(frame)
+            self._send(frame)
+
+    def _cut(self, topic: str, number: int, placed: _Placed, read: Read) -> list[Frame]:
+        """One to three frames of what one answer brought."""
+        records, start, frames = read.records, placed.position, list[Frame]()
+        while len(records) > 1 and len(frames) < 2 and self._random.random() < 0.3:
+            size = self._random.randrange(1, len(records))
+            frames.append(_frame(topic, number, placed.epoch, start, records[size - 1].offset + 1, records[:size]))
+            start, records = frames[-1].next, records[size:]
+        placed.position = read.next
+        if records or read.next != start:
+            frames.append(_frame(topic, number, placed.epoch, start, read.next, records))
+        return frames
+
+    def _send(self, frame: Frame) -> None:
+        """Lets the frame reach its lane, or not, or twice, or after others."""
+        weather, happens, random = self._network.weather, self._network.happens, self._random
+        self._sent = [*self._sent[-20:], frame]
+        if happens(weather.frame_lost):
+            return
+        if happens(weather.frame_late):
+            self._loop.call_later(random.uniform(0.0, 0.5), self.lanes.offer, frame)
+        else:
+            self._outbox.append(frame)
+            self._loop.call_soon(self._deliver)
+        if happens(weather.frame_twice):
+            self._loop.call_later(random.uniform(0.0, 0.3), self.lanes.offer, frame)
+        if happens(weather.frame_stale):
+            self._loop.call_later(random.uniform(0.0, 0.3), self.lanes.offer, random.choice(self._sent))
+
+    def _deliver(self) -> None:
+        """Hands the next frame over: in order, whichever turn this is."""
+        self.lanes.offer(self._outbox.popleft())
+
+
+def _frame(topic: str, number: int, epoch: int, start: int, end: int, records: Sequence[Record]) -> Frame:
+    return Frame(topic, number, epoch, start, end, records, sum(record.octets for record in records))
+
+
+class Worker:
+    """A process with lanes. `name` is that of its place (a static member); a restarted worker is another object."""
+
+    def __init__(
+        self,
+        process: Process,
+        loop: SimulatedLoop,
+        broker: Broker,
+        group: Group,
+        random: Random,
+        *,
+        settings: Settings,
+        folds: Sequence[Fold],
+        policy: bytes,
+        make_ledger: MakeLedger,
+        shelves: Shelves,
+        snapshots_every: float | None,
+        on_fatal: Callable[[BaseException], None],
+        is_static: bool,
+    ) -> None:
+        self.process, self._group, self._network, self._random = process, group, broker.network, random
+        self.name = process.name if is_static else f"{process.name}-{loop.time()}"
+        self._is_static, self._has_standbys = is_static, snapshots_every is not None
+        self.fetcher = Fetcher(process, loop, broker, random)
+
+        def keeper(fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None) -> Keeper | None:
+            if fold.stateless or snapshots_every is None:
+                return None
+            return Keeper(shelves.of(process.name, number), fold, snapshots_every, standby)
+
+        def make_standby(number: int) -> Standby:
+            fold = next(fold for fold in folds if not fold.stateless)
+            kept = keeper(fold, number)
+            return Standby(settings, fold, number, kept.starts if kept is not None else lambda: iter(()))
+
+        def make(fold: Fold, number: int) -> Lane:
+            return Lane(
+                number,
+                settings.partitions,
+                fold=fold,
+                ledger=make_ledger(settings, fold, number),
+                inputs=self.fetcher,
+                policy=policy,
+                max_block_wait=settings.max_block_wait,
+                clock=process.now_ms,
+                keeper=keeper(fold, number, lambda: self.standbys.take(number)),
+            )
+
+        self.lanes = self.fetcher.lanes = Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)
+        self.standbys = Standbys(make_standby)
+        process.spawn(self.fetcher.run())
+        self._member = process.spawn(self._belong())
+
+    async def _belong(self) -> None:
+        """A member's life: joins, gets lanes, says that it is there, until it has to join again."""
+        is_new = self._is_static
+        while True:
+            try:
+                generation, numbers, standbys = await self._join(is_new)
+            except KafkaError:
+                await asyncio.sleep(0.2)
+                continue
+            is_new = False
+            await asyncio.sleep(self._network.delay())
+            self.fetcher.assignment, self.fetcher.assigned = object(), frozenset(numbers)
+            self.lanes.assign(numbers)
+            if self._has_standbys:
+                self.standbys.assign(standbys)
+            while await self._may_stay(generation):  # noqa: ASYNC110 -- the group is asked, not waited for
+                await asyncio.sleep(HEARTBEAT_SECONDS)
+            await self.lanes.suspend()
+
+    async def _join(self, is_new: bool) -> tuple[int, list[int], list[int]]:
+        held = sorted(self.lanes.numbers)
+
+        def join(answer: Any) -> None:
+            self._group.join(self.name, held, is_new, answer)
+
+        return await self._network.ask(join, may_be_late=False)
+
+    async def _may_stay(self, generation: int) -> bool:
+        try:
+            return await self._network.ask(handled(self._group.heartbeat, self.name, generation), may_be_late=False)
+        except KafkaError:
+            return True
+
+    async def stop(self) -> None:
+        """Ends in order: what is in flight is committed, and the group knows."""
+        await self.lanes.stop()
+        await self.standbys.stop()
+        self._member.cancel()
+        try:
+            await self._network.ask(handled(self._group.leave, self.name), may_be_late=False)
+        except KafkaError:
+            pass

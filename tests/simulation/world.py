@@ -1,0 +1,252 @@
+"""One run: a seed, a world, its faults, and what must be true of its logs when it has come to rest.
+
+The seed chooses everything: how many workers and lanes there are, what producers send, what goes wrong and when. Then
+the faults stop, the world runs until all inputs are read, and the invariants are checked on the logs alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+from sluice.topology.contracts import Fold
+from sluice.topology.folds import Adjudicate, Frame
+from sluice.topology.settings import Settings
+
+from . import invariants
+from .broker import Broker
+from .clients import substitutes
+from .faults import Faults
+from .group import Group
+from .invariants import ViolationError
+from .loop import OWNER, LivelockError, Process, SimulatedLoop, State, inhabited
+from .network import CALM, Network
+from .partition import Fate, Record
+from .plan import plan_of
+from .shelf import Shelves
+from .worker import MakeLedger, Worker, make_ledger
+from .workload import INPUTS, Sending, Workload, policy_of
+
+Tell = Callable[[str], None]
+EPOCH = 1_800_000_000_000
+REST_SECONDS = 240.0
+"""Once nothing goes wrong any more, all inputs are read within that time, or the world is stuck."""
+_WORSE = "not restored from here"
+_WRONG = ("not of this ledger", "folding the block", "chain of blocks", "no such block", "go back", "another lane")
+"""A lane that passes a snapshot or a standby over heals by itself. That those were wrong is a failure all the same."""
+
+
+class Mutation(NamedTuple):
+    """Parts of the product to be replaced: how a test proves that the invariants can fail."""
+
+    make_ledger: MakeLedger = make_ledger
+    make_folds: Callable[[], Sequence[Fold]] = lambda: (Adjudicate(), Frame())
+    patches: Sequence[tuple[Any, str, Any]] = ()  # (module or class, name, what stands there meanwhile)
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(self, seed: int, *, tell: Tell | None = None, mutation: Mutation | None = None) -> None:
+        self._random = random = Random(seed)
+        self.loop = SimulatedLoop(random, EPOCH, self.tell)
+        self._tell = tell
+        self.plan = plan = plan_of(random)
+        self._mutation = mutation or Mutation()
+        self.network = Network(self.loop, random)
+        self.network.weather = plan.weather
+        self.broker = Broker(self.loop, random, self.network, plan.lanes)
+        self.group = Group(self.loop, random, plan.lanes)
+        self._policy, self._other = policy_of(random), policy_of(random)  # they differ in what adjudication does
+        self._shelves = Shelves(random, plan.lanes, Adjudicate().version, shared=plan.shared_folder)
+        self.settings = Settings(partitions=plan.lanes, transaction_timeout=4.0, session_timeout=3.0)
+        self.workers: dict[str, Worker] = {}
+        self._failures: list[str] = []
+        self.is_calm = self._is_ending = self._is_over = False
+
+    def run(self) -> None:
+        """Runs the world to its end.
+
+        Raises:
+            ViolationError: an invariant does not hold.
+        """
+        self.tell(f"{self.plan}")
+        stands_for = [*substitutes(self.broker), *self._shelves.substitutes(), *self._mutation.patches]
+        with inhabited(self.loop, self.tell, stands_for):
+            try:
+                self.loop.run_until_complete(self._live())
+            except LivelockError as error:
+                raise ViolationError(f"progress: {error}") from error
+            finally:
+                self._is_over = True
+                self.loop.dispose()
+        if self._failures:
+            raise ViolationError(f"failure: {self._failures[0]}")
+        invariants.check(
+            self.broker,
+            frame_policy=self._policy.document,
+            group=f"{self.settings.app_id}-frame",
+            true_clocks=self.plan.true_clocks,
+        )
+
+    def tell(self, text: str) -> None:
+        """A line of the trace; what a lane did not expect is a failure of the run."""
+        if self._is_over:
+            return
+        if text.startswith("exception: ") or (_WORSE in text and any(reason in text for reason in _WRONG)):
+            self._failures.append(text)
+        if self._tell is not None:
+            process = OWNER.get()
+            self._tell(f"{self.loop.time():9.4f} {process.name if process else '-':4} {text}")
+
+    # ------------------------------------------------------------ the course of a run
+
+    async def _live(self) -> None:
+        plan, random, faults = self.plan, self._random, Faults(self, self._random)
+        for number in range(plan.workers):
+            self.loop.later(random.choice((0.0, random.uniform(0, 3))), self.start, f"w{number}")
+        sendings = Workload(random, EPOCH, plan.lanes, plan.seconds, plan.emissions).sendings
+        for sending in sendings:
+            self.loop.later(sending.seconds, self._send, sending)
+        for at, kind in plan.faults:
+            self.loop.later(at, getattr(faults, kind))
+        await asyncio.sleep(plan.seconds + 4)
+        self._become_calm()
+        last = max(one.seconds + (one.ends[0] if one.ends else 0.0) for one in sendings)
+        await asyncio.sleep(max(0.0, last + 0.1 - self.loop.time()))
+        self._send_last()
+        await self._come_to_rest()
+        await asyncio.sleep(random.choice((0.0, 0.0, 12.0)))
+        await self._end()
+
+    def _become_calm(self) -> None:
+        self.tell("nothing goes wrong any more")
+        self.is_calm, self.network.weather, self.network.away = True, CALM, False
+        for number in range(self.plan.workers):
+            worker = self.workers.get(f"w{number}")
+            if worker is None or worker.process.state is State.DEAD:
+                self.start(f"w{number}")
+            else:
+                worker.process.disarm()
+                worker.process.thaw()
+
+    def _send_last(self) -> None:
+        """A lane notices a lost frame by the next one, or else by standing still."""
+        if self._random.random() < 0.7:
+            for topic in INPUTS:
+                for number in range(self.plan.lanes):
+                    self._send(Sending(0, topic, number, [(None, b"the last", [])], None))
+
+    async def _come_to_rest(self) -> None:
+        """Waits until every input is read, and no transaction is under way."""
+        end = self.loop.time() + REST_SECONDS
+        wanted: dict[tuple[str, int], int] = {("emissions", 0): 1 << 60}
+        while self._unread(wanted) or not self.broker.is_settled:
+            await asyncio.sleep(0.3)
+            if self._failures:
+                return
+            if self.loop.time() > end:
+                raise ViolationError(f"progress: {REST_SECONDS} s of calm, and unread is {self._unread(wanted)}")
+            for topic in INPUTS:
+                for number in range(self.plan.lanes):
+                    partition = self.broker.partition(topic, number)
+                    last = max((record.offset for record, _ in partition.visible()), default=-1)
+                    wanted[topic, number] = last + 1 if partition.stable == partition.end else 1 << 60
+
+    def _unread(self, wanted: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+        told = dict.fromkeys(wanted, -1)
+        for worker in self.workers.values():
+            for place, offset in worker.lanes.positions().items():
+                told[place] = max(told.get(place, -1), offset)
+        return {place: told[place] for place, offset in wanted.items() if told[place] < offset}
+
+    async def _end(self) -> None:
+        """In order, or as by a power cut."""
+        in_order = self._random.random() < 0.5
+        self._is_ending = True
+        self.tell("the workers end" if in_order else "the workers are killed")
+        for worker in self.workers.values():
+            if in_order:
+                worker.process.spawn(worker.stop())
+            else:
+                worker.process.kill()
+        await asyncio.sleep(7.0)  # what was open is aborted by then, or has timed out
+        for worker in self.workers.values():
+            worker.process.kill()
+
+    # ------------------------------------------------------------ what happens
+
+    def start(self, name: str) -> None:
+        """A worker, unless one of that name is there."""
+        worker = self.workers.get(name)
+        if self._is_ending or (worker is not None and worker.process.state is not State.DEAD):
+            return
+        random, plan = self._random, self.plan
+        process = Process(name, self.loop, 0 if plan.true_clocks else random.choice((0, 40, -900, 3000, -5000)))
+        self.tell(f"{name} starts")
+
+        def fatal(error: BaseException) -> None:
+            if "makes no progress" in str(error) and plan.weather.frame_lost:
+                self.tell(f"a lane gave up, and its worker starts again: {error!r}")  # two last frames were lost
+                process.kill()
+                self.loop.later(1.0, self.start, name)
+            else:
+                self.tell(f"exception: a lane gave up: {error!r}")
+
+        self.workers[name] = Worker(
+            process,
+            self.loop,
+            self.broker,
+            self.group,
+            random,
+            settings=self.settings,
+            folds=self._mutation.make_folds(),
+            policy=random.choice((self._policy, self._policy, self._other)).document,
+            make_ledger=self._mutation.make_ledger,
+            shelves=self._shelves,
+            snapshots_every=plan.snapshots_every,
+            on_fatal=fatal,
+            is_static=plan.static,
+        )
+
+    def _send(self, sending: Sending) -> None:
+        partition = self.broker.partition(sending.topic, sending.number)
+        now = self.loop.now_ms()
+        records = [Record(0, now, key, value, headers) for key, value, headers in sending.records]
+        batch = partition.append(records, now, Fate.OPEN if sending.ends else Fate.COMMITTED)
+        if sending.ends:
+            wait, commit = sending.ends
+            producer = -batch.base - 1
+            partition.hold(producer, batch)
+
+            def end() -> None:
+                partition.mark(producer, 0, commit, self.loop.now_ms())
+                self.broker.stir()
+
+            self.loop.later(wait, end)
+        self.broker.stir()
+
+
+def run(seed: int, *, tell: Tell | None = None, mutation: Mutation | None = None) -> World:
+    """One run, with the cyclic collector off: what it collects, and when, would not be the seed's.
+
+    Args:
+        seed: chooses everything.
+        tell: takes the trace, line by line.
+        mutation: replaces parts of the product.
+
+    Raises:
+        ViolationError: an invariant does not hold.
+    """
+    world = World(seed, tell=tell, mutation=mutation)
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        world.run()
+    finally:
+        if enabled:
+            gc.enable()
+    return world
