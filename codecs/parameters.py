@@ -22,7 +22,7 @@ MAX_ARGUMENTS: Final = MAX_NESTING // 2
 _IDENTIFIER: Final = re.compile(IDENTIFIER_PATTERN)
 _MILLISECONDS: Final = re.compile(r"\d{1,15}", re.ASCII)
 _LINES: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _NOT_ENCODED: Final = re.compile(r"\s|%(?![0-9A-Fa-f]{2})")
 _ENCODED: Final = re.compile(r"[;\[\]%\s]")
 

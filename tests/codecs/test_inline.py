@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from sluice.codecs.errors import Fault
 from sluice.codecs.inline import parse_inline, render_inline
+from sluice.codecs.parameters import write_value
 from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Retrieval
 from sluice.codecs.sentences import sentences
 from sluice.codecs.spans import Span, span_key
@@ -268,6 +269,14 @@ def test_an_illegal_parameter_makes_the_annotation_unknown(parameters: str) -> N
     assert found.unknown
     assert found.substrate_class == GREP
     assert (found.locator or {}).get("ref") == "main"
+
+
+@pytest.mark.parametrize("number", [1.2439339434374058e-05, 5e-324, 1.7976931348623157e308, 1234567890123456.7])
+def test_every_double_comes_back_from_a_parameter(number: float) -> None:
+    """A writer of JSON may give the small ones 23 digits behind the point."""
+    assert annotation(f"[substrate.grep; tolerance={write_value('tolerance', number)}]").locator == {
+        "tolerance": number
+    }
 
 
 def test_words_after_the_class_are_illegal() -> None:
