@@ -8,20 +8,21 @@ has checked; every text of the validator's stands inside it, also where it is em
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
 import msgspec
 from msgspec import field
 
 from ...codecs import times
-from ...codecs.canonical import CanonicalError, NotJsonError, canonical_hash, parse_json
+from ...codecs.canonical import MAX_DEPTH, CanonicalError, NotJsonError, canonical_hash, parse_json
 from ...codecs.decode import decode_json
 from ...codecs.errors import Fault, schema_fault
-from ...codecs.records import Attestation
+from ...codecs.nesting import deeper_than
+from ...codecs.records import Attestation, CitedWork
 from ._steps import Confusables, clean, unexpected_confusables
 from ._trace import Trace
-from ._typing import Typing, problem_of
+from ._typing import Typing, problem_of, structure_of
 from ._uri import harden_uri
 
 WARNING: Final = (
@@ -32,6 +33,9 @@ WARNING: Final = (
 FRAME: Final = "veritas:UntrustedValidatorText"
 CAPS: Final = {"rationale": 2000, "qualifications": 2000, "quote": 1000, "quotes": 5, "title": 300}
 """In octets, `quotes` a count [V §4.1]; titles are not in the contract."""
+MAX_WORKS: Final = 100
+"""So many cited works stand in the output. The contract names no number, and a megabyte holds 90,000 of them, which
+their frame would make a record of 7 MB. What is left out is one entry of `_meta.truncated`."""
 
 
 class AttestationRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,20 +83,24 @@ def frame_attestation(
     settled: dict[str, str] = {}
     try:
         value = parse_json(body) if isinstance(body, bytes) else body
-        attestation = _typed(value, rules)
+        attestation = _typed(value, rules, settled)
         if isinstance(attestation, Fault):
             return attestation
         confusables = rules.confusables.get(attestation.consensus_domain, rules.confusables_default)
-        refused = _look_alike(attestation) if confusables == "reject" else None
+        refused = _look_alike(attestation, rules.caps) if confusables == "reject" else None
         # Before the hash, which wants the same texts settled: 16 us less where every step has work.
         entry = None if refused else _entry(attestation, rules.caps, confusables, changes, within, settled)
         hashed, version = canonical_hash(value, settled=settled)
-    except NotJsonError as error:
-        return Fault("not-json", str(error))
     except CanonicalError as error:
-        return Fault("mistyped", f"$: {error}")
-    if refused:
+        if isinstance(body, bytes) and deeper_than(MAX_DEPTH, body):  # else our own stack would choose the sentence
+            return Fault("mistyped", f"$: the value is nested more than {MAX_DEPTH} levels deep")
+        return Fault("not-json", str(error)) if isinstance(error, NotJsonError) else Fault("mistyped", f"$: {error}")
+    if refused or entry is None:
         return Fault("confusable-text", f"$.{refused}: letters of another script stand for ASCII ones")
+    if rules.typing == "strict" and (changes.markup_stripped or changes.truncated):
+        fault = _uncovered(entry["_untrusted_text"])
+        if fault is not None:
+            return fault
     if trace is None:
         meta = changes.as_dict()
     else:
@@ -130,11 +138,11 @@ _EXPECTED: Final = {
 }
 
 
-def _typed(value: Any, rules: AttestationRules) -> Attestation | Fault:
-    """The attestation as a record, every field of the type that [V §3] gives it."""
+def _typed(value: Any, rules: AttestationRules, settled: dict[str, str]) -> Attestation | Fault:
+    """The attestation as a record, every field of the type that [V §3] gives it; `settled` as in `clean`."""
     try:
         attestation = msgspec.convert(value, Attestation)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):  # the latter for a lone surrogate in a name or a word
         return Fault("mistyped", _why(value))
     if attestation.consensus_domain not in rules.consensus_domains:
         return _mistyped(
@@ -142,21 +150,31 @@ def _typed(value: Any, rules: AttestationRules) -> Attestation | Fault:
         )
     if attestation.issued_at is not None and times.parse_time(attestation.issued_at) is None:
         return _mistyped("issued_at", times.EXPECTED, attestation.issued_at)
-    return _not_plain(attestation, rules.typing) or attestation
+    return _not_plain(attestation, rules.typing, settled) or attestation
 
 
-def _not_plain(attestation: Attestation, typing: Typing) -> Fault | None:
+def _not_plain(attestation: Attestation, typing: Typing, settled: dict[str, str]) -> Fault | None:
     """The first text that is not plain text [V §3]. Names are made only for it: 0.5 us instead of 0.9."""
     for name, text in (("rationale", attestation.rationale), ("qualifications", attestation.qualifications)):
-        if problem := problem_of(text, typing):
+        if problem := problem_of(text, typing, settled):
             return _not_plain_text(name, problem)
     for place, evidence in enumerate(attestation.evidence):
-        if problem := problem_of(evidence.quote, typing):
+        if problem := problem_of(evidence.quote, typing, settled):
             return _not_plain_text(f"evidence[{place}].quote", problem)
     for place, work in enumerate(attestation.cited_works):
         # A title is not among the contract's plain texts: `<i>E. coli</i>` in one refuses nothing.
         if problem := problem_of(work.title, "lenient"):
             return _not_plain_text(f"cited_works[{place}].title", problem)
+    return None
+
+
+def _uncovered(untrusted: dict[str, Any]) -> Fault | None:
+    """The first text in a frame that became a structure of [V §3] only by what was cut off or taken out of it."""
+    quotes = [one["_untrusted_quote"]["quote"] for one in untrusted["evidence"]]
+    names = ("rationale", "qualifications", *(f"evidence[{place}].quote" for place in range(len(quotes))))
+    for name, text in zip(names, (untrusted["rationale"], untrusted["qualifications"], *quotes), strict=True):
+        if problem := structure_of(text):
+            return _not_plain_text(name, f"{problem} once it is cleaned")
     return None
 
 
@@ -171,7 +189,9 @@ def _why(value: Any) -> str:
     except (TypeError, ValueError, RecursionError):
         return "$: expected an attestation, got something else"
     fault = decode_json(octets, _decoder)
-    if not isinstance(fault, Fault) or fault.reason != "schema":
+    if not isinstance(fault, Fault):  # only the replacement made it one
+        return "$: expected names and words of Unicode, got a lone surrogate"
+    if fault.reason != "schema":
         return "$: expected an attestation, got something else"
     path = fault.detail.partition(":")[0]
     return f"{path}: expected {_EXPECTED[path]}" if path in _EXPECTED else fault.detail
@@ -181,22 +201,23 @@ def _mistyped(name: str, expected: str, got: object) -> Fault:
     return Fault("mistyped", schema_fault(f"$.{name}", expected, got).detail)
 
 
-def _texts(attestation: Attestation) -> list[tuple[str, str]]:
-    """Every text that the validator wrote, with its field's name."""
-    texts = [("rationale", attestation.rationale), ("qualifications", attestation.qualifications)]
+def _texts(attestation: Attestation, caps: dict[str, int]) -> Iterator[tuple[str, str, int]]:
+    """Every text that the validator wrote, with its field's name and its cap."""
+    yield "rationale", attestation.rationale, caps["rationale"]
+    yield "qualifications", attestation.qualifications, caps["qualifications"]
     for place, evidence in enumerate(attestation.evidence):
-        texts.append((f"evidence[{place}].quote", evidence.quote))
+        yield f"evidence[{place}].quote", evidence.quote, caps["quote"]
     for place, work in enumerate(attestation.cited_works):
-        texts.append((f"cited_works[{place}].title", work.title))
-    return texts
+        yield f"cited_works[{place}].title", work.title, caps["title"]
 
 
 # ---------------------------------------------------------------- frame
 
 
-def _look_alike(attestation: Attestation) -> str | None:
+def _look_alike(attestation: Attestation, caps: dict[str, int]) -> str | None:
     """The first field in which a letter of another script stands for one of ASCII [V §4.3]."""
-    return next((name for name, text in _texts(attestation) if unexpected_confusables(text)), None)
+    texts = _texts(attestation, caps)
+    return next((name for name, text, cap in texts if unexpected_confusables(text, cap)), None)
 
 
 def _entry(
@@ -236,9 +257,12 @@ def _entry(
                     work.title, f"{within}cited_works[{place}].title", caps["title"], confusables, trace, settled
                 ),
             }
-            for place, work in enumerate(attestation.cited_works)
+            for place, work in enumerate(attestation.cited_works[:MAX_WORKS])
         ],
     }
+    # Before the quotes, of which there may be so many that they are only counted.
+    if len(attestation.cited_works) > MAX_WORKS:
+        _cut_works(attestation.cited_works, f"{within}cited_works", trace)
     for place, one in enumerate(attestation.evidence[quotes:], quotes):
         trace.cut(f"{within}evidence[{place}].quote", len(one.quote.encode()), 0)
     entry: dict[str, Any] = {
@@ -251,6 +275,13 @@ def _entry(
         entry["issued_at"] = times.format_time(cast(int, times.parse_time(attestation.issued_at)))
     entry["_untrusted_text"] = untrusted
     return entry
+
+
+def _cut_works(works: list[CitedWork], name: str, trace: Trace) -> None:
+    """Records the cited works past the last that stands: octets of all URIs and titles, and of those that stand."""
+    # A URI may hold a lone surrogate up to here; the hash refuses it.
+    sizes = [len(work.uri.encode(errors="replace")) + len(work.title.encode()) for work in works]
+    trace.cut(name, sum(sizes), sum(sizes[:MAX_WORKS]), len(works) - MAX_WORKS)
 
 
 def _uri(uri: str | None, name: str, trace: Trace) -> str | None:

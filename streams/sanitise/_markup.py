@@ -178,7 +178,8 @@ _SPACES = re.compile(r"[ \t\n\v\f\r]*+")
 _PLAIN_DESTINATION = re.compile(r"[^\x00-\x20\x7f()\\<]*+\)")
 _ANGLED = (re.compile(r"<(?:[^<>\\\r\n]|\\(?:\r\n|[\s\S]))*+>"), re.compile(r"<[^<>\r\n]*+>"))
 # A backslash protects whatever comes after it but a space: so markdown-it reads it, and CommonMark no more than that.
-_RUNS = (re.compile(r"(?:[^\x00-\x20\x7f()\\]|\\(?:\r\n|[^ ])|\\)*+"), re.compile(r"[^\x00-\x20\x7f()]*+"))
+# A NUL ends no destination: CommonMark 2.3 has readers take it for U+FFFD before they look for links.
+_RUNS = (re.compile(r"(?:[^\x01-\x20\x7f()\\]|\\(?:\r\n|[^ ])|\\)*+"), re.compile(r"[^\x01-\x20\x7f()]*+"))
 _TITLE = re.compile(
     r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\))""",
     re.DOTALL,

@@ -42,8 +42,8 @@ def clean(
         confusables: `flag` leaves look-alikes and says that there are some; else they give way to ASCII. Whether
             `reject` refuses the text is the caller's to ask (`unexpected_confusables`).
         trace: where every change is recorded.
-        settled: gets what steps 4.2 to 4.4 made of the text, where that is its `unicode_text.settle`: the canonical
-            hash asks for the same.
+        settled: texts and their `unicode_text.settle`, as far as they are known. Gets what steps 4.2 to 4.4 made of
+            this one, where that is the same: typing and the canonical hash ask for it, too.
 
     Returns:
         Text that is NFKC, holds no invisible character and no markup, of at most `cap` octets; and `…` behind it
@@ -53,9 +53,13 @@ def clean(
         return text
     capped = cap_octets(text, field, cap, trace)
     cut = len(capped) != len(text)
-    plain = settle_first(capped, field, confusables, trace)
-    if settled is not None and not cut and confusables != "flag":
-        settled[text] = plain
+    if settled is not None and not cut and settled.get(text) == text:  # typing has found nothing to settle
+        plain = text
+        trace.name_scripts(unicode_text.scripts(text))
+    else:
+        plain = settle_first(capped, field, confusables, trace)
+        if settled is not None and not cut and confusables != "flag":
+            settled[text] = plain
     done = settle_markup(plain, field, confusables, trace)
     # NFKC can make a text eighteen times as long, and a look-alike's replacement is shorter: only now it is known.
     text = cap_octets(done, field, cap, trace)
@@ -69,9 +73,13 @@ def cap_octets(text: str, field: str, cap: int, trace: Trace) -> str:
     octets = text.encode()
     if len(octets) <= cap:
         return text
-    cut = octets[:cap].decode(errors="ignore").removesuffix("</")  # `</…` would be a comment
+    cut = _cut(octets, cap)
     trace.cut(field, len(octets), len(cut.encode()))
     return cut
+
+
+def _cut(octets: bytes, cap: int) -> str:
+    return octets[:cap].decode(errors="ignore").removesuffix("</")  # `</…` would be a comment
 
 
 def settle_first(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
@@ -118,11 +126,12 @@ def replace(text: str, field: str, confusables: Confusables, trace: Trace, among
         return text
     names = unicode_text.CODE_POINTS
     trace.replace(
+        field,
         [
             {"field": field, "position": position, "character": names[character], "replacement": instead[character]}
             for position, character in among.items()
             if character in instead
-        ]
+        ],
     )
     return unicode_text.give_way(text, instead)
 
@@ -134,11 +143,12 @@ def strip(text: str, field: str, trace: Trace, among: dict[int, str]) -> str:
         return text
     names = unicode_text.CODE_POINTS
     trace.strip(
+        field,
         [
             {"field": field, "position": position, "character": names[character]}
             for position, character in among.items()
             if character in gone
-        ]
+        ],
     )
     return unicode_text.give_way(text, gone)
 
@@ -209,13 +219,27 @@ def blunt(text: str, field: str, trace: Trace) -> str:
     return text.replace("<", "").replace("]", "")
 
 
-def unexpected_confusables(text: str) -> bool:
+def unexpected_confusables(text: str, cap: int | None = None) -> bool:
     """Whether the policy `reject` refuses the text [V §4.3]: a letter or digit of another script looks like ASCII.
 
     A typographic quote, dash or space is replaced and recorded, but refuses nothing (sanitation.md 4).
+
+    Args:
+        text: as it came.
+        cap: in octets, where the text is going to be cut: between a letter and its accent a cut leaves a look-alike
+            that the whole text does not have.
     """
     if text.isascii():
         return False
+    if _has_unexpected(text):
+        return True
+    if cap is None or len(text) * 4 <= cap:
+        return False
+    octets = text.encode()
+    return len(octets) > cap and _has_unexpected(_cut(octets, cap))
+
+
+def _has_unexpected(text: str) -> bool:
     while True:
         text = unicode_text.nfkc(text)
         if unicode_text.has_unexpected(text):

@@ -6,8 +6,8 @@ kind, place and length, so that the record of an attack is not a second way for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Sized
+from typing import Any, Final, Literal, get_args
 
 from ...codecs.records import SanitationMeta
 from ...codecs.unicode_text import UNICODE_VERSION
@@ -15,13 +15,21 @@ from ._markup import Link, Piece
 
 SANITATION_VERSION: Final = "0.1"
 MAX_ENTRIES: Final = 5000
-"""One entry a character up to here, which no single field reaches; beyond it one entry a field with a count.
+"""So many entries a list has, one a change; what comes after them is counted, `{field, omitted}`, one entry for each
+root of a field's name (`evidence`, `cited_works`, `chain`).
 
-The fields of one attestation hold at most 4,500 invisible characters [V §4.1]; only a chain of a megabyte holds more,
-and would otherwise become a record of 25 MB that no topic takes.
+The texts of one attestation hold at most 4,500 invisible characters [V §4.1]. A megabyte of cited works or of a chain
+holds a hundred times as many, and would become a record of 25 MB that no topic takes.
 """
+MAX_NAMES: Final = 200_000
+"""So many characters the long names of fields in one list have together: deep in a chain a name has 1,500, in every
+entry about it. With both bounds `_meta` has less than 4 MB."""
+LONG_NAME: Final = 40
+"""Longer than any name in an attestation, which are not added up: 0.2 us an entry less."""
 
 Entry = dict[str, Any]
+Kind = Literal["truncated", "confusables_replaced", "stripped_positions", "markup_stripped", "uris_rejected"]
+_KINDS: Final = get_args(Kind)
 _NOTHING: Final = SanitationMeta(sanitation_version=SANITATION_VERSION, unicode_version=UNICODE_VERSION)
 
 
@@ -29,9 +37,13 @@ class Trace:
     """Collects what was changed while one output record is made. Positions are in characters of the text as it stood
     before the step that made the entry.
 
+    Invariant: a list that was once full (`MAX_ENTRIES`, `MAX_NAMES`) takes no further entries, and at its end stand
+    the counts of what it did not take, one for each root; every change is an entry or in a count.
+
     Attributes:
-        truncated: `{field, octets_before, octets_after}` for each cut [V §4.1].
-        normalised: the fields that NFKC changed [V §4.2].
+        truncated: `{field, octets_before, octets_after}` for each cut [V §4.1]. For cited works that are left out one
+            entry, of the field `cited_works`: octets of the URIs and titles, and how many works are `omitted`.
+        normalised: the fields that NFKC changed [V §4.2]; of those past a full list the roots.
         confusables_replaced: `{field, position, character, replacement}` [V §4.3]; the character is a code point,
             `U+0430`, its replacement stands as it is.
         confusables_present: look-alikes were left in place, under the policy `flag` [V §4.3].
@@ -39,10 +51,13 @@ class Trace:
         uris_rejected: `{field, reason}` [V §4.5].
         markup_stripped: `{field, position, kind, characters}`: `kind` is what a parser saw there, `characters` how
             long it was [V §4.6].
-        scripts: the scripts of the characters outside ASCII, before anything was replaced.
+        scripts: the scripts of the characters outside ASCII, before anything was replaced; Unicode has 170.
     """
 
     __slots__ = (
+        "_fields",
+        "_names",
+        "_omitted",
         "confusables_present",
         "confusables_replaced",
         "markup_stripped",
@@ -62,6 +77,9 @@ class Trace:
         self.normalised: list[str] = []
         self.scripts: list[str] = []
         self.confusables_present = False
+        self._fields: set[str] = set()  # those in `normalised`: 90,000 titles took 9 s in a list
+        self._names: dict[str, int] = {}  # by list: the characters of its long names
+        self._omitted: dict[str, dict[str, Entry]] = {}  # by full list and root: the counts at its end
 
     def meta(self) -> SanitationMeta:
         """The `_meta` block of the record. Not to be changed: records without a change share one."""
@@ -109,36 +127,51 @@ class Trace:
 
     def take_over(self, later: Trace) -> None:
         """Everything that another trace recorded, as if it had been recorded here."""
-        _add(self.truncated, later.truncated)
-        _add(self.confusables_replaced, later.confusables_replaced)
-        _add(self.stripped_positions, later.stripped_positions)
-        _add(self.markup_stripped, later.markup_stripped)
-        _add(self.uris_rejected, later.uris_rejected)
-        self.normalised += [field for field in later.normalised if field not in self.normalised]
+        for kind in _KINDS:
+            entries: list[Entry] = getattr(later, kind)
+            counts = later._omitted.get(kind, {})
+            for entry in entries[: len(entries) - len(counts)]:
+                self._add(kind, entry["field"], [entry])
+            for root, count in counts.items():
+                self._omit(kind, root, count["omitted"])
+        for field in later.normalised:
+            self.normalise(field)
         self.name_scripts(later.scripts)
         self.confusables_present = self.confusables_present or later.confusables_present
 
-    def cut(self, field: str, before: int, after: int) -> None:
-        """A text, or a quote too many, was cut to `after` octets."""
-        _add(self.truncated, [{"field": field, "octets_before": before, "octets_after": after}])
+    def cut(self, field: str, before: int, after: int, omitted: int = 0) -> None:
+        """A text, or a quote too many, was cut to `after` octets; or a list to fewer items, so many omitted."""
+        entry: Entry = {"field": field, "octets_before": before, "octets_after": after}
+        if omitted:
+            entry["omitted"] = omitted
+        self._add("truncated", field, [entry])
 
     def normalise(self, field: str) -> None:
         """NFKC changed the field."""
-        if field not in self.normalised:
-            self.normalised.append(field)
+        if field in self._fields:
+            return
+        short = len(field) <= LONG_NAME and len(self.normalised) < MAX_ENTRIES and not self._omitted
+        if not short and self._room("normalised", self.normalised, field, 1) == 0:
+            self._omitted["normalised"] = {}
+            field = _root(field)
+            if field in self._fields:
+                return
+        self._fields.add(field)
+        self.normalised.append(field)
 
-    def replace(self, entries: list[Entry]) -> None:
+    def replace(self, field: str, entries: list[Entry]) -> None:
         """Look-alikes gave way to ASCII."""
-        _add(self.confusables_replaced, entries)
+        self._add("confusables_replaced", field, entries)
 
-    def strip(self, entries: list[Entry]) -> None:
+    def strip(self, field: str, entries: list[Entry]) -> None:
         """Invisible characters were taken out."""
-        _add(self.stripped_positions, entries)
+        self._add("stripped_positions", field, entries)
 
     def markup(self, field: str, pieces: Iterable[Piece | Link]) -> None:
         """These pieces of markup were taken out, or collapsed."""
-        _add(
-            self.markup_stripped,
+        self._add(
+            "markup_stripped",
+            field,
             [
                 {"field": field, "position": one.start, "kind": one.kind, "characters": one.end - one.start}
                 for one in pieces
@@ -147,23 +180,44 @@ class Trace:
 
     def reject_uri(self, field: str, reason: str) -> None:
         """A URI was refused."""
-        _add(self.uris_rejected, [{"field": field, "reason": reason}])
+        self._add("uris_rejected", field, [{"field": field, "reason": reason}])
 
     def name_scripts(self, names: list[str]) -> None:
         """These scripts occur."""
         self.scripts += [name for name in names if name not in self.scripts]
 
+    def _add(self, kind: Kind, field: str, more: list[Entry]) -> None:
+        """Entries of one field, as many as there is room for; the others are counted."""
+        entries: list[Entry] = getattr(self, kind)
+        if len(entries) + len(more) <= MAX_ENTRIES and len(field) <= LONG_NAME and not self._omitted:  # nearly always
+            entries += more
+            return
+        room = self._room(kind, entries, field, len(more))
+        entries += more[:room]
+        if room < len(more):
+            self._omit(kind, _root(field), sum(one.get("omitted", 1) for one in more[room:]))
 
-def _add(entries: list[Entry], more: list[Entry]) -> None:
-    room = MAX_ENTRIES - len(entries)
-    if len(more) <= room:
-        entries += more
-        return
-    entries += more[: max(room, 0)]
-    for one in more[max(room, 0) :]:
-        last = entries[-1]
-        omitted = one.get("omitted", 1)  # an entry may itself stand for several, in a trace that is taken over
-        if last.get("field") == one["field"] and "omitted" in last:
-            last["omitted"] += omitted
+    def _room(self, kind: str, entries: Sized, field: str, wanted: int) -> int:
+        """How many of so many entries about one field the list still takes; the names of these are then spent."""
+        if kind in self._omitted:
+            return 0
+        room = min(wanted, MAX_ENTRIES - len(entries))
+        if len(field) > LONG_NAME:
+            spent = self._names.get(kind, 0)
+            room = min(room, (MAX_NAMES - spent) // len(field))
+            self._names[kind] = spent + room * len(field)
+        return room
+
+    def _omit(self, kind: Kind, root: str, count: int) -> None:
+        counts = self._omitted.setdefault(kind, {})
+        if root in counts:
+            counts[root]["omitted"] += count
         else:
-            entries.append({"field": one["field"], "omitted": omitted})
+            counts[root] = {"field": root, "omitted": count}
+            entries: list[Entry] = getattr(self, kind)
+            entries.append(counts[root])
+
+
+def _root(field: str) -> str:
+    """What a field's name begins with: `cited_works` of `cited_works[7].title`."""
+    return field.partition("[")[0].partition(".")[0]

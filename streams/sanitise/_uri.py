@@ -36,6 +36,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _URN_NAMESPACES: Final = frozenset({"doi", "isbn", "pmid"})
 _DID = re.compile(r"did:[a-z0-9]+:(?:[A-Za-z0-9._%-]*:)*[A-Za-z0-9._%-]+(?=[/?#]|\Z)", re.IGNORECASE)
 _CHARACTERS = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*+")
+_NOBODY = re.compile(r"https://@", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Most URIs are as plain as these, a small part of RFC 3986 that needs no parser: 0.6 us instead of 20.
 _PLAIN = re.compile(r"https://((?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*)(?::[0-9]{1,4})?(?:/[A-Za-z0-9._~/-]*)?")
@@ -67,7 +68,7 @@ def harden_uri(uri: str) -> tuple[str, None] | tuple[None, UriRefusal]:
     # The characters first: the library lets a line feed at the end of a host pass.
     parsed = _parse(uri) if _CHARACTERS.fullmatch(uri) else None
     if parsed is None:
-        return None, "not-rfc3986"
+        return None, "host" if _is_valid_for_nobody(uri) else "not-rfc3986"
     refusal = _refuse_scheme(uri, parsed) or (_refuse_encoded(uri) if "%" in uri else None)
     if refusal is not None:
         return None, refusal
@@ -82,6 +83,16 @@ def _parse(uri: str) -> URIReference | None:
         return None
     # It also encodes what must be encoded before it looks: what it puts together must be what was there.
     return parsed if parsed.unsplit() == uri else None
+
+
+def _is_valid_for_nobody(uri: str) -> bool:
+    """Whether an `@` with nobody before it is all that the library minds.
+
+    RFC 3986 3.2.1 lets user information be empty, and the library drops it; refused all the same, since all that such
+    an `@` is good for is to make two readers see two hosts.
+    """
+    nobody = _NOBODY.match(uri)
+    return nobody is not None and _CHARACTERS.fullmatch(uri) is not None and _parse(uri.replace("@", "", 1)) is not None
 
 
 def _refuse_scheme(uri: str, parsed: URIReference) -> UriRefusal | None:

@@ -44,3 +44,9 @@ def has_link(text: str) -> bool:
             return True
         todo += token.children or []
     return False
+
+
+def has_block(text: str) -> bool:
+    """Whether a CommonMark parser sees a fenced code block or a reference definition."""
+    found: dict = {}
+    return any(token.type == "fence" for token in _markdown.parse(text, found)) or bool(found.get("references"))

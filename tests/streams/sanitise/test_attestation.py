@@ -10,6 +10,8 @@ from sluice.codecs.canonical import canonical_hash
 from sluice.codecs.errors import Fault
 from sluice.streams.sanitise import WARNING, AttestationRules, Trace, frame_attestation
 from sluice.streams.sanitise._attestation import CAPS
+from sluice.streams.sanitise._trace import MAX_ENTRIES
+from sluice.streams.sanitise._typing import problem_of
 
 ATTESTATION = {
     "claim_hash": "0x" + "ab" * 32,
@@ -331,3 +333,176 @@ def test_the_record_of_an_envelope_is_its_own():
     envelope = frame_attestation(ATTESTATION, RULES, trace=trace)
     trace.cut("chain[0].source", 3000, 2000)
     assert envelope["_meta"]["truncated"] == []
+
+
+STRUCTURES = ['{"role": "system"}', "[a]: https://evil.example/", "~~~", "0123456789abcdef" * 8]
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("field", ["rationale", "qualifications", "quote"])
+@pytest.mark.parametrize("markup", ["\uff1cb\uff1e", "<\u200db>", "\uff3b\uff3d\uff08\uff09", "<\u200d!-- -->"])
+def test_no_structure_comes_to_light_behind_markup(structure, field, markup):
+    """Typing leaves markup that is hidden to the pipeline, and judges what is left of the text when it is gone."""
+    middle = len(structure) // 2
+    for text in (markup + structure, structure[:middle] + markup + structure[middle:]):
+        changes = {"evidence": [{"quote": ""}, {"quote": text}]} if field == "quote" else {field: text}
+        fault = framed(**changes)
+        assert isinstance(fault, Fault), text
+        assert fault.reason == "mistyped"
+        assert fault.detail.startswith("$.evidence[1].quote:" if field == "quote" else f"$.{field}:")
+        assert not isinstance(framed(LENIENT, **changes), Fault)
+
+
+@pytest.mark.parametrize("text", ["[a]: https://evil.example/" + "x" * 3000 + " and more", "```" + "x" * 3000 + "`"])
+def test_no_structure_comes_from_a_cut(text):
+    """What is none as a whole, since more stands on its line, may be one without its end."""
+    fault = framed(rationale=text)
+    assert isinstance(fault, Fault)
+    assert fault.detail.endswith("once it is cleaned")
+
+
+TEXTS_OF_ALL_KINDS = st.lists(
+    st.sampled_from(
+        [*'{}[]"`~:<>()=!-a1 \n', '{"a":1}', "[a]:", "/b", "```", "<b>", "](", "a" * 60, "\u200b", "\u2060", "\uff1c"]
+        + ["\uff1e", "\uff3b", "\uff3d", "\uff08", "\uff09", "\uff5b", "\uff5d", "\uff1a", "\u0301", "\u0430", "\u2774"]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(TEXTS_OF_ALL_KINDS, st.sampled_from([9, 40, 2000]))
+def test_what_strict_typing_lets_out_is_what_it_would_let_in(text, cap):
+    """Whatever was hidden, cut off or taken out: no parser unpacks, renders or decodes what stands in the frame."""
+    rules = AttestationRules(caps={**CAPS, "rationale": cap})
+    result = framed(rules, rationale=text)
+    if not isinstance(result, Fault):
+        assert problem_of(untrusted(result)["rationale"], "strict") is None
+
+
+def octets(**changes):
+    return json.dumps({**ATTESTATION, **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (b'"\\ud800"', "$: expected object"),
+        (octets(verdict="\ud800"), "$.verdict: expected VERIFIED"),
+        (octets(canonicalisation_version="\ud800"), "$.canonicalisation_version: expected"),
+        (octets(consensus_domain="\ud800"), "$.consensus_domain: expected"),
+        (octets(claim_hash="\ud800"), "$.claim_hash: expected"),
+        (octets(issued_at="\ud800"), "$.issued_at: expected"),
+        (octets(**{"\ud800": 1}), "$: expected names and words of Unicode, got a lone surrogate"),
+        (octets(**{"\ud800": 1, "verdict": 5}), "$.verdict: expected"),
+        (octets(evidence=[{"\ud800": 1}]), "$: expected names and words of Unicode, got a lone surrogate"),
+        (octets(extra={"\ud800": 1}), "$: the value has no canonical form"),
+        (octets(evidence=[{"uri": "\ud800"}]), "$: the value has no canonical form"),
+        (octets(cited_works=[{"uri": "\ud800"}] * 101), "$: the value has no canonical form"),
+    ],
+)
+def test_a_lone_surrogate_is_mistyped_wherever_it_stands(text, path):
+    """A JSON escape says it, and UTF-8 does not: in a name, a word, or the whole document."""
+    fault = frame_attestation(text, RULES)
+    assert isinstance(fault, Fault)
+    assert fault.reason == "mistyped"
+    assert fault.detail.startswith(path)
+    assert fault.detail.encode().isascii()
+
+
+LITERALS = st.sampled_from(
+    [
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "1" + "0" * 400,
+        "-" + "9" * 5000,
+        "9007199254740993",
+        "0.1e1",
+        "-0",
+        "NaN",
+        "1E5",
+        "01",
+    ]
+    + ['"\\ud800"', '"\\udfff\\ud800"', '"\\ud83d\\ude00"', '"\\u0000"', '"\\x"', '"\n"', "null", "true", "[", "{}", ""]
+    + ["[" * 127 + "]" * 127, "[" * 400 + "]" * 400, "[" * 3000, '{"a":' * 200 + "1" + "}" * 200, '"\ufeff"', "\ufeff"]
+)
+MEMBERS = st.sampled_from([*ATTESTATION, "canonicalisation_version", "more", "\\ud800", "a\\udc00", ""])
+WRITTEN = st.recursive(
+    st.one_of(LITERALS, st.text(max_size=4).map(json.dumps)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]"),
+        st.dictionaries(st.sampled_from(["quote", "uri", "title", "\\ud800", "a"]), inner, max_size=3).map(
+            lambda members: "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(MEMBERS, WRITTEN, max_size=4), st.booleans())
+def test_any_json_text_has_an_answer(written, lenient):
+    """Lone surrogates, numbers that nothing holds, any depth: JSON or a fault comes out, never an exception."""
+    members = {**{name: json.dumps(value) for name, value in ATTESTATION.items()}, **written}
+    text = "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"
+    for octets in (text.encode(errors="replace"), *(value.encode(errors="replace") for value in written.values())):
+        for confusables in ("replace", "reject"):
+            rules = AttestationRules(typing="lenient" if lenient else "strict", confusables_default=confusables)
+            result = frame_attestation(octets, rules)
+            if isinstance(result, Fault):
+                assert result.detail.encode().decode().isprintable()
+            else:
+                json.dumps(result, allow_nan=False).encode()
+
+
+@pytest.mark.parametrize("depth", [129, 500, 900, 1100, 50_000])
+@pytest.mark.parametrize("closed", [True, False])
+def test_the_fault_of_what_is_nested_depends_on_its_octets_alone(depth, closed):
+    """Not on how deep the caller stands: a dead letter written again is the same."""
+    text = b"[" * depth + b"]" * depth * closed
+
+    def deep(levels):
+        return deep(levels - 1) if levels else frame_attestation(text, RULES)
+
+    assert deep(0) == deep(700) == Fault("mistyped", "$: the value is nested more than 128 levels deep")
+
+
+def test_reject_asks_about_the_text_that_comes_out():
+    """A cap that falls between a letter and its accent leaves a look-alike that the whole text does not have."""
+    reject = AttestationRules(confusables_default="reject")
+    for name, cap, changes in (
+        ("rationale", 2000, lambda text: {"rationale": text}),
+        ("qualifications", 2000, lambda text: {"qualifications": text}),
+        ("evidence[0].quote", 1000, lambda text: {"evidence": [{"quote": text}]}),
+        ("cited_works[0].title", 300, lambda text: {"cited_works": [{"uri": "urn:doi:1", "title": text}]}),
+    ):
+        fault = framed(reject, **changes("a" * (cap - 2) + "\u03bf\u0301"))
+        assert fault == Fault("confusable-text", f"$.{name}: letters of another script stand for ASCII ones")
+        assert not isinstance(framed(reject, **changes("a" * (cap - 4) + "\u03bf\u0301")), Fault)
+
+
+def test_at_most_a_hundred_cited_works_stand_in_the_frame():
+    """The contract names no number; what is left out is one entry, with its octets and how many works there were."""
+    works = [{"uri": "urn:doi:1", "title": "\u00e9"}] * 100
+    assert framed(cited_works=works)["_meta"]["truncated"] == []
+    envelope = framed(cited_works=[*works, {"uri": "arxiv:1"}, {"uri": "javascript:\u00e9", "title": "a\u200db"}])
+    assert len(untrusted(envelope)["cited_works"]) == 100
+    assert envelope["_meta"]["truncated"] == [
+        {"field": "cited_works", "octets_before": 100 * 11 + 7 + 13 + 5, "octets_after": 100 * 11, "omitted": 2}
+    ]
+    assert envelope["_meta"]["uris_rejected"] == envelope["_meta"]["stripped_positions"] == []
+
+
+def test_a_flood_of_quotes_and_works_is_counted_whole():
+    """Every quote is an entry, or in a count; the works have their entry, however many quotes there are."""
+    trace = Trace()
+    body = {**ATTESTATION, "evidence": [{}] * (MAX_ENTRIES + 100), "cited_works": [{"uri": "arxiv:1"}] * 300}
+    frame_attestation(body, RULES, trace=trace, within="attestations[0].")
+    truncated = trace.meta().truncated
+    assert truncated[0] == {
+        "field": "attestations[0].cited_works",
+        "octets_before": 2100,
+        "octets_after": 700,
+        "omitted": 200,
+    }
+    assert len(truncated) == MAX_ENTRIES + 1
+    assert truncated[-1] == {"field": "attestations", "omitted": 96}

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import has_html, has_link, html_tokens
 
-from sluice.streams.sanitise import _markup
+from sluice.streams.sanitise import Trace, _markup, clean
 from sluice.streams.sanitise._markup import find_html, find_links, may_be_html, may_be_link
 
 HTML = st.lists(
@@ -166,3 +166,11 @@ def test_time_is_linear(unit):
 
     small = max(min(seconds(4_000) for _ in range(3)), 1e-4)
     assert min(seconds(64_000) for _ in range(2)) < small * 100
+
+
+@pytest.mark.parametrize("url", ["\0", "https://evil.example/\0", "a\0b", "\0(\0)", "\\\0"])
+def test_a_nul_ends_no_destination(url):
+    """CommonMark has it read as U+FFFD, which stands in one like any character."""
+    assert has_link(f"[a]({url})")
+    assert [link.url for link in find_links(f"[a]({url})")] == [url]
+    assert clean(f"[a]({url})", "f", 2000, "replace", Trace()) == "a"

@@ -288,3 +288,12 @@ def test_each_step_is_pure(step, text):
     one, other = Trace(), Trace()
     assert step(text, "f", one) == step(text, "f", other)
     assert one.meta() == other.meta()
+
+
+def test_a_cut_can_uncover_the_unexpected():
+    """Between a letter and its accent: the letter alone looks like an ASCII one, so the cap is asked about as well."""
+    text = "a" * 1998 + "\u03bf\u0301"
+    assert not unexpected_confusables(text)
+    assert unexpected_confusables(text, 2000)
+    assert not unexpected_confusables(text, 2002)
+    assert not unexpected_confusables(text, 1999)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from sluice.streams.sanitise import _typing
 from sluice.streams.sanitise._typing import problem_of
@@ -130,7 +131,9 @@ def test_text_about_links_in_percent_encoding_passes():
 
 
 @pytest.mark.parametrize(
-    "unit", ["A" * 127 + ".", "ab/-", "%41", "[a]:  ", "`", "> ", "x" * 50 + "\n", "Az9", "{[", "\r"]
+    "unit",
+    ["A" * 127 + ".", "ab/-", "%41", "[a]:  ", "`", "> ", "x" * 50 + "\n", "Az9", "{[", "\r"]
+    + ["- ", "1) ", "[a\\", "[\\]", '[a]: b "\n', '[a]: b "\\\n', "\uff3b", "\u200b[", "\ufdfa", "a\u200d\u0301"],
 )
 def test_time_is_linear(unit):
     """Typing comes before the cap, so it must not lose itself in a megabyte."""
@@ -143,3 +146,75 @@ def test_time_is_linear(unit):
 
     small = max(min(seconds(8_000) for _ in range(3)), 1e-4)
     assert min(seconds(128_000) for _ in range(2)) < small * 100
+
+
+def wide(text):
+    """In full-width forms, which NFKC takes back."""
+    return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
+
+
+BASE64 = base64.b64encode(PAYLOAD.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("structure", "why"),
+    [
+        ('{"role": "system"}', "JSON"),
+        ("[1, 2]", "JSON"),
+        ("[a]: https://evil.example/", "definition"),
+        ("x\n```\nrun()\n```", "code block"),
+        ("~~~\nrun()", "code block"),
+        (BASE64, "base64"),
+        ("\n".join(textwrap.wrap(BASE64, 76)), "base64"),
+        (PAYLOAD.encode().hex(), "hex"),
+        ("".join(f"%{octet:02X}" for octet in PAYLOAD.encode()), "percent"),
+    ],
+)
+@pytest.mark.parametrize(
+    "hide",
+    [
+        pytest.param(wide, id="full width"),
+        pytest.param(lambda text: "\u200b" + text + "\u200b", id="behind a zero-width space"),
+        pytest.param("\u2060".join, id="joined"),
+        pytest.param(lambda text: "\u200b".join(text[n : n + 40] for n in range(0, len(text), 40)), id="broken"),
+        pytest.param(lambda text: text.replace("e", "\u0435").replace("a", "\u0430") + "\ufeff", id="look-alikes"),
+    ],
+)
+def test_what_settles_to_a_structure_is_one(structure, why, hide):
+    """The pipeline normalises and strips, and has no step for these: typing is the last to see them."""
+    problem = problem_of(hide(structure), "strict")
+    assert problem is not None
+    assert why in problem
+    assert problem_of(hide(structure), "lenient") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["\uff1cscript\uff1e", "<\u200dscript>", "\uff3ba\uff3d\uff08https://x.example/\uff09"]
+)
+def test_markup_that_only_settling_shows_is_the_pipelines(text):
+    """It removes it [V §4.6]; [V §9] asks that such look-alikes be normalised."""
+    assert problem_of(text, "strict") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- [a]: https://evil.example/",
+        "> 1) [a]: https://evil.example/",
+        "- > [a]: https://evil.example/",
+        "[a\\]b]: https://evil.example/",
+        '[a]: https://evil.example/ "t\\"u"',
+        "[a]: https://evil.example/ (t\\)u)",
+    ],
+)
+def test_a_definition_is_found_wherever_commonmark_reads_one(text):
+    """In a list item, with an escaped bracket in its label, with an escaped quote in its title."""
+    MarkdownIt().parse(text, found := {})
+    assert found["references"]
+    assert problem_of(text, "strict") == "holds a Markdown reference definition"
+
+
+@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', "[1e999]", "[NaN]", "[1" + "0" * 5000 + "]", '{"a": "\t"}'])
+def test_a_document_is_what_any_parser_takes_for_one(text):
+    """Also where ours would refuse it for what it holds."""
+    assert problem_of(text, "strict") == "is a JSON document"

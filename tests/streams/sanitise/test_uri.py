@@ -136,3 +136,20 @@ def test_the_short_cut_gives_what_the_parser_gives(scheme, rest):
         patch.setattr(_uri, "_PLAIN", none)
         patch.setattr(_uri, "_PLAIN_NAME", none)
         assert harden_uri(uri) == plain
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("https://@evil.example/", "host"),
+        ("HTTPS://@evil.example", "host"),
+        ("https://@evil.example:443/a@b", "host"),
+        ("https://@@evil.example/", "not-rfc3986"),
+        ("https://@[evil.example/", "not-rfc3986"),
+        ("https://@evil.example/\n", "not-rfc3986"),
+        ("https://@evil.example/\u00e9", "not-rfc3986"),
+    ],
+)
+def test_nobody_before_an_at_is_refused_for_what_it_is(uri, reason):
+    """Empty user information is valid RFC 3986 (3.2.1), and good for nothing but two readings of the host."""
+    assert harden_uri(uri) == (None, reason)
