@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo test lint types format bench conformance lock clean help
+.PHONY: demo test lint types format bench conformance fuzz soak chaos lock clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,15 @@ test: $(DEV) ## every test; the real Kafka where Java and Maven are there
 
 conformance: $(DEV) ## one test per requirement of the documents
 	$(BIN)/python tools/conformance_report.py $(ARGS)
+
+fuzz: $(DEV) ## fuzz the sanitiser for SECONDS (60)
+	$(BIN)/python fuzz/sanitise.py --seconds $(or $(SECONDS),60) $(ARGS)
+
+soak: $(DEV) ## 100,000 seeds of the simulation
+	$(BIN)/python tests/simulation/run.py --seeds $(or $(SEEDS),0..100000) $(ARGS)
+
+chaos: $(DEV) ## workers and a real Kafka under faults; ends with faults=N lost=N doubled=N
+	$(BIN)/python tests/integration/chaos/run.py $(ARGS)
 
 lint: $(DEV) ## ruff and the direction of imports
 	$(BIN)/ruff check .

@@ -1,0 +1,216 @@
+"""What must hold for whatever is sanitised: each law a function that raises `Finding` with one sentence.
+
+The laws are those of sanitation.md and [V §3-7], put as a stranger would check them: with tables, parsers and
+arithmetic of their own wherever there are any. `slow` adds html5lib and markdown-it, which take longer than
+everything else together. Nothing here needs a fuzzer; tests/streams/sanitise/test_fuzz_regressions.py breaks the
+sanitiser in many ways and sees each of them found.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, Final, NamedTuple, get_args
+
+import nh3
+import rfc8785
+import unicodedata2
+from grammar import INVISIBLE
+
+from sluice.codecs import canonical, unicode_text
+from sluice.streams import sanitise
+from sluice.streams.sanitise import Trace, _markup, _typing, _uri
+
+SECONDS: Final = 1.0
+"""Processor time for one input: other programs on the machine do not count."""
+HASHED: Final = 300
+"""So many characters are enough for the laws of the hash, which take a text six times."""
+FIELD: Final = "rationale"
+FIELDS = re.compile(r"rationale|qualifications|evidence(\[\d+\]\.(quote|uri))?|cited_works(\[\d+\]\.(uri|title))?")
+# One run of an encoding that nobody takes for words: 128 hexadecimal digits, sixteen of them different.
+_PAYLOAD = re.compile(
+    r"(?=[0-9a-f]*0)(?=[0-9a-f]*7)(?=[0-9a-f]*9)(?=[0-9a-f]*a)(?=[0-9a-f]*c)(?=[0-9a-f]*f)[0-9a-f]{128}"
+)
+# html5lib decodes, replaces or drops these; everything else between two tags it leaves as it is.
+_REWRITTEN = re.compile(r"[&\r\ufeff]")
+_INVISIBLE: Final = frozenset(INVISIBLE)
+_KINDS: Final = frozenset({"tag", "comment", "doctype", "link", "image", "delimiter"})
+
+
+class Oracles(NamedTuple):
+    """What real parsers see (tests/streams/sanitise/oracles.py): HTML, a Markdown link or block, the pieces of HTML."""
+
+    has_html: Callable[[str], bool]
+    has_link: Callable[[str], bool]
+    has_block: Callable[[str], bool]
+    html_tokens: Callable[[str], tuple[list[str], str]]
+
+
+class Finding(AssertionError):
+    """A law does not hold; the sentence says which."""
+
+
+def hold(holds: object, law: str, *shown: object) -> None:
+    if not holds:
+        raise Finding(f"{law}: " + ", ".join(ascii(one)[:400] for one in shown) if shown else law)
+
+
+def timed(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    start = time.process_time()
+    result = function(*arguments)
+    taken = time.process_time() - start
+    hold(taken < SECONDS, f"{what} takes less than {SECONDS} s", taken)
+    return result
+
+
+def check_text(text: str, cap: int, confusables: Any, typing: Any, slow: Oracles | None) -> None:
+    """One text through the pipeline, typed first, and its hash."""
+    problem = timed("typing", _typing.problem_of, text, typing)
+    if problem is None and typing == "strict":
+        _no_html(text, "strict typing lets no markup in", slow)
+        check_plain(text, "strict typing lets no structure in", slow)
+        check_plain(_settled(text), "strict typing lets no structure in that settling shows", slow)
+    unexpected = timed("looking for the unexpected", sanitise.unexpected_confusables, text, cap)
+    trace = Trace()
+    result = timed("cleaning", sanitise.clean, text, FIELD, cap, confusables, trace)
+    check_result(result, cap, confusables, bool(trace.truncated), slow)
+    _check_trace(text, result, confusables, unexpected, trace)
+    if not trace.truncated:
+        second = Trace()
+        again = sanitise.clean(result, FIELD, cap, confusables, second)
+        second.scripts, second.confusables_present = [], False  # what is there, not what was changed
+        hold(again == result, "cleaning twice is cleaning once", text, result, again)
+        hold(second.meta() == Trace().meta(), "a second cleaning records nothing", text, result)
+    _check_hash(text[:HASHED])
+    if slow is not None and "<" in text:
+        _check_pieces(text, slow)
+
+
+def check_result(result: str, cap: int, confusables: str, cut: bool, slow: Oracles | None) -> None:
+    """What can be said about a cleaned text alone."""
+    body = result.removesuffix("…") if cut else result
+    hold(len(body.encode()) <= cap, f"at most {cap} octets come out", result)
+    hold(unicodedata2.normalize("NFKC", body) == body, "the result is NFKC", result)
+    hold(not invisible(body), "nothing invisible comes out", result)
+    if confusables != "flag":
+        hold(not unicode_text.find_confusables(body), "no look-alike comes out", result)
+    _no_html(result, "no markup comes out", slow)
+
+
+def invisible(text: str) -> bool:
+    return not _INVISIBLE.isdisjoint(text)
+
+
+def _no_html(text: str, law: str, slow: Oracles | None) -> None:
+    if "<" in text:
+        hold(not nh3.is_html(text.replace("\0", "\ufffd")), f"{law}: html5ever", text)
+    if slow is not None:
+        hold("<" not in text or not slow.has_html(text), f"{law}: html5lib", text)
+        hold("](" not in text or not slow.has_link(text), f"{law}: markdown-it", text)
+
+
+def check_plain(text: str, law: str, slow: Oracles | None) -> None:
+    """No consumer's parser unpacks, renders or decodes it [V §3]: what the pipeline has no step for."""
+    if "]" in text or "}" in text:
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            document = None
+        hold(not isinstance(document, dict | list), f"{law}: a JSON document", text)
+    hold(_PAYLOAD.search(text) is None, f"{law}: an encoded payload", text)
+    if slow is not None:
+        hold(not slow.has_block(text), f"{law}: markdown-it", text)
+
+
+def _check_pieces(text: str, slow: Oracles) -> None:
+    """No more goes than an HTML parser takes for markup: the same pieces, up to a tag that never closes."""
+    text = text.replace("\0", "\ufffd")  # as the standard has it; html5lib ends a comment at `<!--\0>`
+    # html5lib has no token for `</>`, and takes `</` at the end for text.
+    pieces = _markup.find_html(text)
+    kinds = [piece.kind for piece in pieces if text[piece.start : piece.end] not in ("</>", "</")]
+    theirs, between = slow.html_tokens(text)
+    hold(kinds[: len(theirs)] == theirs, "the pieces are html5lib's", text, kinds, theirs)
+    rest, end = "", 0
+    for piece in pieces:
+        rest, end = rest + text[end : piece.start], piece.end
+    rest += text[end:]
+    if "<" not in rest and not text.endswith("</") and _REWRITTEN.search(text) is None:
+        hold(rest == between, "what is between the pieces stays", text, rest, between)
+
+
+def _check_trace(text: str, result: str, confusables: str, unexpected: bool, trace: Trace) -> None:
+    """Every change is told, and nothing of what was taken out is."""
+    told = trace.truncated or trace.normalised or trace.confusables_replaced or trace.stripped_positions
+    hold(told or trace.markup_stripped or result == text, "every change is told", text, result)
+    check_meta(_meta(trace))
+    if confusables == "flag":
+        hold(not trace.confusables_replaced, "under flag no look-alike is replaced", text)
+        seen = bool(unicode_text.find_confusables(result.removesuffix("…")))
+        hold(trace.confusables_present or not seen, "under flag a look-alike is told", text, result)
+    replaced = "".join(chr(int(one["character"][2:], 16)) for one in trace.confusables_replaced if "character" in one)
+    hold(unexpected or not unicode_text.has_unexpected(replaced), "reject refuses what replace replaces", text)
+    if trace.truncated or trace.normalised or any(one["kind"] in ("link", "image") for one in trace.markup_stripped):
+        return
+    # Nothing was cut, composed or written anew: then what is told adds up to what is gone.
+    gone = len(trace.stripped_positions) + sum(one["characters"] for one in trace.markup_stripped)
+    hold(len(text) == len(result) + gone, "what is told adds up to what is gone", text, result, gone)
+
+
+def _meta(trace: Trace) -> dict[str, Any]:
+    """`_meta` as a reader gets it: through JSON."""
+    meta = trace.meta()
+    return json.loads(json.dumps({name: getattr(meta, name) for name in meta.__struct_fields__}))
+
+
+def check_meta(meta: dict[str, Any]) -> None:
+    """`_meta` names fields, kinds, places, code points and reasons, and never repeats what it took out."""
+    hold(all(FIELDS.fullmatch(one) for one in meta["normalised"]), "_meta names fields of ours", meta)
+    for name in ("truncated", "confusables_replaced", "stripped_positions", "markup_stripped", "uris_rejected"):
+        for entry in meta[name]:
+            hold(FIELDS.fullmatch(entry["field"]), "_meta names fields of ours", entry)
+            for key, value in entry.items():
+                hold(key == "field" or _plain(key, value), "_meta repeats nothing of the text", entry)
+
+
+def _plain(key: str, value: Any) -> bool:
+    if key == "character":
+        return re.fullmatch(r"U\+[0-9A-F]{4,6}", value) is not None
+    if key == "replacement":
+        return len(value) == 1 and value.isascii()
+    if key == "kind":
+        return value in _KINDS
+    if key == "reason":
+        return value in get_args(_uri.UriRefusal)
+    return type(value) is int and value >= 0
+
+
+def _settled(text: str) -> str:
+    """[V §7] steps 2 to 4 as they are written, until nothing changes."""
+    while True:
+        normal = unicodedata2.normalize("NFKC", text)
+        replaced = unicode_text.replace_confusables(normal)[0]
+        if (stripped := unicode_text.strip_invisible(replaced)[0]) == text:
+            return text
+        text = stripped
+
+
+def _check_hash(text: str) -> None:
+    """Texts that look alike have one hash, and it is RFC 8785's and SHA-256's."""
+    settled = _settled(text)
+
+    def hashed(one: str, version: Any = "0.3") -> str:
+        return canonical.canonical_hash({"texts": [one], "members": {one: 1}}, version)[0]
+
+    def plainly(one: str) -> str:
+        return "sha256:" + sha256(rfc8785.dumps({"texts": [one], "members": {one: 1}})).hexdigest()
+
+    hold(hashed(text, "0.2") == plainly(text), "0.2 is RFC 8785 and SHA-256", text)
+    hold(hashed(text) == plainly(settled), "0.3 is that of the settled text", text, settled)
+    hold(hashed(settled) == hashed(text), "a text and what it settles to have one hash", text, settled)
+    if text.isascii():
+        joined = "\u200d".join(text)
+        wide = "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
+        hold(hashed(joined) == hashed(text) == hashed(wide), "joiners and full width change no hash", text)
