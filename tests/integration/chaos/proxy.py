@@ -1,0 +1,85 @@
+"""A TCP proxy that can be cut: connections stay, new ones are taken, and nothing is forwarded until it is mended.
+
+That is what a network without a route looks like to both ends: silence, no reset. What was on its way is forwarded
+late, as TCP does, so the broker then gets the requests of a worker that it has long given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+CHUNK = 65_536
+
+
+class Proxy:
+    """Forwards `127.0.0.1:port` to `127.0.0.1:target`, as an asynchronous context manager."""
+
+    def __init__(self) -> None:
+        self.target = 0
+        self.held = 0
+        """Octets that came while it was cut, over all cuts."""
+        self._whole = asyncio.Event()
+        self._whole.set()
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        assert self._server is not None
+        return self._server.sockets[0].getsockname()[1]
+
+    def cut(self) -> None:
+        """Forwards nothing from now on."""
+        self._whole.clear()
+
+    def mend(self) -> None:
+        """Forwards again, what was held included."""
+        self._whole.set()
+
+    async def __aenter__(self) -> Proxy:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in list(self._connections):
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            await self._whole.wait()
+            from_broker, to_broker = await asyncio.open_connection("127.0.0.1", self.target)
+            try:
+                both = [
+                    asyncio.ensure_future(self._forward(reader, to_broker)),
+                    asyncio.ensure_future(self._forward(from_broker, writer)),
+                ]
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+                for one in both:
+                    one.cancel()
+                await asyncio.gather(*both, return_exceptions=True)
+            finally:
+                to_broker.close()
+        except OSError:
+            pass  # the broker is away: so is the connection
+        except asyncio.CancelledError:
+            pass  # the run is over; asyncio's server would log a cancelled handler
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(CHUNK):
+                if not self._whole.is_set():
+                    self.held += len(data)
+                    await self._whole.wait()
+                writer.write(data)
+                await writer.drain()

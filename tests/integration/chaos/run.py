@@ -1,0 +1,200 @@
+"""Chaos on a real Kafka: workers under load, faults drawn from a seed, and an independent reader's verdict.
+
+    python tests/integration/chaos/run.py [--minutes M] [--seed S] [--workers N] [--short]
+
+The last line is `faults=N lost=N doubled=N`; the exit status is 0 only where nothing was lost or doubled, and every
+fault showed what it should have. Otherwise the broker's data and the workers' logs stay in var/chaos. The seed chooses
+the load and the faults with their times; what the machine makes of them is its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import secrets
+import shutil
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from random import Random
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from chaos import faults as chaos
+from chaos.board import Board
+from chaos.broker import ProxiedBroker
+from chaos.check import Reader, Verdict, is_settled, judge
+from chaos.disk import take_mounts
+from chaos.faults import Faults
+from chaos.fleet import Fleet
+from chaos.load import Load
+from chaos.proxy import Proxy
+from chaos.workload import POLICY
+
+from sluice.streams.policy_file import load_policy
+from sluice.topology.brokers import jars
+from sluice.topology.folds import folds
+from sluice.topology.settings import Settings
+from sluice.topology.topics import create_topics
+
+VAR = Path(__file__).parents[3] / "var" / "chaos"
+RATE = 300.0
+READ_SECONDS = 60.0
+"""Once nothing goes wrong any more, all inputs are read within so long; what then is not, is lost."""
+
+
+class Run:
+    """One run in one folder."""
+
+    def __init__(self, arguments: argparse.Namespace, folder: Path, mounts: bool, board: Board) -> None:
+        self._arguments, self._folder, self._mounts, self._board = arguments, folder, mounts, board
+        self.plan = chaos.schedule(arguments.seed, arguments.minutes, arguments.workers, short=arguments.short)
+
+    async def run(self) -> tuple[Faults, Verdict]:
+        """From the broker's start to the verdict."""
+        seed, board = self._arguments.seed, self._board
+        (self._folder / "policy.toml").write_text(POLICY)
+        async with Proxy() as proxy:
+            broker = ProxiedBroker(self._folder / "kafka", proxy.port, tell=board.tell)
+            proxy.target = broker.proxied_port
+            try:
+                address = await asyncio.to_thread(broker.start)
+                settings = Settings(broker=address, app_id="chaos", topic_prefix="chaos.")
+                await create_topics(settings)
+                load = Load(settings, seed, self._arguments.rate)
+                proxied = f"kafka://127.0.0.1:{proxy.port}"
+                with Fleet(settings, proxied, self._folder, self._arguments.workers, self._mounts, board.tell) as fleet:
+                    lanes = settings.partitions * len(folds())
+                    faults = Faults(fleet, broker, proxy, lanes, Random(f"damage {seed}"), board.tell)
+                    return faults, await self._under(settings, fleet, faults, load)
+            finally:
+                await asyncio.to_thread(broker.stop)
+
+    async def _under(self, settings: Settings, fleet: Fleet, faults: Faults, load: Load) -> Verdict:
+        """Load and faults at once, then calm, then the end, and then the judge."""
+        board = self._board
+        watching = asyncio.create_task(fleet.watch())
+        showing = asyncio.create_task(self._show(fleet, faults, load))
+        sending = asyncio.create_task(load.run())
+        try:
+            await self._until_begun(fleet)
+            began = time.monotonic()
+            await faults.run(self.plan)
+            await asyncio.sleep(max(0.0, began + self._arguments.minutes * 60 - time.monotonic()))
+            fleet.wanted = self._arguments.workers
+            load.stop()
+            async with asyncio.timeout(READ_SECONDS):
+                await sending
+            board.tell(f"no more faults, no more load: {len(load.acknowledged)} records were acknowledged")
+            async with Reader(settings) as reader:
+                settled = await reader.until(lambda: is_settled(reader.found, len(load.acknowledged)), READ_SECONDS)
+                board.tell("all inputs are read" if settled else f"not all inputs are read after {READ_SECONDS:g} s")
+                watching.cancel()
+                await fleet.end()
+                if not await reader.to_end():
+                    faults.complaints.append("a transaction is still open: what it hides counts as lost")
+                board.tell("judging")
+                policy = load_policy(POLICY).document
+                verdict = await asyncio.to_thread(judge, settings, reader.found, load, policy)
+        finally:
+            for task in (watching, showing, sending):
+                task.cancel()
+            await asyncio.gather(watching, showing, sending, return_exceptions=True)
+        verdict.figures["acknowledged"] = len(load.acknowledged)
+        verdict.figures["aborted"] = len(load.aborted)
+        verdict.figures["in doubt"] = len(load.doubtful)
+        verdict.figures["ended by themselves"] = sum(slot.ended_by_itself for slot in fleet.slots)
+        return verdict
+
+    async def _until_begun(self, fleet: Fleet) -> None:
+        """Faults begin once every lane has been taken over: what never ran cannot be disturbed."""
+        wanted = len(folds()) * Settings().partitions
+        async with asyncio.timeout(READ_SECONDS):
+            while sum(len(slot.lanes) for slot in fleet.running) < wanted:  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
+
+    async def _show(self, fleet: Fleet, faults: Faults, load: Load) -> None:
+        began, length = time.monotonic(), self._arguments.minutes * 60
+        while True:
+            done = sum(faults.done.values())
+            self._board.show(
+                min(1.0, (time.monotonic() - began) / length),
+                lambda done=done: (
+                    f"{done}/{len(self.plan)} faults, {len(load.acknowledged)} records, {len(fleet.running)} workers"
+                ),
+            )
+            await asyncio.sleep(0.5)
+
+
+async def _interruptible(run: Run) -> tuple[Faults, Verdict]:
+    """SIGTERM ends it as Ctrl-C does: workers and broker must not outlive it."""
+    task = asyncio.ensure_future(run.run())
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Chaos on a real Kafka.", epilog="example: run.py --minutes 5 --seed 7"
+    )
+    parser.add_argument(
+        "--minutes", type=float, help=f"of load and faults: {chaos.FULL_MINUTES:g}, in short {chaos.SHORT_MINUTES:g}"
+    )
+    parser.add_argument("--seed", type=int, help="chooses load and faults; by default another one each time")
+    parser.add_argument("--workers", type=int, default=3, help="at first (3)")
+    parser.add_argument("--rate", type=float, default=RATE, help="records a second (300)")
+    parser.add_argument("--short", action="store_true", help="every kind of fault, within three minutes in all")
+    arguments = parser.parse_args()
+    if arguments.minutes is None:
+        arguments.minutes = chaos.SHORT_MINUTES if arguments.short else chaos.FULL_MINUTES
+    if arguments.seed is None:
+        arguments.seed = secrets.randbelow(1_000_000)
+    if arguments.workers < 2:
+        parser.error("--workers: expected at least 2, so that somebody else can take over")
+    return arguments
+
+
+def main() -> int:
+    """Runs, and tells what came of it."""
+    arguments = _arguments()
+    if why_not := jars.missing():
+        print(f"chaos: {why_not}", file=sys.stderr)
+        return 3
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)  # of a broker that is away there is much to say
+    mounts = take_mounts()
+    folder = VAR / f"{time.strftime('%Y%m%d-%H%M%S')}-seed-{arguments.seed}"
+    folder.mkdir(parents=True)
+    with Board() as board:
+        board.tell(
+            f"seed {arguments.seed}, {arguments.minutes:g} minutes, {arguments.workers} workers; "
+            f"state on {'small disks' if mounts else 'folders that can be obstructed'}; logs in {folder}"
+        )
+        run = Run(arguments, folder, mounts, board)
+        try:
+            faults, verdict = asyncio.run(_interruptible(run))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            board.tell(f"interrupted; the broker's data and the workers' logs are in {folder}")
+            return 130
+        except Exception:  # noqa: BLE001 -- without a verdict there is no last line, but what is kept must be found
+            board.tell(f"{traceback.format_exc()}no verdict; the broker's data and the workers' logs are in {folder}")
+            return 1
+        (folder / "verdict.json").write_text(json.dumps([faults.done, faults.complaints, *verdict], indent=1))
+        board.tell(", ".join(f"{kind} {count}" for kind, count in sorted(faults.done.items())))
+        board.tell(", ".join(f"{name} {count}" for name, count in verdict.figures.items()))
+        for complaint in (*verdict.complaints, *faults.complaints):
+            board.tell(f"NOT AS IT SHOULD BE: {complaint}")
+        good = not (verdict.lost or verdict.doubled or faults.complaints)
+        if good:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            board.tell(f"the broker's data and the workers' logs are in {folder}")
+    print(f"faults={faults.done.total()} lost={verdict.lost} doubled={verdict.doubled}", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

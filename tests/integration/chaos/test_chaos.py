@@ -1,0 +1,339 @@
+"""The short run of chaos, and that its judge and its schedule can be believed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, Source, outputs_root, seal
+from sluice.codecs.times import parse_time
+from sluice.streams import fold as core
+from sluice.streams.policy_file import load_policy
+from sluice.topology.folds import Frame
+from sluice.topology.settings import Settings
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from chaos.check import INPUTS, TOPICS, Counts, Verdict, is_settled, judge
+from chaos.faults import KINDS, schedule
+from chaos.load import NUMBER, Load
+from chaos.proxy import Proxy
+from chaos.workload import POLICY
+from lanes_on_kafka import records
+
+RUN = Path(__file__).with_name("run.py")
+LAST_LINE = re.compile(r"faults=(\d+) lost=(\d+) doubled=(\d+)")
+SECONDS = 400.0
+"""A run has three minutes; a machine that others use too may take twice as long."""
+
+
+@pytest.mark.timeout(SECONDS + 60)
+async def test_chaos_loses_and_doubles_nothing():
+    """Every kind of fault, within three minutes: the last line says that nothing was lost and nothing doubled."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(RUN), "--short"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    talking = asyncio.create_task(process.communicate())
+    try:
+        out, said = await asyncio.wait_for(asyncio.shield(talking), SECONDS)
+    except TimeoutError:
+        process.terminate()  # it ends its workers and its broker
+        raise AssertionError(f"chaos does not end: {(await talking)[1].decode()[-3000:]}") from None
+
+    told = LAST_LINE.fullmatch(out.decode().splitlines()[-1]) if out else None
+    assert told is not None, said.decode()[-3000:]
+    assert (process.returncode, told[2], told[3]) == (0, "0", "0"), said.decode()
+    assert int(told[1]) >= sum(kind.short for kind in KINDS.values())
+
+
+# ---------------------------------------------------------------- the schedule
+
+
+def test_a_seed_gives_one_schedule():
+    """Equal seeds give equal faults, other seeds other ones."""
+    assert schedule(7, 15, 3, short=False) == schedule(7, 15, 3, short=False)
+    assert schedule(7, 15, 3, short=False) != schedule(8, 15, 3, short=False)
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("seed", range(20))
+def test_every_kind_of_fault_comes_as_often_as_it_should(seed: int, short: bool):
+    """A full run has 20 SIGKILLs and three of the broker; a short one has each kind; there are always two workers."""
+    minutes = 1.3 if short else 15.0
+    plan = schedule(seed, minutes, 3, short=short)
+
+    assert Counter(fault.kind for fault in plan) == {n: k.short if short else k.full for n, k in KINDS.items()}
+    assert (KINDS["kill"].full, KINDS["broker"].full) == (20, 3)
+    assert all(0 <= fault.at <= minutes * 60 for fault in plan)
+    assert all(fault.workers is None or 2 <= fault.workers <= 4 for fault in plan)
+
+
+# ---------------------------------------------------------------- the judge
+
+
+class Lane:
+    """What one lane without faults leaves in all topics, and the books of the load that it had."""
+
+    def __init__(self) -> None:
+        self.settings = Settings(partitions=1)
+        self.load = Load(self.settings, 0, 1)
+        self.policy = load_policy(POLICY).document
+        self.found: dict[str, list[list[Any]]] = {topic: [[]] for topic in TOPICS}
+        self._state, self._tip = core.new_state(0, 1), (GENESIS, outputs_root(()))
+        self._next = dict.fromkeys(core.INPUTS, 0)
+        self._close(1, [Event(EventKind.POLICY, 0, 0, 1, [], None, self.policy)])
+        for number in range(12):
+            self._take(number)
+        self._frame()
+
+    def _add(self, topic: str, key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes]]) -> Any:
+        log = self.found[topic][0]
+        # Offsets have gaps, as those of markers.
+        log.append(SimpleNamespace(offset=2 * len(log), timestamp=5, key=key, value=value, headers=tuple(headers)))
+        return log[-1]
+
+    def _send(self, topic: str, key: bytes | None, value: bytes | None) -> Any:
+        number = len(self.load.acknowledged)
+        record = self._add(topic, key, value, [(NUMBER, b"%d" % number)])
+        self.load.acknowledged[number] = (topic, 0, record.offset)
+        return record
+
+    def _take(self, number: int) -> None:
+        events: list[Event] = []
+        poison = [("emissions", b"x", b"no json"), ("reviews", None, b"x" * 1_000_001)] if number == 3 else []
+        for topic, key, value in [*records(number), *poison]:
+            one = self._send(topic, key, value)
+            source, headers = core.INPUTS.index(topic), list(one.headers)
+            events.append(core.event_for(source, one.offset, one.timestamp, headers, one.key, one.value))
+        self._close(1 + max(self._state.time, _now(records(number))), events)
+
+    def _close(self, time: int, events: list[Event]) -> None:
+        before = dict(self._next)
+        for event in events:
+            if event.kind != EventKind.POLICY:
+                self._next[core.INPUTS[event.source]] = event.offset + 1
+        header = Header(
+            lane=0,
+            lanes=1,
+            height=len(self.found["ledger"][0]),
+            prev=self._tip[0],
+            time=time,
+            watermark=time,
+            policy=self._state.policy_hash,
+            fold=core.fold_version("murmur2"),
+            sources=[Source(topic, before[topic], self._next[topic]) for topic in core.INPUTS],
+            outputs=self._tip[1],
+        )
+        block, data = seal(header, events)
+        self._add("ledger", None, data, [])
+        outputs = core.fold(self._state, block)
+        self._tip = block.hash, outputs_root(outputs)
+        self._write(outputs)
+
+    def _write(self, outputs: list[Output]) -> None:
+        for output in outputs:
+            self._add(output.topic, output.key, output.value, output.headers)
+
+    def _frame(self) -> None:
+        fold = Frame()
+        state = fold.new(0, 1)
+        sent = [self._send("attestations", b"k%d" % number, b"no json") for number in range(3)]
+        claim = b"0x" + b"ab" * 32
+        word = b'{"claim_hash":"%s","validator_did":"did:web:v.example","verdict":"FALSE","consensus_domain":"%s"}'
+        sent += [self._send("attestations", claim, word % (claim, b"scientific-default")) for _ in range(3)]
+        events = [Event(EventKind.POLICY, 0, 0, 0, [], None, self.policy)]
+        events += [fold.event_for(0, one.offset, 5, list(one.headers), one.key, one.value) for one in sent]
+        header = Header(
+            lane=0,
+            lanes=1,
+            height=7,
+            prev=GENESIS,
+            time=9,
+            watermark=9,
+            policy="",
+            fold=fold.version,
+            sources=[Source("attestations", 0, 99)],
+            outputs="",
+        )
+        self._write(fold.fold(state, Block(header, events, GENESIS)))
+
+    def judged(self) -> Verdict:
+        return judge(self.settings, self.found, self.load, self.policy)
+
+
+def _now(sent: Iterator[tuple[str, bytes, bytes]]) -> int:
+    """The time of an emission, Unix ms."""
+    return parse_time(json.loads(next(sent)[2])["emitted_at"]) or 0
+
+
+def test_a_lane_without_faults_is_judged_to_be_one():
+    """Nothing is lost and nothing doubled, with outputs on several topics and dead letters of both folds."""
+    lane = Lane()
+    verdict = lane.judged()
+
+    assert (verdict.lost, verdict.doubled, verdict.complaints) == (0, 0, [])
+    assert verdict.figures["inputs"] == len(lane.load.acknowledged)
+    assert verdict.figures["admitted"] > 5
+    assert verdict.figures["grounded"] == 3
+    assert verdict.figures["dead-letters"] == 5
+
+
+@pytest.mark.parametrize("topic", ["admitted", "grounded", "dead-letters", "ledger"])
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_a_missing_record_is_lost(topic: str, place: int):
+    """Wherever it is missing."""
+    lane = Lane()
+    del lane.found[topic][0][place]
+
+    assert lane.judged().lost > 0
+
+
+@pytest.mark.parametrize("topic", ["admitted", "grounded", "dead-letters", "ledger"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_record_that_comes_twice_is_doubled(topic: str, place: int):
+    """Wherever the second one stands."""
+    lane = Lane()
+    lane.found[topic][0].append(lane.found[topic][0][place])
+
+    assert lane.judged().doubled > 0
+
+
+def test_outputs_in_another_order_are_not_as_they_should_be():
+    """The order is part of what folding gives."""
+    lane = Lane()
+    admitted = lane.found["admitted"][0]
+    admitted[0], admitted[1] = admitted[1], admitted[0]
+
+    assert (lane.judged().lost, lane.judged().doubled) == (2, 2)
+
+
+def test_one_octet_of_an_output_counts():
+    """It is both: what should be there is lost, and what is there is too much."""
+    lane = Lane()
+    lane.found["admitted"][0][1].value += b" "
+
+    assert (lane.judged().lost, lane.judged().doubled) == (1, 1)
+
+
+def test_an_acknowledged_input_that_no_topic_has_is_lost():
+    """Also when no block has it either, so that ledger and outputs agree with one another."""
+    lane = Lane()
+    lane.load.acknowledged[10_000] = ("emissions", 0, 1)
+
+    assert (lane.judged().lost, lane.judged().doubled) == (1, 0)
+
+
+def test_an_input_that_no_block_has_is_lost():
+    """It stands in its topic, and nowhere else."""
+    lane = Lane()
+    lane._send("emissions", b"em-99", b"{}")
+
+    assert (lane.judged().lost, lane.judged().doubled) == (1, 0)
+
+
+def test_an_aborted_input_that_stands_in_a_topic_is_doubled():
+    """Nobody may ever see it."""
+    lane = Lane()
+    del lane.load.acknowledged[4]
+    lane.load.aborted.add(4)
+
+    assert (lane.judged().lost, lane.judged().doubled) == (0, 1)
+
+
+def test_nothing_is_settled_before_everything_has_its_block_or_output():
+    """An input without a block is waited for, and so is one that is acknowledged and not read yet."""
+    lane = Lane()
+    assert is_settled(lane.found, len(lane.load.acknowledged))
+
+    assert not is_settled(lane.found, len(lane.load.acknowledged) + 1)
+    del lane.found["ledger"][0][-1]
+    assert not is_settled(lane.found, len(lane.load.acknowledged))
+    assert {topic for topic in INPUTS if lane.found[topic][0]} >= {"emissions", "observations", "attestations"}
+
+
+@pytest.mark.parametrize(
+    ("written", "counted"),
+    [("abc", (0, 0)), ("ab", (1, 0)), ("abcc", (0, 1)), ("abd", (1, 1)), ("acb", (2, 2)), ("", (3, 0))],
+)
+def test_sequences_are_compared_by_what_stands_where(written: str, counted: tuple[int, int]):
+    """Missing is lost, too many is doubled, elsewhere is both."""
+    counts = Counts()
+    counts.compare("abc", written, "letters")
+
+    assert (counts.lost, counts.doubled) == counted
+
+
+# ---------------------------------------------------------------- the disk
+
+USE_A_DISK = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from chaos.disk import Disk, take_mounts
+disk = Disk(Path(sys.argv[2]), take_mounts() if sys.argv[3] == "mounted" else False)
+kept, new = disk.folder / "lane" / "kept", disk.folder / "lane" / "new"
+kept.parent.mkdir()
+kept.write_bytes(b"kept")
+disk.fill()
+try:
+    new.write_bytes(b"new")
+except OSError:
+    disk.free()
+    new.write_bytes(b"new")
+    disk.close()
+"""
+
+
+@pytest.mark.parametrize("way", ["mounted", "obstructed"])
+def test_a_full_disk_takes_nothing_until_it_is_freed(tmp_path: Path, way: str):
+    """Whether a small one can be mounted or its folder is obstructed; what was there outlives the mounts."""
+    command = [sys.executable, "-c", USE_A_DISK, str(RUN.parent.parent), str(tmp_path / "state"), way]
+    subprocess.run(command, timeout=60, check=True)
+
+    assert {path.name: path.read_bytes() for path in (tmp_path / "state" / "lane").iterdir()} == {
+        "kept": b"kept",
+        "new": b"new",
+    }
+
+
+# ---------------------------------------------------------------- the cut
+
+
+async def test_a_cut_holds_everything_and_loses_nothing():
+    """Connections stay, nothing passes, and all of it comes once the cut is mended; new connections wait too."""
+    got: list[bytes] = []
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(100):
+            got.append(data)
+            writer.write(data.upper())
+        writer.close()
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    async with server, Proxy() as proxy:
+        proxy.target = server.sockets[0].getsockname()[1]
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+        writer.write(b"one")
+        assert await asyncio.wait_for(reader.readexactly(3), 5) == b"ONE"
+        proxy.cut()
+        writer.write(b"two")
+        late_reader, late_writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+        late_writer.write(b"new")
+        await asyncio.sleep(0.2)
+        assert got == [b"one"]
+        assert proxy.held == 3
+        proxy.mend()
+
+        assert await asyncio.wait_for(reader.readexactly(3), 5) == b"TWO"
+        assert await asyncio.wait_for(late_reader.readexactly(3), 5) == b"NEW"
+        writer.close()
+        late_writer.close()
