@@ -191,6 +191,18 @@ def canonical_hash(
     return "sha256:" + sha256(octets).hexdigest(), version
 
 
+def assertion_hash(text: str, kind: str) -> str:
+    """The canonical hash of an assertion under version 0.3, that of `{"assertion": text, "kind": kind}`.
+
+    Raises:
+        CanonicalError: the text holds a lone surrogate.
+    """
+    claim = {"assertion": text, "kind": kind}
+    if text.isascii():  # nothing to settle, and both encodings write it alike: 0.6 us instead of 1.2
+        return "sha256:" + sha256(_sorted(claim)).hexdigest()
+    return canonical_hash(claim)[0]
+
+
 def _sorted_alike(value: Any) -> bytes | None:
     """The canonical bytes of a value that msgspec writes as RFC 8785 does; if ASCII, there is nothing to settle."""
     try:

@@ -19,7 +19,7 @@ from . import inline, records, times
 from .errors import Fault, cut, schema_fault
 from .nesting import MAX_NESTING, deeper_than
 from .records import AnyStep, Assertion, Derived, Emission, Observation, Retrieval, Review
-from .spans import Span, resolve_pointer, span_key
+from .spans import LAST_OFFSET, Span, chars_key, resolve_pointer, span_key
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -137,7 +137,25 @@ def normalise_emission(emission: Emission) -> Emission | Fault:
 
 def _place_assertion(emission: Emission, assertion: Assertion, place: int, seen: set[str]) -> Fault | None:
     """Gives an assertion its span and key in place: the record has just been decoded, and nobody else holds it."""
-    path, span, text = f"$.assertions[{place}]", assertion.span, emission.text
+    span, text, key = assertion.span, emission.text, None
+    if span is not None and text is not None and assertion.assertion is None:
+        key = chars_key(span, len(text))  # nearly always: nothing else can be wrong with it
+    if key is None:
+        found = _closer_look(emission, assertion, f"$.assertions[{place}]", place)
+        if isinstance(found, Fault):
+            return found
+        key = found
+    if key in seen:
+        return schema_fault(f"$.assertions[{place}].span", "a span that no other assertion has", key)
+    seen.add(key)
+    if assertion.span_key != key:
+        force_setattr(assertion, "span_key", key)
+    return _check_assertion_times(place, assertion)
+
+
+def _closer_look(emission: Emission, assertion: Assertion, path: str, place: int) -> str | Fault:
+    """The key of an assertion's span, whatever its form; an assertion without a span gets one."""
+    span, text = assertion.span, emission.text
     if span is None:
         if assertion.assertion is None:
             return schema_fault(path, "`span` or `assertion`", "neither")
@@ -157,13 +175,7 @@ def _place_assertion(emission: Emission, assertion: Assertion, place: int, seen:
             return Fault("span-out-of-range", f"{path}.span: nothing stands at {where} in the text")
     elif span.chars is not None and text is not None and text[slice(*span.chars)] != assertion.assertion:
         return schema_fault(f"{path}.assertion", "the text of its span", assertion.assertion)
-    key = span_key(span)
-    if key in seen:
-        return schema_fault(f"{path}.span", "a span that no other assertion has", key)
-    seen.add(key)
-    if assertion.span_key != key:
-        force_setattr(assertion, "span_key", key)
-    return _check_assertion_times(path, assertion)
+    return span_key(span)
 
 
 def assertion_text(emission: Emission, assertion: Assertion) -> str:
@@ -177,7 +189,8 @@ def assertion_text(emission: Emission, assertion: Assertion) -> str:
     if span is None or span.tokens is not None:
         return ""
     if span.chars is not None:
-        return text[slice(*span.chars)]
+        start, end = span.chars
+        return text[start:end]
     value = _at(_structured(text), span.path or "")
     if value is _NOTHING:
         return ""
@@ -217,16 +230,12 @@ def _check_time(path: str, value: str | int | None) -> Fault | None:
     return None
 
 
-def _check_assertion_times(path: str, assertion: Assertion) -> Fault | None:
-    provenance = assertion.provenance
-    if provenance is not None:
-        one = not isinstance(provenance, list)
-        for place, annotation in enumerate(assertion.annotations):
-            at = f"{path}.provenance" if one else f"{path}.provenance[{place}]"
-            fault = _check_time(f"{at}.ts", annotation.ts)
-            if fault is not None:
-                return fault
-    return _check_chain(f"{path}.chain", assertion.chain) if assertion.chain else None
+def _check_assertion_times(place: int, assertion: Assertion) -> Fault | None:
+    for at, annotation in enumerate(assertion.annotations):
+        if annotation.ts is not None and times.parse_time(annotation.ts) is None:
+            which = f"[{at}]" if isinstance(assertion.provenance, list) else ""
+            return _check_time(f"$.assertions[{place}].provenance{which}.ts", annotation.ts)
+    return _check_chain(f"$.assertions[{place}].chain", assertion.chain) if assertion.chain else None
 
 
 def _check_chain(path: str, chain: list[AnyStep]) -> Fault | None:
@@ -247,13 +256,15 @@ def _check_chain(path: str, chain: list[AnyStep]) -> Fault | None:
 def decode_observation(data: bytes | None) -> Observation | Fault:
     """An observation whose time is one and whose span is well formed."""
     observation = decode_json(data, _observations)
-    if isinstance(observation, Fault):
-        return observation
-    return (
-        _check_time("$.observed_at", observation.observed_at)
-        or _check_span("$.subject.span", observation.subject.span)
-        or observation
-    )
+    return observation if isinstance(observation, Fault) else normalise_observation(observation)
+
+
+def normalise_observation(observation: Observation) -> Observation | Fault:
+    """Every rule that goes beyond the schema."""
+    span = observation.subject.span
+    if times.parse_time(observation.observed_at) is not None and chars_key(span, LAST_OFFSET) is not None:
+        return observation  # nearly always
+    return _check_time("$.observed_at", observation.observed_at) or _check_span("$.subject.span", span) or observation
 
 
 def decode_review(data: bytes | None) -> Review | Fault:

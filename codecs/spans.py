@@ -18,6 +18,9 @@ Identifier = Annotated[
     str, msgspec.Meta(pattern=IDENTIFIER_PATTERN, description="1 to 256 characters of A-Z a-z 0-9 . _ ~ : / + = @ % -")
 ]
 
+IDENTIFIER_CHARACTERS = bytes(octet for octet in range(128) if re.fullmatch(IDENTIFIER_PATTERN, chr(octet)))
+"""Every character that an identifier may have."""
+
 LAST_OFFSET = 999_999_999
 """No offset is greater, whether the text is known or not: every key that is written can be read."""
 
@@ -58,6 +61,18 @@ def span_key(span: Span) -> str:
     if span.tokens is not None:
         return f"t:{span.tokenizer}:{span.tokens[0]}-{span.tokens[1]}"
     return "p:" + quote(span.path or "", safe="/-._~")
+
+
+def chars_key(span: Span, length: int) -> str | None:
+    """The canonical key of character offsets inside a text of so many code points; None for whatever else it is.
+
+    One call instead of `problem`, `in_range` and `span_key`, which say what is wrong: 0.2 us instead of 0.4.
+    """
+    offsets = span.chars
+    if offsets is None or span.tokens is not None or span.tokenizer is not None or span.path is not None:
+        return None
+    start, end = offsets
+    return f"c:{start}-{end}" if 0 <= start < end <= length and end <= LAST_OFFSET else None
 
 
 _CHARS = re.compile(r"c:(\d{1,9})-(\d{1,9})", re.ASCII)

@@ -19,7 +19,7 @@ LATEST = 253_402_300_799_999
 # The times of a stream are few and repeat: looked up they cost 0.1 us, computed 1 to 4 us. Both caches are bounded,
 # since strangers choose the times, and neither changes what a time is.
 _CACHED = 1 << 16
-_parsed: dict[str, int] = {}
+_parsed: dict[str | int, int] = {}
 _seconds: dict[int, str] = {}
 
 
@@ -28,11 +28,11 @@ def parse_time(value: str | int) -> int | None:
 
     A leap second (`:60`) is the first millisecond of the next minute, as POSIX counts.
     """
-    if isinstance(value, int):
-        return value if 0 <= value <= LATEST else None
-    known = _parsed.get(value)
+    known = _parsed.get(value)  # no key is an int
     if known is not None:
         return known
+    if isinstance(value, int):
+        return value if 0 <= value <= LATEST else None
     match = _RFC3339.fullmatch(value)
     if match is None:
         return None

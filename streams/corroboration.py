@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from ..codecs.records import Observation
 from ..codecs.times import parse_time
-from ..codecs.vocabulary import recognise
-from .lives import NUMBER_OF, Declared, Life, Seen, json_of, short, whole
+from ..codecs.vocabulary import NEWEST, VERSIONS, recognise
+from .lives import CLASSES, NUMBER_OF, Declared, Life, Seen, json_of, short, whole
 from .policy import Policy
 
 GIT_LOG = "substrate.git.log"
 _GIT_LOG = NUMBER_OF[GIT_LOG]
+_BARE = VERSIONS[NEWEST]
 _LEAST_PREFIX = 7  # digits of a commit hash that still name it (observing.md)
 
 
@@ -41,34 +42,36 @@ def may_count(policy: Policy, life: Life, observation: Observation) -> bool:
     """
     if observation.confidence < policy.admissibility.min_confidence:
         return False
+    if not policy.observers:
+        return True
     observer = policy.observers.get(observation.observer)
     return observer is None or life.emitter is None or life.emitter not in observer.writable_by
 
 
 def class_of(observation: Observation) -> str | None:
     """The bare class that an observation speaks for; None for a terminal or a class of no loaded version."""
-    found = recognise(observation.substrate_class)
+    name = observation.substrate_class
+    if name in _BARE:  # nearly always
+        return name
+    found = recognise(name)
     return None if found.terminal else found.name
 
 
 def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, cls: str) -> bool:
     """Takes a corroboration in; True where it counts for the assertion and is news."""
-    seen = _seen(life, cls)
-    seen.latest = max(seen.latest, ts)
+    seen, bounds, emitted_at = _seen(life, cls), life.bounds, life.emitted_at
+    if ts > seen.latest:
+        seen.latest = ts
     kept = short(observation.observation_id)
-    for declared in life.declared:
-        if ts > declared.confirmed and _names(life, declared, kept):
-            for one in life.declared:
-                if one.id == declared.id:
-                    one.confirmed = max(ts, one.confirmed)
+    _confirm(life, kept, ts)
     trust = policy.admissibility.trust
     if trust == "declared" or (trust == "both" and not _was_declared(life, kept, cls)):
         return False
-    if ts < life.emitted_at - life.bounds.windows[cls]:
+    if ts < emitted_at - bounds.windows[cls]:
         life.aged = True
         return False
     # After admission any newer corroboration renews, however long after emission; before it, only fresh ones count.
-    if life.valid_until < 0 and ts > life.emitted_at + life.bounds.horizon:
+    if life.valid_until < 0 and ts > emitted_at + bounds.horizon:
         return False
     if ts <= seen.ts:
         return False
@@ -125,8 +128,9 @@ def validity(life: Life) -> int:
     if life.fresh < life.k:
         return -1
     windows = life.bounds.windows
-    ends = sorted((seen.ts + windows[seen.substrate_class] for seen in life.seen if seen.ts >= 0), reverse=True)
-    return min(ends[life.k - 1], life.longest)
+    ends = [seen.ts + windows[CLASSES[seen.number]] for seen in life.seen if seen.ts >= 0]
+    ends.sort()
+    return min(ends[-life.k], life.longest)
 
 
 def observed_at(observation: Observation) -> int:
@@ -135,12 +139,28 @@ def observed_at(observation: Observation) -> int:
 
 
 def _seen(life: Life, cls: str) -> Seen:
+    number = NUMBER_OF[cls]
     for seen in life.seen:
-        if seen.substrate_class == cls:
+        if seen.number == number:
             return seen
-    seen = Seen(NUMBER_OF[cls])
+    seen = Seen(number)
     life.seen.append(seen)
     return seen
+
+
+def _confirm(life: Life, kept: bytes, ts: int) -> None:
+    """An observer has seen what annotations name: all with that id are confirmed, whichever class each is of."""
+    ids, declarations = life.ids, life.declared
+    for declared in declarations:
+        place = declared.id
+        if place < 0 or ts <= declared.confirmed:
+            continue
+        if ids[place] == kept:
+            declared.confirmed = ts
+        elif declared.number == _GIT_LOG and _names(life, declared, kept):
+            for one in declarations:
+                if one.id == place and one.confirmed < ts:
+                    one.confirmed = ts
 
 
 def _was_declared(life: Life, kept: bytes, cls: str) -> bool:

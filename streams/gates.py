@@ -17,9 +17,10 @@ from .state import State
 
 def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
     """The key must be the emission id, and hash to this lane's partition, or evidence would never meet its emission."""
-    fault = wrong_key(event.key, "emission id", emission_id, state.partitioner)
-    if fault is not None or emission_id in state:
-        return fault  # the partition of what was taken in has passed its test
+    if event.key != emission_id.encode():
+        return wrong_key(event.key, "emission id", emission_id, state.partitioner)
+    if emission_id in state:
+        return None  # the partition of what was taken in has passed its test
     return wrong_partition(emission_id, state.lane, state.lanes, state.partitioner)
 
 

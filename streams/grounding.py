@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..codecs.records import AnyStep, Assertion, Derived, Emission, Retrieval, Severed
+from ..codecs.times import parse_time
 from .quotes import quotes
 
 
@@ -37,6 +38,12 @@ def least_confidence(assertion: Assertion) -> float | None:
     if assertion.confidence is not None:
         found.append(assertion.confidence)
     return min(found, default=None)
+
+
+def latest(chain: Sequence[AnyStep]) -> int:
+    """The latest time of retrieval in a chain, Unix ms; 0 where it names none."""
+    times = [step.timestamp for step in steps(chain) if isinstance(step, Retrieval)]
+    return max([parse_time(one) or 0 for one in times if one is not None], default=0)
 
 
 def data_categories(grounded: bool, chain: Sequence[AnyStep] | None) -> list[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -51,6 +52,7 @@ _HASH = re.compile(r"(sha256:)?(?:[0-9a-f]{64}|[0-9a-f]{40})", re.ASCII)
 _BARE, _SHA256, _TEXT = b"\0", b"\1", b"\2"
 
 
+@lru_cache(maxsize=4096)  # an id is declared, then observed: 0.1 us instead of 0.6 from the second time on
 def short(observation_id: str) -> bytes:
     """An id in as few octets as it can be had back from: those of a hash, or its text, behind one that says which."""
     match = _HASH.fullmatch(observation_id)
@@ -61,9 +63,10 @@ def short(observation_id: str) -> bytes:
 
 def whole(kept: bytes) -> str:
     """The id that `short` was given."""
-    if kept[:1] == _TEXT:
-        return kept[1:].decode()
-    return ("sha256:" if kept[:1] == _SHA256 else "") + kept[1:].hex()
+    form = kept[:1]
+    if form == _SHA256:
+        return "sha256:" + kept[1:].hex()
+    return kept[1:].decode() if form == _TEXT else kept[1:].hex()
 
 
 # ---------------------------------------------------------------- one assertion
@@ -173,7 +176,7 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     def keep_id(self, seen: Seen, kept: bytes) -> None:
         """Makes evidence name this observation (as `short` has it); an id that nothing names any more goes."""
         seen.id = -1
-        if kept not in self.ids:
+        if kept not in self.ids:  # else an annotation or other evidence names it
             named = {one.id for one in (*self.declared, *self.seen)}
             free = next((place for place in range(len(self.ids)) if place not in named), len(self.ids))
             self.ids[free : free + 1] = [kept]  # renewals never make the list longer
@@ -245,6 +248,10 @@ class Known(msgspec.Struct, gc=False, eq=False, array_like=True):
                 return attempt
         return None
 
+    def newest(self) -> int:
+        """The newest attempt known, -1 where none is."""
+        return max((attempt.number for attempt in self.attempts), default=-1)
+
     def items(self) -> Iterator[Life | Attempt | Waiting]:
         """Everything that may have a timer."""
         for attempt in self.attempts:
@@ -254,9 +261,15 @@ class Known(msgspec.Struct, gc=False, eq=False, array_like=True):
 
     def item(self, order: int) -> Life | Attempt | Waiting | None:
         """What has this order."""
-        for item in self.items():
-            if item.order == order:
-                return item
+        for attempt in self.attempts:
+            if attempt.order == order:
+                return attempt
+            for life in attempt.lives:
+                if life.order == order:
+                    return life
+        for waiting in self.waiting:
+            if waiting.order == order:
+                return waiting
         return None
 
 

@@ -125,7 +125,7 @@ class Table:
     def newest(self, emission_id: str) -> int:
         """The newest attempt known of an emission, -1 where none is."""
         known = self.known(emission_id)
-        return -1 if known is None else max((attempt.number for attempt in known.attempts), default=-1)
+        return -1 if known is None else known.newest()
 
     def remember(self, emission_id: str, attempt: Attempt) -> None:
         """Takes an attempt in. Once nothing of it lives, `rest` must be told."""
@@ -173,7 +173,7 @@ class Table:
             self.rest(life.emission_id, attempt)
 
     def _opened(self, emission_id: str) -> Known:
-        known = self.known(emission_id)
+        known = self._open.get(emission_id) or self.known(emission_id)
         if known is None:
             self._packed[emission_id] = b""  # its place in the order
             known = self._open[emission_id] = Known()

@@ -75,6 +75,9 @@ class TimerQueue(Generic[T]):
 
     def head(self, clock: int) -> tuple[int, int] | None:
         """The instant and order of the first item that is due, or None."""
+        heap = self._heap
+        if not heap or heap[0] >= (clock + _ZERO).to_bytes(_DUE):
+            return None  # no item is due before its entry: nothing has to be found
         head = self._settle()
         return None if head is None or head[0] >= clock else head
 

@@ -253,3 +253,9 @@ def test_what_looks_alike_hashes_alike(variant):
 def test_order_and_white_space_do_not_matter():
     """Two spellings of one object have one hash."""
     assert c.canonical_hash_of_json(b'{"b": 1.0, "a": "\\u0041"}') == c.canonical_hash_of_json('{"a":"A","b":1}')
+
+
+@given(st.text(), st.sampled_from(["assertion", "denial", "refusal"]))
+def test_the_hash_of_an_assertion_is_that_of_its_text_and_kind(text, kind):
+    """Under version 0.3, whether there is something to settle or not."""
+    assert c.assertion_hash(text, kind) == c.canonical_hash({"assertion": text, "kind": kind}, "0.3")[0]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.spans import LAST_OFFSET, Span, parse_span_key, resolve_pointer, span_key
+from sluice.codecs.spans import LAST_OFFSET, Span, chars_key, parse_span_key, resolve_pointer, span_key
 
 OFFSETS = st.tuples(st.integers(0, LAST_OFFSET - 1), st.integers(1, 1000)).map(
     lambda pair: (pair[0], min(sum(pair), LAST_OFFSET))
@@ -114,3 +114,23 @@ def test_a_pointer_to_nothing_raises(pointer: str) -> None:
     """Members and elements that are not there are errors, not None."""
     with pytest.raises(LookupError):
         resolve_pointer({"a": [1, 2]}, pointer)
+
+
+@given(
+    st.builds(
+        Span,
+        chars=st.none() | st.tuples(st.integers(-2, 12) | st.just(LAST_OFFSET), st.integers(-2, 12)),
+        tokens=st.none() | st.just((0, 1)),
+        tokenizer=st.none() | st.just("x"),
+        path=st.none() | st.just("/a"),
+    )
+    | st.builds(
+        Span, chars=st.tuples(st.integers(-1, 9), st.integers(0, 12) | st.integers(LAST_OFFSET, LAST_OFFSET + 1))
+    ),
+    st.integers(0, 10) | st.just(LAST_OFFSET + 5),
+)
+def test_the_short_way_to_a_key_is_for_good_spans_of_characters_only(span: Span, length: int) -> None:
+    """It gives the key exactly where the span is of characters, well formed and in range."""
+    good = span.chars is not None and span.problem() is None and span.in_range(length)
+
+    assert chars_key(span, length) == (span_key(span) if good else None)

@@ -1,0 +1,212 @@
+"""The pure fold: CPU time of unsealing a block, folding it and rooting its outputs, an input, in one process.
+
+`.venv/bin/python benchmarks/fold.py [--emissions N] [--runs N] [--json] [--profile FILE]`. What an audit does for each
+block, and a lane but for the transport. The inputs are those of `throughput.py`: an emission with two annotations, and
+two observations, of every fifth one only. Blocks are made once; each run folds them from a new state, and the best run
+counts, since the machine may be doing something else besides.
+
+Two workloads. `live`: nothing expires, as while a worker catches up. `whole-life`: time goes on until every assertion
+has had its last word and every memory has ended, as in the audit of a long ledger. `sha256` tells whether two
+versions of the code gave the same outputs and the same state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import gc
+import json
+import sys
+import time
+from collections.abc import Iterator
+from hashlib import sha256
+
+from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Source, outputs_root, seal, unseal
+from sluice.codecs.partition import PARTITIONERS
+from sluice.codecs.times import format_time
+from sluice.streams import fold as core
+from sluice.streams import snapshot
+from sluice.streams.policy import Policy
+
+T = 1_790_000_000_000
+MINUTE, DAY = 60_000, 86_400_000
+CLASSES = ("substrate.code.read", "substrate.git.log")
+TEXT = "CHANGELOG.md has an entry dated 2026-05-25. It was written by the release job."
+FRAME = 250
+"""So many emissions come, then their observations: a lane reads its inputs in turn, a fetch at a time."""
+LANES = 4
+BLOCK = 2000
+"""Inputs of a block, about what a lane takes under load."""
+
+
+def records(number: int, now: str) -> tuple[bytes, bytes, list[bytes]]:
+    """Key, emission and observations; every fifth has one observation only, the rest two."""
+    key, span, seen = f"em-{number}", {"chars": [0, 43]}, f"sha256:{number:064x}"
+    emission = {
+        "emission_id": key,
+        "emitted_at": now,
+        "emitter": {"system": "release-notes-bot", "model": "some-model-1", "prompt": "summarise-changelog"},
+        "text": TEXT,
+        "assertions": [
+            {
+                "span": span,
+                "provenance": [{"substrate_class": name, "observation_id": seen, "ts": now} for name in CLASSES],
+            }
+        ],
+    }
+    observations = [
+        {
+            "observation_id": seen,
+            "substrate_class": name,
+            "observed_at": now,
+            "observer": "observer-2",
+            "subject": {"emission_id": key, "span": span},
+            "outcome": "corroborates",
+        }
+        for name in CLASSES[: 2 if number % 5 else 1]
+    ]
+    return key.encode(), json.dumps(emission).encode(), [json.dumps(one).encode() for one in observations]
+
+
+def events(emissions: int, early: bool) -> Iterator[Event]:
+    """All inputs in the order in which a lane takes them; `early`: evidence comes before its emission."""
+    now, offsets = format_time(T), [0, 0, 0]
+    place = PARTITIONERS["murmur2"]
+    numbers = [number for number in range(emissions * LANES * 2) if place(b"em-%d" % number, LANES) == 0][:emissions]
+    for first in range(0, emissions, FRAME):
+        frames: list[list[tuple[bytes, bytes]]] = [[], []]
+        for number in numbers[first : first + FRAME]:
+            key, emission, observations = records(number, now)
+            frames[0].append((key, emission))
+            frames[1] += [(key, one) for one in observations]
+        for source in (1, 0) if early else (0, 1):
+            for key, value in frames[source]:
+                yield Event(EventKind.RECORD, source, offsets[source], T, [], key, value)
+                offsets[source] += 1
+
+
+class Ledger:
+    """Sealed blocks, linked; made with the state that they are folded into, so that each names its predecessor's root.
+
+    Attributes:
+        blocks: the bytes of each, as they stand in the ledger.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._state, self._prev, self._root = core.new_state(0, LANES), GENESIS, outputs_root([])
+        self.blocks: list[bytes] = []
+        self.add(T, [Event(EventKind.POLICY, 0, 0, T, [], None, policy.document)])
+
+    def add(self, at: int, some: list[Event]) -> None:
+        """Seals and folds one more block."""
+        header = Header(
+            lane=0,
+            lanes=LANES,
+            height=len(self.blocks),
+            prev=self._prev,
+            time=at,
+            watermark=at,
+            policy=self._state.policy_hash,
+            fold=core.fold_version(),
+            sources=[Source(topic, 0, 0) for topic in core.INPUTS],
+            outputs=self._root,
+        )
+        block, octets = seal(header, some)
+        self._root, self._prev = outputs_root(core.fold(self._state, block)), block.hash
+        self.blocks.append(octets)
+
+    def drain(self, at: int) -> None:
+        """Empty blocks until nothing waits any more."""
+        while core.due(self._state, at, at):
+            self.add(at, [])
+
+
+def make(emissions: int, *, early: bool, whole_life: bool) -> list[bytes]:
+    """The ledger of a workload."""
+    ledger, some, at = Ledger(Policy()), list[Event](), T
+    for event in events(emissions, early):
+        some.append(event)
+        if len(some) == BLOCK:
+            at += 20
+            ledger.add(at, some)
+            some = []
+    ledger.add(at + 20, some)
+    for later in (11 * MINUTE, 61 * MINUTE, DAY + MINUTE, 2 * DAY, 3 * DAY) if whole_life else ():
+        ledger.drain(T + later)
+    return ledger.blocks
+
+
+def run(blocks: list[bytes]) -> dict[str, float]:
+    """CPU seconds of each part over all blocks, from a new state."""
+    clock, state = time.process_time, core.new_state(0, LANES)
+    spent = {"unseal": 0.0, "fold": 0.0, "root": 0.0}
+    for octets in blocks:
+        began = clock()
+        block = unseal(octets)
+        unsealed = clock()
+        outputs = core.fold(state, block)
+        folded = clock()
+        outputs_root(outputs)
+        rooted = clock()
+        spent["unseal"] += unsealed - began
+        spent["fold"] += folded - unsealed
+        spent["root"] += rooted - folded
+    return spent
+
+
+def digest(blocks: list[bytes]) -> str:
+    """Over every output and the snapshot of the state after all blocks."""
+    state, found = core.new_state(0, LANES), sha256()
+    for octets in blocks:
+        found.update(outputs_root(core.fold(state, unseal(octets))).encode())
+    for chunk in snapshot.dump(state):
+        found.update(chunk)
+    return found.hexdigest()
+
+
+def measure(blocks: list[bytes], inputs: int, runs: int) -> dict[str, float | str]:
+    """The least of each part's times over the runs, in microseconds an input."""
+    found = [run(blocks) for _ in range(runs)]
+    least = {part: min(one[part] for one in found) * 1e6 / inputs for part in found[0]}
+    return {
+        "inputs": inputs,
+        **{f"{part}_us": round(spent, 2) for part, spent in least.items()},
+        "all_us": round(min(sum(one.values()) for one in found) * 1e6 / inputs, 2),
+        "sha256": digest(blocks),
+    }
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--emissions", type=int, default=20_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--early", action="store_true", help="evidence comes before its emission")
+    parser.add_argument(
+        "--collect", action="store_true", help="leave the cyclic collector on; a worker switches it off"
+    )
+    parser.add_argument("--profile", metavar="FILE", help="one run of `live` under cProfile; writes its figures there")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    arguments = parser.parse_args()
+    if not arguments.collect:
+        gc.disable()
+    inputs = sum(1 for _ in events(arguments.emissions, arguments.early))
+    if arguments.profile:
+        blocks = make(arguments.emissions, early=arguments.early, whole_life=False)
+        profile = cProfile.Profile()
+        profile.runcall(run, blocks)
+        profile.dump_stats(arguments.profile)
+        return
+    results = {
+        name: measure(make(arguments.emissions, early=arguments.early, whole_life=whole), inputs, arguments.runs)
+        for name, whole in (("live", False), ("whole-life", True))
+    }
+    if arguments.json:
+        print(json.dumps(results))
+        return
+    for name, result in results.items():
+        print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in result.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
