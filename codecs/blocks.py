@@ -96,6 +96,8 @@ _pack = msgspec.msgpack.Encoder()
 _canonical = msgspec.json.Encoder(order="sorted")
 _unpack_block = msgspec.msgpack.Decoder(tuple[Header, list[msgspec.Raw]])
 _unpack_event = msgspec.msgpack.Decoder(Event)
+_unpack_output = msgspec.msgpack.Decoder(Output)
+_read_statement = msgspec.json.Decoder(tuple[Header, str])
 
 
 def seal(header: Header, events: Sequence[Event]) -> tuple[Block, bytes]:
@@ -135,11 +137,85 @@ def _framed(header: Header, packed_events: Sequence[bytes]) -> bytes:
 
 
 def _hash(header: Header, packed_events: Iterable[bytes]) -> str:
+    return statement_hash(_statement(header, packed_events))
+
+
+def _statement(header: Header, packed_events: Iterable[bytes]) -> bytes:
     root = merkle.root([merkle.leaf_hash(event) for event in packed_events])
-    return "sha256:" + sha256(_canonical.encode([header, root.hex()])).hexdigest()
+    return _canonical.encode([header, root.hex()])
+
+
+# ---------------------------------------------------------------- statements: a block without its events
+
+
+def statement(block: Block) -> bytes:
+    """What a block's hash is the hash of: the canonical JSON of its header and its events' root, in hexadecimal.
+
+    Raises:
+        DoesNotHoldError: the events were not written in the form that `seal` writes; the hash is of something else.
+    """
+    found = _statement(block.header, map(_pack.encode, block.events))
+    if statement_hash(found) != block.hash:
+        raise DoesNotHoldError("a block's events are not in the form that events are written in", got=block.hash)
+    return found
+
+
+def statement_hash(data: bytes) -> str:
+    """The hash of the block that a statement speaks of."""
+    return "sha256:" + sha256(data).hexdigest()
+
+
+def read_statement(data: bytes) -> tuple[Header, bytes]:
+    """The header and the events' root (32 octets) that a statement names.
+
+    Raises:
+        DoesNotHoldError: it is none, or not in the form that `statement` writes.
+    """
+    try:
+        header, root = _read_statement.decode(data)
+        octets = bytes.fromhex(root)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise DoesNotHoldError(f"a block's statement is none: {error}") from None
+    if len(octets) != merkle.OCTETS or _canonical.encode([header, octets.hex()]) != data:
+        raise DoesNotHoldError("a block's statement is not in the form that statements are written in")
+    if header.v != FORMAT:
+        raise DoesNotHoldError("a block's statement has another format", expected=f"version {FORMAT}")
+    return header, octets
 
 
 def outputs_root(outputs: Iterable[Output]) -> str:
     """The Merkle root of a block's outputs, as the next block's header names it."""
     encode, leaf = _pack.encode, merkle.leaf_hash
     return "sha256:" + merkle.root([leaf(encode(output)) for output in outputs]).hex()
+
+
+# ---------------------------------------------------------------- leaves: what the roots are over
+
+
+def leaf_data(record: Event | Output) -> bytes:
+    """The MessagePack of an event or an output; its `merkle.leaf_hash` stands in the block's tree."""
+    return _pack.encode(record)
+
+
+def event_of(leaf: bytes) -> Event:
+    """The event of its leaf's bytes.
+
+    Raises:
+        DoesNotHoldError: they are none.
+    """
+    try:
+        return _unpack_event.decode(leaf)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DoesNotHoldError(f"the bytes are no event of a block: {error}") from None
+
+
+def output_of(leaf: bytes) -> Output:
+    """The output of its leaf's bytes.
+
+    Raises:
+        DoesNotHoldError: they are none.
+    """
+    try:
+        return _unpack_output.decode(leaf)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DoesNotHoldError(f"the bytes are no output: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 
 import msgspec
@@ -219,3 +220,83 @@ def test_the_bounds_of_a_block_are_those_of_the_design() -> None:
     """4,000 records, 900 kB, inputs of up to 1 MB; the first block's `prev` is a hash of zeros."""
     assert (blocks.MAX_EVENTS, blocks.MAX_BYTES, blocks.MAX_INPUT_BYTES) == (4000, 900_000, 1_000_000)
     assert blocks.GENESIS == "sha256:" + 64 * "0"
+
+
+@given(HEADERS, st.lists(EVENTS, max_size=4))
+def test_a_statement_is_what_the_hash_is_of(header: Header, events: list[Event]) -> None:
+    """The RFC 8785 form of the header with the root of the events, and it is read back as that."""
+    block, _ = blocks.seal(header, events)
+    root = merkle.root([merkle.leaf_hash(blocks.leaf_data(event)) for event in events])
+
+    data = blocks.statement(block)
+
+    assert blocks.statement_hash(data) == block.hash
+    assert data == rfc8785.dumps([msgspec.to_builtins(header), root.hex()])
+    assert blocks.read_statement(data) == (header, root)
+
+
+def test_no_octet_of_a_statement_can_change_and_say_the_same() -> None:
+    """It is refused, or it speaks of another block."""
+    block, _ = blocks.seal(HEADER, TWO_EVENTS)
+    data = blocks.statement(block)
+
+    for place in range(len(data)):
+        for value in {data[place] ^ 1, data[place] ^ 0x20, 0x20, 0x39} - {data[place]}:
+            changed = data[:place] + bytes([value]) + data[place + 1 :]
+            try:
+                assert blocks.read_statement(changed) != blocks.read_statement(data)
+            except DoesNotHoldError:
+                continue
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data + b" ",
+        lambda data: data[:-1],
+        lambda data: data.replace(b'{"fold"', b'{"extra":1,"fold"'),
+        lambda data: data.replace(b'"lane":1,', b'"lane":1,"lane":1,'),
+        lambda data: data.replace(b'"lane":1,', b'"lane":1.0,'),
+        lambda data: data.replace(b'"v":1', b'"v":2'),
+        lambda data: data[:-3] + b'"]',
+        lambda data: data[:-66] + data[-66:].upper(),
+        lambda _: b"",
+        lambda _: b"[" * 100_000,
+        lambda _: b"\xff",
+    ],
+)
+def test_a_statement_in_another_form_is_refused(change: Callable[[bytes], bytes]) -> None:
+    """One header, one text: in one sentence."""
+    changed = change(blocks.statement(blocks.seal(HEADER, TWO_EVENTS)[0]))
+
+    with pytest.raises(DoesNotHoldError, match="a block's statement") as caught:
+        blocks.read_statement(changed)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_a_block_whose_events_were_packed_otherwise_has_no_statement() -> None:
+    """Its hash is over other octets than ours would be; that is said, not papered over."""
+    packed = msgspec.msgpack.encode(TWO_EVENTS[0])
+    wide = b"\xdc\x00\x07" + packed[1:]  # the same array of seven, its length in two octets
+    _, data = blocks.seal(HEADER, TWO_EVENTS[:1])
+    block = blocks.unseal(data.replace(packed, wide))
+    assert list(block.events) == TWO_EVENTS[:1]
+
+    with pytest.raises(DoesNotHoldError, match="not in the form"):
+        blocks.statement(block)
+
+
+@given(EVENTS, OUTPUTS)
+def test_leaves_are_read_back(event: Event, output: Output) -> None:
+    """An event and an output survive the bytes that stand in the trees."""
+    assert blocks.event_of(blocks.leaf_data(event)) == event
+    assert blocks.output_of(blocks.leaf_data(output)) == output
+
+
+@given(st.binary(max_size=40))
+def test_bytes_that_are_no_leaf_are_refused(data: bytes) -> None:
+    """With our error and no other."""
+    for read in (blocks.event_of, blocks.output_of):
+        with pytest.raises(DoesNotHoldError):
+            read(data)

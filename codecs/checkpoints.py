@@ -1,0 +1,162 @@
+"""Checkpoints: what a lane's history was at one moment, to be signed and held against it later (C2SP tlog-checkpoint).
+
+A lane's blocks are the leaves of one RFC 6962 tree that only grows: the leaf at place h is the hash of block h, 32
+octets, hashed as a leaf. A checkpoint is a signed note of this text:
+
+    sluice/ledger/2                          the log's origin: application, ledger topic and lane
+    4712                                     how many blocks
+    CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=   the tree's root
+    block sha256:…                           the last of these blocks
+    time 2026-11-21T09:00:00Z                that block's time
+    previous sha256:…                        the text of the lane's checkpoint before, hashed
+    tip 0 311 base64                         of every lane: the newest checkpoint known, its size and root
+    tip 1 0 base64
+
+The last lines tie the lanes together: a cut tail and a whole lane that is gone leave no broken link behind, but some
+other checkpoint still names them.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from . import merkle
+from .blocks import GENESIS
+from .errors import DoesNotHoldError, cut
+from .notes import unbase64
+from .times import format_time, parse_time
+
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_SIZE = re.compile(r"0|[1-9][0-9]{0,17}")
+_ORIGIN = re.compile(r"\S+/(0|[1-9][0-9]{0,8})", re.ASCII)
+NO_CHECKPOINT: Final = GENESIS
+"""What `previous` names in a lane's first checkpoint."""
+
+
+class Head(NamedTuple):
+    """A tree: how many leaves it has, and its root (32 octets)."""
+
+    size: int = 0
+    root: bytes = merkle.EMPTY_ROOT
+
+
+class Checkpoint(NamedTuple):
+    """What a checkpoint says.
+
+    Attributes:
+        origin: names the lane's log, and nothing else has this name.
+        head: the tree of the lane's blocks.
+        block: the hash of the last block in it.
+        time: that block's, Unix ms.
+        previous: the hash of the lane's checkpoint before this one (`digest`), or `NO_CHECKPOINT`.
+        tips: by lane, the newest checkpoint that was known when this one was written; this lane's own is this one's.
+    """
+
+    origin: str
+    head: Head
+    block: str
+    time: int
+    previous: str
+    tips: Sequence[Head]
+
+    def text(self) -> str:
+        """The note's text, to be signed."""
+        lines = [
+            self.origin,
+            str(self.head.size),
+            _base64(self.head.root),
+            f"block {self.block}",
+            f"time {format_time(self.time)}",
+            f"previous {self.previous}",
+            *(f"tip {lane} {tip.size} {_base64(tip.root)}" for lane, tip in enumerate(self.tips)),
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def lane(self) -> int:
+        """Which lane's log this is: what its origin ends in."""
+        return int(self.origin.rpartition("/")[2])
+
+    @property
+    def digest(self) -> str:
+        """What the next checkpoint of the lane names as `previous`."""
+        return digest(self.text())
+
+
+def digest(text: str) -> str:
+    """The hash of a checkpoint's text, without its signatures: who else signs it changes nothing."""
+    return "sha256:" + sha256(text.encode()).hexdigest()
+
+
+def origin(app_id: str, ledger: str, lane: int) -> str:
+    """The name of a lane's log, by the application's name and the ledger topic's full name.
+
+    Characters that no origin should have (white space and `+` among them) are percent-encoded; different logs keep
+    different names, since neither a topic's name nor a number holds a slash.
+    """
+    return f"{quote(app_id, safe='/:@', errors='surrogatepass')}/{ledger}/{lane}"
+
+
+def leaf_of(block: str) -> bytes:
+    """The leaf, hashed, of a block in its lane's tree, by the block's hash (`sha256:` and 64 hex digits)."""
+    return merkle.leaf_hash(bytes.fromhex(block.removeprefix("sha256:")))
+
+
+def parse_checkpoint(text: str) -> Checkpoint:
+    """The checkpoint of a note's text; its lines must be the ones that `text` writes.
+
+    Raises:
+        DoesNotHoldError: it is none of ours; the sentence names the line.
+    """
+    lines = text.split("\n")
+    if lines.pop() or len(lines) < 7:
+        raise DoesNotHoldError("a checkpoint is too short", expected="seven lines or more", got=str(len(lines)))
+    found = Checkpoint(
+        lines[0],
+        Head(_size(lines[1], lines[1]), _root(lines[2], lines[2])),
+        _named(lines[3], "block"),
+        parse_time(lines[4].removeprefix("time ")) or 0,
+        _named(lines[5], "previous"),
+        [_tip(lane, line) for lane, line in enumerate(lines[6:])],
+    )
+    if found.text() != text or not _ORIGIN.fullmatch(found.origin):
+        raise DoesNotHoldError("a checkpoint is not in the form that checkpoints are written in", got=cut(lines[0]))
+    if not found.head.size or found.lane >= len(found.tips) or found.tips[found.lane] != found.head:
+        raise DoesNotHoldError("a checkpoint does not name its own tree among its tips", got=cut(lines[0]))
+    return found
+
+
+def _named(line: str, name: str) -> str:
+    value = line.removeprefix(f"{name} ")
+    if not _HASH.fullmatch(value):
+        raise DoesNotHoldError("a checkpoint's line is none", expected=f"{name} sha256:…", got=cut(line))
+    return value
+
+
+def _tip(lane: int, line: str) -> Head:
+    parts = line.split(" ")
+    if len(parts) != 4 or parts[:2] != ["tip", str(lane)]:
+        raise DoesNotHoldError("a checkpoint's line is none", expected=f"tip {lane}, size and root", got=cut(line))
+    return Head(_size(parts[2], line), _root(parts[3], line))
+
+
+def _size(text: str, line: str) -> int:
+    if not _SIZE.fullmatch(text):
+        raise DoesNotHoldError("a checkpoint's line is none", expected="a tree's size", got=cut(line))
+    return int(text)
+
+
+def _root(text: str, line: str) -> bytes:
+    octets = unbase64(text)
+    if octets is None or len(octets) != merkle.OCTETS:
+        raise DoesNotHoldError("a checkpoint's line is none", expected="a root in base64", got=cut(line))
+    return octets
+
+
+def _base64(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()
