@@ -1,4 +1,4 @@
-"""The sentences of observing.md for the four classes that are observed here, each through `sluice look`.
+"""The sentences of observing.md, each through `sluice look`.
 
 A row of its table or a sentence of its notes is one test, named after it. What the tests see is what any user of the
 filter sees: an emission in, observations out. The repository has two commits: 2026-05-20, which adds `src/limits.py`,
@@ -10,8 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 import subprocess
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -75,14 +78,16 @@ def look(root: Path) -> Look:
         ts: str | None = TS,
         at: Path = root,
         settings: dict[str, str] | None = None,
+        substrates: Path | None = None,
         **locator: Any,
     ) -> dict[str, Any]:
         annotation: dict[str, Any] = {"substrate_class": substrate_class, "locator": locator or None}
         annotation |= {name: value for name, value in (("observation_id", declared), ("ts", ts)) if value is not None}
         assertion = {"assertion": text, "kind": kind, "provenance": annotation}
         emission = {"emission_id": "em-1", "emitted_at": "2026-11-21T09:00:00Z", "assertions": [assertion]}
+        flags = ["--substrates", str(substrates)] if substrates else []
         result = CliRunner().invoke(
-            main, ["look", "--root", str(at)], input=json.dumps(emission), env=settings, catch_exceptions=False
+            main, ["look", "--root", str(at), *flags], input=json.dumps(emission), env=settings, catch_exceptions=False
         )
         assert result.exit_code == 0, result.output
         (observation,) = json.loads(result.stdout)["observations"]
@@ -477,3 +482,118 @@ def test_a_class_without_an_observer_is_unavailable(look: Look, name: str):
     found = look(f"substrate.{name}", ENTRY, url="https://example.org/events")
     assert (verdict(found), found["observation_id"]) == ("unavailable", f"none:substrate.{name}")
     assert found["detail"]["reason"] == f"no observer for substrate.{name} is configured"
+
+
+# ---------------------------------------------------------------- beyond the root
+
+BRIEF, COUNT, PEER = (f"substrate.{name}" for name in ("mcp.brief", "do.sse-count", "unix.peercred"))
+SERVER = Path(__file__).parents[1] / "topology" / "observers" / "mcp_server.py"
+
+
+@pytest.fixture
+def channel() -> Iterator[str]:
+    """The URL of a stream of events that reports 14 subscribers."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            connection.recv(65_536)
+            connection.sendall(head + b'event: presence\ndata: {"n": 14}\n\n')
+            open_.append(connection)
+
+    open_: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/events"
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+    for connection in open_:
+        connection.close()
+
+
+@pytest.fixture
+def listed(tmp_path: Path, channel: str) -> Iterator[Path]:
+    """An operator's list of a server, that channel, and a socket on which this process listens."""
+    path = str(tmp_path / "app.sock")
+    command = json.dumps([sys.executable, str(SERVER), "stdio"])
+    (tmp_path / "list.toml").write_text(
+        f'[mcp.tracker]\ncommand = {command}\ntools = ["brief", "echo"]\n'
+        f'[sse]\nurls = ["{channel}"]\nevent = "presence"\npointer = "/n"\n'
+        f'[peercred]\nsockets = ["{path}"]\n'
+    )
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        yield tmp_path / "list.toml"
+
+
+def test_mcp_brief(look: Look, listed: Path):
+    """The result of a tool call: its hash as the id; contradicted where the server says that it does not exist."""
+
+    def brief(text: str, issue: int, **more: Any) -> dict[str, Any]:
+        more |= {"server": "tracker", "tool": "brief", "arguments": {"issue": issue}}
+        return look(BRIEF, text, substrates=listed, declared="sha256:0badcafe12", **more)
+
+    found = brief("Issue 7 was closed on 2026-05-25.", 7)
+    assert verdict(found) == "corroborates"
+    assert found["observation_id"].startswith("sha256:")
+    assert found["observation_id"] != "sha256:0badcafe12"
+    assert verdict(brief("Issue 99 is merged.", 99)) == "contradicts"
+    assert verdict(brief("Issue 97 is merged.", 97)) == "unavailable"
+
+
+def test_sse_count(look: Look, listed: Path, channel: str):
+    """The count that the channel reports; another number contradicts, beyond the tolerance."""
+
+    def count(text: str, **more: Any) -> dict[str, Any]:
+        return look(COUNT, text, substrates=listed, declared="sse:3", url=channel, **more)
+
+    assert count("It has 14 subscribers.")["observation_id"] == "sse:14"
+    assert verdict(count("It has 14 subscribers.")) == "corroborates"
+    assert verdict(count("It has 15 subscribers.")) == "contradicts"
+    assert verdict(count("It has 15 subscribers.", tolerance=1)) == "corroborates"
+    assert verdict(count("It does not have 15 subscribers.", kind="denial")) == "corroborates"
+    assert verdict(count("It has subscribers.")) == "unavailable"
+
+
+def test_unix_peercred(look: Look, listed: Path):
+    """An HMAC of the peer's credentials; another uid, gid, pid or user contradicts; a made-up HMAC is unknown."""
+    path = str(listed.with_name("app.sock"))
+
+    def peer(text: str, **more: Any) -> dict[str, Any]:
+        return look(PEER, text, substrates=listed, socket=path, **more)
+
+    found = peer(f"It has uid {os.geteuid()} and pid {os.getpid()}.")
+    assert (verdict(found), found["tier"]) == ("corroborates", "identity-bound")
+    assert found["detail"] == {"found": ["uid", "pid"], "missing": []}
+    for wrong in (
+        f"uid {os.geteuid() + 1}",
+        f"gid {os.getegid() + 1}",
+        f"pid {os.getpid() + 1}",
+        "user “nobody-at-all”",
+    ):
+        assert verdict(peer(f"It has {wrong}.")) == "contradicts"
+    made_up = "peercred:" + "0" * 64
+    assert verdict(peer("It has uid 0.", declared=made_up, ts="2999-01-01T00:00:00Z")) == "unknown-observation"
+
+
+@pytest.mark.parametrize(
+    ("name", "locator"),
+    [
+        ("mcp.brief", {"server": "other", "tool": "brief"}),
+        ("mcp.brief", {"server": "tracker", "tool": "delete"}),
+        ("do.sse-count", {"url": "http://127.0.0.1:1/events"}),
+        ("unix.peercred", {"socket": "/run/other.sock"}),
+    ],
+)
+def test_never_what_the_operator_did_not_list(look: Look, listed: Path, name: str, locator: dict[str, str]):
+    """Unavailable before any other test; nothing of the locator is repeated."""
+    found = look(f"substrate.{name}", "It is what it is.", substrates=listed, **locator)
+    assert verdict(found) == "unavailable"
+    assert found["detail"]["reason"].endswith("is not on the operator's list")
+    assert "locator" not in found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from contextlib import closing
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault
 from .. import logs
 from ..inputs import prepare
+from ..observers.instruments import Instruments
 from ..observers.look import look as look_at
 from ..observers.look import written
 from ..settings import Settings, load_settings
@@ -20,6 +22,12 @@ from .lines import files_argument, run_filter
 
 _root = click.option(
     "--root", metavar="DIR", type=click.Path(), help="The repository or folder to look at; else as configured, or here."
+)
+_substrates = click.option(
+    "--substrates",
+    metavar="FILE",
+    type=click.Path(),
+    help="The MCP servers, event streams and sockets that may be looked at besides; else as configured.",
 )
 _observer = click.option("--observer", metavar="NAME", help="The name under which observations are written.")
 
@@ -30,15 +38,18 @@ def _settings(ctx: click.Context, **flags: str | None) -> Settings:
 
 @click.command()
 @_root
+@_substrates
 @_observer
 @files_argument
 @click.pass_context
-def look(ctx: click.Context, root: str | None, observer: str | None, files: tuple[str, ...]) -> None:
+def look(
+    ctx: click.Context, root: str | None, substrates: str | None, observer: str | None, files: tuple[str, ...]
+) -> None:
     """See what stands now where an emission's annotations point: emissions in, observations out, as JSON lines.
 
     One observation for each annotation that is neither terminal nor unknown, in their order. Nothing is written to
-    the place that is looked at. A missing `emitted_at` is the present time, as in `sluice produce`. Exit status 3
-    when the place is not there.
+    the place that is looked at; servers, streams and sockets are asked only if the file of `--substrates` lists them.
+    A missing `emitted_at` is the present time, as in `sluice produce`. Exit status 3 when the place is not there.
 
     \b
     Example:
@@ -53,18 +64,24 @@ def look(ctx: click.Context, root: str | None, observer: str | None, files: tupl
             return emission
         return {
             "emission_id": emission.emission_id,
-            "observations": [written(one) for one in look_at(emission, settings, settings.root)],
+            "observations": [
+                written(one) for one in look_at(emission, settings, settings.root, instruments=instruments)
+            ],
         }
 
-    run_filter(files, answer)
+    with closing(Instruments(settings, substrates)) as instruments:
+        run_filter(files, answer)
 
 
 @click.command()
 @_root
 @click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port[,host:port].")
+@_substrates
 @_observer
 @click.pass_context
-def observe(ctx: click.Context, root: str | None, broker: str | None, observer: str | None) -> None:
+def observe(
+    ctx: click.Context, root: str | None, broker: str | None, substrates: str | None, observer: str | None
+) -> None:
     """Run the observers: every emission on the topic `emissions` is looked at, what was seen goes to `observations`.
 
     \b
@@ -77,7 +94,7 @@ def observe(ctx: click.Context, root: str | None, broker: str | None, observer: 
     logs.configure(settings.log_level)
 
     async def run() -> None:
-        service = ObserverService(settings)
+        service = ObserverService(settings, substrates=substrates)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, service.request_stop)

@@ -68,6 +68,7 @@ class Ask(msgspec.Struct, frozen=True):
         declared: the observation id that the annotation declares.
         ts: when the annotation says that the substrate was consulted, in Unix milliseconds.
         budget: what the look may spend.
+        emitted: when the emission says that it was made, in Unix milliseconds.
     """
 
     substrate_class: str
@@ -78,6 +79,7 @@ class Ask(msgspec.Struct, frozen=True):
     declared: str | None
     ts: int | None
     budget: Budget
+    emitted: int | None = None
 
     @property
     def denies(self) -> bool:
@@ -105,12 +107,15 @@ class Finding(msgspec.Struct, frozen=True):
     Attributes:
         seen: the observation id of what was seen; None where nothing could be seen.
         reason: why, where the outcome does not explain itself.
+        at: when it was seen, in Unix milliseconds, where that was before the look began: what is kept for a while, or
+            heard on a stream, must not pass for fresher than it is.
     """
 
     outcome: Outcome
     seen: str | None = None
     presence: Presence = Presence((), ())
     reason: str | None = None
+    at: int | None = None
 
 
 def judge(ask: Ask, presence: Presence, seen: str | None, uncut: str | None = None) -> Finding:

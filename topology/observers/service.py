@@ -1,7 +1,8 @@
 """The observers as a service: every emission is looked at, what was seen goes to `observations` (observing.md).
 
-A plain consumer in a group of its own, so that observers scale by partitions and never hold up a lane. Looks run in
-threads, several at once; a slow one holds nobody up. An emission's offset is committed once its observations are
+A plain consumer in a group of its own, so that observers scale by partitions and never hold up a lane. Every class of
+an emission is looked at apart from the others, in threads of that class (`turns.py`), and its observations go out as
+soon as they are there; a slow substrate holds nobody up. An emission's offset is committed once its observations are
 acknowledged and those of every earlier one of its partition: at least once, and a second observation of the same state
 changes nothing. An emission that does not decode is left to the lane, which makes it a dead letter.
 """
@@ -12,7 +13,6 @@ import asyncio
 import contextvars
 from collections import Counter, deque
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
 
@@ -30,12 +30,16 @@ from ..connect import open_consumer, open_producer, partitions_of, unreachable
 from ..settings import Settings
 from ..topics import topic_name
 from .confine import Root
-from .look import StoppedError, cannot_look, look, written
+from .instruments import Instruments
+from .look import StoppedError, cannot_look, look, observed, written
+from .record import LOCATORS
+from .turns import Turns
 
 LOOKS_AT_ONCE = 8
-"""Emissions that are looked at side by side: most of a look is waiting for git and the disk."""
+"""Emissions that are looked at side by side in each class: most of a look is waiting for git, the disk, a server."""
 IN_FLIGHT = 64
-"""Emissions that were fetched and are not done: what a crash repeats, and what memory holds."""
+"""Emissions that were fetched and still want a look below the root or a turn beyond it. With those that have their
+turns (`turns.MAX_WAITING` a class), what a crash repeats and what memory holds."""
 COMMIT_SECONDS = 1.0
 STOP_SECONDS = 10.0
 """How long looks under way are waited for at the end; the next observer looks again at what they did not finish."""
@@ -67,16 +71,52 @@ class _Progress:
             self.position = first + 1
 
 
+class _Held:
+    """The room that one emission takes, given back once."""
+
+    def __init__(self, room: asyncio.Semaphore) -> None:
+        self._room: asyncio.Semaphore | None = room
+
+    def release(self) -> None:
+        if self._room is not None:
+            self._room.release()
+            self._room = None
+
+
+async def _all(parts: Iterable[asyncio.Task[None]]) -> None:
+    """Waits for all, until the first one fails."""
+    tasks = list(parts)
+    if tasks:
+        await asyncio.gather(*tasks)
+
+
+def _decoded(record: ConsumerRecord[bytes | None, bytes | None]) -> Emission | None:
+    """The emission of a record; None for one that the lane will refuse."""
+    value = record.value or b""
+    emission = Fault("oversize", "") if len(value) > MAX_INPUT_BYTES else decode_emission(value)
+    if not isinstance(emission, Fault) and record.key != emission.emission_id.encode():
+        emission = Fault("misrouted", "the key is not the emission id")
+    if isinstance(emission, Fault):
+        source = f"{record.topic}/{record.partition}/{record.offset}"
+        log.warning("emission not looked at", source=source, reason=emission.reason)
+        return None
+    return emission
+
+
 class ObserverService(ConsumerRebalanceListener):
     """The observers of one process: `start`, then `wait`, then `stop`; or `run`, which is all three.
 
     Args:
         settings: the broker, the root, the observer's name and the bounds of a look.
-        looks_at_once: threads that look.
+        looks_at_once: threads that look, in each class.
+        substrates: the operator's list, where it is not the setting's (access.py).
     """
 
-    def __init__(self, settings: Settings, *, looks_at_once: int = LOOKS_AT_ONCE) -> None:
-        self._settings, self._looks_at_once = settings, looks_at_once
+    def __init__(
+        self, settings: Settings, *, looks_at_once: int = LOOKS_AT_ONCE, substrates: str | None = None
+    ) -> None:
+        self._settings, self._substrates = settings, substrates
+        self._turns = Turns(looks_at_once, settings.look_timeout)
         self._progress: dict[TopicPartition, _Progress] = {}
         self._working: set[asyncio.Task[None]] = set()
         self._stack = AsyncExitStack()
@@ -85,16 +125,18 @@ class ObserverService(ConsumerRebalanceListener):
         self._failure: BaseException | None = None
         self._consumer: AIOKafkaConsumer
         self._producer: AIOKafkaProducer
-        self._pool: ThreadPoolExecutor
+        self._instruments: Instruments
 
     async def start(self) -> None:
         """Joins the group; emissions are looked at from then on.
 
         Raises:
             UnreachableError: the root is not there, or no broker answers.
-            UsageError: a topic is missing.
+            UsageError: a topic is missing, or the operator's list is wrong.
         """
         Root(self._settings.root).close()
+        self._instruments = Instruments(self._settings, self._substrates)
+        self._stack.callback(self._instruments.close)
         try:
             self._producer = await self._stack.enter_async_context(open_producer(self._settings))
             self._consumer = await self._stack.enter_async_context(
@@ -110,7 +152,7 @@ class ObserverService(ConsumerRebalanceListener):
         except BaseException:
             await self._stack.aclose()
             raise
-        self._pool = ThreadPoolExecutor(self._looks_at_once, thread_name_prefix="sluice-look")
+        self._instruments.start()
         self._consumer.subscribe([topic_name(self._settings, "emissions")], listener=self)
         self._main = asyncio.create_task(self._take())
         log.info("observing", root=self._settings.root, observer=self._settings.observer, broker=self._settings.broker)
@@ -142,8 +184,8 @@ class ObserverService(ConsumerRebalanceListener):
             task.cancel()
         await asyncio.gather(*self._working, return_exceptions=True)
         await self._commit(self._progress)
+        self._turns.close()
         await self._stack.aclose()
-        self._pool.shutdown(wait=False, cancel_futures=True)
         self._main = None
 
     async def run(self) -> None:
@@ -174,18 +216,19 @@ class ObserverService(ConsumerRebalanceListener):
                         if self._stopping.is_set():
                             return
                         progress.begin(record.offset)
-                        task = asyncio.create_task(self._handle(record, progress))
+                        held = _Held(room)
+                        task = asyncio.create_task(self._handle(record, progress, held))
                         self._working.add(task)
-                        task.add_done_callback(partial(self._ended, room))
+                        task.add_done_callback(partial(self._ended, held))
                 if asyncio.get_running_loop().time() >= next_commit:
                     await self._commit(self._progress)
                     next_commit = asyncio.get_running_loop().time() + COMMIT_SECONDS
         except (KafkaError, OSError) as error:
             self._fail(unreachable(self._settings, error))
 
-    def _ended(self, room: asyncio.Semaphore, task: asyncio.Task[None]) -> None:
+    def _ended(self, held: _Held, task: asyncio.Task[None]) -> None:
         self._working.discard(task)
-        room.release()
+        held.release()
         if not task.cancelled() and task.exception() is not None:
             self._fail(task.exception())
 
@@ -193,52 +236,76 @@ class ObserverService(ConsumerRebalanceListener):
         self._failure = self._failure or error
         self._stopping.set()
 
-    async def _handle(self, record: ConsumerRecord[bytes | None, bytes | None], progress: _Progress) -> None:
+    async def _handle(
+        self, record: ConsumerRecord[bytes | None, bytes | None], progress: _Progress, held: _Held
+    ) -> None:
         """One emission: decoded, looked at, its observations stored; only then it is done."""
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
+        emission = await asyncio.to_thread(_decoded, record)
+        if emission is None:
+            progress.end(record.offset)
+            return
+        parts: dict[str, asyncio.Task[None]] = {}
         try:
-            found = await loop.run_in_executor(self._pool, lambda: context.run(self._observe, record))
+            for name in dict.fromkeys(name for _, _, name in observed(emission)):
+                # A class beyond the root that is behind is answered at once: it must not stop the others' intake.
+                turn = await self._turns.enter(name, patient=name in LOCATORS)
+                parts[name] = asyncio.create_task(self._part(emission, name, turn))
+            await _all(part for name, part in parts.items() if name in LOCATORS)
+            held.release()
+            await _all(parts.values())
         except StoppedError:
             return  # not done: it is looked at again by whoever reads on
+        finally:
+            for part in parts.values():
+                part.cancel()
+            await asyncio.gather(*parts.values(), return_exceptions=True)
+        progress.end(record.offset)
+
+    async def _part(self, emission: Emission, name: str, turn: bool) -> None:
+        """One class of an emission: looked at in its turn, or answered without a look, and stored."""
+        if turn:
+            context = contextvars.copy_context()
+            found = await self._turns.take(name, lambda: context.run(self._observe, emission, name))
+        else:
+            found = cannot_look(emission, self._settings, "too many looks at this class wait", only={name})
         try:
-            name = topic_name(self._settings, "observations")
+            topic = topic_name(self._settings, "observations")
             sent = [
-                await self._producer.send(name, key=one.subject.emission_id.encode(), value=_encode(written(one)))
+                await self._producer.send(topic, key=one.subject.emission_id.encode(), value=_encode(written(one)))
                 for one in found
             ]
             await asyncio.gather(*sent)
         except (KafkaError, OSError) as error:
             raise unreachable(self._settings, error) from None
-        progress.end(record.offset)
 
-    def _observe(self, record: ConsumerRecord[bytes | None, bytes | None]) -> Iterable[Observation]:
-        """In a thread: what was seen of one emission; nothing of one that the lane will refuse."""
-        value = record.value or b""
-        emission = Fault("oversize", "") if len(value) > MAX_INPUT_BYTES else decode_emission(value)
-        if not isinstance(emission, Fault) and record.key != emission.emission_id.encode():
-            emission = Fault("misrouted", "the key is not the emission id")
-        if isinstance(emission, Fault):
-            source = f"{record.topic}/{record.partition}/{record.offset}"
-            log.warning("emission not looked at", source=source, reason=emission.reason)
-            return ()
+    def _observe(self, emission: Emission, name: str) -> list[Observation]:
+        """In a thread of the class: what was seen of one class of an emission."""
         with logs.about(emission.emission_id):
-            found = self._look(emission)
+            found = self._look(emission, name)
             outcomes = Counter(one.outcome for one in found)
-            log.debug("looked", attempt=emission.attempt, **{name.replace("-", "_"): n for name, n in outcomes.items()})
+            counts = {outcome.replace("-", "_"): n for outcome, n in outcomes.items()}
+            log.debug("looked", attempt=emission.attempt, substrate_class=name, **counts)
         return found
 
-    def _look(self, emission: Emission) -> list[Observation]:
+    def _look(self, emission: Emission, name: str) -> list[Observation]:
+        only = {name}
         try:
-            return look(emission, self._settings, self._settings.root, stopped=self._stopping.is_set)
+            return look(
+                emission,
+                self._settings,
+                self._settings.root,
+                stopped=self._stopping.is_set,
+                instruments=self._instruments,
+                only=only,
+            )
         except StoppedError:
             raise
         except UnreachableError as error:
             log.error("the root is not there", root=self._settings.root)
-            return cannot_look(emission, self._settings, error.what)
+            return cannot_look(emission, self._settings, error.what, only=only)
         except Exception:  # a defect of ours must neither stop the observers nor leave the lane waiting in silence
             log.exception("the look failed")
-            return cannot_look(emission, self._settings, "the observer failed")
+            return cannot_look(emission, self._settings, "the observer failed", only=only)
 
     # ---------------------------------------------------------------- positions
 

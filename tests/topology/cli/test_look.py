@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +90,29 @@ def test_help_shows_an_example():
         result = CliRunner().invoke(main, [command, "--help"])
         assert result.exit_code == 0
         assert f"sluice {command} --root" in result.stdout
+
+
+def test_substrates_beyond_the_root_are_looked_at_where_they_are_listed(tmp_path: Path):
+    """The flag names the operator's list; what listens on a listed socket is observed."""
+    path = str(tmp_path / "app.sock")
+    (tmp_path / "list.toml").write_text(f"[peercred]\nsockets = [{json.dumps(path)}]\n")
+    text = f"It runs as uid {os.geteuid()}. [substrate.unix.peercred; socket={path}]"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        result = run("--root", str(tmp_path), "--substrates", str(tmp_path / "list.toml"), lines=emission(text=text))
+    (observation,) = json.loads(result.stdout)["observations"]
+    assert (observation["outcome"], observation["tier"]) == ("corroborates", "identity-bound")
+    assert observation["observation_id"].startswith("peercred:")
+
+
+def test_a_wrong_list_is_wrong_usage(tmp_path: Path):
+    """Exit status 2 and every error with its line, for both commands."""
+    (tmp_path / "list.toml").write_text("[peercred]\nsockets = 3\n[mpc.x]\n")
+    for command in ("look", "observe"):
+        result = CliRunner().invoke(
+            main, [command, "--root", str(tmp_path), "--substrates", str(tmp_path / "list.toml")], input=""
+        )
+        assert result.exit_code == 2
+        assert "list.toml:2: peercred.sockets" in result.stderr
+        assert "list.toml:3: mpc" in result.stderr

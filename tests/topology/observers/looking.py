@@ -113,3 +113,9 @@ def reason(*arguments: Any, **options: Any) -> str:
     found = ask(*arguments, **options)
     assert found.outcome == "unavailable", found
     return (found.detail or {})["reason"]
+
+
+def sole(found: list[Observation]) -> Observation:
+    """The one observation there is."""
+    (one,) = found
+    return one

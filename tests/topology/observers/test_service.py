@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -146,6 +148,50 @@ async def test_a_slow_look_holds_nobody_up(settings: Settings, monkeypatch: pyte
     assert await committed(settings) == 5
 
 
+def listed(tmp_path: Path, kind: str, more: str = "") -> str:
+    """A list with one MCP server of that kind (mcp_server.py)."""
+    server = str(Path(__file__).with_name("mcp_server.py"))
+    path = tmp_path / "list.toml"
+    path.write_text(
+        f'[mcp.tracker]\ncommand = {json.dumps([sys.executable, server, kind])}\ntools = ["brief"]\n{more}\n'
+    )
+    return str(path)
+
+
+BRIEF = "[substrate.mcp.brief; server=tracker; tool=brief]"
+
+
+async def test_a_slow_substrate_holds_back_no_other(settings: Settings, tmp_path: Path):
+    """Of the same emission, the others' observations are there while a server that never answers is waited for."""
+    from msgspec.structs import replace
+
+    slow = replace(settings, look_timeout=3)
+    async with running(slow, substrates=listed(tmp_path, "silent")):
+        await send(settings, *(emission(number, f"{TEXT} {BRIEF}") for number in range(20)))
+        early = await observations(settings, 40)
+        assert {one.outcome for _, _, one in early} == {"corroborates"}
+        assert "substrate.mcp.brief" not in {one.substrate_class for _, _, one in early}
+        late = await observations(settings, 60)
+    assert [one.outcome for _, _, one in late if one.substrate_class == "substrate.mcp.brief"] == ["unavailable"] * 20
+    assert await committed(settings) == 20
+
+
+async def test_one_session_serves_the_service(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Emissions that ask the same are answered by one call of one process, which ends with the service."""
+    for name in ("STARTS", "CALLS"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    path = listed(tmp_path, "prompt", 'env = ["STARTS", "CALLS"]')
+    text = f"It was closed on 2026-05-25. {BRIEF}"
+    async with running(settings, substrates=path):
+        await send(settings, *(emission(number, text) for number in range(10)))
+        found = await observations(settings, 10)
+    assert {one.outcome for _, _, one in found} == {"corroborates"}
+    assert len((tmp_path / "CALLS").read_text().split()) == 1
+    (pid,) = (tmp_path / "STARTS").read_text().split()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
+
+
 async def test_what_is_not_stored_is_not_committed(settings: Settings, monkeypatch: pytest.MonkeyPatch):
     """Without the broker's acknowledgement the service fails, and the next one looks again."""
 
@@ -183,7 +229,7 @@ async def test_a_look_under_way_does_not_hold_the_end_up(settings: Settings, mon
 
     began = threading.Event()
 
-    def endless(emission: Any, *arguments: Any, stopped: Callable[[], bool]) -> list[Observation]:
+    def endless(emission: Any, *arguments: Any, stopped: Callable[[], bool], **options: Any) -> list[Observation]:
         began.set()
         while not stopped():
             time.sleep(0.01)

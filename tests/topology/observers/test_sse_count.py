@@ -1,0 +1,285 @@
+"""substrate.do.sse-count against a real server of events, which counts its subscribers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from looking import emission, sole
+
+from sluice.codecs.records import Annotation, Observation
+from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.look import look
+from sluice.topology.settings import Settings
+
+CLASS = "substrate.do.sse-count"
+
+
+class Events:
+    """A server of events in a thread: `/presence` reports on every change how many subscribe; other paths misbehave.
+
+    Attributes:
+        others: subscribers beside those over the network.
+        seen: path and headers of each request.
+        lives: seconds until `/presence` ends a stream.
+    """
+
+    def __init__(self) -> None:
+        self.others, self.lives, self.beat = 13, 600.0, 0.05
+        self.seen: list[tuple[str, dict[str, str]]] = []
+        self.open = 0
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+        assert self._ready.wait(10)
+
+    def _serve(self) -> None:
+        async def start() -> None:
+            app = web.Application()
+            app.router.add_get("/{path}", self._answer)
+            self._runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
+            await self._runner.setup()
+            site = web.TCPSite(self._runner, "127.0.0.1", 0)
+            await site.start()
+            self.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
+            self._ready.set()
+
+        self._loop.create_task(start())
+        self._loop.run_forever()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        path = request.match_info["path"]
+        self.seen.append((path, dict(request.headers)))
+        if path == "away":
+            return web.Response(status=503)
+        if path == "enough":
+            return web.Response(status=204)
+        if path == "elsewhere":
+            raise web.HTTPFound("/presence")
+        if path == "page":
+            return web.Response(text="<p>14</p>")
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        self.open += 1
+        try:
+            await getattr(self, f"_{path}")(answer)
+        except ConnectionError:
+            pass
+        finally:
+            self.open -= 1
+        return answer
+
+    async def _presence(self, answer: web.StreamResponse) -> None:
+        end, told = time.monotonic() + self.lives, None
+        await answer.write(b"retry: 100\n\n")
+        while time.monotonic() < end:
+            now = self.others + self.open
+            if now != told:
+                told = now
+                data = json.dumps({"room": {"subscribers": now}})
+                await answer.write(f"event: presence\nid: {now}\ndata: {data}\n\ndata: other\n\n".encode())
+            await answer.write(b": beat\n\n")
+            await asyncio.sleep(self.beat)
+
+    async def _plain(self, answer: web.StreamResponse) -> None:
+        await answer.write(b"data: 14\n\n")
+        await asyncio.sleep(60)
+
+    async def _quiet(self, answer: web.StreamResponse) -> None:
+        await asyncio.sleep(60)
+
+    async def _words(self, answer: web.StreamResponse) -> None:
+        await answer.write(b"data: fourteen\n\n")
+        await asyncio.sleep(60)
+
+    async def _endless(self, answer: web.StreamResponse) -> None:
+        while True:
+            await answer.write(b"x" * 65_536)
+
+    async def _flood(self, answer: web.StreamResponse) -> None:
+        while True:
+            await answer.write(b"event: other\ndata: 1\n\n" * 1000)
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        self._loop.close()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Events]:
+    """One server for the module."""
+    server = Events()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def events(running: Events) -> Events:
+    """The server, as it was made."""
+    running.others, running.lives, running.beat = 13, 600.0, 0.05
+    until = time.monotonic() + 5
+    while running.open:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    running.seen.clear()
+    return running
+
+
+@pytest.fixture
+def asking(events: Events, tmp_path: Path) -> Iterator[Callable[..., Callable[..., Observation]]]:
+    """Opens instruments for the server's channels; everything is closed at the end."""
+    opened: list[Instruments] = []
+
+    def open_(more: str = "", **bounds: Any) -> Callable[..., Observation]:
+        paths = ("plain", "quiet", "words", "endless", "flood", "away", "enough", "elsewhere", "page")
+        urls = json.dumps([f"{events.url}/{path}" for path in paths])
+        named = f'url = "{events.url}/presence"\nevent = "presence"\npointer = "/room/subscribers"\n{more}'
+        (tmp_path / "list.toml").write_text(f"[sse]\nurls = {urls}\n[sse.presence]\n{named}\n")
+        settings = Settings(**bounds)
+        mine = Instruments(settings, str(tmp_path / "list.toml"))
+        opened.append(mine)
+
+        def ask(text: str, path: str = "presence", kind: str = "assertion", **locator: Any) -> Observation:
+            annotation = Annotation(CLASS, None, None, {"url": f"{events.url}/{path}", **locator})
+            return sole(look(emission(text, annotation, kind=kind), settings, tmp_path, instruments=mine))
+
+        return ask
+
+    yield open_
+    for one in opened:
+        one.close()
+
+
+def test_the_count_that_the_channel_reports_is_compared(asking: Any, events: Events):
+    """Ours included, unless the operator says so; the id is the count; one subscription serves all looks."""
+    ask = asking()
+    found = ask("The channel has 14 subscribers.")
+    assert (found.outcome, found.observation_id) == ("corroborates", "sse:14")
+    assert found.locator == {"url": f"{events.url}/presence"}
+    other = ask("The channel has 15 subscribers.")
+    assert (other.outcome, other.observation_id) == ("contradicts", "sse:14")
+    assert len(events.seen) == 1
+
+
+def test_our_own_subscription_is_taken_off_where_it_is_counted(asking: Any):
+    """So that looking changes nothing."""
+    assert asking("own_subscription = true")("The channel has 13 subscribers.").observation_id == "sse:13"
+
+
+def test_a_change_is_heard(asking: Any, events: Events):
+    """The next look has the new count, on the same stream."""
+    ask = asking()
+    assert ask("The channel has 14 subscribers.").outcome == "corroborates"
+    events.others = 20
+    until = time.monotonic() + 3
+    while ask("The channel has 21 subscribers.").outcome != "corroborates":
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert len(events.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "outcome"),
+    [
+        ("The channel has at least 10 subscribers.", "assertion", "corroborates"),
+        ("The channel has more than 14 subscribers.", "assertion", "contradicts"),
+        ("No more than 14 people subscribe.", "assertion", "corroborates"),
+        ("The channel has 1,400 subscribers.", "assertion", "contradicts"),
+        ("The channel has 14 subscribers on 2026-05-25.", "assertion", "absent"),
+        ("The channel has 14 or 15 subscribers.", "assertion", "unavailable"),
+        ("The channel has subscribers.", "assertion", "unavailable"),
+        ("The channel does not have 14 subscribers.", "assertion", "unavailable"),
+        ("The channel does not have 14 subscribers.", "denial", "contradicts"),
+        ("The channel does not have 15 subscribers.", "denial", "corroborates"),
+    ],
+)
+def test_one_number_is_compared(asking: Any, text: str, kind: str, outcome: str):
+    """With the relation in which it is named; what a count cannot show is absent; a denial turns it round."""
+    assert asking()(text, kind=kind).outcome == outcome
+
+
+def test_a_tolerance_is_the_emitters_only_within_the_operators(asking: Any):
+    """Within it nothing is contradicted; borne out is only what the operator allows: a tenth, unless told otherwise."""
+    assert asking()("There are 15 subscribers.", tolerance=1).outcome == "corroborates"
+    assert asking()("There are 20 subscribers.", tolerance=1_000_000).outcome == "absent"
+    assert asking("max_tolerance = 0")("There are 15 subscribers.", tolerance=1).outcome == "absent"
+    assert asking()("There are 15 subscribers.", tolerance=-1).outcome == "contradicts"
+
+
+def test_a_plain_number_needs_no_pointer(asking: Any):
+    """The data of a `message` is the count."""
+    assert asking()("There are 14 subscribers.", "plain").outcome == "corroborates"
+
+
+def test_a_stream_that_ends_is_taken_up_again(asking: Any, events: Events):
+    """After the server's `retry`, from the last event on."""
+    events.lives = 0.2
+    ask = asking()
+    assert ask("There are 14 subscribers.").outcome == "corroborates"
+    until = time.monotonic() + 5
+    while len(events.seen) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert events.seen[1][1].get("Last-Event-ID") == "14"
+    events.lives = 600.0
+    while ask("There are 14 subscribers.").outcome != "corroborates":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_channel_that_falls_silent_is_asked_anew(asking: Any, events: Events, tmp_path: Path):
+    """What was heard longer ago than a tenth of W is no present count; the new stream begins with the present."""
+    (tmp_path / "policy.toml").write_text('[admissibility.window]\n"substrate.do.sse-count" = "1s"\n')
+    events.beat = 60
+    ask = asking(policy=str(tmp_path / "policy.toml"))
+    assert ask("There are 14 subscribers.").outcome == "corroborates"
+    events.others = 20
+    time.sleep(0.2)
+    found = ask("There are more than 20 subscribers.")
+    assert (found.outcome, len(events.seen)) == ("corroborates", 2)
+    assert "Last-Event-ID" not in events.seen[1][1]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("away", "the channel answers with status 503"),
+        ("enough", "the channel asks not to be asked again (status 204)"),
+        ("elsewhere", "the channel answers with status 302"),
+        ("page", "the channel is no stream of events"),
+        ("quiet", "the substrate did not answer in time"),
+        ("words", "the channel reports no number of subscribers"),
+        ("endless", "the channel sent a line or an event without end"),
+        ("flood", "the channel sent more than 2000000 octets in 6 s"),
+    ],
+)
+def test_a_hostile_channel_is_bounded(asking: Any, events: Events, path: str, reason: str):
+    """Each is `unavailable` within the look's time, and then left alone."""
+    ask = asking(look_timeout=1.0, look_bytes=2_000_000)
+    began = time.monotonic()
+    found = ask("There are 14 subscribers.", path)
+    assert (found.outcome, (found.detail or {})["reason"]) == ("unavailable", reason)
+    asked = len(events.seen)
+    assert ask("There are 14 subscribers.", path).outcome == "unavailable"
+    assert (len(events.seen), time.monotonic() - began < 2.5) == (asked, True)
+    assert {name for name, _ in events.seen} == {path}
+
+
+def test_what_is_not_listed_is_not_asked(asking: Any, events: Events):
+    """To the letter, before any other test; such a URL is not repeated: it may hold a password."""
+    ask = asking()
+    for path in ("other", "presence/", "presence?token=secret", "presence#x"):
+        found = ask("It is what it is.", path)
+        assert (found.detail or {})["reason"] == "the channel is not on the operator's list"
+        assert (found.outcome, found.locator) == ("unavailable", None)
+    assert events.seen == []

@@ -1,0 +1,222 @@
+"""substrate.unix.peercred against real sockets, with processes of this user and, run as root, of another."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from looking import emission, sole
+
+from sluice.codecs.records import Annotation, Observation
+from sluice.codecs.times import format_time
+from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.look import look
+from sluice.topology.observers.unix_peercred import Peer, claims_of, identifier
+from sluice.topology.settings import Settings
+
+CLASS = "substrate.unix.peercred"
+SECRET = "a secret of more than 16"
+LISTEN = """
+import os, socket, sys, time
+path, uid, kind = sys.argv[1], int(sys.argv[2]), getattr(socket, sys.argv[3])
+os.setgid(uid); os.setuid(uid)
+one = socket.socket(socket.AF_UNIX, kind)
+one.bind(path)
+one.listen(int(sys.argv[4]))
+time.sleep(600)
+"""
+OTHER = 12_345
+"""A uid that nobody has: only root can become it, and then the peer is another user than the observer."""
+
+
+class Peers:
+    """Processes that listen."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.uid = OTHER if os.geteuid() == 0 else os.geteuid()
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def listen(self, name: str, kind: str = "SOCK_STREAM", backlog: int = 50) -> tuple[str, int]:
+        """Starts a process that listens; its socket and its pid."""
+        path = str(self.folder / name)
+        arguments = [sys.executable, "-c", LISTEN, path, str(self.uid), kind, str(backlog)]
+        process = subprocess.Popen(arguments)
+        self.running.append(process)
+        until = time.monotonic() + 10
+        while not self._listens(path, getattr(socket, kind)):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        return path, process.pid
+
+    def _listens(self, path: str, kind: int) -> bool:
+        with socket.socket(socket.AF_UNIX, kind) as probe:
+            return probe.connect_ex(path) == 0
+
+
+@pytest.fixture
+def peers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peers]:
+    """Processes that end with the test; their folder is short enough for a socket, and open to all."""
+    folder = tmp_path_factory.mktemp("s")
+    for one in (folder, *folder.parents[:2]):
+        if one.stat().st_uid == os.geteuid():
+            one.chmod(0o777)
+    made = Peers(folder)
+    yield made
+    for process in made.running:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[Callable[..., Callable[..., Observation]]]:
+    """Opens instruments for some sockets."""
+    opened: list[Instruments] = []
+
+    def open_(*sockets: str, **bounds: Any) -> Callable[..., Observation]:
+        (tmp_path / "list.toml").write_text(f"[peercred]\nsockets = {json.dumps(sockets)}\n")
+        settings = Settings(**({"privacy_secret": SECRET} | bounds))
+        mine = Instruments(settings, str(tmp_path / "list.toml"))
+        opened.append(mine)
+
+        def ask(
+            text: str, path: str = sockets[0], kind: str = "assertion", declared: str | None = None, ts: Any = None
+        ) -> Observation:
+            asked = emission(text, Annotation(CLASS, declared, ts, {"socket": path, "uid": 7}), kind=kind)
+            return sole(look(asked, settings, tmp_path, instruments=mine))
+
+        return ask
+
+    yield open_
+    for one in opened:
+        one.close()
+
+
+def test_the_peers_ids_bear_an_assertion_out(peers: Peers, asking: Any):
+    """Uid, gid and pid of the process that listens; another one contradicts; a denial turns it round."""
+    path, pid = peers.listen("app.sock")
+    ask, uid = asking(path), peers.uid
+    gid = OTHER if os.geteuid() == 0 else os.getegid()
+    assert ask(f"The service on {path} runs as uid {uid}, gid={gid} and pid {pid}.").outcome == "corroborates"
+    assert ask(f"Its uid is {uid}.").outcome == "corroborates"
+    for wrong in (f"uid {uid + 1}", f"gid {gid + 1}", f"process id {pid + 1}", f"uid {uid} and pid {pid + 1}"):
+        assert ask(f"The service has {wrong}.").outcome == "contradicts"
+        assert ask(f"The service does not have {wrong}.", kind="denial").outcome in ("corroborates", "absent")
+    assert ask(f"The service does not run as uid {uid}.", kind="denial").outcome == "contradicts"
+    assert ask(f"The service does not run as uid {uid}.").outcome == "unavailable"
+    assert ask("The service is there.").outcome == "unavailable"
+    assert ask(f"The service has run as uid {uid} since 2026-05-25.").outcome == "absent"
+
+
+def test_a_user_is_named_by_the_hosts_own_list(asking: Any, tmp_path_factory: pytest.TempPathFactory):
+    """In quotes any name; bare only one that is known here: «as expected» names nobody."""
+    path = str(tmp_path_factory.mktemp("u") / "own.sock")
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        ask = asking(path)
+        assert ask(f"It runs as {name}.").outcome == "corroborates"
+        assert ask(f"It runs as user `{name}`, as expected.").outcome == "corroborates"
+        assert ask("It runs as `no-such-user-here`.").outcome == "contradicts"
+        assert ask("It runs as expected.").outcome == "unavailable"
+
+
+def test_the_id_is_an_hmac_and_nothing_else_gets_out(peers: Peers, asking: Any):
+    """Identity-bound; neither ids nor names in the record, not even what a locator or a declared id says."""
+    path, pid = peers.listen("app.sock")
+    gid = OTHER if os.geteuid() == 0 else os.getegid()
+    for text in (f"It has uid {peers.uid} and pid {pid}.", f"It has uid {peers.uid} and pid {pid + 1}."):
+        found = asking(path)(text, declared=f"peercred:{peers.uid}:{gid}:{pid}")
+        assert found.observation_id == identifier(SECRET.encode(), Peer(pid, peers.uid, gid))
+        assert (found.tier, found.locator) == ("identity-bound", {"socket": path})
+        record = msgspec.json.encode([found.detail, found.locator, found.outcome]).decode()
+        assert str(peers.uid) not in record.replace(path, "")
+        assert str(pid) not in record.replace(path, "")
+    away = asking(path)("It is there.", path="/nowhere.sock", declared=f"peercred:{peers.uid}:{gid}:{pid}")
+    assert away.observation_id == f"none:{CLASS}"
+
+
+def test_an_id_without_the_secret_is_another_one_each_time(peers: Peers, asking: Any):
+    """The key is made at the start; within one observer the id stays."""
+    path, _ = peers.listen("app.sock")
+    one, other = asking(path, privacy_secret=None), asking(path, privacy_secret=None)
+    text = f"It has uid {peers.uid}."
+    assert one(text).observation_id == one(text).observation_id != other(text).observation_id
+
+
+def test_an_id_that_no_connection_had_is_made_up(peers: Peers, asking: Any):
+    """If it is dated since the observer's start; one that a connection had is judged by what stands there now."""
+    path, _ = peers.listen("app.sock")
+    ask, text = asking(path), f"It has uid {peers.uid}."
+    now = format_time(time.time_ns() // 1_000_000 + 10)
+    found = ask(text, declared="peercred:" + "0" * 64, ts=now)
+    assert (found.outcome, found.observation_id) == ("unknown-observation", "peercred:" + "0" * 64)
+    assert ask(text, declared=ask(text).observation_id, ts=now).outcome == "corroborates"
+    assert ask(text, declared="peercred:" + "0" * 64, ts="2026-01-01T00:00:00Z").outcome == "corroborates"
+
+
+def test_packets_in_sequence_have_peers_too(peers: Peers, asking: Any):
+    """SOCK_SEQPACKET is connected to as well."""
+    path, pid = peers.listen("packets.sock", "SOCK_SEQPACKET")
+    assert asking(path)(f"Its pid is {pid}.").outcome == "corroborates"
+
+
+def test_nobody_there_is_unavailable(peers: Peers, asking: Any, tmp_path: Path):
+    """No socket, a plain file, a socket that nobody listens on any more, a backlog that is full: in time."""
+    full, _ = peers.listen("full.sock", backlog=0)
+    plain, gone = str(tmp_path / "plain"), str(peers.folder / "gone.sock")
+    Path(plain).touch()
+    with socket.socket(socket.AF_UNIX) as once:
+        once.bind(gone)
+    waiting = []
+    for _ in range(3):
+        one = socket.socket(socket.AF_UNIX)
+        one.setblocking(False)
+        one.connect_ex(full)
+        waiting.append(one)
+    ask = asking(full, plain, gone, "/nowhere.sock", look_timeout=0.5)
+    for path in (full, plain, gone, "/nowhere.sock"):
+        began = time.monotonic()
+        assert ask("Its uid is 0.", path=path).outcome == "unavailable"
+        assert time.monotonic() - began < 1.5
+    for one in waiting:
+        one.close()
+
+
+def test_what_is_not_listed_is_not_connected_to(peers: Peers, asking: Any):
+    """To the letter, before any other test."""
+    path, _ = peers.listen("app.sock")
+    ask = asking("/other.sock")
+    for wrong in (path, "/other.sock/", "/./other.sock"):
+        found = ask("It is what it is.", path=wrong)
+        assert (found.detail or {})["reason"] == "the socket is not on the operator's list"
+        assert (found.outcome, found.locator) == ("unavailable", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("uid=0", [("uid", 0)]),
+        ("The UID is 7 and the group id 8.", [("uid", 7), ("gid", 8)]),
+        ("euid: `7`, pid: 9", [("uid", 7), ("pid", 9)]),
+        ("user id of 7", [("uid", 7)]),
+        ("uid 1.5 and pid 12345678901", []),
+        ("run as user “deploy”", [("user", "deploy")]),
+        ("username: root", [("user", "root")]),
+        ("druid 7, rapid 8", []),
+    ],
+)
+def test_what_a_text_names(text: str, values: list[Any]):
+    """Fields and values as people write them."""
+    assert list(claims_of(text, "/x").values) == values

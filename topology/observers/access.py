@@ -1,0 +1,369 @@
+"""The operator's list: the servers, channels and sockets that may be looked at beyond the root (observing.md).
+
+One TOML file, the setting `substrates`. What is not on it is never contacted, whatever an emission names. A secret
+never stands in it: headers and variables of servers are named, and taken from the environment. All errors are reported
+at once, each with its line.
+
+    [mcp.tracker]                              # substrate.mcp.brief; `server` in a locator is the name
+    command = ["tracker-mcp", "--read-only"]   # over stdio; or url = "https://…/mcp", streamable HTTP
+    tools = ["brief"]                          # these and no others
+    env = ["TRACKER_TOKEN"]                    # variables that the process gets, beside PATH and its like
+    header_env = { Authorization = "TRACKER_AUTHORIZATION" }    # with url: header = variable
+
+    [sse]                                      # substrate.do.sse-count
+    urls = ["https://example.org/events"]      # `url` in a locator is one of them, to the letter
+    event = "presence"                         # the event that reports the count; default "message"
+    pointer = "/subscribers"                   # JSON Pointer to it; default "": the data is the number
+    own_subscription = true                    # the report counts our own subscription, which is taken off
+    max_tolerance = 2                          # the most that a locator may allow itself; default a tenth of the count
+    retry = "1s"                               # before reconnecting, until the channel says otherwise
+    header_env = { Authorization = "EVENTS_AUTHORIZATION" }
+
+    [sse.billing]                              # a channel of its own kind: keys as above, with url
+    url = "https://example.net/billing"
+
+    [peercred]                                 # substrate.unix.peercred
+    sockets = ["/run/app.sock"]                # absolute paths; `socket` in a locator is one of them
+
+    [own.acme]                                 # an observer of one's own (interface.py): entry point «acme»
+    class = "substrate.mcp.brief"
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from ...codecs.errors import UsageError
+from ...codecs.times import parse_duration
+from ...codecs.vocabulary import CLASSES_1_0
+from ...streams.policy_file import locate
+from ..settings import Settings
+
+SETTING: Final = "substrates"
+
+
+class Secrets(dict[str, str]):
+    """Names and secret values; only the names are ever shown."""
+
+    def __repr__(self) -> str:
+        return f"Secrets({', '.join(self)})"
+
+
+class McpServer(NamedTuple):
+    """A server of the Model Context Protocol: a command (stdio) or a URL (streamable HTTP), and the tools allowed.
+
+    Attributes:
+        environment: variables of the process; values are secrets.
+        headers: of each HTTP request; values are secrets.
+    """
+
+    name: str
+    command: tuple[str, ...] | None
+    url: str | None
+    tools: frozenset[str]
+    environment: Secrets
+    headers: Secrets
+
+
+class SseChannel(NamedTuple):
+    """A stream of server-sent events that reports how many subscribe to it.
+
+    Attributes:
+        event: the type of the events that report.
+        pointer: where in their JSON the count stands (RFC 6901); "" where the data is the number.
+        own_subscription: the report counts our own subscription.
+        max_tolerance: the most that a locator's `tolerance` may be; None for a tenth of the count.
+        retry: milliseconds before reconnecting, until the channel says otherwise.
+        headers: of the request; values are secrets.
+    """
+
+    url: str
+    event: str
+    pointer: str
+    own_subscription: bool
+    max_tolerance: int | None
+    retry: int
+    headers: Secrets
+
+
+class Access(NamedTuple):
+    """The whole list. `own` gives the entry point of the operator's own observer by class."""
+
+    mcp: Mapping[str, McpServer] = {}
+    sse: Mapping[str, SseChannel] = {}
+    sockets: frozenset[str] = frozenset()
+    own: Mapping[str, str] = {}
+
+
+def access_of(settings: Settings, path: str | None = None) -> Access:
+    """The list of the file that a flag or the setting `substrates` names; an empty one where neither does.
+
+    Raises:
+        UsageError: the file cannot be read, or something in it is wrong.
+    """
+    name = path or getattr(settings, SETTING, None)
+    if not name:
+        return Access()
+    try:
+        text = Path(name).read_text("utf-8")
+    except OSError as error:
+        raise UsageError(f"the list of substrates cannot be read: {error.strerror}", path=str(name)) from None
+    except UnicodeDecodeError:
+        raise UsageError("the list of substrates is not UTF-8", path=str(name)) from None
+    return load_access(text, str(name))
+
+
+def load_access(text: str, name: str = SETTING, environment: Mapping[str, str] | None = None) -> Access:
+    """The list of a TOML text.
+
+    Args:
+        text: the document.
+        name: of the file, for errors.
+        environment: where named variables are taken from; by default the process's own.
+
+    Raises:
+        UsageError: with everything that is wrong, a line each: file, line, key, sentence.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        raise UsageError(f"{name}:{at[1] if at else text.count(chr(10)) + 1}: is not TOML: {error}") from None
+    reader = _Reader(os.environ if environment is None else environment)
+    made = _access(reader, tables)
+    if reader.findings:
+        problems = locate(text, reader.findings)
+        raise UsageError("\n".join(f"{name}:{line}: {path}: {why}" for line, path, why in problems))
+    return made
+
+
+# ---------------------------------------------------------------- reading
+
+TABLES: Final = ("mcp", "sse", "peercred", "own")
+Check = Callable[[Any], Any]
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
+_POINTER: Final = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
+
+
+class _Expected(Exception):
+    """A value is not what its key takes; the message says what that is, never the value, which may be a secret."""
+
+
+class _Reader:
+    """Collects what is wrong, by dotted key, instead of stopping at the first."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.findings: list[tuple[str, str]] = []
+        self._environment = environment
+
+    def wrong(self, path: str, sentence: str) -> None:
+        self.findings.append((path, sentence))
+
+    def table(self, value: Any, path: str) -> dict[str, Any]:
+        if isinstance(value, dict):
+            return value
+        self.wrong(path, "expected a table")
+        return {}
+
+    def unknown(self, keys: Iterable[str], known: Iterable[str], path: str) -> None:
+        known = list(known)
+        for key in keys:
+            if key not in known:
+                near = difflib.get_close_matches(key.partition(".")[0], known, 1)
+                hint = f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known)
+                self.wrong(f"{path}.{key}" if path else key, f"unknown key; {hint}")
+
+    def fields(self, table: dict[str, Any], path: str, checks: Mapping[str, Check]) -> dict[str, Any]:
+        """The checked values of a table whose keys are all known, for those that are there and right."""
+        self.unknown(table, checks, path)
+        found: dict[str, Any] = {}
+        for key, check in checks.items():
+            if key in table:
+                try:
+                    found[key] = check(table[key])
+                except _Expected as expected:
+                    self.wrong(f"{path}.{key}", f"expected {expected}")
+        return found
+
+    def variables(self, value: Any) -> Secrets:
+        return Secrets({name: self._variable(name) for name in _texts(value)})
+
+    def headers(self, value: Any) -> Secrets:
+        if not isinstance(value, dict) or not all(_HEADER.fullmatch(name) for name in value):
+            raise _Expected('a table of headers and the variables that hold them, as { Authorization = "VARIABLE" }')
+        return Secrets({name: self._variable(variable) for name, variable in value.items()})
+
+    def _variable(self, name: Any) -> str:
+        if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
+            raise _Expected("names of environment variables, never their values")
+        value = self._environment.get(name)
+        if not value:
+            raise _Expected(f"the environment variable {name} to be set")
+        if not value.isprintable():
+            raise _Expected(f"the environment variable {name} to hold printable characters only")
+        return value
+
+
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) and item for item in value):
+        raise _Expected("a list of strings")
+    if any("\0" in item for item in value):
+        raise _Expected("strings without a NUL")
+    return value
+
+
+def _url(value: Any) -> str:
+    try:
+        parts = urlsplit(value) if isinstance(value, str) and value.isprintable() and " " not in value else None
+        good = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        parts, good = None, False
+    if parts is None or not good or parts.fragment:
+        raise _Expected("an http or https URL without a fragment")
+    if parts.username is not None or parts.password is not None:
+        raise _Expected("a URL without a user name or password; name a variable in header_env")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise _Expected("a string")
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _Expected("true or false")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= 2**53:
+        raise _Expected("a whole number from 0 on")
+    return value
+
+
+def _pointer(value: Any) -> str:
+    if not isinstance(value, str) or not _POINTER.fullmatch(value):
+        raise _Expected('a JSON Pointer such as "/subscribers", or "" where the data is the number')
+    return value
+
+
+def _retry(value: Any) -> int:
+    milliseconds = parse_duration(value) if isinstance(value, str) else None
+    if not milliseconds or not 100 <= milliseconds <= 60_000:
+        raise _Expected('a duration from "100ms" to "1m"')
+    return milliseconds
+
+
+def _paths(value: Any) -> list[str]:
+    paths = _texts(value)
+    if not all(path.startswith("/") and len(os.fsencode(path)) < 108 for path in paths):
+        raise _Expected("absolute paths, each shorter than 108 octets")
+    return paths
+
+
+def _class(value: Any) -> str:
+    if value not in CLASSES_1_0:
+        raise _Expected("a substrate-class of the closed vocabulary: " + ", ".join(sorted(CLASSES_1_0)))
+    return value
+
+
+def _access(reader: _Reader, tables: dict[str, Any]) -> Access:
+    # `[mpc.x]` stands in no line as `mpc`: such a table is told by its first key.
+    for key, value in tables.items():
+        if key not in TABLES:
+            first = next(iter(value), "") if isinstance(value, dict) else ""
+            reader.unknown([f"{key}.{first}" if first else key], TABLES, "")
+    mcp = {name: _mcp(reader, name, value) for name, value in reader.table(tables.get("mcp", {}), "mcp").items()}
+    peercred = reader.fields(reader.table(tables.get("peercred", {}), "peercred"), "peercred", {"sockets": _paths})
+    own: dict[str, str] = {}
+    for name, value in reader.table(tables.get("own", {}), "own").items():
+        found = reader.fields(reader.table(value, f"own.{name}"), f"own.{name}", {"class": _class}).get("class")
+        if found in own:
+            reader.wrong(f"own.{name}.class", f"{own[found]} observes {found} already")
+        elif found is not None:
+            own[found] = name
+        elif "class" not in (value if isinstance(value, dict) else ("class",)):
+            reader.wrong(f"own.{name}", "names no class")
+    sse = {channel.url: channel for channel in _sse(reader, reader.table(tables.get("sse", {}), "sse"))}
+    return Access(mcp, sse, frozenset(peercred.get("sockets", ())), own)
+
+
+def _mcp(reader: _Reader, name: str, value: Any) -> McpServer:
+    path = f"mcp.{name}"
+    table = reader.table(value, path)
+    if not _NAME.fullmatch(name):
+        reader.wrong(path, "a server's name is up to 64 of the characters A-Z a-z 0-9 _ -")
+    checks = {
+        "command": _texts,
+        "url": _url,
+        "tools": _texts,
+        "env": reader.variables,
+        "header_env": reader.headers,
+    }
+    found = reader.fields(table, path, checks)
+    if ("command" in table) == ("url" in table):
+        reader.wrong(path, "needs either command (stdio) or url (streamable HTTP)")
+    if "tools" not in table:
+        reader.wrong(path, "needs tools: only those named may be called")
+    for key, needed in (("env", "command"), ("header_env", "url")):
+        if key in table and needed not in table:
+            reader.wrong(f"{path}.{key}", f"goes with {needed}")
+    command = found.get("command")
+    return McpServer(
+        name,
+        tuple(command) if command else None,
+        found.get("url"),
+        frozenset(found.get("tools", ())),
+        found.get("env", Secrets()),
+        found.get("header_env", Secrets()),
+    )
+
+
+def _sse(reader: _Reader, table: dict[str, Any]) -> list[SseChannel]:
+    checks: dict[str, Check] = {
+        "event": _text,
+        "pointer": _pointer,
+        "own_subscription": _boolean,
+        "max_tolerance": _whole,
+        "retry": _retry,
+        "header_env": reader.headers,
+    }
+    named = {key: value for key, value in table.items() if isinstance(value, dict) and key != "header_env"}
+    plain = {key: value for key, value in table.items() if key not in named}
+    common = reader.fields(plain, "sse", {"urls": lambda value: [_url(one) for one in _texts(value)], **checks})
+    channels = [_channel(url, common) for url in common.pop("urls", ())]
+    for name, value in named.items():
+        found = reader.fields(value, f"sse.{name}", {"url": _url, **checks})
+        if "url" not in value:
+            reader.wrong(f"sse.{name}", "needs url")
+        elif "url" in found:
+            channels.append(_channel(found.pop("url"), found))
+    seen: set[str] = set()
+    for channel in channels:
+        if channel.url in seen:
+            reader.wrong("sse", f"{channel.url} is listed twice")
+        seen.add(channel.url)
+    return channels
+
+
+def _channel(url: str, found: dict[str, Any]) -> SseChannel:
+    return SseChannel(
+        url,
+        found.get("event", "message"),
+        found.get("pointer", ""),
+        found.get("own_subscription", False),
+        found.get("max_tolerance"),
+        found.get("retry", 1000),
+        found.get("header_env", Secrets()),
+    )

@@ -1,0 +1,108 @@
+"""What looks are made with and what is kept between them: observers beyond the root, and answers not long ago.
+
+A service has one for all its life, the filter one for each run: opened from the operator's list, closed at the end, and
+with it every connection, subscription and process. Answers are kept for a tenth of their class's W; an observation
+made from one says when it was seen, which never changes.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from ...codecs.errors import UsageError
+from ...streams.policy import DEFAULT_POLICY, Policy
+from ...streams.policy_file import load_policy
+from ..settings import Settings
+from .access import access_of
+from .ask import Finding
+from .background import Background
+from .interface import Observer, own_observers
+from .keeping import Memory
+from .mcp_brief import McpBrief
+from .sse_count import SseCount
+from .unix_peercred import UnixPeercred
+
+MCP_BRIEF: Final = "substrate.mcp.brief"
+SSE_COUNT: Final = "substrate.do.sse-count"
+PEERCRED: Final = "substrate.unix.peercred"
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def now() -> int:
+    """Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Instruments:
+    """The observers beyond the root by class, and the answers of the last looks.
+
+    Args:
+        settings: the list's file, bounds, policy (for W) and the key of privacy.
+        substrates: the list's file, where a flag names another one.
+        clock: the present time in Unix milliseconds.
+
+    Raises:
+        UsageError: the list or the policy is wrong, or an observer that it names does not load.
+    """
+
+    def __init__(self, settings: Settings, substrates: str | None = None, clock: Callable[[], int] = now) -> None:
+        access = access_of(settings, substrates)
+        self._windows = _policy(settings).admissibility.window
+        self._background = Background()
+        self._observers: dict[str, Observer] = dict(own_observers(access.own, settings))
+        self._sse: SseCount | None = None
+        bounds = {"octets": settings.look_bytes, "connect": settings.look_timeout}
+        reach = {"background": self._background, "clock": clock}
+        if access.mcp and MCP_BRIEF not in self._observers:
+            seconds = self.fresh(MCP_BRIEF)
+            self._observers[MCP_BRIEF] = McpBrief(access.mcp, seconds=seconds, **bounds, **reach)
+        if access.sse and SSE_COUNT not in self._observers:
+            seconds = self.fresh(SSE_COUNT)
+            self._observers[SSE_COUNT] = self._sse = SseCount(access.sse, fresh=seconds, **bounds, **reach)
+        if access.sockets and PEERCRED not in self._observers:
+            key = settings.privacy_secret.encode() if settings.privacy_secret else secrets.token_bytes(32)
+            self._observers[PEERCRED] = UnixPeercred(access.sockets, key, self.fresh(PEERCRED), clock)
+        self._answers = {name: Memory[Finding](self.fresh(name)) for name in self._windows}
+
+    def fresh(self, substrate_class: str) -> float:
+        """Seconds for which what was seen holds: a tenth of the class's W."""
+        return self._windows[substrate_class] / 10_000
+
+    def observer(self, substrate_class: str) -> Observer | None:
+        """Who looks at a class beyond the root, or in place of our own observer; None where nobody does."""
+        return self._observers.get(substrate_class)
+
+    def answers(self, substrate_class: str) -> Memory[Finding]:
+        """The findings on questions of this class, by the whole question."""
+        return self._answers[substrate_class]
+
+    def start(self) -> None:
+        """Begins what takes its time: subscriptions. Without it they begin with the first look."""
+        if self._sse is not None:
+            self._sse.start()
+
+    def close(self) -> None:
+        """Ends every connection, subscription and process. Calling it again does nothing."""
+        observers, self._observers = list(self._observers.values()), {}
+        for observer in observers:
+            try:
+                observer.close()
+            except Exception as error:  # noqa: BLE001 - one that does not end must not keep the others from ending
+                log.error("an observer did not close", error=type(error).__name__)
+        self._background.close()
+
+
+def _policy(settings: Settings) -> Policy:
+    if settings.policy is None:
+        return DEFAULT_POLICY
+    try:
+        return load_policy(Path(settings.policy).read_text("utf-8"), settings.policy)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the policy file cannot be read: {type(error).__name__}", path=settings.policy) from None

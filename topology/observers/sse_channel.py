@@ -1,0 +1,232 @@
+"""One subscription to a channel of server-sent events that reports how many subscribe to it [S §4].
+
+Exactly one connection a channel and a process, kept open: a second one of ours would change the very count that is
+looked at. The channel tells every change in order on that one stream; so its last report stands for as long as
+something is heard on the stream, and was seen when something was last heard. When nothing was heard for longer than a
+tenth of W, a look reconnects. Only the listed URL is asked: no redirect is followed, no proxy of the environment used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import aiohttp
+import msgspec
+
+from .access import SseChannel
+from .ask import CannotLook
+from .event_stream import Event, EventStream, TooLong
+from .keeping import LONGEST_REST, rest_after
+
+_CHUNK: Final = 65_536
+_PLAIN: Final = re.compile(r"\s*(\d{1,15})\s*", re.ASCII)
+
+
+class Report(NamedTuple):
+    """How many subscribe, as the channel reported last, and when it was last heard, in Unix milliseconds."""
+
+    subscribers: int
+    at: int
+
+
+class _Failed(Exception):
+    """The subscription ended or never began; the message says why."""
+
+
+class Channel:
+    """The subscription to one channel; lives on the background loop, begins with `begin` or the first question.
+
+    Invariant: there is a count only while the stream on which it was reported is open.
+
+    Args:
+        listed: the channel as the operator lists it.
+        fresh: seconds for which silence is no reason to ask again.
+        octets: how much may come in `fresh` seconds.
+        connect: seconds until the answer begins.
+        clock: the present time in Unix milliseconds.
+    """
+
+    def __init__(
+        self, listed: SseChannel, *, fresh: float, octets: int, connect: float, clock: Callable[[], int]
+    ) -> None:
+        self._listed, self._fresh, self._octets, self._connect = listed, fresh, octets, connect
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._count: int | None = None
+        self._heard = 0.0
+        self._at = 0
+        self._problem: str | None = None
+        self._told = asyncio.Event()
+        self._last_event_id = ""
+        self._resumed = False
+        self._retry = listed.retry
+
+    async def begin(self) -> None:
+        """Subscribes, if it has not, and stays subscribed."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._stay())
+
+    async def report(self) -> Report:
+        """The present count; waits for it, for ever if need be.
+
+        Raises:
+            CannotLook: the channel cannot be heard, and is left alone for a while.
+        """
+        await self.begin()
+        if self._count is not None and self._now() - self._heard > self._fresh:
+            self._anew()
+        while self._count is None:
+            if self._problem is not None:
+                raise CannotLook(self._problem)
+            self._told.clear()
+            try:
+                await self._told.wait()
+            except asyncio.CancelledError:
+                # A stream that was resumed may have nothing to tell until the count changes; a new one tells it.
+                if self._resumed and self._count is None:
+                    self._anew()
+                raise
+        return Report(self._count, self._at)
+
+    def _anew(self) -> None:
+        """Subscribes anew, from no event on: what is wanted is the present count, not what came in between."""
+        self._count, self._last_event_id = None, ""
+        if self._listening is not None:
+            self._listening.cancel()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def _stay(self) -> None:
+        """Listens, and listens again: at once when a look asked for it, else after a rest that failures double."""
+        failures = 0
+        while True:
+            self._listening = asyncio.create_task(self._listen())
+            try:
+                await asyncio.wait({self._listening})
+            finally:
+                self._listening.cancel()  # without effect on one that has ended
+            heard, self._count = self._count is not None, None
+            if self._listening.cancelled():
+                failures = 0
+                continue
+            error = self._listening.exception()
+            failures = 1 if heard else failures + 1
+            reason = str(error) if isinstance(error, _Failed) else f"the channel fails: {type(error).__name__}"
+            # The first end of a stream that has worked is in order: a look waits for the next one.
+            self._problem = None if heard else reason
+            self._told.set()
+            rest = LONGEST_REST if isinstance(error, _Refused) else rest_after(failures, self._retry / 1000)
+            await asyncio.sleep(rest)
+            self._problem = None
+
+    async def _listen(self) -> None:
+        """One connection, from the request to its end.
+
+        Raises:
+            _Failed: always, at the latest when the server ends the stream.
+        """
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store", "Accept-Encoding": "identity"}
+        self._resumed = bool(self._last_event_id)
+        if self._resumed:
+            headers["Last-Event-ID"] = self._last_event_id
+        timeout = aiohttp.ClientTimeout(total=None)
+        try:
+            async with aiohttp.ClientSession(
+                timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
+            ) as http:
+                async with asyncio.timeout(self._connect):
+                    answer = await http.get(
+                        self._listed.url, headers={**self._listed.headers, **headers}, allow_redirects=False
+                    )
+                async with answer:
+                    _check(answer)
+                    await self._hear(answer)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise _Failed(f"the channel is not to be reached: {type(error).__name__}") from None
+        raise _Failed("the channel ended the stream")
+
+    async def _hear(self, answer: aiohttp.ClientResponse) -> None:
+        stream = EventStream(self._last_event_id)
+        since, octets = self._now(), 0
+        while chunk := await answer.content.read(_CHUNK):
+            now = self._now()
+            if now - since > self._fresh:
+                since, octets = now, 0
+            octets += len(chunk)
+            if octets > self._octets:
+                raise _Failed(f"the channel sent more than {self._octets} octets in {self._fresh:g} s")
+            try:
+                events = stream.feed(chunk)
+            except TooLong:
+                raise _Failed("the channel sent a line or an event without end") from None
+            self._last_event_id = stream.last_event_id if _is_header(stream.last_event_id) else ""
+            if stream.retry is not None:
+                self._retry = min(max(stream.retry, 100), int(LONGEST_REST * 1000))
+            self._heard, self._at = now, self._clock()
+            for event in events:
+                self._take(event)
+
+    def _take(self, event: Event) -> None:
+        if event.type != self._listed.event:
+            return
+        count = count_of(event.data, self._listed)
+        if count is None:
+            raise _Failed("the channel reports no number of subscribers")
+        self._count = count
+        self._told.set()
+
+
+class _Refused(_Failed):
+    """The server asks not to be asked again (204)."""
+
+
+def _check(answer: aiohttp.ClientResponse) -> None:
+    if answer.status == 204:
+        raise _Refused("the channel asks not to be asked again (status 204)")
+    if answer.status != 200:
+        raise _Failed(f"the channel answers with status {answer.status}")
+    if answer.content_type != "text/event-stream":
+        raise _Failed("the channel is no stream of events")
+    if answer.headers.get("Content-Encoding", "identity") != "identity":
+        raise _Failed("the channel is compressed although nobody asked for it")
+
+
+def _is_header(text: str) -> bool:
+    return len(text) <= 1024 and not any(one in text for one in "\r\n\0")
+
+
+def count_of(data: str, listed: SseChannel) -> int | None:
+    """The number of subscribers that an event's data reports, without our own subscription; None where it is none."""
+    if listed.pointer:
+        try:
+            value = _at(msgspec.json.decode(data.encode("utf-8", "replace")), listed.pointer)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        if type(value) is not int:
+            return None
+        count = value
+    else:
+        plain = _PLAIN.fullmatch(data)
+        if plain is None:
+            return None
+        count = int(plain[1])
+    count -= listed.own_subscription
+    return count if 0 <= count < 10**15 else None
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """What a JSON Pointer (RFC 6901) leads to; None where it leads nowhere."""
+    for token in pointer.split("/")[1:]:
+        token = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict):
+            value = value.get(token)
+        elif isinstance(value, list) and token.isascii() and token.isdigit() and len(token) < 6:
+            value = value[int(token)] if int(token) < len(value) else None
+        else:
+            return None
+    return value
