@@ -45,7 +45,7 @@ def fold(state: State, block: Block) -> list[Output]:
     """Each attestation's record or dead letter, in order.
 
     Raises:
-        DoesNotHoldError: an event of a kind that this version does not know, or a policy that is none.
+        DoesNotHoldError: an event of a kind that this version does not know.
     """
     state.renew_at = block.header.time + RENEWAL
     state.rules = state.next_rules
@@ -63,7 +63,8 @@ def _apply(state: State, block: Block, event: Event) -> Output | None:
     elif kind == EventKind.OVERSIZE:
         fault = Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
     elif kind == EventKind.POLICY:
-        _announce(state, event)
+        if not _announce(state, event):
+            state.counters["no-policy"] += 1  # the adjudicating lane tells of it in a dead letter
         return None
     elif kind == EventKind.GAP:
         state.counters["lost"] += msgspec.json.decode(event.value or b"0", type=int) - event.offset
@@ -89,9 +90,10 @@ def _grounded(event: Event, framed: dict[str, Any]) -> Output:
     return Output(GROUNDED, event.key, _encode(framed), headers)
 
 
-def _announce(state: State, event: Event) -> None:
+def _announce(state: State, event: Event) -> bool:
     try:
         policy = policy_of_document(event.value or b"")
-    except msgspec.MsgspecError as error:
-        raise DoesNotHoldError("the lane was given a policy that is none", got=str(error)) from error
+    except msgspec.MsgspecError:
+        return False
     state.next_rules, state.policy_hash = attestation_rules(policy), policy.hash  # in force from the next block on
+    return True

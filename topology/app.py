@@ -6,6 +6,7 @@ through the transport `frames://` (transport.py) and an ordinary agent for each 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +16,9 @@ from aiokafka import TopicPartition
 from faust.app.base import BootStrategy
 from faust.types import AppT
 
+from ..codecs.notes import Signer
 from ..streams.policy import DEFAULT_POLICY, Policy
+from .checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key
 from .contracts import Fold
 from .draining import Shrink, fetch_bytes
 from .folds import folds
@@ -25,6 +28,7 @@ from .lane import Lane
 from .lane_producer import GRACE_SECONDS
 from .lanes import Lanes
 from .ledger import KafkaLedger, Ledger
+from .policies import PolicyFeed
 from .settings import Settings, bootstrap
 from .snapshots import SnapshotStore
 from .standby import Standby, Standbys
@@ -66,6 +70,9 @@ class App(faust.App):
         settings: as loaded.
         fetch_bytes: of one partition in one answer.
         standbys: the lanes that this worker only follows.
+        signer: signs the lanes' checkpoints; None before the start, and where there are to be none.
+        tips: the newest checkpoint known of every lane.
+        policies: those that were applied, for the lanes.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
     """
 
@@ -80,7 +87,11 @@ class App(faust.App):
     exactly_once: bool
     settings: Settings
     fetch_bytes: int
+    tips: Tips
+    policies: PolicyFeed
+    signer: Signer | None = None
     on_crashed: Callable[[BaseException], None] | None = None
+    _following: tuple[asyncio.Task[None], ...] = ()
 
     def _new_transport(self) -> Any:
         # Not looked up by its URL, which the entry point is for: so it runs from a checkout too.
@@ -89,10 +100,26 @@ class App(faust.App):
     def _create_directories(self) -> None:
         """Nothing of Faust's is kept on disk: state is memory, and the ledger."""
 
+    async def on_start(self) -> None:
+        """The key first: lanes begin with it.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
+        if self.settings.checkpoint_interval:
+            self.signer = await asyncio.to_thread(load_key, self.settings)
+        following = [asyncio.create_task(self.policies.run(), name="policies-follow")]
+        if self.signer is not None:
+            following.append(asyncio.create_task(follow(self.settings, self.tips), name="checkpoints-follow"))
+        self._following = tuple(following)
+        await super().on_start()
+
     async def on_stop(self) -> None:
         """Lanes first: what is in flight is committed while everything still runs."""
         await self.lanes.stop()
         await self.standbys.stop()
+        for task in self._following:
+            task.cancel()
         await super().on_stop()
 
     def shrink(self, partition: TopicPartition) -> Shrink:
@@ -166,7 +193,8 @@ def create_app(
         value_serializer="raw",
         key_serializer="raw",
     )
-    app.settings = settings
+    app.settings, app.tips = settings, Tips(settings.partitions)
+    app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.nudge())
     app.exactly_once = settings.delivery == "exactly-once"
     app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
     app.logical = {name: topic for topic, name in app.physical.items()}
@@ -182,6 +210,11 @@ def create_app(
         folder = Path(settings.state_dir) / topic_name(settings, "ledger")
         store = SnapshotStore(folder, number, settings.partitions, fold.version)
         return Keeper(store, fold, settings.snapshot_interval or None, standby)
+
+    def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
+        if fold.stateless or app.signer is None:
+            return None
+        return checkpoints_of(settings, app.signer, number, app.tips)
 
     def make_standby(number: int) -> Standby:
         fold = next(fold for fold in running if not fold.stateless)
@@ -199,6 +232,8 @@ def create_app(
             max_block_wait=settings.max_block_wait,
             stops_on_loss=settings.on_lost_input == "stop",
             keeper=keeper(fold, number, lambda: app.standbys.take(number)),
+            checkpoints=checkpoints(fold, number),
+            policies=app.policies,
             between_blocks=between_blocks,
             after_restore=after_restore,
         )

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ..codecs import merkle
 from ..codecs.blocks import GENESIS, Block, Output, outputs_root
+from ..codecs.checkpoints import leaf_of
 from ..codecs.errors import DoesNotHoldError
 
 AUDIT = "`sluice audit` tells where the ledger and its decisions part"
@@ -20,7 +22,7 @@ class Tip(NamedTuple):
     """The last block of a lane, as far as the next one depends on it.
 
     `height` is -1 before the first block; `outputs` is the root of the last block's outputs; `positions` are the next
-    offsets to read, by logical topic.
+    offsets to read, by logical topic; `tree` is that of all blocks up to this one, for checkpoints.
     """
 
     height: int = -1
@@ -30,13 +32,21 @@ class Tip(NamedTuple):
     outputs: str = NO_OUTPUTS
     fold: str = ""
     positions: Mapping[str, int] = {}
+    tree: merkle.Frontier = merkle.Frontier()
 
     def after(self, block: Block, outputs: Sequence[Output]) -> Tip:
         """The tip once this block stands in the ledger and these are its outputs."""
         header = block.header
         positions = {source.topic: source.next for source in header.sources}
         return Tip(
-            header.height, block.hash, header.time, header.watermark, outputs_root(outputs), header.fold, positions
+            header.height,
+            block.hash,
+            header.time,
+            header.watermark,
+            outputs_root(outputs),
+            header.fold,
+            positions,
+            self.tree.append(leaf_of(block.hash)),  # 1.5 us a block
         )
 
     def demand_next(self, block: Block, lane: int, lanes: int) -> None:

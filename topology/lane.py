@@ -21,15 +21,18 @@ from typing import Any
 import structlog
 from msgspec import UNSET
 
-from ..codecs.blocks import Event, EventKind, Header, seal, unseal
+from ..codecs.blocks import Event, EventKind, Header, Output, Source, seal, unseal
 from ..streams.state import MAX_TIMERS
 from .chain import Tip
+from .checkpointing import Checkpoints
 from .contracts import Fold, Inputs, LaneStatus, now_ms
 from .failures import Failures, Portion, loss, place_of
 from .intake import Frame, Intake
 from .keeping import Keeper
 from .lane_producer import TooLargeError
 from .ledger import Ledger
+from .policies import TOPIC as POLICIES
+from .policies import PolicyFeed
 from .progress import Progress
 from .skew import Skew
 from .takeover import Restored, positions_within, restore
@@ -38,6 +41,9 @@ from .watermark import Watermark
 STOP_SECONDS = 2.0
 """What is in flight is waited for so long before it is aborted: a worker that is told to end has five in all."""
 IDLE_SECONDS = 5.0
+FEED_SECONDS = 0.2
+LAST_SECONDS = 1.0
+"""A last checkpoint must be committed so soon after the lane was told to stop, or there is none."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -60,6 +66,8 @@ class Lane:
         max_block_wait: float = 0.05,
         stops_on_loss: bool = False,
         keeper: Keeper | None = None,
+        checkpoints: Checkpoints | None = None,
+        policies: PolicyFeed | None = None,
         clock: Callable[[], int] = now_ms,
         between_blocks: Callable[[], None] = lambda: None,
         after_restore: Callable[[], None] = lambda: None,
@@ -71,13 +79,16 @@ class Lane:
             max_block_wait: seconds that a block stays open at the most.
             stops_on_loss: whether inputs that retention deleted unread end the lane, once the ledger says so.
             keeper: of the lane's snapshots, where it has any.
+            checkpoints: the lane's, where it writes any; its fold keeps a ledger then.
+            policies: what comes into force while the lane runs.
             between_blocks, after_restore: moments at which nothing is in flight in this lane.
         """
         self.number, self._lanes = number, lanes
         self._fold, self._ledger, self._inputs = fold, ledger, inputs
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
-        self._between_blocks, self._after_restore, self._keeper = between_blocks, after_restore, keeper
+        self._between_blocks, self._after_restore = between_blocks, after_restore
+        self._keeper, self._checkpoints, self._feed = keeper, checkpoints, policies
         self.intake = Intake(fold.inputs, fold.event_for)
         self._watermark = Watermark(fold.inputs)
         self._progress, self._portion = Progress(fold.inputs), Portion()
@@ -89,7 +100,7 @@ class Lane:
         self._wake = asyncio.Event()
         self._stopping = self._suspended = self._check_tip = self._replace = False
         self._phase, self._skew = "taking-over", Skew()
-        self._suspended_at, self._in_flight = 0.0, False
+        self._suspended_at, self._stopped_at, self._in_flight = 0.0, 0.0, False
         self._blocks = 0  # since the last take-over
 
     # ------------------------------------------------------------ called by the owner
@@ -166,9 +177,14 @@ class Lane:
             self._suspended, self._check_tip = False, True
             self._wake.set()
 
+    def nudge(self) -> None:
+        """A policy was applied."""
+        self._wake.set()
+
     def stop(self) -> None:
-        """Close no further block; `run` returns once the one in flight is committed."""
-        self._stopping = True
+        """Close no further block of records; `run` returns once the one in flight is committed."""
+        if not self._stopping:
+            self._stopping, self._stopped_at = True, clocks.monotonic()
         self._wake.set()
 
     # ------------------------------------------------------------ the task
@@ -188,6 +204,7 @@ class Lane:
                 try:
                     await self._take_over()
                     await self._close_blocks()
+                    await self._checkpoint_at_the_end()
                     break
                 except Exception as error:  # noqa: BLE001 -- what must not be retried is raised again
                     pause = failures.pause_after(error, self._blocks)
@@ -236,6 +253,9 @@ class Lane:
         began = clocks.monotonic()
         await self._ledger.open()
         self._progress.moved()
+        if self._checkpoints is not None:
+            await self._checkpoints.begin()
+            self._progress.moved()
         await self._restore()
         await self._sit_out()
         if self._stopping:
@@ -248,11 +268,15 @@ class Lane:
         log.info("lane taken over", seconds=round(clocks.monotonic() - began, 3), **found)
 
     async def _restore(self) -> None:
-        fold, keeper = self._fold, self._keeper
+        fold, keeper, checkpoints, blocks = self._fold, self._keeper, self._checkpoints, self._ledger.blocks
         starts = () if keeper is None else keeper.starts(self._progress.moved)
-        found = await restore(self._ledger.blocks, fold, self.number, self._lanes, self._ends_after_block, starts)
+        if checkpoints is not None:
+            blocks = checkpoints.held(blocks)
+        found = await restore(blocks, fold, self.number, self._lanes, self._ends_after_block, starts)
         if found is None:
             return
+        if checkpoints is not None:
+            checkpoints.hold(found.tip)
         self._state, self._tip, self._tip_offset = found
         if self._tip.height < 0:
             self._tip = self._tip._replace(positions=await self._ledger.positions())
@@ -315,6 +339,9 @@ class Lane:
 
     async def _close_blocks(self) -> None:
         """Closes block after block until told to stop."""
+        if self._fold.stateless and self._feed is not None:  # what it goes by stands in no ledger
+            while not (self._feed.read_once.is_set() or self._stopping):
+                await self._wait(FEED_SECONDS)
         if self._tip.height < 0 and not self._stopping:
             began = Event(EventKind.POLICY, 0, 0, self._clock(), [], None, self._policy)
             await self._close(self._clock(), 0, [began])
@@ -324,19 +351,50 @@ class Lane:
                 continue
             time = max(self._tip.time, self._clock())
             mark = self._watermark.at(self.intake.positions, time)
-            if self._is_due(time, mark) and self._fold.due(self._state, time, mark) > MAX_TIMERS:
+            overdue = self._is_due(time, mark) and self._fold.due(self._state, time, mark) > MAX_TIMERS
+            if self._gaps:  # first of all: the next block's offsets pass over what was lost, and it has to say so
+                await self._close_gaps(time, mark, [] if overdue else self._taken())
+            elif overdue:
                 await self._close(time, mark, [])
-                continue
-            if self._gaps or self._is_closing():
-                lost, self._gaps = self._gaps, []
-                self.intake.most = self._portion.events
-                await self._close(time, mark, [*lost, *self.intake.take()])
-                if lost and self._stops_on_loss:
-                    raise loss(lost, self._fold.inputs, self.number, self._tip.height)
+            elif applied := self._applied():
+                await self._close(time, mark, applied)
+            elif self._checkpoints is not None and (wait := self._checkpoints.wait()) is not None and wait <= 0:
+                await self._checkpoint(self._checkpoints)
+            elif self._is_closing():
+                await self._close(time, mark, self._taken())
             elif self._is_due(time, mark):
                 await self._close(time, mark, [])
             else:
                 await self._wait(self._patience())
+
+    async def _close_gaps(self, time: int, mark: int, events: list[Event]) -> None:
+        """Closes a block that names what retention has deleted unread, before these events."""
+        lost, self._gaps = self._gaps, []
+        await self._close(time, mark, [*lost, *events])
+        if self._stops_on_loss:
+            raise loss(lost, self._fold.inputs, self.number, self._tip.height)
+
+    def _taken(self) -> list[Event]:
+        """What waits, as much of it as a block may hold."""
+        self.intake.most = self._portion.events
+        return self.intake.take()
+
+    def _applied(self) -> list[Event]:
+        """The next policy that the ledger does not have yet: one a block, in the order of the topic."""
+        news = () if self._feed is None else self._feed.after(self._tip.positions.get(POLICIES, 0))
+        place = len(self._fold.inputs)
+        return [
+            Event(EventKind.POLICY, place, one.offset, one.timestamp, [], one.key, one.document) for one in news[:1]
+        ]
+
+    def _sources(self, events: list[Event]) -> list[Source]:
+        """How far each input has been read, and, from the first one that was applied on, the policies."""
+        inputs, first = self.intake.sources(), self._tip.positions.get(POLICIES)
+        taken = [event.offset for event in events if event.source == len(inputs)]
+        if first is None and not taken:
+            return inputs
+        first = first or 0
+        return [*inputs, Source(POLICIES, first, taken[-1] + 1 if taken else first)]
 
     def _is_due(self, time: int, mark: int) -> bool:
         at_time, at_mark = self._due
@@ -358,6 +416,8 @@ class Lane:
             patience = min(patience, (self._due[0] - self._clock()) / 1000)
         if self.intake.count:
             patience = min(patience, self.intake.since + self._max_block_wait - clocks.monotonic())
+        if self._checkpoints is not None and (wait := self._checkpoints.wait()) is not None:
+            patience = min(patience, wait)
         return max(patience, 0.001)
 
     async def _close(self, time: int, mark: int, events: list[Event]) -> None:
@@ -365,6 +425,38 @@ class Lane:
 
         After an exception the state is ahead of the ledger: the caller must restore.
         """
+        data, outputs, after = self._fold_next(time, mark, events)
+        await self._commit(data, outputs, after, events)
+
+    async def _checkpoint(self, checkpoints: Checkpoints) -> None:
+        """Closes an empty block at the tip's own time, and with it, as one, a checkpoint of the ledger up to it."""
+        data, outputs, after = self._fold_next(self._tip.time, self._tip.watermark, [])
+        if outputs:  # of timers that the block before left over
+            await self._commit(data, outputs, after, [])
+            checkpoints.postpone()
+            return
+        draft = checkpoints.draft(after)
+        await self._commit(data, [draft.output], after, [])
+        checkpoints.written(draft)
+
+    async def _checkpoint_at_the_end(self) -> None:
+        """A last one, where the lane ends in order, there is news, and it takes no time worth speaking of.
+
+        Not where a rebalance is under way: the lane may be somebody else's by now.
+        """
+        checkpoints, left = self._checkpoints, self._stopped_at + LAST_SECONDS - clocks.monotonic()
+        if self._phase != "running" or self._suspended or self._check_tip or self._gaps or left <= 0:
+            return
+        if checkpoints is None or checkpoints.wait() is None:
+            return
+        try:
+            async with asyncio.timeout(left):
+                await self._checkpoint(checkpoints)
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the next owner begins from the ledger
+            log.info("no last checkpoint: the next owner will write one", error=str(error) or repr(error))
+
+    def _fold_next(self, time: int, mark: int, events: list[Event]) -> tuple[bytes, list[Output], Tip]:
+        """The next block, of these events: its octets, its outputs, and the tip once it is committed."""
         fold, tip = self._fold, self._tip
         header = Header(
             lane=self.number,
@@ -375,21 +467,24 @@ class Lane:
             watermark=mark,
             policy=fold.policy_hash(self._state) or self._policy_hash,
             fold=fold.version,
-            sources=self.intake.sources(),
+            sources=self._sources(events),
             outputs=tip.outputs,
             snapshot=(self._keeper and self._keeper.news()) or UNSET,
         )
         block, data = seal(header, events)
         tip.demand_next(block, self.number, self._lanes)  # what no reader would take is never written
         outputs = fold.fold(self._state, block)
-        after = tip.after(block, outputs)
+        return data, outputs, tip.after(block, outputs)
+
+    async def _commit(self, data: bytes, outputs: list[Output], after: Tip, events: list[Event]) -> None:
+        """Commits a block with its outputs as one; then, and only then, the lane's tip is that block."""
         self._in_flight = True
         try:
             written = await self._ledger.write(data, outputs, after.positions)
         except TooLargeError as error:
             records = [event for event in events if event.kind in (EventKind.RECORD, EventKind.OVERSIZE)]
-            places = [place_of(event, fold.inputs, self.number) for event in records]
-            self._portion.refused(error, places, header.height)
+            places = [place_of(event, self._fold.inputs, self.number) for event in records]
+            self._portion.refused(error, places, after.height)
             raise
         finally:
             self._in_flight = False
@@ -397,8 +492,10 @@ class Lane:
         self._progress.moved()
         self._tip, self._tip_offset = after, written.offset
         self._blocks += 1
-        self._due = fold.next_due(self._state)
+        self._due = self._fold.next_due(self._state)
         self._skew.judge(self._clock(), written.appended_at)
         if self._keeper is not None:
             self._keeper.after_block(Restored(self._state, after, written.offset))
+        if self._checkpoints is not None:
+            self._checkpoints.after_block(after)
         self._between_blocks()

@@ -37,6 +37,8 @@ RELAX_SECONDS = 300.0
 """So long after the last refusal batches grow again by the same factor."""
 CLOSE_SECONDS = 1.5
 """A producer may take so long to close: a worker that is told to end has five seconds in all."""
+BEHIND = "checkpoints"
+"""Where things are not written as one, these come behind their block: one may be missing, none stands without it."""
 GRACE_SECONDS = 10.0
 """What a broker may take beyond a transaction's time-out to abort it (it looks every ten seconds by default)."""
 
@@ -145,11 +147,12 @@ class LaneProducer:
             async with asyncio.timeout(self._settings.transaction_timeout):
                 if self._exactly_once:
                     return await self._commit_as_one(self._producer, block, outputs, offsets)
-                await self._settle(await self._send(self._producer, outputs))
+                await self._settle(await self._send(self._producer, [one for one in outputs if one.topic != BEHIND]))
                 if block is None:
                     return None
                 sent = await self._send_block(self._producer, block)
                 await self._settle([sent])
+                await self._settle(await self._send(self._producer, [one for one in outputs if one.topic == BEHIND]))
                 written = _written(sent.future.result())
                 return written._replace(appended_at=None)  # the embedded broker tells a time that is none
         except _FENCED as error:

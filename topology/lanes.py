@@ -80,7 +80,13 @@ class Lanes:
             (topic, number): offset
             for (_, number), lane in self._lanes.items()
             for topic, offset in lane.positions.items()
+            if topic in self._reader
         }
+
+    def nudge(self) -> None:
+        """A policy was applied: every lane takes it in."""
+        for lane in self._lanes.values():
+            lane.nudge()
 
     # ------------------------------------------------------------ assignment
 

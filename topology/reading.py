@@ -1,4 +1,4 @@
-"""Reading one partition to its end, whatever stands there: records, markers of transactions, or nothing any more.
+"""Reading one partition to its end, or its last record, whatever stands there: records, markers, or nothing any more.
 
 The end of a log is an offset, and not always one that can be reached by reading: a transaction's marker has no record,
 an open transaction hides what follows, and a marker that the broker has removed since leaves offsets that no fetch
@@ -7,20 +7,28 @@ will ever pass (quixio/quix-streams 1017: a recovery that waited for such an off
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from time import monotonic
 from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from ..codecs.errors import DoesNotHoldError
 from .connect import open_consumer
+from .lane_producer import GRACE_SECONDS
 from .settings import Settings
 
 EMPTY_SECONDS = 0.5
 EMPTY_ANSWERS = 3
 """So long, and so often, must the broker say that nothing follows before offsets count as removed."""
 PROGRESS_SECONDS = 5.0
+TAIL = 64
+"""So many offsets before a partition's end are looked at for its last record: markers of transactions and aborted
+records take offsets too. Where they fill the stretch, a longer one before it comes next."""
+LONGEST = 4096
+"""No stretch is longer: its records are held in memory."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -33,7 +41,9 @@ class HangsError(Exception):
         super().__init__(f"a transaction hangs at {position}, before {end}")
 
 
-async def read_to_end(consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float) -> AsyncIterator[Any]:
+async def read_to_end(
+    consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float
+) -> AsyncGenerator[Any, None]:
     """The records of a partition from where the consumer stands to the end as of now.
 
     Args:
@@ -70,6 +80,56 @@ async def read_to_end(consumer: AIOKafkaConsumer, partition: TopicPartition, pat
         if now - told_at > PROGRESS_SECONDS and end:
             told_at = now
             log.info("reading", topic=partition.topic, offset=position, end=end, percent=100 * position // end)
+
+
+async def last_record(settings: Settings, partition: TopicPartition, wanted: Callable[[Any], bool]) -> Any | None:
+    """The newest record of a partition as of now that is wanted; None where there is none.
+
+    Args:
+        settings: the broker; with exactly-once delivery only committed records are there.
+        partition: to be read, from its end backwards.
+        wanted: asked about each record, the newest first, until it says yes.
+
+    Raises:
+        DoesNotHoldError: a transaction hangs over it and may hide newer records.
+        UnreachableError: no broker answers.
+    """
+    isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
+    async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
+        consumer.assign([partition])
+        first = (await consumer.beginning_offsets([partition]))[partition]
+        end, stretch = (await consumer.end_offsets([partition]))[partition], TAIL
+        while end > first:
+            start = max(first, end - stretch)
+            consumer.seek(partition, start)
+            records = await _records_before(end, consumer, partition, settings.transaction_timeout + GRACE_SECONDS)
+            for record in reversed(records):
+                if wanted(record):
+                    return record
+            end, stretch = start, min(2 * stretch, LONGEST)
+    return None
+
+
+async def _records_before(
+    end: int, consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float
+) -> list[Any]:
+    """The records from where the consumer stands up to an offset."""
+    found: list[Any] = []
+    try:
+        async with aclosing(read_to_end(consumer, partition, patience)) as records:
+            async for record in records:
+                if record.offset >= end:
+                    break
+                found.append(record)
+    except HangsError as hangs:
+        raise DoesNotHoldError(
+            "a transaction hangs over the end of a topic and may hide newer records",
+            path=f"{partition.topic}/{partition.partition}",
+            expected=f"records up to offset {hangs.end}",
+            got=f"up to {hangs.position}",
+            hint="kafka-transactions.sh find-hanging names it; abort it, then start the worker again",
+        ) from None
+    return found
 
 
 async def nothing_follows(settings: Settings, partition: TopicPartition, offset: int) -> bool:

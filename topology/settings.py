@@ -47,6 +47,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     snapshot_interval: Annotated[
         float, Meta(ge=0, description="Seconds between two snapshots of a lane's state; 0 for none")
     ] = 60.0
+    signing_key: Annotated[
+        str | None,
+        Meta(description="File with the private key of checkpoints; none: signing.key in state_dir, made on first use"),
+    ] = None
+    checkpoint_interval: Annotated[
+        float,
+        Meta(ge=0, description="Seconds between two signed checkpoints of a lane with news at the most; 0 for none"),
+    ] = 60.0
     standby: Annotated[
         int, Meta(ge=0, le=8, description="Other workers that follow each lane's ledger, to take it over at once")
     ] = 0
@@ -77,6 +85,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         "observer-1"
     )
     root: Annotated[str, Meta(description="The repository or folder that the observers look at")] = "."
+    substrates: Annotated[
+        str | None, Meta(description="List of MCP servers, event streams and sockets that may be looked at")
+    ] = None
     look_timeout: Annotated[float, Meta(gt=0, description="Seconds for one look at a substrate")] = 5.0
     look_bytes: Annotated[int, Meta(gt=0, description="Octets read in one look at the most")] = 16_000_000
     look_commits: Annotated[int, Meta(gt=0, description="Commits searched in one look at the most")] = 20_000

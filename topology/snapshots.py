@@ -27,7 +27,7 @@ import structlog
 from ..codecs.errors import DoesNotHoldError
 from .chain import Tip
 
-MAGIC: Final = b"sluice snapshot 1\n"
+MAGIC: Final = b"sluice snapshot 2\n"
 KEPT: Final = 2
 STALE_SECONDS: Final = 3600.0
 """What a crash left half written goes after so long: another worker may still be writing it."""
@@ -131,6 +131,8 @@ class SnapshotStore:
                 log.warning("a snapshot is not used", path=str(path), reason="it is another lane's")
             elif facts.fold != self._fold:
                 log.info("a snapshot is not used", path=str(path), reason=f"it was made by {facts.fold!r}")
+            elif facts.tip.tree.size != facts.tip.height + 1:
+                log.warning("a snapshot is not used", path=str(path), reason="its tree is not that of its blocks")
             else:
                 yield path, facts
 

@@ -11,23 +11,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Any
 
 import msgspec
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ..codecs.blocks import Output
-from ..codecs.errors import DoesNotHoldError
 from .connect import open_consumer
-from .lane_producer import CLOSE_SECONDS, GRACE_SECONDS, GroupOffsets, LaneProducer, Written
-from .reading import HangsError, read_to_end
+from .lane_producer import CLOSE_SECONDS, GroupOffsets, LaneProducer, Written
+from .reading import last_record
 from .settings import Settings
 from .topics import topic_name
-
-TAIL = 64
-"""So many offsets before the end of an output are looked at for its last record: markers of transactions and aborted
-records take offsets too. Where they fill the stretch, it is doubled."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -63,7 +57,9 @@ class StatelessLedger:
     async def open(self) -> None:
         await self._producer.open()
         # Without a subscription it is no member of the group: it asks for offsets, and without transactions tells them.
-        member = open_consumer(self._settings, **self._options, group_id=self._group)
+        isolation = "read_committed" if self._exactly_once else "read_uncommitted"
+        options = {"isolation_level": isolation, "fetch_max_wait_ms": 50, "group_id": self._group}
+        member = open_consumer(self._settings, **options)
         self._member = await self._open.enter_async_context(member)
         self._member.assign([self._place])
 
@@ -84,44 +80,10 @@ class StatelessLedger:
         log.warning("the group's offsets are gone: going on behind the last output's original", offset=last)
         return {self._input: last + 1}
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {
-            "isolation_level": "read_committed" if self._exactly_once else "read_uncommitted",
-            "fetch_max_wait_ms": 50,
-        }
-
     async def _last_source(self) -> int | None:
         """The offset of the input that the newest record of the output was made from."""
-        async with open_consumer(self._settings, **self._options) as consumer:
-            output = self._output
-            consumer.assign([output])
-            first = (await consumer.beginning_offsets([output]))[output]
-            end, stretch = (await consumer.end_offsets([output]))[output], TAIL
-            while end > first:
-                start, last = max(first, end - stretch), None
-                consumer.seek(output, start)
-                async for record in self._tail(consumer):
-                    last = record
-                if last is not None:
-                    return int(_placed.decode(last.value or b"").source.rpartition("/")[2])
-                if start == first:
-                    return None
-                stretch *= 2
-        return None
-
-    async def _tail(self, consumer: AIOKafkaConsumer) -> AsyncIterator[Any]:
-        try:
-            async for record in read_to_end(consumer, self._output, self._settings.transaction_timeout + GRACE_SECONDS):
-                yield record
-        except HangsError as hangs:
-            raise DoesNotHoldError(
-                "a transaction hangs over the outputs of a lane and may hide newer ones",
-                path=f"{self._output.topic}/{self._output.partition}",
-                expected=f"records up to offset {hangs.end}",
-                got=f"up to {hangs.position}",
-                hint="kafka-transactions.sh find-hanging names it; abort it, then start the worker again",
-            ) from None
+        last = await last_record(self._settings, self._output, lambda record: True)
+        return None if last is None else int(_placed.decode(last.value or b"").source.rpartition("/")[2])
 
     async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
         """Commits the outputs with the positions; the block itself is kept nowhere."""

@@ -20,6 +20,7 @@ from .collector import Collector
 from .connect import open_consumer, partitions_of, unreachable
 from .contracts import LaneStatus
 from .folds import folds
+from .policies import TOPIC as POLICIES
 from .settings import Settings
 from .topics import TOPICS, topic_name
 
@@ -55,7 +56,8 @@ class Worker:
 
         Raises:
             UnreachableError: no broker answers in time.
-            UsageError: topics are missing, or have other partition counts than the settings say.
+            UsageError: topics are missing, or have other partition counts than the settings say; or checkpoints are
+                to be signed with a key that cannot be read.
         """
         with logs.hushed():
             await _check(self._settings)
@@ -116,11 +118,14 @@ async def _check(settings: Settings) -> None:
             async with asyncio.timeout_at(end), open_consumer(settings) as consumer:
                 running = folds(settings.partitioner)
                 wanted = {"ledger", *(topic for fold in running for topic in (*fold.inputs, *fold.outputs))}
+                if settings.checkpoint_interval:
+                    wanted.add("checkpoints")
                 counts = {
                     topic: len(await partitions_of(consumer, settings, topic_name(settings, topic)))
                     for topic in sorted(wanted)
                     if TOPICS[topic].partitions is None
                 }
+                await partitions_of(consumer, settings, topic_name(settings, POLICIES))
                 break
         except (UnreachableError, TimeoutError) as error:
             if asyncio.get_running_loop().time() + 0.5 >= end:

@@ -18,7 +18,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from sluice.codecs.blocks import Output
 from sluice.codecs.errors import Fault
 from sluice.streams.sanitise import AttestationRules, frame_attestation
-from sluice.topology import stateless as module
+from sluice.topology import reading
 from sluice.topology.connect import open_admin
 from sluice.topology.lane_producer import FencedError
 from sluice.topology.settings import Settings, bootstrap
@@ -166,7 +166,7 @@ async def forget(settings: Settings) -> None:
 
 async def test_a_forgotten_group_goes_on_behind_the_last_output(settings: Settings, monkeypatch: pytest.MonkeyPatch):
     """Though markers, records that were aborted and dead letters came after it."""
-    monkeypatch.setattr(module, "TAIL", 1)  # the last offset is a marker: the stretch has to grow
+    monkeypatch.setattr(reading, "TAIL", 1)  # the last offset is a marker: the stretch has to grow
     async with opened(settings) as ledger:
         await ledger.write(b"block", [grounded(3), grounded(11)], {"attestations": 12})
         await ledger.write(b"block", [Output("dead-letters", None, b"raw", [])], {"attestations": 14})

@@ -12,8 +12,11 @@ from typing import Any
 
 import msgspec
 
-from sluice.codecs import blocks
+from sluice.codecs import blocks, merkle
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, Source, outputs_root, unseal
+from sluice.codecs.checkpoints import NO_CHECKPOINT, Head, parse_checkpoint
+from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.notes import Verifier, demand_signed, parse_note
 from sluice.streams import fold as core
 from sluice.streams import framing
 
@@ -34,13 +37,23 @@ def demand(holds: Any, invariant: str, detail: str) -> None:
         raise ViolationError(f"{invariant}: {detail}")
 
 
-def check(broker: Broker, *, frame_policy: bytes, group: str, true_clocks: bool) -> None:
+def check(
+    broker: Broker,
+    *,
+    frame_policy: bytes,
+    group: str,
+    origins: Sequence[str],
+    verifiers: Sequence[Verifier],
+    true_clocks: bool,
+) -> None:
     """All invariants of a run that has come to rest.
 
     Args:
         broker: as the run left it.
         frame_policy: the document under which attestations were framed.
         group: under which the framing lanes keep their positions.
+        origins: the names of the lanes' logs.
+        verifiers: whose signatures checkpoints may have.
         true_clocks: whether no worker's clock was ever wrong, so that watermarks can be judged.
 
     Raises:
@@ -63,6 +76,7 @@ def check(broker: Broker, *, frame_policy: bytes, group: str, true_clocks: bool)
         check_outputs(outputs, wanted, frames, inputs["attestations"].first, lane)
         check_group(broker, inputs["attestations"], group, lane)
     check_unique(broker)
+    check_checkpoints(broker, origins, verifiers)
 
 
 def check_chain(chain: Sequence[Block], lane: int, lanes: int) -> None:
@@ -250,3 +264,43 @@ def _name_of(topic: str, record: Record) -> bytes:
     wanted = "sluice-source" if topic == "dead-letters" else "ce_id"
     names: Iterable[bytes] = (value for name, value in record.headers if name == wanted)
     return next(iter(names)) if wanted == "ce_id" else b"source:" + next(iter(names))
+
+
+def check_checkpoints(broker: Broker, origins: Sequence[str], verifiers: Sequence[Verifier]) -> None:
+    """Each checkpoint is signed, continues the one before, and says what the ledgers were when it was written."""
+    lanes = range(broker.lanes)
+    chains = [
+        [unseal(record.value or b"") for record, _ in broker.partition("ledger", lane).visible()] for lane in lanes
+    ]
+    for lane, chain in enumerate(chains):
+        partition = broker.partition("checkpoints", lane)
+        demand(partition.stable == partition.end, "settled", f"a transaction is open on checkpoints/{lane}")
+        previous, size = NO_CHECKPOINT, 0
+        for record, _ in partition.visible():
+            note = parse_note(record.value or b"")
+            try:
+                demand_signed(note, verifiers)
+                found = parse_checkpoint(note.text)
+            except DoesNotHoldError as error:
+                raise ViolationError(f"checkpoints: lane {lane}: {error}") from None
+            where = f"of lane {lane} at {found.head.size}"
+            demand(
+                (record.key or b"").decode() == found.origin == origins[lane], "checkpoints", f"another log's {where}"
+            )
+            demand(found.previous == previous, "checkpoints", f"one {where} does not name the one before")
+            demand(size < found.head.size <= len(chain), "checkpoints", f"one {where} behind {size} of {len(chain)}")
+            last = chain[found.head.size - 1]
+            demand((found.block, found.time) == (last.hash, last.header.time), "checkpoints", f"another block {where}")
+            demand(not last.events, "checkpoints", f"the block {where} is not empty")
+            demand(found.tips[lane] == found.head and len(found.tips) == broker.lanes, "checkpoints", f"tips {where}")
+            for other, tip in enumerate(found.tips):
+                demand(tip == _head(chains[other][: tip.size]), "checkpoints", f"tip {other} {where}")
+            if found.head.size < len(chain):
+                covered = chain[found.head.size].header.outputs == outputs_root(())
+                demand(covered, "checkpoints", f"the block {where} has outputs that no header names")
+            previous, size = found.digest, found.head.size
+
+
+def _head(chain: Sequence[Block]) -> Head:
+    """The tree of these blocks."""
+    return Head(len(chain), merkle.root([merkle.leaf_hash(bytes.fromhex(block.hash[7:])) for block in chain]))

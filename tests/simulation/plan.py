@@ -9,7 +9,7 @@ from .network import Weather
 
 LEVELS = (0.01, 0.03, 0.1)
 """How often something goes wrong where it does."""
-KINDS = ("crash", "freeze", "strike", "strike", "rebalance", "stop", "clock", "away", "retention")
+KINDS = ("crash", "freeze", "strike", "strike", "rebalance", "stop", "clock", "away", "retention", "retention")
 """What may happen: methods of `faults.Faults`."""
 
 
@@ -24,6 +24,7 @@ class Plan(NamedTuple):
     true_clocks: bool
     static: bool
     snapshots_every: float | None
+    checkpoints_every: float | None
     shared_folder: bool
     faults: list[tuple[float, str]]
 
@@ -45,6 +46,7 @@ def plan_of(random: Random) -> Plan:
         true_clocks="clock" not in kinds and random.random() < 0.7,
         static=random.random() < 0.5,
         snapshots_every=random.choice((None, 0.5, 3.0)),
+        checkpoints_every=random.choice((None, 0.2, 0.2, 1.5, 60.0)),
         shared_folder=random.random() < 0.5,
         faults=sorted(faults),
     )

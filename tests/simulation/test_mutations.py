@@ -11,6 +11,8 @@ from aiokafka.errors import KafkaError
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, Output
+from sluice.topology.chain import Tip
+from sluice.topology.checkpointing import Checkpoints, Draft
 from sluice.topology.contracts import Fold
 from sluice.topology.folds import Adjudicate, Frame
 from sluice.topology.intake import Frame as Fetched
@@ -30,6 +32,8 @@ SEEDS = 300
 class OutputsFirst(KafkaLedger):
     """Commits outputs in a transaction of their own, before the block."""
 
+    first = staticmethod(lambda output: output.topic != "checkpoints")
+
     def __init__(self, settings: Settings, lane: int) -> None:
         super().__init__(settings, lane)
         self._first = LaneProducer(settings, "first", lane)
@@ -39,13 +43,19 @@ class OutputsFirst(KafkaLedger):
         await self._first.open()
 
     async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
-        if outputs:
-            await self._first.commit(None, outputs)
-        return await super().write(block, [], positions)
+        if firsts := [output for output in outputs if self.first(output)]:
+            await self._first.commit(None, firsts)
+        return await super().write(block, [output for output in outputs if not self.first(output)], positions)
 
     async def close(self) -> None:
         await self._first.close()
         await super().close()
+
+
+class CheckpointsFirst(OutputsFirst):
+    """Commits checkpoints in a transaction of their own, before their block."""
+
+    first = staticmethod(lambda output: output.topic == "checkpoints")
 
 
 class Deaf(KafkaLedger):
@@ -146,6 +156,22 @@ def answered_at_once() -> Mutation:
     return Mutation(patches=[(InputMarks, "answered", mutated)])
 
 
+def believed_at_once() -> Mutation:
+    """A checkpoint is taken for written before it is committed, and never read again."""
+    draft, begin = Checkpoints.draft, Checkpoints.begin
+
+    def mutated(checkpoints: Checkpoints, tip: Tip) -> Draft:
+        drafted = draft(checkpoints, tip)
+        checkpoints._last = drafted.checkpoint
+        return drafted
+
+    async def begin_once(checkpoints: Checkpoints) -> None:
+        if checkpoints._last is None:
+            await begin(checkpoints)
+
+    return Mutation(patches=[(Checkpoints, "draft", mutated), (Checkpoints, "begin", begin_once)])
+
+
 MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     "outputs outside the transaction": (lambda: adjudicating(OutputsFirst), "outputs|twice"),
     "a failed commit that is not noticed": (lambda: adjudicating(Deaf), "heights|exactly-once|failure"),
@@ -170,6 +196,8 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     ),
     "attestations that get lost": (lambda: Mutation(make_folds=lambda: (Adjudicate(), Uncounting())), "outputs"),
     "a watermark that runs ahead": (answered_at_once, "watermark"),
+    "checkpoints outside the transaction": (lambda: adjudicating(CheckpointsFirst), "checkpoints|failure"),
+    "checkpoints that are believed too soon": (believed_at_once, "checkpoints|failure"),
 }
 
 

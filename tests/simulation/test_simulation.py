@@ -73,17 +73,19 @@ HAPPENINGS = (
 
 
 def test_worlds_are_not_mild() -> None:
-    """A hundred of them have seen everything that can happen, transactions that were aborted half-way included."""
-    told, aborted = "", 0
-    for seed in range(100):
+    """Some hundred of them have seen everything that can happen, transactions that were aborted half-way included."""
+    told, aborted, checkpoints = "", 0, 0
+    for seed in range(200):
         lines: list[str] = []
         broker = run(seed, tell=lines.append).broker
         told += "\n".join(lines)
         ledgers = [broker.partition("ledger", lane) for lane in range(broker.lanes)]
         aborted += sum(batch.fate is Fate.ABORTED for ledger in ledgers for batch in ledger.batches)
+        checkpoints += sum(len(broker.partition("checkpoints", lane).visible()) for lane in range(broker.lanes))
 
     assert [one for one in HAPPENINGS if one not in told] == []
     assert aborted > 5
+    assert checkpoints > 300
 
 
 def test_the_command_replays_a_seed() -> None:

@@ -15,6 +15,8 @@ from typing import Any
 
 from aiokafka.errors import IllegalStateError, KafkaError
 
+from sluice.codecs.notes import Signer
+from sluice.topology.checkpointing import Checkpoints, Tips, checkpoints_of
 from sluice.topology.contracts import Bounds, Fold
 from sluice.topology.intake import Frame
 from sluice.topology.keeping import Keeper
@@ -179,6 +181,7 @@ class Worker:
         make_ledger: MakeLedger,
         shelves: Shelves,
         snapshots_every: float | None,
+        signer: Signer | None,
         on_fatal: Callable[[BaseException], None],
         is_static: bool,
     ) -> None:
@@ -186,11 +189,17 @@ class Worker:
         self.name = process.name if is_static else f"{process.name}-{loop.time()}"
         self._is_static, self._has_standbys = is_static, snapshots_every is not None
         self.fetcher = Fetcher(process, loop, broker, random)
+        tips = Tips(settings.partitions)
 
         def keeper(fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None) -> Keeper | None:
             if fold.stateless or snapshots_every is None:
                 return None
             return Keeper(shelves.of(process.name, number), fold, snapshots_every, standby)
+
+        def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
+            if fold.stateless or signer is None:
+                return None
+            return checkpoints_of(settings, signer, number, tips)
 
         def make_standby(number: int) -> Standby:
             fold = next(fold for fold in folds if not fold.stateless)
@@ -208,6 +217,7 @@ class Worker:
                 max_block_wait=settings.max_block_wait,
                 clock=process.now_ms,
                 keeper=keeper(fold, number, lambda: self.standbys.take(number)),
+                checkpoints=checkpoints(fold, number),
             )
 
         self.lanes = self.fetcher.lanes = Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from sluice.codecs.checkpoints import origin
+from sluice.codecs.notes import Signer
 from sluice.topology.contracts import Fold
 from sluice.topology.folds import Adjudicate, Frame
 from sluice.topology.settings import Settings
@@ -35,7 +37,15 @@ EPOCH = 1_800_000_000_000
 REST_SECONDS = 240.0
 """Once nothing goes wrong any more, all inputs are read within that time, or the world is stuck."""
 _WORSE = "not restored from here"
-_WRONG = ("not of this ledger", "folding the block", "chain of blocks", "no such block", "go back", "another lane")
+_WRONG = (
+    "not of this ledger",
+    "folding the block",
+    "chain of blocks",
+    "no such block",
+    "go back",
+    "another lane",
+    "checkpoint",
+)
 """A lane that passes a snapshot or a standby over heals by itself. That those were wrong is a failure all the same."""
 
 
@@ -62,7 +72,13 @@ class World:
         self.group = Group(self.loop, random, plan.lanes)
         self._policy, self._other = policy_of(random), policy_of(random)  # they differ in what adjudication does
         self._shelves = Shelves(random, plan.lanes, Adjudicate().version, shared=plan.shared_folder)
-        self.settings = Settings(partitions=plan.lanes, transaction_timeout=4.0, session_timeout=3.0)
+        self._signers = [Signer(f"sluice/{name}", bytes([place]) * 32) for place, name in enumerate("ab")]
+        self.settings = Settings(
+            partitions=plan.lanes,
+            transaction_timeout=4.0,
+            session_timeout=3.0,
+            checkpoint_interval=plan.checkpoints_every or 0.0,
+        )
         self.workers: dict[str, Worker] = {}
         self._failures: list[str] = []
         self.is_calm = self._is_ending = self._is_over = False
@@ -89,6 +105,8 @@ class World:
             self.broker,
             frame_policy=self._policy.document,
             group=f"{self.settings.app_id}-frame",
+            origins=[origin(self.settings.app_id, "ledger", lane) for lane in range(self.plan.lanes)],
+            verifiers=[signer.verifier for signer in self._signers],
             true_clocks=self.plan.true_clocks,
         )
 
@@ -208,6 +226,7 @@ class World:
             make_ledger=self._mutation.make_ledger,
             shelves=self._shelves,
             snapshots_every=plan.snapshots_every,
+            signer=None if plan.checkpoints_every is None else random.choice(self._signers),
             on_fatal=fatal,
             is_static=plan.static,
         )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, Header, Output, Source, seal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology.chain import Tip, demand_version
@@ -41,6 +42,19 @@ def tip() -> Tip:
 def test_the_next_block_is_taken(tip: Tip):
     """Height, link, outputs, clocks and offsets follow."""
     tip.demand_next(block(tip), 1, 4)
+
+
+@given(st.integers(0, 40))
+def test_the_tree_is_that_of_all_blocks(count: int):
+    """A leaf for each block, in order: the 32 octets of its hash."""
+    tip, hashes = Tip(), list[bytes]()
+    for number in range(count):
+        following = block(tip, time=tip.time + number)
+        tip = tip.after(following, [])
+        hashes.append(bytes.fromhex(following.hash[7:]))
+
+    assert tip.tree.size == tip.height + 1 == count
+    assert tip.tree.root() == merkle.root([merkle.leaf_hash(one) for one in hashes])
 
 
 @pytest.mark.parametrize(

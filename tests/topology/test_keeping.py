@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
+from sluice.codecs import merkle
+from sluice.codecs.notes import Signer
+from sluice.topology.checkpointing import Checkpoints, Tips, Wanted, read_checkpoint
 from sluice.topology.keeping import Keeper
 from sluice.topology.lane import Lane
 from sluice.topology.snapshots import SnapshotStore
@@ -156,6 +159,25 @@ async def test_a_standby_s_state_comes_before_any_snapshot(kept: Kept):
 
     assert await kept.run(b"d") == 1
     assert [value for _, _, value in state.seen] == [b"d"]  # it is the lane's own now
+
+
+async def test_a_lane_that_goes_on_from_a_snapshot_has_the_tree_of_all_blocks(kept: Kept):
+    """Its checkpoint covers the blocks that it has not folded as well."""
+    world, signer = kept.world, Signer("sluice/test", b"s" * 32)
+
+    async def none(wanted: Wanted) -> None:
+        pass
+
+    lane, folded = world.make(keeper=kept.keeper(), checkpoints=Checkpoints(signer, "a/l/0", 0, Tips(2), 60, none)), 0
+    async with world.running():
+        await world.until(lambda: lane.status.phase == "running")
+        folded = world.fold.folded
+
+    (note,) = [one for outputs in world.log.outputs for one in outputs if one.topic == "checkpoints"]
+    head = read_checkpoint(note.value, "a/l/0").head
+    leaves = [merkle.leaf_hash(bytes.fromhex(block.hash[7:])) for block in world.log.blocks]
+    assert (head.size, head.root) == (5, merkle.root(leaves))
+    assert world.fold.folded == folded + 1 == 5  # four by the lane before, and the one that bears the checkpoint
 
 
 async def test_a_full_disk_costs_a_snapshot_and_nothing_else(kept: Kept, monkeypatch: pytest.MonkeyPatch):

@@ -384,6 +384,23 @@ class TestInputs:
         assert _plain(gap.header.sources[0])[1] == 1
         assert world.log.values == [b"a", b"kept"]
 
+    async def test_a_gap_is_recorded_before_too_many_timers_are_settled(self):
+        """Any block passes over what was lost, so the first one says so; records wait until the timers are settled."""
+        world = World()
+        async with world.running():
+            world.inputs.send("emissions", *(b"@%d" % (world.now + 10) for _ in range(10_001)))
+            await world.until(lambda: len(world.log.values) == 10_001)
+        height, world.now = len(world.log.records), world.now + 20
+        world.inputs.logs["observations"] += [b"lost", b"kept"]
+        world.inputs.first["observations"] = 1
+        world.make()
+        async with world.running():
+            await world.until(lambda: world.log.values[-1] == b"kept")
+
+        settled = world.log.blocks[height]
+        assert [(event.kind, event.offset) for event in settled.events] == [(EventKind.GAP, 0)]
+        assert len(world.log.outputs[height]) == 10_001  # as many timers as one block fires, and the gap
+
     async def test_a_new_ledger_begins_where_its_inputs_begin(self):
         """What retention took before there was a ledger is no loss of this ledger."""
         world = World()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.merkle import Frontier
 from sluice.topology import snapshots as module
 from sluice.topology.chain import Tip
 from sluice.topology.snapshots import SnapshotStore, read_chunks
@@ -21,7 +22,9 @@ CHUNKS = [chunk for chunk in CHUNKS if chunk]
 
 
 def tip(height: int) -> Tip:
-    return Tip(height=height, hash=f"sha256:{height:064x}", time=height, positions={"emissions": height})
+    """A tip at this height, with a tree of as many leaves as there are blocks."""
+    tree = Frontier(height + 1, tuple(bytes([bit]) * 32 for bit in range((height + 1).bit_count())))
+    return Tip(height=height, hash=f"sha256:{height:064x}", time=height, positions={"emissions": height}, tree=tree)
 
 
 @pytest.fixture
@@ -75,6 +78,14 @@ def test_a_snapshot_of_something_else_is_passed_over(tmp_path: Path, other: tupl
         os.replace(path, place / path.name)
 
     assert list(stranger.found()) == []
+
+
+@pytest.mark.parametrize("size", [0, 7, 9])
+def test_a_snapshot_without_the_tree_of_its_blocks_is_passed_over(store: SnapshotStore, size: int) -> None:
+    """Checkpoints that were made from it would be of another ledger."""
+    store.write(tip(7)._replace(tree=Frontier(size)), 99, CHUNKS)
+
+    assert list(store.found()) == []
 
 
 def test_a_write_that_fails_leaves_what_was_there(store: SnapshotStore, tmp_path: Path) -> None:

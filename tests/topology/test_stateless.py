@@ -14,7 +14,7 @@ from aiokafka import TopicPartition
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Output
-from sluice.topology import stateless as module
+from sluice.topology import reading
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.connect import open_consumer
 from sluice.topology.settings import Settings
@@ -182,7 +182,7 @@ async def test_without_offsets_the_last_output_tells(settings: Settings):
 
 async def test_the_last_of_many_outputs_tells(settings: Settings):
     """More of them than are looked at, of several blocks."""
-    count = module.TAIL * 3
+    count = reading.TAIL * 3
     await write(settings, *(grounded(number) for number in range(count)))
     await write(settings, *(grounded(number) for number in range(count, 2 * count)))
 

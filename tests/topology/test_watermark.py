@@ -59,14 +59,14 @@ class TestOneInput:
     @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 1000)), min_size=1, max_size=400), st.integers(0, 9))
     def test_no_mark_is_later_than_what_was_read(self, arrivals, behind):
         """Whatever comes and whatever is read: at the mark, nothing was in the input that has not been read."""
-        marks, end, now = InputMarks(), 0, 0
+        marks, end, now, position = InputMarks(), 0, 0, 0
         history: list[tuple[int, int]] = []  # (time, log end from that time on)
         for place, (records, pause) in enumerate(arrivals):
             now += pause
             end += records
             history.append((now, end))
             marks.answered(end, now)
-            position = max(0, end - behind * (place % 7))
+            position = max(position, end - behind * (place % 7))  # what was read stays read
             mark = marks.read_to(position)
             if mark is not None:
                 assert max((held for time, held in history if time <= mark), default=0) <= position

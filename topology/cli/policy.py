@@ -1,15 +1,24 @@
-"""`sluice policy check`: everything that is wrong or unwise in a policy file, at once, by line."""
+"""`sluice policy`: checks a policy file, brings one into force, and shows the one that is."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from ...codecs.errors import UsageError, printable
+from ...codecs.errors import DoesNotHoldError, UsageError, printable
 from ...streams.policy_file import PolicyError, Problem, load_policy, locate
+
+if TYPE_CHECKING:
+    from ...streams.policy import Policy
+    from ..settings import Settings
+
+ASK_SECONDS = 0.5
 
 
 def policy_text(name: str) -> str:
@@ -27,7 +36,7 @@ def policy_text(name: str) -> str:
 
 @click.group()
 def policy() -> None:
-    """Check a policy file."""
+    """Check a policy file, bring it into force, show the one in force."""
 
 
 @policy.command()
@@ -61,3 +70,96 @@ def check(file: str, as_json: bool) -> None:
         sys.exit(1)
     if not as_json:
         click.echo(f"{file}: ok, {digest}")
+
+
+@policy.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option(
+    "--wait", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Until every lane decides by it."
+)
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.pass_obj
+def apply(obj: dict[str, Any], file: str, wait: float, **flags: Any) -> None:
+    """Bring the policy FILE into force: every lane takes it in with its next block, and decides by it from then on.
+
+    Assertions that are under way keep the bounds that they started with. Prints the policy's hash.
+
+    \b
+    Example:
+      sluice policy apply policy.toml --wait 10
+    """
+    from .. import connect, policies
+    from ..settings import load_settings
+
+    text = policy_text(file)
+    wanted = load_policy(text, file)
+    if problems := locate(text, wanted.problems()):
+        raise PolicyError(file, problems)
+    for line, path, sentence in locate(text, wanted.warnings()):
+        click.echo(printable(f"{file}:{line}: warning: {path + ': ' if path else ''}{sentence}"), err=True)
+    settings = load_settings(obj["config_file"], flags)
+    connect.quiet()
+    asyncio.run(policies.apply(settings, wanted))
+    click.echo(wanted.hash)
+    if wait:
+        asyncio.run(_until_in_force(settings, wanted, wait))
+
+
+async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) -> None:
+    from ..policies import in_force
+
+    end = time.monotonic() + seconds
+    while late := [lane for lane in await in_force(settings) if lane.hash != wanted.hash]:
+        if time.monotonic() > end:
+            names = ", ".join(str(lane.lane) for lane in late)
+            raise DoesNotHoldError(
+                f"not yet in force after {seconds:g} s in lane {names}", hint="a lane takes it in as soon as it runs"
+            )
+        await asyncio.sleep(ASK_SECONDS)
+    click.echo("in force in every lane", err=True)
+
+
+@policy.command()
+@click.option("--json", "as_json", is_flag=True, help="Each lane, its hash and the document, as one JSON object.")
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.pass_obj
+def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
+    """Show the policy in force, as a file that can be changed and applied; exit 1 if lanes differ, or have none.
+
+    \b
+    Example:
+      sluice policy show > policy.toml
+    """
+    from .. import connect
+    from ..settings import load_settings
+
+    settings = load_settings(obj["config_file"], flags)
+    connect.quiet()
+    if not asyncio.run(_show(settings, as_json)):
+        sys.exit(1)
+
+
+async def _show(settings: Settings, as_json: bool) -> bool:
+    from ...streams.policy_toml import to_toml
+    from ..policies import document_of, in_force
+
+    lanes = await in_force(settings)
+    hashes = sorted({lane.hash for lane in lanes if lane.hash})
+    found = {digest: await document_of(settings, digest) for digest in hashes}
+    if as_json:
+        documents = {digest: None if one is None else msgspec.Raw(one.document) for digest, one in found.items()}
+        value = {"lanes": [lane._asdict() for lane in lanes], "policies": documents}
+        click.echo(msgspec.json.encode(value).decode())
+    else:
+        for digest, one in found.items():
+            where = ", ".join(str(lane.lane) for lane in lanes if lane.hash == digest)
+            click.echo(f"# {digest}, in force in lane {where}")
+            click.echo("# its document is not to be found\n" if one is None else to_toml(one))
+    without = [str(lane.lane) for lane in lanes if not lane.hash]
+    if without:
+        click.echo(f"sluice: no ledger yet in lane {', '.join(without)}; a worker starts one", err=True)
+    if len(hashes) > 1:
+        click.echo("sluice: the lanes do not decide alike: a policy is on its way, or a worker is away", err=True)
+    return len(hashes) == 1 and not without and all(found.values())

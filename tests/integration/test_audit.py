@@ -1,0 +1,114 @@
+"""`sluice audit` of what workers wrote to a real Kafka: under load, after a SIGKILL, and once it was tampered with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from sluice.codecs.notes import Signer
+from sluice.topology.settings import Settings, bootstrap
+from sluice.topology.topics import create_topics
+
+sys.path.insert(0, str(Path(__file__).parent))
+from lanes_on_kafka import Workers, load, read, until_read
+
+
+@pytest.fixture
+async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[Settings, Workers]]:
+    """Topics with two partitions, and workers that end with the test."""
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2)
+    await create_topics(settings)
+    with Workers(settings, tmp_path, SLUICE_CHECKPOINT_INTERVAL="2") as workers:
+        yield settings, workers
+
+
+async def audit(settings: Settings, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Exit status and report of the command in a process of its own."""
+    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "audit", "--json", *arguments]
+    environment = os.environ | {
+        "SLUICE_BROKER": settings.broker,
+        "SLUICE_TOPIC_PREFIX": settings.topic_prefix,
+        "SLUICE_APP_ID": settings.app_id,
+    }
+    done = await asyncio.to_thread(subprocess.run, command, env=environment, capture_output=True, timeout=120)
+    assert done.stdout, done.stderr.decode()
+    return done.returncode, json.loads(done.stdout)
+
+
+def found(report: dict[str, Any]) -> list[tuple[str, int]]:
+    """Kind and lane of each divergence."""
+    return [(one["kind"], one["lane"]) for one in report["divergences"]]
+
+
+async def put(settings: Settings, topic: str, lane: int, key: bytes | None, value: bytes) -> None:
+    """Writes a record past all lanes, as whoever may write to the broker can."""
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings), acks="all", max_request_size=4_000_000)
+    await producer.start()
+    try:
+        await producer.send_and_wait(settings.topic_prefix + topic, key=key, value=value, partition=lane)
+    finally:
+        await producer.stop()
+
+
+async def test_what_workers_write_holds_at_any_moment(lanes: tuple[Settings, Workers], tmp_path: Path):
+    """Under load, behind a SIGKILL, and at rest; an export of it says the same."""
+    settings, workers = lanes
+    first = workers.start()
+    await workers.until_taken_over(first)
+    under_load = asyncio.create_task(load(settings, 0, 3000, 10))
+    await asyncio.sleep(3)
+    status, report = await audit(settings)
+    assert (status, found(report)) == (0, [])
+    first.kill()
+    workers.start()
+    status, report = await audit(settings)
+    assert (status, found(report)) == (0, [])
+    sent = await under_load
+    await until_read(settings, sent)
+
+    status, report = await audit(settings)
+    offline, exported = await audit(settings, "--export", str(tmp_path / "export"))
+    again, read_again = await audit(settings, "--offline", str(tmp_path / "export"))
+
+    assert (status, found(report)) == (0, [])
+    assert sum(lane["inputs"] for lane in report["lanes"]) == sent
+    assert (offline, again) == (0, 0)
+    key = Signer.parse((tmp_path / "var/state/signing.key").read_text()).verifier
+    status, shown = await audit(settings, "--key", str(key))
+    assert (status, shown["verdict"]["completeness"]) == (0, "shown")
+    for other in (exported, read_again):
+        assert [lane["inputs"] for lane in other["lanes"]] == [lane["inputs"] for lane in report["lanes"]]
+
+
+async def test_tampering_through_the_broker_is_named(lanes: tuple[Settings, Workers], tmp_path: Path):
+    """A foreign record on `admitted`, and blocks behind the last one of a ledger."""
+    settings, workers = lanes
+    worker = workers.start()
+    sent = await load(settings, 0, 300)
+    await until_read(settings, sent)
+    worker.terminate()
+    await asyncio.to_thread(worker.wait, 10)
+    assert (await audit(settings))[0] == 0
+
+    model = (await read(settings, "admitted"))[1][0]
+    await put(settings, "admitted", 1, b"em-x#c:0-43", model.value.replace(b'"em-', b'"ex-'))
+    status, report = await audit(settings)
+    assert (status, found(report)) == (1, [("additional-output", 1)])
+
+    copy = (await read(settings, "ledger"))[0][1]
+    await put(settings, "ledger", 0, None, copy.value)
+    await put(settings, "ledger", 0, None, b"no block at all")
+    status, report = await audit(settings, "--export", str(tmp_path / "export"))
+    kinds = [("added-block", 0), ("replayed-block", 0), ("additional-output", 1)]
+    assert (status, found(report)) == (1, kinds)
+    status, report = await audit(settings, "--offline", str(tmp_path / "export"), "--processes", "2")
+    assert (status, found(report)) == (1, kinds)

@@ -1,0 +1,186 @@
+"""`sluice audit` on an export: exit status, text, JSON, the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sluice.topology.audit.divergences import Divergence
+from sluice.topology.audit.page import page
+from sluice.topology.audit.report import Report, Verdict
+from sluice.topology.cli import main
+
+sys.path.insert(0, str(Path(__file__).parent))
+from world import KEY, World
+
+ORIGINAL = World()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An export of a world that holds."""
+    return ORIGINAL.save(tmp_path / "export")
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """An export of which one output is another."""
+    world = ORIGINAL.copy()
+    record = world.topics["admitted", 1][3]
+    world.replace("admitted", 1, 3, value=(record.value or b"") + b" ", key=b"<script>\x1b[2J\xe2\x80\xae</script>")
+    return world.save(tmp_path / "broken")
+
+
+def run(*arguments: str) -> Result:
+    """The command's result."""
+    return CliRunner().invoke(main, ["audit", *arguments])
+
+
+def test_what_holds_exits_with_0(folder: Path):
+    """Both verdicts stand first, then a line for each lane."""
+    result = run("--offline", str(folder), "--key", KEY)
+
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[1:3] == ["integrity: holds", next(line for line in lines if line.startswith("completeness: shown"))]
+    assert [line.split(":")[0] for line in lines[3:6]] == ["lane 0", "lane 1", "lane 2"]
+
+
+def test_a_divergence_exits_with_1(broken: Path):
+    """It is named, and nothing that it quotes acts on a terminal."""
+    result = run("--offline", str(broken), "--key", KEY)
+
+    assert result.exit_code == 1
+    assert "changed-output: lane 1" in result.stdout
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+
+
+def test_json_is_one_document(broken: Path):
+    """With the verdicts, the lanes and the divergences."""
+    result = run("--offline", str(broken), "--json")
+
+    report = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert report["verdict"]["integrity"] == "broken"
+    assert report["verdict"]["completeness"] == "not-shown"
+    assert [one["kind"] for one in report["divergences"]] == ["changed-output"]
+    assert [lane["blocks"] for lane in report["lanes"]] == [12, 12, 12]
+
+
+def test_lanes_and_times_can_be_named(broken: Path):
+    """What is wrong elsewhere is not told."""
+    assert run("--offline", str(broken), "--lane", "0", "--lane", "2").exit_code == 0
+    assert run("--offline", str(broken), "--since", "2026-09-22T00:00:00Z").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--offline", "{}", "--lane", "3"], "no such lane"),
+        (["--offline", "{}/none"], "no export"),
+        (["--offline", "{}", "--since", "yesterday"], "not a time"),
+        (["--offline", "{}", "--key", "nonsense"], "not a verifier"),
+        (["--offline", "{}", "--export", "{}"], "--offline"),
+        (["--offline", "{}", "--html", "{}"], "cannot write"),
+    ],
+)
+def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str], said: str):
+    """In one sentence."""
+    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "audit"]
+    command += [argument.format(folder) for argument in arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert result.returncode == 2, result.stderr
+    assert said in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+class Elements(HTMLParser):
+    """What a page holds: elements that are closed again, attributes, text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_is_whole_and_needs_nothing(broken: Path, tmp_path: Path):
+    """No script, nothing from elsewhere; what strangers wrote is text."""
+    result = run("--offline", str(broken), "--key", KEY, "--html", str(tmp_path / "report.html"))
+    text = (tmp_path / "report.html").read_text("utf-8")
+    parser = Elements()
+    parser.feed(text)
+
+    assert result.exit_code == 1
+    assert parser.open == []
+    assert not {"script", "link", "img", "iframe", "object"} & set(parser.names)
+    assert not [value for name, value in parser.attributes if name in ("src", "href", "onclick", "onload")]
+    assert not re.search(r"url\(|@import|https?://", text)
+    assert parser.names.count("svg") == 3
+    assert "<script>" in parser.text  # as text
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+    assert "changed-output" in parser.text
+
+
+def test_the_page_follows_light_and_dark(folder: Path, tmp_path: Path):
+    """By the reader's setting alone."""
+    run("--offline", str(folder), "--html", str(tmp_path / "report.html"))
+    text = (tmp_path / "report.html").read_text("utf-8")
+
+    assert "color-scheme: light dark" in text
+    assert "prefers-color-scheme: dark" in text
+    assert "<p>None.</p>" in text
+
+
+def test_everything_on_the_page_is_escaped(folder: Path):
+    """Wherever it comes from."""
+    nasty: Any = "<b onload='x'>&\"\u202e\x1b"
+    verdict = Verdict(integrity="broken", completeness="broken", shown_until=None, why=nasty)
+    found = Divergence(kind="policy", lane=0, place=nasty, expected=nasty, got=nasty, sentence=nasty)
+    report = Report(
+        where=nasty,
+        app_id=nasty,
+        ledger=nasty,
+        at=nasty,
+        keys=[nasty],
+        since=nasty,
+        until=nasty,
+        verdict=verdict,
+        lanes=[],
+        divergences=[found],
+    )
+
+    text = page(report)
+
+    assert "<b" not in text.replace("<body>", "")
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+    assert "onload=&#x27;" in text

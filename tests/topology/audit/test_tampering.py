@@ -1,0 +1,673 @@
+"""Each kind of tampering is found, and named by its own name first; what an operator may do in order is not.
+
+Every tampering is done as thoroughly as it can be done by somebody who owns the broker and has not the signing key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from sluice.codecs.blocks import Event, Header, Source, seal
+from sluice.codecs.notes import parse_note
+from sluice.streams.policy import DEFAULT_POLICY
+from sluice.topology.audit import divergences
+from sluice.topology.audit.divergences import MEANING
+from sluice.topology.audit.facts import Span
+from sluice.topology.audit.report import Report
+from sluice.topology.audit.run import Question, audit
+from sluice.topology.settings import Settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+from world import SIGNER, START, STRANGER, Step, World, resealed, steps, with_outputs
+
+KEYS = (SIGNER.verifier,)
+ORIGINAL = World()
+
+
+@pytest.fixture
+def world() -> World:
+    """A world that may be changed."""
+    return ORIGINAL.copy()
+
+
+def audited(world: World, folder: Path, **asked: Any) -> Report:
+    """The report of an audit of the world, exported to a folder."""
+    question = Question(Settings(), world.save(folder), **{"verifiers": KEYS, **asked})
+    return asyncio.run(audit(question, "2026-11-21T09:00:00Z"))
+
+
+def kinds(report: Report) -> list[str]:
+    """The kinds of what was found, in the report's order."""
+    return [one.kind for one in report.divergences]
+
+
+def assert_found(world: World, folder: Path, kind: str, lane: int, height: int | None = None) -> Report:
+    """The first divergence is of this kind, and stands there."""
+    report = audited(world, folder)
+    assert report.divergences, "nothing was found"
+    first = report.divergences[0]
+    told = [(one.kind, one.lane, one.height, one.sentence) for one in report.divergences]
+    assert (first.kind, first.lane) == (kind, lane), told
+    if height is not None:
+        assert first.height == height, told
+    assert not report.holds
+    assert len(report.divergences) <= 4, told  # consequences are counted, not listed
+    return report
+
+
+def test_an_untouched_history_holds(world: World, tmp_path: Path):
+    """Integrity holds, completeness is shown up to the last checkpoint, and every output was compared."""
+    report = audited(world, tmp_path)
+
+    assert report.divergences == []
+    assert (report.verdict.integrity, report.verdict.completeness) == ("holds", "shown")
+    outputs = sum(
+        len(world.topics[topic, lane]) for topic, lane in world.topics if topic not in ("ledger", "checkpoints")
+    )
+    compared = sum(counts.equal for lane in report.lanes for counts in lane.topics.values())
+    assert compared == outputs - 1  # one dead letter is of the attestation lane
+    assert sum(counts.foreign for lane in report.lanes for counts in lane.topics.values()) == 1
+    assert [lane.held for lane in report.lanes] == [3, 3, 3]
+
+
+def test_the_list_of_kinds_is_closed():
+    """Each kind has one meaning."""
+    assert len(MEANING) == 21
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    """The data with one bit of one octet changed."""
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_a_changed_octet_in_an_event_is_a_changed_block(world: World, tmp_path: Path, place: int):
+    """Found by the successor or the checkpoint that names the block's hash; the block is folded as it stands."""
+    data = world.ledger(1)[place].value or b""
+    block = world.blocks(1)[place]
+    if block.events:
+        value = block.events[-1].value or b""
+        at = data.rindex(value) + len(value) // 2
+    else:
+        at = data.index(b"time") + 8  # a digit of the header's time
+    world.replace("ledger", 1, place, value=flipped(data, at))
+
+    report = assert_found(world, tmp_path, "changed-block", 1, place)
+
+    assert report.verdict.integrity == "broken"
+    assert "checkpoint-root" not in kinds(report)  # the chain of the others stands
+
+
+def test_a_block_that_is_no_block_any_more(world: World, tmp_path: Path):
+    """Decisions of its lane end there, links and checkpoints are still followed, and other lanes are audited whole."""
+    world.replace("ledger", 1, 4, value=b"no block")
+
+    report = assert_found(world, tmp_path, "changed-block", 1, 4)
+
+    assert kinds(report) == ["changed-block"]
+    assert "cannot be recomputed" in report.divergences[0].sentence
+    assert [lane.folded for lane in report.lanes] == [12, 4, 12]
+    assert report.lanes[1].held == 3
+
+
+@pytest.mark.parametrize("field", ["key", "headers"])
+def test_a_block_with_a_key_or_headers_is_changed(world: World, tmp_path: Path, field: str):
+    """Lanes write neither."""
+    world.replace("ledger", 2, 5, **{field: b"k" if field == "key" else [("a", b"b")]})
+
+    assert_found(world, tmp_path, "changed-block", 2, 5)
+
+
+@pytest.mark.parametrize("place", [0, 1, 5, 10])
+def test_a_dropped_block_is_missing(world: World, tmp_path: Path, place: int):
+    """The heights have a gap."""
+    del world.ledger(0)[place]
+
+    report = assert_found(world, tmp_path, "missing-block", 0, place)
+
+    assert kinds(report) == ["missing-block"]
+
+
+def test_several_dropped_blocks_are_one_gap(world: World, tmp_path: Path):
+    """Counted in one entry; trees behind it cannot be compared, since nobody tells the hashes of what is gone."""
+    del world.ledger(0)[4:7]
+
+    report = assert_found(world, tmp_path, "missing-block", 0, 4)
+
+    assert report.divergences[0].count == 3
+
+
+@pytest.mark.parametrize("place", [1, 6, 11])
+def test_a_block_between_two_is_added(world: World, tmp_path: Path, place: int):
+    """Also where it follows upon the one before it: its successor does not name it."""
+    last = world.blocks(0)[place - 1]
+    header = replace(last.header, height=place, prev=last.hash, sources=_after(last.header))
+    world.ledger(0).insert(place, replace(world.ledger(0)[place], value=seal(header, [])[1]))
+    world.renumber("ledger", 0)
+
+    report = assert_found(world, tmp_path, "added-block", 0, place)
+
+    assert kinds(report) == ["added-block"]
+
+
+def _after(header: Header) -> list[Source]:
+    return [Source(source.topic, source.next, source.next) for source in header.sources]
+
+
+def test_a_block_of_another_lane_is_added(world: World, tmp_path: Path):
+    """Wherever it stands."""
+    world.ledger(0).insert(3, world.ledger(1)[3])
+    world.renumber("ledger", 0)
+
+    assert_found(world, tmp_path, "added-block", 0)
+
+
+def test_a_foreign_block_behind_the_last_is_added(world: World, tmp_path: Path):
+    """It follows upon nothing."""
+    last = world.blocks(0)[-1]
+    header = replace(last.header, height=12, prev="sha256:" + "1" * 64, outputs="sha256:" + "2" * 64)
+    world.ledger(0).append(replace(world.ledger(0)[-1], offset=100, value=seal(header, [])[1]))
+
+    assert_found(world, tmp_path, "added-block", 0, 12)
+
+
+def test_rubbish_behind_the_last_block_is_added(world: World, tmp_path: Path):
+    """A record that is no block."""
+    world.ledger(0).append(replace(world.ledger(0)[-1], offset=100, value=b"rubbish"))
+
+    assert_found(world, tmp_path, "added-block", 0)
+
+
+@pytest.mark.parametrize(("place", "to"), [(3, 4), (3, 6), (6, 3), (10, 11), (1, 2)])
+def test_a_block_at_another_place_is_reordered(world: World, tmp_path: Path, place: int, to: int):
+    """The chain names where it belongs; with it there, everything else holds."""
+    ledger = world.ledger(2)
+    ledger.insert(to, ledger.pop(place))
+    world.renumber("ledger", 2)
+
+    report = assert_found(world, tmp_path, "reordered-block", 2)
+
+    assert set(kinds(report)) == {"reordered-block"}
+
+
+@pytest.mark.parametrize(("place", "to"), [(3, 4), (3, 9), (9, 12), (11, 12), (5, 12)])
+def test_a_block_that_stands_there_twice_is_replayed(world: World, tmp_path: Path, place: int, to: int):
+    """Behind itself, and at the end."""
+    ledger = world.ledger(2)
+    ledger.insert(to, ledger[place])
+    world.renumber("ledger", 2)
+
+    report = assert_found(world, tmp_path, "replayed-block", 2, place)
+
+    assert kinds(report) == ["replayed-block"]
+
+
+# ---------------------------------------------------------------- what a block says, with every hash computed anew
+
+
+def test_input_ranges_that_do_not_follow_are_found(world: World, tmp_path: Path):
+    """Somebody took records out of a block, and its range with them."""
+
+    def change(header: Header, events: list[Event]) -> tuple[Header, list[Event]]:
+        sources = [replace(header.sources[0], next=header.sources[0].next + 5), *header.sources[1:]]
+        return replace(header, sources=sources), events
+
+    resealed(world, 1, 4, change)
+
+    report = audited(world, tmp_path)
+    assert ("offsets", 1, 5) in [(one.kind, one.lane, one.height) for one in report.divergences]
+
+
+def test_a_time_that_goes_back_is_found(world: World, tmp_path: Path):
+    """So would every decision that hangs on it."""
+    resealed(world, 1, 4, lambda header, events: (replace(header, time=START - 1), events))
+
+    report = audited(world, tmp_path)
+    assert ("time", 1, 4) in [(one.kind, one.lane, one.height) for one in report.divergences]
+
+
+def test_a_header_that_names_another_policy_is_found(world: World, tmp_path: Path):
+    """The policy in force stands in the ledger itself."""
+    resealed(world, 1, 4, lambda header, events: (replace(header, policy="sha256:" + "0" * 64), events))
+
+    report = audited(world, tmp_path)
+    assert ("policy", 1, 4) in [(one.kind, one.lane, one.height) for one in report.divergences]
+
+
+OTHER_POLICY = replace(
+    DEFAULT_POLICY,
+    admissibility=replace(DEFAULT_POLICY.admissibility, k=replace(DEFAULT_POLICY.admissibility.k, internal=1)),
+)
+
+
+def test_another_policy_in_the_ledger_alone_is_found_by_the_outputs(world: World, tmp_path: Path):
+    """Outputs name the policy that they were decided under."""
+
+    def change(header: Header, events: list[Event]) -> tuple[Header, list[Event]]:
+        event = replace(events[0], value=OTHER_POLICY.document)
+        return replace(header, policy=OTHER_POLICY.hash), [event]
+
+    resealed(world, 1, 0, change)
+
+    report = audited(world, tmp_path)
+    assert kinds(report)[0] == "policy"
+    assert "checkpoint-root" in kinds(report)
+
+
+def test_another_policy_with_everything_folded_anew_is_found_by_the_checkpoints(world: World, tmp_path: Path):
+    """Blocks, roots and outputs agree with one another; only what was signed does not."""
+    other = World(policy=OTHER_POLICY)
+    other.topics |= {place: records for place, records in world.topics.items() if place[0] == "checkpoints"}
+
+    report = audited(other, tmp_path)
+
+    assert set(kinds(report)) == {"checkpoint-root"}
+    assert {one.lane for one in report.divergences} == {0, 1, 2}
+
+
+def test_another_fold_version_cannot_be_recomputed(world: World, tmp_path: Path):
+    """Links are still followed; the other lanes are audited whole."""
+    other = World(alter=lambda header: replace(header, fold="7 of somebody else") if header.lane == 2 else header)
+
+    report = assert_found(other, tmp_path, "fold-version", 2, 0)
+
+    assert kinds(report) == ["fold-version"]
+    assert [lane.folded for lane in report.lanes] == [12, 12, 0]
+
+
+def test_a_fold_version_that_changes_on_the_way_is_found(world: World, tmp_path: Path):
+    """What is ours was folded; behind it nothing can be."""
+    other = World(alter=lambda header: replace(header, fold="7") if header.lane == 2 and header.height > 5 else header)
+
+    report = assert_found(other, tmp_path, "fold-version", 2, 6)
+
+    assert report.lanes[2].folded == 6
+
+
+def test_a_root_that_no_outputs_have_is_found(world: World, tmp_path: Path):
+    """Every hash behind it computed anew; and no output names the new hashes."""
+    world_of_it = World(
+        alter=lambda header: (
+            replace(header, outputs="sha256:" + "0" * 64) if (header.lane, header.height) == (0, 6) else header
+        )
+    )
+
+    report = assert_found(world_of_it, tmp_path, "outputs-root", 0, 6)
+
+    assert kinds(report) == ["outputs-root"]
+
+
+# ---------------------------------------------------------------- outputs
+
+
+def changed_value(value: bytes) -> bytes:
+    """As somebody would change a decision."""
+    return value.replace(b'"admitted"', b'"refused"', 1) if b'"admitted"' in value else value.replace(b"a", b"b", 1)
+
+
+@pytest.mark.parametrize("topic", ["admitted", "inadmissible", "review-requests", "dead-letters"])
+@pytest.mark.parametrize("field", ["key", "value", "headers"])
+def test_a_changed_output_is_found(world: World, tmp_path: Path, topic: str, field: str):
+    """Any part of it, on any topic, wherever it stands."""
+    for place in (0, -1):
+        tampered = world.copy()
+        record = tampered.topics[topic, 1][place]
+        altered: Any = {
+            "key": b"other",
+            "value": changed_value(record.value or b"") + b" ",
+            "headers": record.headers[1:],
+        }
+        tampered.replace(topic, 1, place, **{field: altered[field]})
+
+        report = assert_found(tampered, tmp_path, "changed-output", 1)
+
+        assert kinds(report) == ["changed-output"]
+        assert report.divergences[0].place == f"{topic}/1/{record.offset}"
+
+
+def last_of_its_key(world: World, topic: str, lane: int, place: int) -> bool:
+    records = world.topics[topic, lane]
+    return all(record.key != records[place].key for record in records[place + 1 :])
+
+
+def test_a_missing_output_is_found(world: World, tmp_path: Path):
+    """Where it is its key's last word, nothing in order takes it."""
+    for lane, place in [one for one in with_outputs(world, "admitted") if last_of_its_key(world, "admitted", *one)]:
+        tampered = world.copy()
+        del tampered.topics["admitted", lane][place]
+
+        report = assert_found(tampered, tmp_path, "missing-output", lane)
+
+        assert kinds(report) == ["missing-output"]
+        named = msgspec.json.decode(world.topics["admitted", lane][place].value or b"")["ledger"]
+        assert report.divergences[0].height == named["height"]
+
+
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_a_missing_dead_letter_is_found(world: World, tmp_path: Path, place: int):
+    """That topic is never compacted."""
+    del world.topics["dead-letters", 2][place]
+
+    assert_found(world, tmp_path, "missing-output", 2)
+
+
+def test_an_emptied_topic_is_one_entry_for_each_and_a_count(world: World, tmp_path: Path):
+    """Where the log's start does not say that retention did it."""
+    world.topics["admitted", 0].clear()
+
+    report = audited(world, tmp_path)
+
+    assert set(kinds(report)) == {"missing-output"}
+    assert sum(one.count for one in report.divergences) == len(ORIGINAL.topics["admitted", 0])
+
+
+@pytest.mark.parametrize("place", [0, 4, None])
+@pytest.mark.parametrize("topic", ["admitted", "dead-letters", "re-emission-requests"])
+def test_an_additional_output_is_found(world: World, tmp_path: Path, topic: str, place: int | None):
+    """At the beginning, within, and behind the last one."""
+    records = world.topics[topic, 2]
+    at = len(records) if place is None else min(place, len(records))
+    model = ORIGINAL.topics["admitted", 2][3]
+    value = (model.value or b"").replace(b'"em-', b'"of-')
+    records.insert(at, replace(model, key=b"of-1#c:0-43", value=value))
+    world.renumber(topic, 2)
+
+    report = assert_found(world, tmp_path, "additional-output", 2)
+
+    assert kinds(report) == ["additional-output"]
+    assert report.divergences[0].place.startswith(f"{topic}/2/")
+
+
+def test_an_output_that_stands_there_twice_is_additional(world: World, tmp_path: Path):
+    """Byte for byte one that was."""
+    for lane, place in with_outputs(world, "admitted"):
+        tampered = world.copy()
+        tampered.topics["admitted", lane].append(tampered.topics["admitted", lane][place])
+        tampered.renumber("admitted", lane)
+
+        assert kinds(assert_found(tampered, tmp_path, "additional-output", lane)) == ["additional-output"]
+
+
+@pytest.mark.parametrize("topic", ["admitted", "dead-letters"])
+@pytest.mark.parametrize(("place", "to"), [(0, 1), (1, 3), (3, 0)])
+def test_an_output_at_another_place_is_reordered(world: World, tmp_path: Path, topic: str, place: int, to: int):
+    """The fold gives them in one order."""
+    records = world.topics[topic, 2]
+    records.insert(to, records.pop(place))
+    world.renumber(topic, 2)
+
+    report = assert_found(world, tmp_path, "reordered-output", 2)
+
+    assert set(kinds(report)) == {"reordered-output"}
+
+
+# ---------------------------------------------------------------- what retention and compaction may do
+
+
+def test_what_compaction_took_is_no_divergence(world: World, tmp_path: Path):
+    """It leaves the last record of each key, and is counted."""
+    for topic in ("admitted", "inadmissible", "review-requests"):
+        for lane in range(3):
+            records = world.topics[topic, lane]
+            world.topics[topic, lane] = [
+                record for place, record in enumerate(records) if last_of_its_key(ORIGINAL, topic, lane, place)
+            ]
+
+    report = audited(world, tmp_path)
+
+    assert report.divergences == []
+    taken = sum(len(records) for records in ORIGINAL.topics.values()) - sum(map(len, world.topics.values()))
+    assert sum(counts.compacted for lane in report.lanes for counts in lane.topics.values()) == taken > 0
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5])
+def test_what_retention_took_is_no_divergence(world: World, tmp_path: Path, kept: int):
+    """The log begins later, and what stood before is counted."""
+    for topic in ("admitted", "dead-letters"):
+        records = world.topics[topic, 1]
+        gone = max(0, len(records) - kept)
+        world.first[topic, 1] = records[gone].offset if gone < len(records) else records[-1].offset + 2
+        del records[:gone]
+
+    report = audited(world, tmp_path)
+
+    assert report.divergences == []
+    counts = report.lanes[1].topics
+    assert counts["admitted"].expired == len(ORIGINAL.topics["admitted", 1]) - len(world.topics["admitted", 1])
+
+
+def test_a_changed_output_behind_what_retention_took_is_found(world: World, tmp_path: Path):
+    """Also the first that is kept."""
+    records = world.topics["admitted", 1]
+    del records[:4]
+    world.first["admitted", 1] = records[0].offset
+    world.replace("admitted", 1, 0, value=changed_value(records[0].value or b""))
+
+    assert_found(world, tmp_path, "changed-output", 1)
+
+
+# ---------------------------------------------------------------- checkpoints, tails, lanes
+
+
+def cut_tail(world: World, lane: int, blocks: int) -> None:
+    """Takes the last blocks of a lane, and their outputs."""
+    del world.ledger(lane)[-blocks:]
+    height = len(world.ledger(lane))
+    for (topic, other), records in world.topics.items():
+        if other == lane and topic not in ("ledger", "checkpoints"):
+            world.topics[topic, lane] = [record for record in records if not _is_behind(record, world, lane, height)]
+
+
+def _is_behind(record: Any, world: World, lane: int, height: int) -> bool:
+    return record.timestamp > world.blocks(lane)[height - 1].header.time
+
+
+def test_a_cut_tail_is_named_by_the_lane_s_own_checkpoints(world: World, tmp_path: Path):
+    """No link is broken: integrity holds, completeness does not."""
+    cut_tail(world, 1, 3)
+
+    report = assert_found(world, tmp_path, "cut-tail", 1, 9)
+
+    assert kinds(report) == ["cut-tail"]
+    assert (report.verdict.integrity, report.verdict.completeness) == ("holds", "broken")
+
+
+def test_a_cut_tail_with_its_checkpoints_is_named_by_other_lanes(world: World, tmp_path: Path):
+    """Their checkpoints name its tip."""
+    cut_tail(world, 1, 3)
+    del world.topics["checkpoints", 1][-1]
+
+    report = assert_found(world, tmp_path, "cut-tail", 1, 9)
+
+    assert report.verdict.completeness == "broken"
+    assert report.divergences[0].place.startswith("checkpoints/2/")
+
+
+def test_a_lane_that_is_gone_is_named_by_other_lanes(world: World, tmp_path: Path):
+    """With its outputs and checkpoints, as if it had never been."""
+    for (topic, lane), records in world.topics.items():
+        if lane == 1:
+            records.clear()
+            world.first[topic, lane] = 0
+
+    report = assert_found(world, tmp_path, "lane-gone", 1)
+
+    assert kinds(report) == ["lane-gone"]
+    assert (report.verdict.integrity, report.verdict.completeness) == ("holds", "broken")
+
+
+def test_a_checkpoint_that_is_gone_is_named_by_other_lanes(world: World, tmp_path: Path):
+    """In the middle its successor names it as well; that is no second entry."""
+    del world.topics["checkpoints", 1][1]
+
+    report = assert_found(world, tmp_path, "checkpoint-missing", 1)
+
+    assert kinds(report) == ["checkpoint-missing"]
+    assert report.divergences[0].follows == {"checkpoint-chain": 1}
+
+
+def test_checkpoints_cut_off_in_one_lane_are_missing(world: World, tmp_path: Path):
+    """While the others name them."""
+    del world.topics["checkpoints", 0][1:]
+
+    report = audited(world, tmp_path)
+
+    assert set(kinds(report)) == {"checkpoint-missing"}
+
+
+def test_checkpoints_cut_off_everywhere_leave_completeness_shown_for_less(world: World, tmp_path: Path):
+    """Nobody can know better; the time up to which it is shown says so."""
+    for lane in range(3):
+        del world.topics["checkpoints", lane][1:]
+
+    report = audited(world, tmp_path)
+
+    assert report.divergences == []
+    whole = audited(ORIGINAL, tmp_path / "whole")
+    assert (report.verdict.shown_until or "") < (whole.verdict.shown_until or "")
+
+
+def test_without_checkpoints_completeness_is_not_shown(world: World, tmp_path: Path):
+    """Integrity is."""
+    for lane in range(3):
+        world.topics["checkpoints", lane].clear()
+
+    report = audited(world, tmp_path)
+
+    assert report.divergences == []
+    assert (report.verdict.integrity, report.verdict.completeness) == ("holds", "not-shown")
+
+
+def test_without_a_key_completeness_is_not_shown(world: World, tmp_path: Path):
+    """Signatures were not checked, and the report says so."""
+    report = audited(world, tmp_path, verifiers=())
+
+    assert report.divergences == []
+    assert report.verdict.completeness == "not-shown"
+    assert "no key" in report.verdict.why
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_forged_signature_is_found(world: World, tmp_path: Path, place: int):
+    """A key of the same name does not help."""
+    note = parse_note(world.topics["checkpoints", 2][place].value or b"")
+    world.replace("checkpoints", 2, place, value=STRANGER.sign(note.text).encode())
+
+    report = assert_found(world, tmp_path, "checkpoint-signature", 2)
+
+    assert "checkpoint-signature" in kinds(report)
+
+
+def test_a_history_that_somebody_else_signed_is_found(world: World, tmp_path: Path):
+    """Everything is made anew, and signed with a key of the operator's own."""
+    report = audited(World(policy=OTHER_POLICY, signer=STRANGER), tmp_path)
+
+    assert set(kinds(report)) == {"checkpoint-signature"}
+
+
+def test_a_checkpoint_that_stands_there_twice_breaks_their_chain(world: World, tmp_path: Path):
+    """And one of another lane does."""
+    for source in (1, 2):
+        tampered = world.copy()
+        tampered.topics["checkpoints", 1].append(replace(world.topics["checkpoints", source][0], offset=900))
+
+        report = audited(tampered, tmp_path)
+
+        assert kinds(report) == ["checkpoint-chain"]
+
+
+def test_a_checkpoint_of_another_history_is_found(world: World, tmp_path: Path):
+    """Signed with the right key, but for other blocks: what a key that was stolen once is good for."""
+    other = World(happened=[*steps(rounds=5), Step(0, START + 10**8, checkpoint=True)])
+    lane = 0
+    world.topics["checkpoints", lane] = other.topics["checkpoints", lane]
+
+    report = audited(world, tmp_path)
+
+    assert "checkpoint-root" in kinds(report) or "checkpoint-missing" in kinds(report)
+
+
+# ---------------------------------------------------------------- unreadable
+
+
+def test_a_file_that_is_cut_short_is_unreadable(world: World, tmp_path: Path):
+    """What could be read of it is audited."""
+    folder = world.save(tmp_path)
+    file = folder / "admitted-1.records"
+    file.write_bytes(file.read_bytes()[:-3])
+
+    report = asyncio.run(audit(Question(Settings(), folder, verifiers=KEYS), "now"))
+
+    assert "unreadable" in kinds(report)
+
+
+def test_a_file_that_is_not_there_is_unreadable(world: World, tmp_path: Path):
+    """The manifest names it."""
+    folder = world.save(tmp_path)
+    (folder / "dead-letters-1.records").unlink()
+
+    report = asyncio.run(audit(Question(Settings(), folder, verifiers=KEYS), "now"))
+
+    assert "unreadable" in kinds(report)
+
+
+# ---------------------------------------------------------------- what is asked about
+
+
+def test_only_the_lanes_that_are_named_are_audited(world: World, tmp_path: Path):
+    """What is wrong elsewhere is not told."""
+    world.replace("ledger", 1, 4, value=b"no block")
+
+    assert audited(world, tmp_path, lanes=[0, 2]).divergences == []
+    assert kinds(audited(world, tmp_path, lanes=[1])) == ["changed-block"]
+
+
+def test_several_processes_find_the_same(world: World, tmp_path: Path):
+    """One lane each."""
+    world.replace("admitted", 1, 4, value=b"changed")
+    alone, together = audited(world, tmp_path), audited(world, tmp_path, processes=2)
+
+    assert msgspec.json.encode(together) == msgspec.json.encode(alone)
+
+
+@pytest.mark.parametrize(
+    ("span", "found"),
+    [
+        (lambda time: Span(since=time + 1), []),
+        (lambda time: Span(until=time - 1), []),
+        (lambda time: Span(time, time), ["changed-output"]),
+    ],
+)
+def test_a_span_of_time_restricts_what_is_told(
+    world: World, tmp_path: Path, span: Callable[[int], Span], found: Sequence[str]
+):
+    """Outputs of blocks outside of it are not judged, on either side; and nothing there is called missing."""
+    world.replace("admitted", 2, 6, value=changed_value(world.topics["admitted", 2][6].value or b""))
+    time = world.topics["admitted", 2][6].timestamp
+
+    assert kinds(audited(world, tmp_path, span=span(time))) == found
+
+
+def test_many_divergences_before_a_span_hide_none_within(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Only so many of a kind stand by themselves; what is not asked about is none of them."""
+    monkeypatch.setattr(divergences, "MOST", 2)
+    records = world.topics["admitted", 2]
+    for place in range(len(records)):
+        world.replace("admitted", 2, place, value=(records[place].value or b"") + b" ")
+    last = records[-1].timestamp
+
+    of_all, of_last = audited(world, tmp_path), audited(world, tmp_path, span=Span(since=last))
+
+    assert [one.count for one in of_all.divergences] == [1, len(records) - 1]
+    assert {one.time for one in of_last.divergences} == {last}

@@ -1,0 +1,82 @@
+"""What an audit was asked, how far it is, and what it found of a lane."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from .divergences import Divergence
+from .timeline import Timeline
+
+
+class Counts(msgspec.Struct):
+    """What was found of a topic in one lane.
+
+    Attributes:
+        expected: outputs of the blocks that were folded.
+        equal: of these, the ones that stand there, byte for byte.
+        compacted, expired: absent in order.
+        newer: absent because they came after what was read.
+        foreign: dead letters of the attestation lane, which has no ledger.
+        unjudged: records behind what was folded or asked for.
+    """
+
+    expected: int = 0
+    equal: int = 0
+    compacted: int = 0
+    expired: int = 0
+    newer: int = 0
+    foreign: int = 0
+    unjudged: int = 0
+
+
+class Span(NamedTuple):
+    """The block times that are asked about, Unix ms, both included."""
+
+    since: int = 0
+    until: int = 1 << 62
+
+
+class Progress(NamedTuple):
+    """How far a lane's audit is: the ledger's offset, and what was read up to there. `end` is the ledger's."""
+
+    lane: int
+    offset: int
+    end: int
+    inputs: int
+    outputs: int
+
+
+class LaneReport(msgspec.Struct, kw_only=True):
+    """What an audit found of one lane.
+
+    Attributes:
+        chain: how long the chain is, the blocks that are missing or illegible included.
+        blocks, inputs: what stands in it.
+        folded: of these blocks, the ones that were folded again.
+        first_time, last_time: of the blocks, Unix ms.
+        folds, policies: every version and policy hash that headers name, in the order of their coming.
+        topics: what was found of each output topic.
+        checkpoints: how many there are.
+        held: how many of the trees that checkpoints name were compared with the ledger.
+        covered: of the newest of the lane's checkpoints, blocks and time; None where there is none.
+        counters: the fates of the inputs, where all were folded.
+    """
+
+    lane: int
+    chain: int = 0
+    blocks: int = 0
+    inputs: int = 0
+    folded: int = 0
+    first_time: int = 0
+    last_time: int = 0
+    folds: list[str] = []
+    policies: list[str] = []
+    topics: dict[str, Counts] = {}
+    checkpoints: int = 0
+    held: int = 0
+    covered: tuple[int, int] | None = None
+    counters: dict[str, int] = {}
+    timeline: Timeline = msgspec.field(default_factory=Timeline)
+    divergences: list[Divergence] = []

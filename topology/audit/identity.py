@@ -1,0 +1,85 @@
+"""What a record on an output topic says that it is, and how two records differ.
+
+Nothing here is believed: it tells which output a changed or misplaced record is likely to have been.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...codecs.blocks import Output
+from .divergences import short
+from .files import Stored
+
+Identity = tuple[int, int] | bytes
+"""What tells an output from all others: its block and place there, or the source of a dead letter."""
+
+
+class Claimed(msgspec.Struct):
+    """What an output says of its own place."""
+
+    height: int
+    index: int
+    block: str = ""
+
+
+class Named(msgspec.Struct):
+    """What an output says of itself."""
+
+    ledger: Claimed
+    policy: str = ""
+
+
+_named = msgspec.json.Decoder(Named)
+
+
+def named_by(record: Stored | Output) -> tuple[int, str] | None:
+    """The height and the hash of the block that an output names; None where it names none."""
+    found = claimed_by(record)
+    return None if found is None else (found.ledger.height, found.ledger.block)
+
+
+def claimed_by(record: Stored | Output) -> Named | None:
+    """What an output says of itself; None where it says nothing of the kind."""
+    try:
+        return _named.decode(record.value or b"")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def source_of(record: Stored | Output) -> bytes | None:
+    """The input that a dead letter was; None where the record is none."""
+    return next((value for name, value in record.headers if name == "sluice-source"), None)
+
+
+def identity_of(record: Stored | Output) -> Identity | None:
+    """What the record says that it is."""
+    source = source_of(record)
+    if source is not None:
+        return source
+    found = claimed_by(record)
+    return None if found is None else (found.ledger.height, found.ledger.index)
+
+
+def policy_of(record: Stored | Output) -> str:
+    """The policy that an output names; empty where it names none."""
+    found = claimed_by(record)
+    return "" if found is None else found.policy
+
+
+def digest_of(record: Stored | Output) -> int:
+    """Tells records apart within one run: Python's own hash, which never leaves this process."""
+    return hash((record.key, record.value, tuple(record.headers)))
+
+
+def difference(expected: Output, got: Stored) -> tuple[str, str]:
+    """Where two records part: what is expected there, and what stands there."""
+    if expected.key != got.key:
+        return f"key {short(expected.key or b'')}", f"key {short(got.key or b'')}"
+    if expected.value != got.value:
+        mine, other = expected.value, got.value or b""
+        at = next((place for place, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), None)
+        at = min(len(mine), len(other)) if at is None else at
+        start = max(0, at - 12)
+        return f"octet {at}: {short(mine[start : at + 24])}", f"octet {at}: {short(other[start : at + 24])}"
+    return f"headers {short(repr(list(expected.headers)))}", f"headers {short(repr(got.headers))}"

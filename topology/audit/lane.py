@@ -1,0 +1,277 @@
+"""One lane's audit: its chain followed, its blocks folded again, its outputs compared, its checkpoints held to.
+
+Everything is read once, in streams: the ledger in order, and each output topic as far as the blocks that were folded
+reach. Behind a block that is gone or illegible nothing can be folded; its links are still followed to the end.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing
+from typing import Any, Final
+
+from ...codecs.blocks import Block, EventKind, Header, Output, outputs_root
+from ...codecs.errors import DoesNotHoldError
+from ...codecs.partition import PARTITIONERS, Partitioner
+from ...streams.fold import fold_version
+from ..folds import Adjudicate
+from ..stored import OUTPUTS, Logs
+from ..topics import TOPICS
+from .divergences import Findings
+from .facts import LaneReport, Progress, Span
+from .files import Cut, Stored
+from .identity import named_by
+from .links import Chain, Linked
+from .outputs import Comparison, Expected
+from .rules import Rules
+from .signed import Claims
+
+FOLDS: Final[Mapping[str, Partitioner]] = {fold_version(name): name for name in PARTITIONERS}
+"""The versions of the fold that this audit can recompute, and each one's partitioner."""
+_INPUTS: Final = (EventKind.RECORD, EventKind.OVERSIZE)
+
+
+async def audit_lane(
+    logs: Logs, cut: Cut, lane: int, claims: Claims, span: Span, told: Callable[[Progress], None]
+) -> LaneReport:
+    """Audits one lane.
+
+    Args:
+        logs, cut: what to read, and how far.
+        lane: which.
+        claims: what checkpoints say of it.
+        span: what to compare.
+        told: of each block.
+
+    Raises:
+        UnreachableError: no broker answers.
+    """
+    async with AsyncExitStack() as opened:
+        auditing = _Auditing(logs, cut, lane, claims, span, told)
+        await auditing.open(opened)
+        return await auditing.run()
+
+
+class _Stream:
+    """Records of one partition, some at a time; what cannot be read is told once, and is then the end."""
+
+    def __init__(self, findings: Findings, topic: str, lane: int) -> None:
+        self._findings, self._topic, self._lane = findings, topic, lane
+        self._batches: AsyncGenerator[list[Stored], None] | None = None
+
+    async def open(self, opened: AsyncExitStack, logs: Logs, end: int) -> None:
+        self._batches = await opened.enter_async_context(aclosing(logs.batches(self._topic, self._lane, end=end)))
+
+    async def next(self) -> list[Stored] | None:
+        """The next records; None at the end."""
+        try:
+            return await anext(self._batches, None) if self._batches is not None else None
+        except DoesNotHoldError as error:
+            self._findings.add("unreadable", str(error), place=f"{self._topic}/{self._lane}")
+            return None
+
+
+class _Auditing:
+    """One lane on its way. `state` is the fold of the chain up to its height while `folding`."""
+
+    def __init__(
+        self, logs: Logs, cut: Cut, lane: int, claims: Claims, span: Span, told: Callable[[Progress], None]
+    ) -> None:
+        self._logs, self._cut, self._lane, self._claims = logs, cut, lane, claims
+        self._span, self._told = span, told
+        self.findings = Findings(lane, *span)
+        self._chain = Chain(self.findings, lane, claims.own)
+        self._rules = Rules(self.findings, lane, logs.lanes)
+        self._ledger = _Stream(self.findings, "ledger", lane)
+        self._topics: dict[str, tuple[_Stream, Comparison]] = {}
+        self._fold: Adjudicate | None = None
+        self._state: Any = None
+        self._folding = True
+        self._cut_short = False  # `until` was passed: what is left of the topics is not judged
+        self._report = LaneReport(lane=lane)
+
+    async def open(self, opened: AsyncExitStack) -> None:
+        """Begins to read the ledger and every output topic."""
+        ends, lane = self._cut.ends, self._lane
+        await self._ledger.open(opened, self._logs, ends["ledger"][lane])
+        for topic in OUTPUTS:
+            first = (await self._logs.range(topic, lane)).first
+            stream = _Stream(self.findings, topic, lane)
+            await stream.open(opened, self._logs, ends[topic][lane])
+            compacts = "compact" in TOPICS[topic].config["cleanup.policy"]
+            self._topics[topic] = (stream, Comparison(self.findings, topic, lane, first, compacts))
+
+    async def run(self) -> LaneReport:
+        """Follows the ledger to its end."""
+        chain, ended = self._chain, False
+        while True:
+            while not ended and chain.hungry:
+                batch = await self._ledger.next()
+                if batch is None:
+                    ended = True
+                    chain.end()
+                else:
+                    chain.feed(batch)
+            if chain.doubtful:
+                await self._hear_witnesses()
+            linked = chain.take()
+            if linked is not None:
+                await self._step(linked)
+            elif ended:
+                break
+        await self._finish()
+        return self._report
+
+    async def _hear_witnesses(self) -> None:
+        """Which blocks the outputs name that come next: they tell a block that was changed from its neighbours."""
+        near = range(self._chain.height + 1, self._chain.height + 3)
+        for stream, comparison in self._topics.values():
+            if not comparison.waiting and (batch := await stream.next()) is not None:
+                comparison.feed(batch)
+            for record in comparison.waiting:
+                if (named := named_by(record)) is not None and named[0] in near:
+                    self._chain.witness.setdefault(*named)
+
+    # ------------------------------------------------------------ blocks
+
+    async def _step(self, linked: Linked) -> None:
+        block, report = linked.block, self._report
+        if block is None:
+            self._stop_folding()
+        else:
+            header = block.header
+            inputs = sum(event.kind in _INPUTS for event in block.events)
+            report.blocks += 1
+            report.inputs += inputs
+            report.first_time = report.first_time or header.time
+            report.last_time = header.time
+            for seen, name in ((report.folds, header.fold), (report.policies, header.policy)):
+                if name not in seen[-1:] and len(seen) < 100:
+                    seen.append(name)
+            report.timeline.add("blocks", header.time)
+            report.timeline.add("inputs", header.time, inputs)
+            self._rules.judge(block, linked.height)
+            if header.time > self._span.until and self._folding:
+                self._cut_short = True
+                self._stop_folding()
+            if self._folding:
+                await self._fold_block(block, linked)
+        self._hold_checkpoints(linked.height, None if linked.changed else block)
+        outputs = sum(comparison.counts.equal for _, comparison in self._topics.values())
+        self._told(Progress(self._lane, linked.offset, self._cut.ends["ledger"][self._lane], report.inputs, outputs))
+
+    def _stop_folding(self) -> None:
+        self._folding, self._state = False, None
+
+    async def _fold_block(self, block: Block, linked: Linked) -> None:
+        header = block.header
+        fold = self._fold_of(header, linked)
+        if fold is None:
+            self._stop_folding()
+            return
+        if self._state is None:
+            self._state = fold.new(self._lane, self._logs.lanes)
+        policy = self._rules.policy(block, linked.height, fold.policy_hash(self._state))
+        try:
+            outputs = fold.fold(self._state, block)
+        except Exception as error:  # noqa: BLE001 -- whatever stands in a block must not end its audit
+            self.findings.add(
+                "changed-block",
+                f"the block cannot be folded ({type(error).__name__}: {error}); decisions of this lane cannot be "
+                "recomputed beyond it",
+                height=linked.height,
+                time=header.time,
+                breaks=True,
+            )
+            self._stop_folding()
+            return
+        root = outputs_root(outputs)
+        self._rules.root = self._chain.root = root
+        self._report.folded += 1
+        if outputs:
+            self._report.timeline.add("outputs", header.time, len(outputs))
+            await self._compare(outputs, linked, header, policy)
+
+    def _fold_of(self, header: Header, linked: Linked) -> Adjudicate | None:
+        """The fold that a header names; None where it is not ours, or not the one before."""
+        partitioner = FOLDS.get(header.fold)
+        if self._fold is None and partitioner is not None:
+            self._fold = Adjudicate(partitioner)
+        if self._fold is not None and self._fold.version == header.fold:
+            return self._fold
+        self.findings.add(
+            "fold-version",
+            "the block was decided by another version of the fold; decisions cannot be recomputed from here on",
+            height=linked.height,
+            place=f"ledger/{self._lane}/{linked.offset}",
+            expected=self._fold.version if self._fold is not None else " or ".join(FOLDS),
+            got=header.fold,
+            time=header.time,
+            breaks=True,
+        )
+        return None
+
+    async def _compare(self, outputs: list[Output], linked: Linked, header: Header, policy: str) -> None:
+        newer = linked.offset >= self._cut.settled["ledger"][self._lane]
+        expected: Mapping[str, list[Expected]] = defaultdict(list)
+        for place, output in enumerate(outputs):
+            expected[output.topic].append(Expected(output, linked.height, place, header.time, newer, policy))
+        for topic, some in expected.items():
+            stream, comparison = self._topics[topic]
+            comparison.expect(some)
+            await _satisfy(stream, comparison)
+
+    def _hold_checkpoints(self, height: int, block: Block | None) -> None:
+        """Holds the tree of the blocks so far against the checkpoints that name one of its size.
+
+        Args:
+            height: of the last of them.
+            block: that one; None where it is not the one that was written.
+        """
+        tree = self._chain.tree
+        claims = self._claims.at(height + 1)
+        if tree is None or not claims:
+            return  # nobody can tell what the leaves of missing blocks were
+        self._report.held += 1
+        for claim in claims:
+            time = block.header.time if block is not None else claim.time
+            if claim.root == tree.root() and (not claim.time or claim.time == time):
+                continue
+            self.findings.add(
+                "checkpoint-root",
+                "the ledger is not the one that this checkpoint was made of",
+                height=height,
+                place=claim.place,
+                expected=f"root {claim.root.hex()}",
+                got=f"root {tree.root().hex()}",
+                time=time,
+            )
+
+    # ------------------------------------------------------------ the end
+
+    async def _finish(self) -> None:
+        findings, report = self.findings, self._report
+        whole = self._folding and not self._cut_short
+        for topic, (stream, comparison) in self._topics.items():
+            while (whole or comparison.is_missing_some) and (batch := await stream.next()) is not None:
+                comparison.feed(batch)
+                comparison.settle(judged=whole)
+            comparison.close(judged=whole)
+            report.topics[topic] = comparison.counts
+        if self._state is not None and self._fold is not None:
+            report.counters = dict(self._fold.counters(self._state))
+        report.chain = self._chain.height + 1
+        report.checkpoints, report.covered = self._claims.count, self._claims.newest
+        for claim in self._claims.own.values():
+            report.timeline.add("checkpoints", claim.time)
+        report.divergences = list(findings.found)
+
+
+async def _satisfy(stream: _Stream, comparison: Comparison) -> None:
+    while comparison.hungry:
+        batch = await stream.next()
+        if batch is None:
+            comparison.end()
+        else:
+            comparison.feed(batch)

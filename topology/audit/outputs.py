@@ -1,0 +1,326 @@
+"""What stands in one partition of an output topic, held against what the fold gives, byte for byte and in order.
+
+The two are walked together. An output that is expected and does not come next is looked for a bounded number of records
+ahead: if it is there, what stands before it is set aside; if not, it is absent. Of what is absent, retention and
+compaction may have taken it: it is `expired` where the log begins later, `compacted` where a later record of its key
+stands; both are still covered by the ledger's outputs roots. Anything else that is absent or set aside diverges, and
+pairs with the same key are one changed output.
+
+Memory is bounded by what is looked ahead, and by one entry for each key of which an earlier record is absent and a
+later one yet to come: compaction leaves no more of them than there are live assertions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from ...codecs.blocks import Output
+from .divergences import Findings, Kind, short
+from .facts import Counts
+from .files import Stored
+from .identity import Identity, claimed_by, difference, digest_of, identity_of, policy_of, source_of
+
+AHEAD: Final = 256
+"""So many records are looked at for an output that does not come next."""
+AHEAD_OCTETS: Final = 16_000_000
+STRAYS: Final = 1024
+"""So many records that no block gave are kept, in case they are the later place of an absent one."""
+ABSENT: Final = 2_000_000
+"""So many absent outputs wait for a later record of their key; what exceeds it is judged as it stands."""
+
+
+class Expected(NamedTuple):
+    """An output that the fold gives, `number` among its block's.
+
+    `newer`: it may have come after what was read of the topic.
+    """
+
+    output: Output
+    height: int
+    number: int
+    time: int
+    newer: bool
+    policy: str
+
+    def is_(self, record: Stored) -> bool:
+        """Whether this is the record."""
+        output = self.output
+        return output.value == record.value and output.key == record.key and output.headers == record.headers
+
+
+class Absent(NamedTuple):
+    """What is kept of an absent output."""
+
+    digest: int
+    height: int
+    number: int
+    time: int
+    newer: bool
+    identity: Identity | None
+
+
+class Comparison:
+    """One topic in one lane. `expect` for a block's outputs, then `feed` or `end` while it is `hungry`.
+
+    Args:
+        findings: told what diverges.
+        topic, lane: what is compared.
+        first: the first offset that is kept: greater than 0 where retention has taken something.
+        compacts: whether the topic keeps only the last of a key.
+    """
+
+    def __init__(self, findings: Findings, topic: str, lane: int, first: int, compacts: bool) -> None:
+        self._findings, self._topic, self._lane = findings, topic, lane
+        self._first, self._compacts = first, compacts
+        self._wanted = deque[Expected]()
+        self._ahead = deque[Stored]()
+        self._octets = 0
+        self._ended = self._begun = False
+        self._values: Counter[bytes | None] | None = None  # of what is ahead, once something was searched for
+        self._strays: OrderedDict[int, Stored] = OrderedDict()
+        self._absent: OrderedDict[bytes | None, list[Absent]] = OrderedDict()
+        self._absences = 0
+        self._offset = -1
+        self.counts = Counts()
+
+    def expect(self, outputs: Sequence[Expected]) -> None:
+        """The next block's outputs on this topic."""
+        self._wanted.extend(outputs)
+        self.counts.expected += len(outputs)
+        self._walk()
+
+    def feed(self, batch: Sequence[Stored]) -> None:
+        """More records of the topic."""
+        for record in batch:
+            if record.offset <= self._offset:
+                self._say("unreadable", record, None, "the offsets of the topic's records do not increase")
+            self._offset = record.offset
+            if self._is_foreign(record):
+                self.counts.foreign += 1
+                continue
+            self._ahead.append(record)
+            self._octets += len(record.value or b"")
+            if self._values is not None:
+                self._values[record.value] += 1
+        self._walk()
+
+    def end(self) -> None:
+        """The topic has no more records."""
+        self._ended = True
+        self._walk()
+
+    @property
+    def hungry(self) -> bool:
+        """Whether records are needed to go on."""
+        return bool(self._wanted) and not self._ended
+
+    @property
+    def waiting(self) -> Sequence[Stored]:
+        """The records that have come and were not needed yet."""
+        return self._ahead
+
+    @property
+    def is_missing_some(self) -> bool:
+        """Whether outputs are absent of which a later record may yet come."""
+        return bool(self._absent)
+
+    def settle(self, judged: bool) -> None:
+        """All blocks are folded that will be: nothing that comes now was given by any of them.
+
+        Args:
+            judged: whether these were all the blocks there are; otherwise what comes now may be theirs that were not.
+        """
+        while self._ahead:
+            record = self._pop()
+            if judged:
+                self._stray(record)
+            else:
+                self.counts.unjudged += 1
+                self._resolve(record.key)
+
+    def close(self, judged: bool) -> None:
+        """Nothing more comes; `judged` as in `settle`."""
+        self.settle(judged)
+        for key, absent in self._absent.items():
+            for one in absent:
+                self._missing(key, one)
+        for record in self._strays.values():
+            self._say("additional-output", record, None, "no block gives this record")
+        self._absent.clear()
+        self._strays.clear()
+
+    # ------------------------------------------------------------ the walk
+
+    def _walk(self) -> None:
+        # Plain: nearly every step is the first branch.
+        wanted, ahead, counts = self._wanted, self._ahead, self.counts
+        while wanted:
+            if ahead and wanted[0].is_(ahead[0]):
+                record = self._pop()
+                wanted.popleft()
+                counts.equal += 1
+                self._begun = True
+                if self._absent:
+                    self._resolve(record.key)
+                continue
+            if not self._ended and len(ahead) < AHEAD and self._octets < AHEAD_OCTETS:
+                return  # look further ahead first
+            self._search(wanted.popleft())
+
+    def _search(self, expected: Expected) -> None:
+        """An output that does not come next: it is ahead, or was set aside, or absent."""
+        if self._values is None:
+            self._values = Counter(record.value for record in self._ahead)
+        if self._values[expected.output.value]:  # 0.5 us; the search itself takes 30
+            for place, record in enumerate(self._ahead):
+                if expected.is_(record):
+                    for _ in range(place):
+                        self._stray(self._pop())
+                    self._wanted.appendleft(expected)
+                    return
+        key = digest_of(expected.output)
+        stray = self._strays.get(key)
+        if stray is not None and expected.is_(stray):
+            del self._strays[key]
+            self._say("reordered-output", stray, expected, "the output stands before one that comes before it")
+            self._resolve(stray.key)
+            return
+        head = self._ahead[0] if self._ahead else None
+        if head is not None and (of_head := identity_of(head)) is not None and of_head == identity_of(expected.output):
+            self._changed(self._pop(), expected.height, expected.number, expected)
+            return
+        self._lose(expected)
+
+    def _pop(self) -> Stored:
+        record = self._ahead.popleft()
+        self._octets -= len(record.value or b"")
+        if self._values is not None:
+            self._values[record.value] -= 1
+            if not self._values[record.value]:
+                del self._values[record.value]
+        return record
+
+    def _lose(self, expected: Expected) -> None:
+        counts = self.counts
+        if not self._begun and counts.expired < self._first:
+            counts.expired += 1
+            return
+        output, identity = expected.output, identity_of(expected.output)
+        one = Absent(digest_of(output), expected.height, expected.number, expected.time, expected.newer, identity)
+        if self._absences >= ABSENT:
+            key, oldest = self._absent.popitem(last=False)
+            self._absences -= len(oldest)
+            for absent in oldest:
+                self._missing(key, absent)
+        self._absent.setdefault(output.key, []).append(one)
+        self._absences += 1
+
+    def _resolve(self, key: bytes | None) -> None:
+        """A later record of the key stands: compaction may have taken the earlier ones."""
+        if self._compacts and (absent := self._absent.pop(key, None)) is not None:
+            self.counts.compacted += len(absent)
+            self._absences -= len(absent)
+
+    def _stray(self, record: Stored) -> None:
+        """A record that is not expected where it stands: the changed form or the later place of an absent one?"""
+        absent = self._absent.get(record.key)
+        identity, digest = identity_of(record), digest_of(record)
+        if absent is not None:
+            for one in absent:
+                if one.digest == digest:
+                    self._forget(record.key, one)
+                    self._say("reordered-output", record, None, "the output stands behind one that comes after it", one)
+                    return
+        few = identity is not None and self._absences <= AHEAD
+        for key, known in list(self._absent.items()) if few else ():
+            for one in known:
+                if one.identity == identity:
+                    self._forget(key, one)
+                    self._changed(record, one.height, one.number, None, one)
+                    return
+        if absent is not None:
+            one = absent[0]
+            self._forget(record.key, one)
+            self._changed(record, one.height, one.number, None, one)
+            return
+        self._strays[digest] = record
+        if len(self._strays) > STRAYS:
+            _, oldest = self._strays.popitem(last=False)
+            self._say("additional-output", oldest, None, "no block gives this record")
+
+    def _forget(self, key: bytes | None, one: Absent) -> None:
+        known = self._absent[key]
+        known.remove(one)
+        self._absences -= 1
+        if not known:
+            del self._absent[key]
+
+    # ------------------------------------------------------------ telling
+
+    def _is_foreign(self, record: Stored) -> bool:
+        if self._topic != "dead-letters":
+            return False
+        return (source_of(record) or b"").startswith(b"attestations/")
+
+    def _missing(self, key: bytes | None, one: Absent) -> None:
+        if one.newer:
+            self.counts.newer += 1
+            return
+        if self._follows("missing-output", one.height):
+            return
+        self._findings.add(
+            "missing-output",
+            "the fold gives this output, and it is not there",
+            height=one.height,
+            place=f"{self._topic}/{self._lane}",
+            expected=f"{short(key or b'')}, output {one.number} of block {one.height}",
+            got="no record",
+            time=one.time,
+        )
+
+    def _changed(
+        self, record: Stored, height: int, index: int, expected: Expected | None, absent: Absent | None = None
+    ) -> None:
+        self._begun = True
+        kind: Kind = "changed-output"
+        sentence, wanted, got = "the output is not what the fold gives", f"output {index} of block {height}", ""
+        if expected is not None:
+            wanted, got = difference(expected.output, record)
+            other = policy_of(record)
+            if other and other != expected.policy and other != policy_of(expected.output):
+                kind, sentence = "policy", "the output was decided under another policy than the one in force"
+                wanted, got = expected.policy, other
+        if not self._follows(kind, height):
+            self._findings.add(
+                kind,
+                sentence,
+                height=height,
+                place=f"{self._topic}/{self._lane}/{record.offset}",
+                expected=wanted,
+                got=got or short(record.value or b""),
+                time=expected.time if expected is not None else absent.time if absent is not None else 0,
+            )
+
+    def _say(
+        self, kind: Kind, record: Stored, expected: Expected | None, sentence: str, absent: Absent | None = None
+    ) -> None:
+        claimed, known = claimed_by(record), expected or absent
+        height = known.height if known is not None else claimed.ledger.height if claimed is not None else -1
+        if kind != "unreadable" and self._follows(kind, height):
+            return
+        self._findings.add(
+            kind,
+            sentence,
+            height=height,
+            place=f"{self._topic}/{self._lane}/{record.offset}",
+            expected="" if known is None else f"output {known.number} of block {known.height}",
+            got=short(record.key or b""),
+            time=known.time if known is not None else record.timestamp,
+        )
+
+    def _follows(self, kind: Kind, height: int) -> bool:
+        broken = self._findings.broken
+        # Of a record that tells no height nobody knows where it belongs.
+        return broken is not None and (height < 0 or height >= broken.height) and self._findings.follow(kind)

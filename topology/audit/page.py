@@ -1,0 +1,139 @@
+"""The report as one HTML page that needs nothing else: no script, no font, no picture from anywhere.
+
+Everything that is not ours is escaped, and a policy in the page forbids whatever might have slipped through. Colours
+follow the reader's light or dark setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Final
+
+from ...codecs.errors import printable
+from ...codecs.times import format_time
+from .divergences import MEANING, Divergence
+from .facts import LaneReport
+from .report import COLUMNS, Report, notes, row
+from .timeline import ROWS, Timeline
+
+_STYLE: Final = """
+:root { color-scheme: light dark; --ink: #1c1c1e; --back: #fff; --soft: #6b6b70; --line: #d9d9de; --good: #1a7f4b;
+  --bad: #b3261e; --blocks: #6b6b70; --inputs: #2a6fdb; --outputs: #1a7f4b; --checkpoints: #a05a00; }
+@media (prefers-color-scheme: dark) { :root { --ink: #eaeaee; --back: #161618; --soft: #a0a0a8; --line: #3a3a40;
+  --good: #5fd39a; --bad: #ff8a80; --blocks: #a0a0a8; --inputs: #7fb0ff; --outputs: #5fd39a; --checkpoints: #f0b060; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back); margin: 2rem auto;
+  max-width: 72rem; padding: 0 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+table { border-collapse: collapse; width: 100%; } caption { text-align: left; color: var(--soft); }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+code { font: 13px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; }
+.good { color: var(--good); } .bad { color: var(--bad); } .soft { color: var(--soft); }
+.wide { overflow-x: auto; } svg { width: 100%; height: auto; display: block; }
+svg text { fill: var(--soft); font-size: 11px; }
+"""
+_WIDTH, _LEFT, _ROW, _GAP = 1000, 90, 26, 8
+
+
+def page(report: Report) -> str:
+    """The whole page."""
+    return "".join(_page(report))
+
+
+def _text(value: object) -> str:
+    return escape(printable(str(value)), quote=True)
+
+
+def _page(report: Report) -> Iterator[str]:
+    verdict = report.verdict
+    yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    yield "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<title>Audit of {_text(report.ledger)}</title><style>{_STYLE}</style></head><body><main>"
+    yield f"<h1>Audit of <code>{_text(report.ledger)}</code></h1>"
+    yield f'<p class="soft">{_text(report.where)}, application {_text(report.app_id)}, at {_text(report.at)}</p>'
+    good = "good" if verdict.integrity == "holds" else "bad"
+    yield f'<p><strong>Integrity:</strong> <span class="{good}">{verdict.integrity}</span></p>'
+    colour = {"shown": "good", "not-shown": "soft", "broken": "bad"}[verdict.completeness]
+    yield f'<p><strong>Completeness:</strong> <span class="{colour}">{verdict.completeness}</span>; '
+    yield f"{_text(verdict.why)}</p>"
+    if report.keys:
+        keys = "".join(f"<li><code>{_text(key)}</code></li>" for key in report.keys)
+        yield f"<p>Keys whose signatures were believed:</p><ul>{keys}</ul>"
+    yield from _lanes(report.lanes)
+    if said := "".join(f"<li>{_text(note)}</li>" for note in notes(report)):
+        yield f"<ul>{said}</ul>"
+    yield from _divergences(report.divergences)
+    yield "<h2>Timeline</h2>"
+    for lane in report.lanes:
+        yield f"<h3>Lane {lane.lane}</h3>"
+        yield from _timeline(lane)
+    yield "</main></body></html>\n"
+
+
+def _lanes(lanes: Sequence[LaneReport]) -> Iterator[str]:
+    yield '<h2>Lanes</h2><div class="wide"><table><thead><tr>'
+    yield "".join(f'<th scope="col" class="n">{_text(name)}</th>' for name in COLUMNS)
+    yield "</tr></thead><tbody>"
+    for lane in lanes:
+        yield "<tr>" + "".join(f'<td class="n">{_text(cell)}</td>' for cell in row(lane)) + "</tr>"
+    yield "</tbody></table></div>"
+
+
+def _divergences(found: Sequence[Divergence]) -> Iterator[str]:
+    yield "<h2>Divergences</h2>"
+    if not found:
+        yield "<p>None.</p>"
+        return
+    heads = ("kind", "lane", "block", "place", "expected", "got", "what", "count")
+    yield '<div class="wide"><table><thead><tr>' + "".join(f'<th scope="col">{head}</th>' for head in heads)
+    yield "</tr></thead><tbody>"
+    for one in found:
+        follows = ", ".join(f"{count:,} {kind}" for kind, count in one.follows.items())
+        what = f"{one.sentence}; follows from it: {follows}" if follows else one.sentence
+        yield f'<tr><td><abbr title="{_text(MEANING[one.kind])}">{one.kind}</abbr></td>'
+        yield f'<td class="n">{one.lane if one.lane >= 0 else ""}</td>'
+        yield f'<td class="n">{one.height if one.height >= 0 else ""}</td>'
+        yield "".join(f"<td><code>{_text(cell)}</code></td>" for cell in (one.place, one.expected, one.got))
+        yield f'<td>{_text(what)}</td><td class="n">{one.count:,}</td></tr>'
+    yield "</tbody></table></div>"
+
+
+def _timeline(lane: LaneReport) -> Iterator[str]:
+    """Bars for each stretch of time, a row each for blocks, inputs, outputs and checkpoints; marks for divergences."""
+    timeline, stretches = lane.timeline, lane.timeline.stretches
+    if not stretches:
+        yield '<p class="soft">no blocks</p>'
+        return
+    height = len(ROWS) * (_ROW + _GAP) + 30
+    end = timeline.start + stretches * timeline.width
+    label = f"lane {lane.lane}: blocks, inputs, outputs and checkpoints from {_when(timeline.start)} to {_when(end)}"
+    yield f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{_text(label)}">'
+    for number, name in enumerate(ROWS):
+        counts, base = timeline.counts[name], number * (_ROW + _GAP) + _ROW
+        most, step = max(counts, default=0), (_WIDTH - _LEFT) / stretches
+        yield f'<text x="0" y="{base - 8}">{name}</text><text x="0" y="{base + 3}">{sum(counts):,}</text>'
+        yield f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{base}" y2="{base}" stroke="var(--line)"/>'
+        for place, count in enumerate(counts):
+            if count:
+                tall = max(1.5, _ROW * count / most)
+                yield f'<rect x="{_LEFT + place * step:.1f}" y="{base - tall:.1f}" width="{max(step - 0.5, 0.8):.1f}" '
+                yield f'height="{tall:.1f}" fill="var(--{name})"><title>{count:,} {name}, '
+                yield f"{_when(timeline.start + place * timeline.width)}</title></rect>"
+    yield from _marks(lane, timeline, height - 30)
+    yield f'<text x="{_LEFT}" y="{height - 10}">{_when(timeline.start)}</text>'
+    yield f'<text x="{_WIDTH}" y="{height - 10}" text-anchor="end">{_when(end)}</text></svg>'
+
+
+def _marks(lane: LaneReport, timeline: Timeline, height: int) -> Iterator[str]:
+    length = timeline.stretches * timeline.width
+    for one in lane.divergences:
+        if timeline.start <= one.time <= timeline.start + length:
+            x = _LEFT + (_WIDTH - _LEFT) * (one.time - timeline.start) / length
+            yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height}" stroke="var(--bad)" stroke-width="1.5">'
+            yield f"<title>{one.kind}, block {one.height}</title></line>"
+
+
+def _when(time: int) -> str:
+    return format_time(max(0, time))

@@ -1,0 +1,174 @@
+"""What an audit found, of all lanes: the two verdicts, and the report as text.
+
+*Integrity*: what is there holds. *Completeness*: nothing is missing at the end, as far as signed checkpoints show it;
+a tail or a lane that is gone leaves no broken link behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from ...codecs.errors import printable
+from ...codecs.times import format_time
+from .divergences import INCOMPLETE, MEANING, Divergence, Kind
+from .facts import LaneReport
+
+Completeness = Literal["shown", "not-shown", "broken"]
+
+
+class Verdict(msgspec.Struct, kw_only=True):
+    """The two verdicts.
+
+    Attributes:
+        integrity: whether what is there holds.
+        completeness: whether nothing is missing.
+        shown_until: the block time up to which completeness is shown, in every lane that has any block.
+        why: a sentence on completeness.
+    """
+
+    integrity: Literal["holds", "broken"]
+    completeness: Completeness
+    shown_until: str | None
+    why: str
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """One audit.
+
+    Attributes:
+        where: the broker or the export.
+        at: when it was made.
+        keys: the verifiers whose signatures were believed; none: no signature was checked.
+        since, until: the block times that were asked about, as given.
+        seconds: how long it took.
+    """
+
+    v: int = 1
+    where: str
+    app_id: str
+    ledger: str
+    at: str
+    keys: list[str]
+    since: str | None
+    until: str | None
+    verdict: Verdict
+    lanes: list[LaneReport]
+    divergences: list[Divergence]
+    seconds: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing diverges."""
+        return not self.divergences
+
+
+_ORDER: Mapping[Kind, int] = {kind: place for place, kind in enumerate(MEANING)}
+
+
+def in_order(divergences: Sequence[Divergence]) -> list[Divergence]:
+    """What the chain says first, then what follows upon it: by kind's own weight, lane, height."""
+
+    def weight(one: Divergence) -> tuple[int, int, int]:
+        return _ORDER[one.kind], one.lane, one.height
+
+    return sorted(divergences, key=weight)
+
+
+def judge(lanes: Sequence[LaneReport], divergences: Sequence[Divergence], keys: Sequence[str]) -> Verdict:
+    """The two verdicts on these lanes."""
+    changed = any(one.kind not in INCOMPLETE or one.kind == "checkpoint-chain" for one in divergences)
+    integrity = "broken" if changed else "holds"
+    missing = [one for one in divergences if one.kind in INCOMPLETE]
+    of_blocks = [one for one in lanes if one.blocks]
+    uncovered = [str(one.lane) for one in of_blocks if one.covered is None]
+    if missing:
+        kinds = ", ".join(dict.fromkeys(one.kind for one in missing))
+        completeness, until, why = "broken", None, f"something that was there is there no more: {kinds}"
+    elif not keys:
+        completeness, until = "not-shown", None
+        why = "no key was given, so no signature was checked; name the checkpoints' keys with --key"
+    elif uncovered or not of_blocks:
+        completeness, until = "not-shown", None
+        why = f"no checkpoint covers lane {', '.join(uncovered)}" if uncovered else "there is no block at all"
+    else:
+        completeness = "shown"
+        until = format_time(min(one.covered[1] for one in of_blocks if one.covered is not None))
+        why = f"signed checkpoints show that nothing is missing up to {until}; of what came later nothing is known"
+    return Verdict(integrity=integrity, completeness=completeness, shown_until=until, why=why)
+
+
+def counted(lane: LaneReport, name: str) -> int:
+    """A count of a lane, over its output topics."""
+    return sum(getattr(counts, name) for counts in lane.topics.values())
+
+
+COLUMNS = ("lane", "blocks", "inputs", "outputs", "equal", "compacted", "expired", "checkpoints", "covered")
+
+
+def row(lane: LaneReport) -> list[str]:
+    """A lane's line in the report's table."""
+    covered = "" if lane.covered is None else f"{lane.covered[0]:,} of {lane.chain:,} blocks"
+    numbers = (
+        lane.lane,
+        lane.blocks,
+        lane.inputs,
+        *(counted(lane, name) for name in ("expected", "equal", "compacted", "expired")),
+        lane.checkpoints,
+    )
+    return [f"{number:,}" for number in numbers] + [covered]
+
+
+def notes(report: Report) -> Iterator[str]:
+    """What else there is to say, a sentence each."""
+    if report.since or report.until:
+        yield (
+            f"only blocks from {report.since or 'the beginning'} to {report.until or 'the end'} were compared; the "
+            "chain and the checkpoints were checked as a whole"
+        )
+    for name, text in (
+        ("compacted", "outputs were taken by compaction, and a later record of their key stands"),
+        ("expired", "outputs were taken by retention"),
+        ("newer", "outputs of the last blocks came after their topic was read"),
+        ("foreign", "dead letters are of the attestation lane, which has no ledger"),
+        ("unjudged", "records stand behind the last block that was folded, and were not judged"),
+    ):
+        if count := sum(counted(lane, name) for lane in report.lanes):
+            covered = "; the ledger's outputs roots still cover them" if name in ("compacted", "expired") else ""
+            yield f"{count:,} {text}{covered}"
+    if not report.keys and any(lane.checkpoints for lane in report.lanes):
+        yield "no key was given: the checkpoints' signatures were not checked"
+
+
+def lines(report: Report) -> Iterator[str]:
+    """The report as plain text, line by line."""
+    verdict = report.verdict
+    yield f"audit of {report.where}, {report.ledger}, at {report.at}"
+    yield f"integrity: {verdict.integrity}"
+    yield f"completeness: {verdict.completeness}: {verdict.why}"
+    for lane in report.lanes:
+        counts = zip(COLUMNS[1:], row(lane)[1:], strict=True)
+        yield f"lane {lane.lane}: " + ", ".join(f"{name} {value}" for name, value in counts if value not in ("", "0"))
+    yield from notes(report)
+    if report.divergences:
+        yield f"{sum(one.count for one in report.divergences):,} divergences:"
+    for one in report.divergences:
+        yield printable(describe(one))
+
+
+def describe(one: Divergence) -> str:
+    """A divergence in one line."""
+    where = "" if one.lane < 0 else f" lane {one.lane}"
+    where += "" if one.height < 0 else f", block {one.height}"
+    where += f" ({one.place})" if one.place else ""
+    text = f"{one.kind}:{where}: {one.sentence}"
+    if one.expected:
+        text += f" (expected {one.expected}" + (f", got {one.got})" if one.got else ")")
+    if one.count > 1:
+        text += f"; {one.count:,} in all"
+    if one.follows:
+        followed = ", ".join(f"{count:,} {kind}" for kind, count in one.follows.items())
+        text += f"; follows from it: {followed}"
+    return text.replace("\n", " ")

@@ -1,0 +1,100 @@
+"""What one block must be to follow upon the one before it, links apart: time, input ranges, policy, outputs root.
+
+Each rule has its own name here; `chain.Tip.demand_next` demands the same of a lane that runs.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from ...codecs.blocks import Block, EventKind, Header
+from ...streams.fold import INPUTS
+from ..chain import NO_OUTPUTS
+from ..policies import TOPIC as POLICIES
+from .divergences import Findings, Kind
+
+_INPUTS = (EventKind.RECORD, EventKind.OVERSIZE)
+
+
+class Rules:
+    """The last block of a lane, as far as the next one depends on it.
+
+    Attributes:
+        root: of the last block's outputs as they were folded again; None where they were not.
+    """
+
+    def __init__(self, findings: Findings, lane: int, lanes: int) -> None:
+        self._findings, self._lane, self._lanes = findings, lane, lanes
+        self._height, self._time, self._mark = -1, 0, 0
+        self._next: dict[str, int] = {}
+        self.root: str | None = NO_OUTPUTS
+
+    def judge(self, block: Block, height: int) -> None:
+        """Holds a block against the one before it, and then goes on from it."""
+        header = block.header
+        if height == self._height + 1:
+            if self.root is not None and header.outputs != self.root:
+                text = "folding the block before it again does not give the outputs that this one names"
+                self._add("outputs-root", header, height, text, self.root, header.outputs)
+            if header.lanes != self._lanes:
+                text = "the block is of another number of lanes"
+                self._add("changed-block", header, height, text, f"{self._lanes} lanes", f"{header.lanes} lanes")
+            self._judge_times(header, height)
+        self._judge_sources(block, height, follows=height == self._height + 1)
+        self._height, self._time, self._mark, self.root = height, header.time, header.watermark, None
+        self._next = {source.topic: source.next for source in header.sources}
+
+    def policy(self, block: Block, height: int, in_force: str) -> str:
+        """The policy that a block is decided under; its header must name it.
+
+        Args:
+            block, height: as they stand.
+            in_force: of the state before it; empty where the block is the first, which brings its own.
+        """
+        header = block.header
+        if not in_force:
+            documents = [event.value for event in block.events if event.kind == EventKind.POLICY]
+            in_force = "sha256:" + sha256(documents[0] or b"").hexdigest() if documents else ""
+        if header.policy != in_force:
+            text = "the block names another policy than the one in force"
+            self._add("policy", header, height, text, in_force or "a policy", header.policy)
+        return in_force
+
+    def _judge_times(self, header: Header, height: int) -> None:
+        if header.time < self._time:
+            text = "the block's time lies before the one before it"
+            self._add("time", header, height, text, f"{self._time} or later", str(header.time))
+        if header.watermark < self._mark:
+            text = "the block's watermark lies before the one before it"
+            self._add("time", header, height, text, f"{self._mark} or later", str(header.watermark))
+
+    def _judge_sources(self, block: Block, height: int, *, follows: bool) -> None:
+        header = block.header
+        at: list[int] = []
+        for source in header.sources:
+            first = self._next.get(source.topic, source.first) if follows else source.first
+            at.append(source.first)
+            if source.first != first or source.next < first:
+                text = f"the offsets of {source.topic} do not follow upon those before"
+                self._add("offsets", header, height, text, f"first {first}", f"{source.first} to {source.next}")
+        topics = [source.topic for source in header.sources]
+        # From the first one on that was applied, a block also says how far the policies have been taken in.
+        wanted = [*INPUTS, POLICIES] if POLICIES in topics or (follows and POLICIES in self._next) else list(INPUTS)
+        if topics != wanted:
+            self._add("offsets", header, height, "the block has other inputs", ", ".join(wanted), ", ".join(topics))
+        for event in block.events:
+            if event.kind not in _INPUTS:
+                continue
+            place, offset = event.source, event.offset
+            if not 0 <= place < len(at) or not at[place] <= offset < header.sources[place].next:
+                text = "an event lies outside of its block's offsets, or not in their order"
+                self._add("offsets", header, height, text, "offsets that increase", f"source {place}, offset {offset}")
+                return
+            at[place] = offset + 1
+
+    def _add(self, kind: Kind, header: Header, height: int, sentence: str, expected: str, got: str) -> None:
+        broken = self._findings.broken
+        if broken is not None and height >= broken.height and self._findings.follow(kind):
+            return
+        place = f"ledger/{self._lane}"
+        self._findings.add(kind, sentence, height=height, place=place, expected=expected, got=got, time=header.time)

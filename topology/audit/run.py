@@ -1,0 +1,170 @@
+"""The whole audit: the checkpoints of all lanes, then lane by lane, in this process or several beside one another."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...codecs.errors import UsageError
+from ...codecs.notes import Verifier
+from ...codecs.times import LATEST, format_time
+from ..collector import Collector
+from ..connect import quiet
+from ..settings import Settings
+from ..stored import Logs, open_logs
+from .divergences import Divergence
+from .facts import LaneReport, Progress, Span
+from .files import Cut
+from .lane import audit_lane
+from .report import Report, in_order, judge
+from .signed import Claims, Signed, demand_all
+
+Told = Callable[[Progress], None]
+
+
+class Question(NamedTuple):
+    """What is to be audited.
+
+    Attributes:
+        settings, folder: the broker, or the export.
+        lanes: these only; empty: all.
+        span: block times to compare.
+        verifiers: whose signatures are believed; empty: none is checked.
+        processes: how many lanes at once.
+    """
+
+    settings: Settings
+    folder: Path | None = None
+    lanes: Sequence[int] = ()
+    span: Span = Span()
+    verifiers: Sequence[Verifier] = ()
+    processes: int = 1
+
+
+async def audit(question: Question, at: str, told: Told = lambda _: None) -> Report:
+    """Audits what is asked about.
+
+    Args:
+        question: what.
+        at: the time that the report names.
+        told: how far each lane is, now and then.
+
+    Raises:
+        UsageError: the folder is no export, the broker has no ledger, or there is no such lane.
+        UnreachableError: no broker answers.
+    """
+    async with open_logs(question.settings, question.folder) as logs:
+        cut = await logs.cut()
+        signed = Signed(logs, cut, question.verifiers)
+        await signed.read()
+        asked = sorted(set(question.lanes)) or list(range(logs.lanes))
+        if not 0 <= asked[0] <= asked[-1] < logs.lanes:
+            raise UsageError("there is no such lane", path="--lane", expected=f"0 to {logs.lanes - 1}", got=str(asked))
+        claims = {lane: signed.claims[lane] for lane in asked}
+        reports = await _lanes(question, logs, cut, claims, told)
+        divergences: list[Divergence] = []
+        for report in reports:
+            findings = signed.findings[report.lane]
+            demand_all(signed.claims[report.lane], findings, report.chain)
+            report.divergences += findings.found
+            divergences += report.divergences
+        keys = [str(verifier) for verifier in question.verifiers]
+        return Report(
+            where=logs.where,
+            app_id=logs.app_id,
+            ledger=logs.ledger,
+            at=at,
+            keys=keys,
+            since=format_time(question.span.since) if question.span.since else None,
+            until=format_time(question.span.until) if question.span.until <= LATEST else None,
+            verdict=judge(reports, divergences, keys),
+            lanes=reports,
+            divergences=in_order(divergences),
+        )
+
+
+async def _lanes(question: Question, logs: Logs, cut: Cut, claims: dict[int, Claims], told: Told) -> list[LaneReport]:
+    if question.processes > 1 and len(claims) > 1:
+        return await _in_processes(question, cut, claims, told)
+    reports: list[LaneReport] = []
+    for lane, of_lane in claims.items():
+        with _collecting(told) as tell:
+            reports.append(await audit_lane(logs, cut, lane, of_lane, question.span, tell))
+    return reports
+
+
+@contextmanager
+def _collecting(told: Told) -> Iterator[Told]:
+    """The cyclic collector in our own hands, between blocks: left to itself it walks every live assertion again."""
+    collector = Collector()
+    collector.start()
+
+    def after_block(progress: Progress) -> None:
+        collector.between_blocks()
+        told(progress)
+
+    try:
+        yield after_block
+    finally:
+        collector.stop()
+
+
+# ---------------------------------------------------------------- several at once
+
+_queue: Any = None
+
+
+def _begin(queue: Any) -> None:
+    global _queue
+    _queue = queue
+    quiet()
+
+
+def _one(settings: Settings, folder: Path | None, cut: Cut, lane: int, claims: Claims, span: Span) -> LaneReport:
+    """One lane, in a process of its own."""
+
+    async def run() -> LaneReport:
+        async with open_logs(settings, folder) as logs:
+            with _collecting(_Few(_queue.put)) as tell:
+                return await audit_lane(logs, cut, lane, claims, span, tell)
+
+    return asyncio.run(run())
+
+
+class _Few:
+    """Passes on one progress in some: a queue between processes costs 50 us an entry."""
+
+    def __init__(self, put: Callable[[Progress], None]) -> None:
+        self._put, self._count = put, 0
+
+    def __call__(self, progress: Progress) -> None:
+        self._count += 1
+        if self._count % 16 == 0:
+            self._put(progress)
+
+
+async def _in_processes(question: Question, cut: Cut, claims: dict[int, Claims], told: Told) -> list[LaneReport]:
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    loop = asyncio.get_running_loop()
+    with ProcessPoolExecutor(question.processes, context, _begin, (queue,)) as pool:
+        arguments = (question.settings, question.folder, cut)
+        running = [
+            loop.run_in_executor(pool, _one, *arguments, lane, of_lane, question.span)
+            for lane, of_lane in claims.items()
+        ]
+        done = asyncio.gather(*running)
+        try:
+            while not done.done():
+                await asyncio.wait({done}, timeout=0.2)
+                while not queue.empty():
+                    told(queue.get())
+        finally:
+            if not done.done():
+                done.cancel()
+        return await done

@@ -1,0 +1,225 @@
+"""`sluice audit`: the ledger, the outputs and the checkpoints held against one another."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from ...codecs import times
+from ...codecs.errors import UsageError
+from ..settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from ..audit.facts import Progress
+    from ..audit.report import Report
+
+TELL_SECONDS = 5.0
+"""In a pipe, a line as often as that."""
+
+
+@click.command()
+@click.option("--lane", "lanes", type=click.IntRange(min=0), multiple=True, metavar="N", help="This one; repeatable.")
+@click.option("--since", metavar="TIME", help="Compare outputs from this block time on: RFC 3339, Unix ms, or 10m ago.")
+@click.option("--until", metavar="TIME", help="Compare outputs up to this block time.")
+@click.option("--export", "into", metavar="DIR", help="Write what is read into files first, and audit those.")
+@click.option("--offline", metavar="DIR", help="Audit an export instead of a broker.")
+@click.option("--key", "keys", multiple=True, metavar="VERIFIER", help="Believe this key's signatures; repeatable.")
+@click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Lanes at once.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.option("--html", metavar="FILE", help="Write the report as one self-contained page besides.")
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.option("--app-id", help="The application's name, which checkpoints bear.")
+@click.pass_obj
+def audit(
+    obj: dict[str, Any],
+    lanes: tuple[int, ...],
+    since: str | None,
+    until: str | None,
+    into: str | None,
+    offline: str | None,
+    keys: tuple[str, ...],
+    processes: int,
+    as_json: bool,
+    html: str | None,
+    **flags: Any,
+) -> None:
+    """Folds every lane's ledger again and compares; exits with 1 where anything diverges.
+
+    Checks every block's bytes, links, times, input ranges, policy, fold version and outputs root, every checkpoint, and
+    each record on the output topics, byte for byte. Without --key signatures are not checked, and that nothing is
+    missing at the end is not shown. --since and --until restrict which outputs are compared and reported: the chain and
+    the checkpoints are checked as a whole, and the fold starts at the ledger's beginning all the same.
+
+    \b
+    Example:
+      sluice audit --key "$(cat sluice.pub)" --html report.html
+      sluice audit --export march/ && sluice audit --offline march/ --json
+    """
+    from .. import connect
+    from ..audit.facts import Span
+    from ..audit.page import page
+    from ..audit.report import lines
+    from ..audit.run import Question
+
+    if into is not None and offline is not None:
+        raise UsageError("goes with a broker, not with --offline", path="--export")
+    settings = load_settings(obj["config_file"], flags)
+    connect.quiet()
+    span = Span(_time("--since", since) or 0, Span().until if until is None else _time("--until", until) or 0)
+    folder = None if offline is None else Path(offline)
+    question = Question(settings, folder, lanes, span, _verifiers(keys), processes)
+    report = asyncio.run(_audit(question, None if into is None else Path(into)))
+    if html is not None:
+        _write(html, page(report))
+    if as_json:
+        sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+    elif sys.stdout.isatty():
+        _print(report)
+    else:
+        for line in lines(report):
+            click.echo(line)
+    sys.stdout.flush()
+    if not report.holds:
+        sys.exit(1)
+
+
+def _time(flag: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    back = times.parse_duration(text)
+    at = (
+        time.time_ns() // 1_000_000 - back
+        if back is not None
+        else times.parse_time(int(text) if text.isdecimal() and len(text) < 20 else text)
+    )
+    if at is None:
+        raise UsageError("not a time", path=flag, expected=f"{times.EXPECTED}, or a duration such as 10m", got=text)
+    return max(at, 0)
+
+
+def _verifiers(texts: tuple[str, ...]) -> list[Any]:
+    from ...codecs.notes import Verifier
+
+    return [Verifier.parse(text) for text in texts]
+
+
+def _write(name: str, text: str) -> None:
+    try:
+        Path(name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write the report: {error.strerror}", path=name) from None
+
+
+async def _audit(question: Any, into: Path | None) -> Report:
+    from ..audit.run import audit
+
+    began = time.monotonic()
+    at = times.format_time(time.time_ns() // 1_000_000)
+    if into is not None:
+        await _export(question.settings, into, at)
+        question = question._replace(folder=into)
+    with _progress("auditing") as told:
+        report = await audit(question, at, told)
+    report.seconds = round(time.monotonic() - began, 3)
+    return report
+
+
+async def _export(settings: Settings, into: Path, at: str) -> None:
+    from ..stored import export, open_logs
+
+    async with open_logs(settings) as logs:
+        with _exporting() as told:
+            counts = await export(logs, into, at, told)
+    records = ", ".join(f"{count:,} of {topic}" for topic, count in counts.items() if count)
+    click.echo(f"sluice: exported to {into}: {records or 'nothing'}", err=True)
+
+
+@contextmanager
+def _exporting() -> Iterator[Callable[[str, int, int], None]]:
+    told_at = time.monotonic()
+
+    def told(topic: str, lane: int, offset: int) -> None:
+        nonlocal told_at
+        now = time.monotonic()
+        if now - told_at > TELL_SECONDS:
+            told_at = now
+            click.echo(f"sluice: exporting {topic}/{lane}, offset {offset:,}", err=True)
+
+    yield told
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[Progress], None]]:
+    """A bar for each lane on a terminal, a line every few seconds elsewhere; both on standard error."""
+    began = time.monotonic()
+    if not sys.stderr.isatty():
+        yield _lines(what, began)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
+    with Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[int, Any] = {}
+        started: dict[int, float] = {}
+
+        def told(progress: Progress) -> None:
+            if progress.lane not in tasks:
+                started[progress.lane] = time.monotonic()
+                tasks[progress.lane] = bars.add_task(f"lane {progress.lane}", total=max(1, progress.end), rate="")
+            rate = progress.inputs / max(0.001, time.monotonic() - started[progress.lane])
+            bars.update(tasks[progress.lane], completed=progress.offset + 1, rate=f"{rate:,.0f} inputs/s")
+
+        yield told
+
+
+def _lines(what: str, began: float) -> Callable[[Progress], None]:
+    told_at = began
+    inputs: dict[int, int] = {}
+
+    def told(progress: Progress) -> None:
+        nonlocal told_at
+        inputs[progress.lane] = progress.inputs
+        now = time.monotonic()
+        if now - told_at > TELL_SECONDS:
+            told_at = now
+            percent, rate = 100 * (progress.offset + 1) // max(1, progress.end), sum(inputs.values()) / (now - began)
+            click.echo(f"sluice: {what} lane {progress.lane}: {percent}%, {rate:,.0f} inputs/s", err=True)
+
+    return told
+
+
+def _print(report: Report) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..audit.report import COLUMNS, describe, notes, row
+    from ..showing import escaped
+
+    console, verdict = Console(highlight=False), report.verdict
+    good = {"holds": "green", "shown": "green", "not-shown": "yellow", "broken": "red"}
+    console.print(f"[bold]integrity[/]: [{good[verdict.integrity]}]{verdict.integrity}[/]")
+    console.print(
+        f"[bold]completeness[/]: [{good[verdict.completeness]}]{verdict.completeness}[/], {escape(verdict.why)}"
+    )
+    table = Table()
+    for name in COLUMNS:
+        table.add_column(name, justify="right")
+    for lane in report.lanes:
+        table.add_row(*row(lane))
+    console.print(table)
+    for note in notes(report):
+        console.print(escape(note))
+    for one in report.divergences:
+        console.print(escape(escaped(describe(one))), style="red", soft_wrap=True)

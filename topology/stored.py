@@ -1,0 +1,255 @@
+"""Stored topics as an auditor reads them: from a broker, read_committed, or from the files of an export.
+
+Whoever reads them sees the same records from either, by logical topic and lane. What is read of a broker that goes on
+writing fits together by its `Cut`: so no audit calls missing what merely came later. Exports are made here; their
+format is that of audit/files.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, Protocol
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import CorruptRecordException, KafkaError
+
+from ..codecs.errors import DoesNotHoldError, UsageError
+from .audit.exporting import export
+from .audit.files import (
+    AUDITED,
+    MANIFEST,
+    OUTPUTS,
+    Cut,
+    FolderLogs,
+    Manifest,
+    Range,
+    Stored,
+    file_name,
+    read_records,
+    write_record,
+)
+from .connect import open_consumer, partitions_of, unreachable
+from .lane_producer import GRACE_SECONDS
+from .reading import EMPTY_ANSWERS, EMPTY_SECONDS, HangsError
+from .settings import Settings
+from .topics import topic_name
+
+TOGETHER: Final = 8
+"""So many partitions are waited for at once."""
+
+
+class Logs(Protocol):
+    """Topics to be read. `where` names them in sentences; `lanes` is how many partitions the ledger has."""
+
+    where: str
+    lanes: int
+    app_id: str
+    ledger: str
+    """The ledger topic's full name: with `app_id` it names each lane's log (`codecs.checkpoints.origin`)."""
+
+    async def range(self, topic: str, lane: int) -> Range:
+        """What is kept of a partition."""
+        ...
+
+    async def cut(self) -> Cut:
+        """Where to read each topic to, so that what is read fits together."""
+        ...
+
+    def batches(
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+    ) -> AsyncGenerator[list[Stored], None]:
+        """The committed records of a partition in order, some at a time.
+
+        Args:
+            topic: by its logical name; of one that is not there nothing comes.
+            lane: the partition.
+            start: the first offset; None: the first that is kept.
+            end: the offset behind the last; None: the end as of now.
+
+        Raises:
+            DoesNotHoldError: a transaction hangs over it, or a file of an export is damaged.
+            UnreachableError: no broker answers.
+        """
+        ...
+
+    def records(self, topic: str, lane: int, start: int | None = None) -> AsyncGenerator[Stored, None]:
+        """The same one by one."""
+        ...
+
+
+@asynccontextmanager
+async def open_logs(settings: Settings, folder: Path | None = None) -> AsyncIterator[Logs]:
+    """The topics of a broker, or of an export.
+
+    Raises:
+        UsageError: the folder is no export, or the broker has no ledger.
+        UnreachableError: no broker answers.
+    """
+    if folder is not None:
+        yield FolderLogs(folder)
+        return
+    async with open_consumer(settings) as consumer:
+        ledger = topic_name(settings, "ledger")
+        yield KafkaLogs(settings, consumer, len(await partitions_of(consumer, settings, ledger)))
+
+
+class KafkaLogs:
+    """The topics of a running broker. Each reading has a consumer of its own."""
+
+    def __init__(self, settings: Settings, consumer: AIOKafkaConsumer, lanes: int) -> None:
+        self._settings, self._consumer = settings, consumer
+        self._counts = {"ledger": lanes}
+        self.where, self.lanes = settings.broker, lanes
+        self.app_id, self.ledger = settings.app_id, topic_name(settings, "ledger")
+
+    async def range(self, topic: str, lane: int) -> Range:
+        (place,) = self._places(topic, [lane])
+        if lane >= await self._count(topic):
+            return Range(0, 0)
+        try:
+            first = await self._consumer.beginning_offsets([place])
+            end = await self._consumer.end_offsets([place])
+        except (KafkaError, OSError) as error:
+            raise unreachable(self._settings, error) from None
+        return Range(first[place], end[place])
+
+    async def cut(self) -> Cut:
+        # Each end is taken once all that stands below the one before it is decided: what was committed there has its
+        # other halves, which were written in the same transactions, below the next.
+        blocks = await self._settled_ends(("ledger",))
+        written = await self._settled_ends((*OUTPUTS, "checkpoints"))
+        named = await self._settled_ends(("checkpoints",))
+        return Cut({**blocks, **written}, {**written, **named, **await self._ends(("ledger",))})
+
+    async def batches(
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+    ) -> AsyncGenerator[list[Stored], None]:
+        if lane >= await self._count(topic) or (end is not None and end <= (start or 0)):
+            return  # a consumer of nothing would wait for an answer all the same
+        settings, (place,) = self._settings, self._places(topic, [lane])
+        isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
+        async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
+            consumer.assign([place])
+            if start is None:
+                await consumer.seek_to_beginning(place)
+            else:
+                consumer.seek(place, start)
+            try:
+                async for fetched in _fetch(consumer, place, end, settings.transaction_timeout + GRACE_SECONDS):
+                    yield [Stored(one.offset, one.timestamp, one.key, one.value, list(one.headers)) for one in fetched]
+            except HangsError as hangs:
+                raise DoesNotHoldError(
+                    "a transaction hangs over a topic and may hide newer records",
+                    path=f"{place.topic}/{place.partition}",
+                    expected=f"records up to offset {hangs.end}",
+                    got=f"up to {hangs.position}",
+                    hint="kafka-transactions.sh find-hanging names it",
+                ) from None
+            except (CorruptRecordException, UnicodeDecodeError) as error:
+                raise DoesNotHoldError(
+                    f"a topic holds what no reader can read: {error}", path=f"{place.topic}/{place.partition}"
+                ) from None
+            except (KafkaError, OSError) as error:
+                raise unreachable(settings, error) from None
+
+    async def records(self, topic: str, lane: int, start: int | None = None) -> AsyncGenerator[Stored, None]:
+        async with aclosing(self.batches(topic, lane, start)) as batches:
+            async for batch in batches:
+                for record in batch:
+                    yield record
+
+    async def _count(self, topic: str) -> int:
+        """How many partitions a topic has; 0 where there is none of this name."""
+        if topic not in self._counts:
+            try:
+                name = topic_name(self._settings, topic)
+                self._counts[topic] = len(await partitions_of(self._consumer, self._settings, name))
+            except UsageError:
+                self._counts[topic] = 0
+        return self._counts[topic]
+
+    def _places(self, topic: str, lanes: Iterable[int]) -> list[TopicPartition]:
+        name = topic_name(self._settings, topic)
+        return [TopicPartition(name, lane) for lane in lanes]
+
+    async def _ends(self, topics: Sequence[str]) -> dict[str, list[int]]:
+        """The ends of these topics, by lane."""
+        there = {topic: self._places(topic, range(min(self.lanes, await self._count(topic)))) for topic in topics}
+        asked = [place for places in there.values() for place in places]
+        try:
+            found = await self._consumer.end_offsets(asked) if asked else {}
+        except (KafkaError, OSError) as error:
+            raise unreachable(self._settings, error) from None
+        return {
+            topic: [found[place] for place in places] + [0] * (self.lanes - len(places))
+            for topic, places in there.items()
+        }
+
+    async def _settled_ends(self, topics: Sequence[str]) -> dict[str, list[int]]:
+        """The ends of these topics, once every transaction that began below them has ended."""
+        ends, few = await self._ends(topics), asyncio.Semaphore(TOGETHER)
+
+        async def settle(topic: str, lane: int, end: int) -> None:
+            async with few, aclosing(self.batches(topic, lane, end - 1, end)) as batches:
+                async for _ in batches:
+                    pass
+
+        if self._settings.delivery == "exactly-once":
+            places = [(topic, lane, end) for topic, of_topic in ends.items() for lane, end in enumerate(of_topic)]
+            await asyncio.gather(*(settle(*place) for place in places if place[2]))
+        return ends
+
+
+async def _fetch(
+    consumer: AIOKafkaConsumer, place: TopicPartition, end: int | None, patience: float
+) -> AsyncGenerator[list[Any], None]:
+    """The records from where the consumer stands to an end, or to the one as of now, a fetch at a time.
+
+    As `reading.read_to_end` does it record by record: offsets that the broker removed since are passed.
+    """
+    moved_at, at, answers, answered = monotonic(), -1, 0, None
+    while True:
+        fetched = (await consumer.getmany(place, timeout_ms=200)).get(place, [])
+        position, until = await consumer.position(place), consumer.highwater(place)
+        if end is not None:
+            until = end
+            if fetched and fetched[-1].offset >= end:
+                fetched = [record for record in fetched if record.offset < end]
+        if fetched:
+            yield fetched
+        if until is not None and position >= until:
+            return
+        now, time = monotonic(), consumer.last_poll_timestamp(place)
+        if fetched or position != at:
+            moved_at, at, answers, answered = now, position, 0, time
+        elif time != answered:
+            answers, answered = answers + 1, time
+        stable, high = consumer.last_stable_offset(place), consumer.highwater(place)
+        is_stable = stable is None or stable < 0 or (high is not None and stable >= high)
+        if high is not None and is_stable and answers >= EMPTY_ANSWERS and now - moved_at >= EMPTY_SECONDS:
+            return
+        if now - moved_at > patience and until is not None:
+            raise HangsError(position, until)
+
+
+__all__ = [
+    "AUDITED",
+    "MANIFEST",
+    "OUTPUTS",
+    "Cut",
+    "FolderLogs",
+    "KafkaLogs",
+    "Logs",
+    "Manifest",
+    "Range",
+    "Stored",
+    "export",
+    "file_name",
+    "open_logs",
+    "read_records",
+    "write_record",
+]
