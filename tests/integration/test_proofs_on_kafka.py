@@ -1,0 +1,75 @@
+"""From a running lane to a proof that needs no broker: `sluice prove`, `verify` and `key show` beside a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from sluice.topology.settings import Settings
+from sluice.topology.topics import create_topics
+
+sys.path.insert(0, str(Path(__file__).parent))
+from lanes_on_kafka import Workers, load, read, until_read
+
+
+@pytest.fixture
+async def settings(kafka: str, prefix: str) -> Settings:
+    """Topics with two partitions."""
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2)
+    await create_topics(settings)
+    return settings
+
+
+async def run(settings: Settings, *args: str | Path, broker: bool = True) -> tuple[int, bytes, bytes]:
+    """`sluice` with these arguments; without a broker it is told of one that nobody answers at."""
+    variables = {
+        "SLUICE_BROKER": settings.broker if broker else "kafka://127.0.0.1:1",
+        "SLUICE_TOPIC_PREFIX": settings.topic_prefix,
+        "SLUICE_APP_ID": settings.app_id,
+    }
+    command = [str(Path(sys.executable).with_name("sluice")), *map(str, args)]
+    process = await asyncio.create_subprocess_exec(
+        *command, env=os.environ | variables, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, error = await process.communicate()
+    return process.returncode or 0, out, error
+
+
+async def test_what_a_running_lane_has_decided_is_proved_to_a_third_party(settings: Settings, tmp_path: Path):
+    """Its input, its verdict and the output record itself, and that one history continues the other."""
+    with Workers(settings, tmp_path, SLUICE_CHECKPOINT_INTERVAL="0.5") as workers:
+        await workers.until_taken_over(workers.start())
+        await until_read(settings, await load(settings, 0, 200, 3))
+        record = (await read(settings, "admitted"))[1][0]
+        value = json.loads(record.value)
+        names = [value["emission_id"], record.key.decode(), value["id"]]
+        _, verifier, _ = await run(settings, "key", "show", tmp_path / "var" / "state" / "signing.key", broker=False)
+        (tmp_path / "lane.pub").write_bytes(verifier)
+
+        for name in names:
+            proof = tmp_path / "proof.json"
+            async with asyncio.timeout(30):
+                while True:
+                    status, _, _ = await run(settings, "prove", name, "--out", proof)
+                    if status == 0:
+                        break
+                    await asyncio.sleep(0.5)  # no checkpoint covers it yet
+            status, out, error = await run(
+                settings, "verify", proof, "--key", tmp_path / "lane.pub", "--json", broker=False
+            )
+            assert (status, error) == (0, b"")
+            shown = json.loads(out)
+            assert (shown["holds"], shown["lane"], shown["signed_by"]) == (True, 1, [verifier.decode().strip()])
+
+        assert shown["record"]["value"].encode() == record.value
+        sizes = [int(one.value.split(b"\n")[1]) for one in (await read(settings, "checkpoints"))[1]]
+        status, out, _ = await run(settings, "prove", "--consistency", str(sizes[0]), "--lane", "1")
+        (tmp_path / "both.json").write_bytes(out)
+        status, out, _ = await run(settings, "verify", tmp_path / "both.json", "--key", verifier.decode(), broker=False)
+
+    assert (status, out[:15]) == (0, b"holds: the firs")

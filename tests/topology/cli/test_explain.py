@@ -1,0 +1,119 @@
+"""`sluice explain`: a story as lines, as JSON, or a sentence why there is none."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from sluice.topology.cli import main
+from sluice.topology.explain_view import show
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from exported import BASE, KEY, M, S, emission, lane_after, observation, review, story_of
+
+EVIL = "It is \u202eso\x1b[31m, [bold]they[/bold] say."
+WHOLE = {"chars": [0, len(EVIL)]}
+SEEN = [("code.read", "corroborates"), ("git.log", "absent")]
+STORY = [
+    (0, [emission(), emission(0, text=EVIL, attempt=1, effect="external"), ("emissions", (b"em-1", b"\x1b["))]),
+    (S, [observation(S, name, said, attempt=1, span=WHOLE) for name, said in SEEN]),
+    (11 * M, [review("admit", attempt=1, span=WHOLE, reason="It is.")]),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An export with a story in it."""
+    return lane_after(*STORY).export(tmp_path / "export")
+
+
+def run(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["explain", *arguments, "--offline", str(folder)])
+
+
+def test_a_story_is_told_in_lines(folder: Path):
+    """One line a moment: when, in which block, what, and why; then how it stands."""
+    result = run(folder, "em-1")
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("em-1: lane 0 of 1, told up to block 3, 2026-11-21T09:11:00Z\n")
+    lines = [line.split(None, 2) for line in result.stdout.splitlines()]
+    assert ["2026-11-21T09:00:00Z", "#1", "claimed"] in lines
+    assert "superseded, 0 of 2, disposition review, on inadmissible, revision 1" in result.stdout
+    assert "not counted            observer-1: absent, substrate.git.log seen:git.log" in result.stdout
+    assert "the observer looked, and it was not there" in result.stdout
+    assert "inputs that changed no assertion" in result.stdout
+    assert "dead-letter            emissions/0/2 not-json" in result.stdout
+
+
+def test_nothing_that_a_terminal_would_obey_is_shown(folder: Path):
+    """Neither of the text, nor of what is quoted in a dead letter's detail."""
+    for arguments in ([], ["--json"]):
+        text = run(folder, "em-1", *arguments).stdout
+        assert not {"\x1b", "\u202e"} & set(text)
+
+
+def test_the_story_as_json_is_one_object_of_a_named_shape(folder: Path):
+    """With its type and version, and all parts that are always there."""
+    told = json.loads(run(folder, "em-1", "--json").stdout)
+
+    assert (told["@type"], told["@version"], told["emission_id"], told["lane"]) == (
+        *("sluice:Explanation", "1.0"),
+        *("em-1", 0),
+    )
+    assert [one["attempt"] for one in told["attempts"]] == [0, 1]
+    first = told["assertions"][0]
+    assert {"span", "span_key", "attempt", "text", "claims", "events", "verdicts", "now"} <= first.keys()
+    assert {"at", "height", "what"} <= first["events"][0].keys()
+    assert first["verdicts"][0]["ledger"].keys() == {"partition", "height", "index", "block"}
+    assert [one["fate"] for one in told["inputs"]].count("taken-in") == 2
+
+
+@pytest.mark.parametrize("arguments", [["em-1", KEY], [f"em-1#{KEY}"]])
+def test_a_span_may_be_named_as_an_argument_or_as_in_a_key(folder: Path, arguments: list[str]):
+    """The key of an output topic can be pasted as it stands."""
+    told = json.loads(run(folder, *arguments, "--json").stdout)
+
+    assert [one["span_key"] for one in told["assertions"]] == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["em-9"], 1, "nothing about the emission 'em-9' stands in the ledger of lane 0"),
+        (["em-1", "c:0-1"], 1, "has no assertion with the span c:0-1"),
+        (["em-1", "somewhere"], 2, "SPAN: not a span key"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_sentence(folder: Path, arguments: list[str], status: int, sentence: str):
+    """Exit 1 for what is not known, 2 for what is no span."""
+    result = run(folder, *arguments)
+
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_folder_that_is_no_export_is_wrong_usage(tmp_path: Path):
+    """Exit 2, and how to make one."""
+    result = run(tmp_path, "em-1")
+
+    assert (result.exit_code, "sluice audit --export" in result.stderr) == (2, True)
+
+
+async def test_a_terminal_gets_a_timeline(tmp_path: Path):
+    """Square brackets in a text stay what they are, and its words are all there."""
+    told = await story_of(lane_after(*STORY), tmp_path, now=BASE)
+    console = Console(file=io.StringIO(), width=200, force_terminal=True)
+
+    show(told, console)
+
+    text = console.file.getvalue()
+    assert "[bold]" in text
+    assert "holds until 2026-11-22T09:11:00Z (it is 2026-11-21T09:00:00Z by this machine's clock)" in text

@@ -1,0 +1,90 @@
+"""`sluice explain`: the story of an emission's assertions, from the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from ...codecs.errors import UsageError
+from ...codecs.spans import parse_span_key
+from ..contracts import now_ms
+from ..settings import Settings, load_settings
+from . import bars
+
+if TYPE_CHECKING:
+    from ..explanation import Explanation
+
+
+@click.command()
+@click.argument("emission")
+@click.argument("span", required=False)
+@click.option("--offline", metavar="DIR", help="Read an export (`sluice audit --export DIR`) instead of a broker.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, sluice:Explanation.")
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.pass_obj
+def explain(
+    obj: dict[str, Any], emission: str, span: str | None, offline: str | None, as_json: bool, **flags: Any
+) -> None:
+    """Tells what became of EMISSION, or of its assertions with one SPAN key, and why.
+
+    What was claimed, what was seen when and by whom, what counted and what did not, what was missing, every verdict,
+    until when it held. All of it comes from the ledger of the emission's lane, which is folded again from its
+    beginning; only whether something holds *now* is by this machine's clock. A key of the output topics will do as well
+    (em-1#c:0-43). An input under another key is in that key's lane, and not part of the story.
+
+    \b
+    Example:
+      sluice explain em-7f3a
+      sluice explain em-7f3a c:0-43 --offline march/ --json
+    """
+    from .. import connect
+
+    emission, span = _named(emission, span)
+    settings = load_settings(obj["config_file"], flags)
+    connect.quiet()
+    told = asyncio.run(_told(settings, emission, span, None if offline is None else Path(offline)))
+    _print(told, as_json)
+
+
+def _named(emission: str, span: str | None) -> tuple[str, str | None]:
+    """The emission id and the span key, of which the former may hold the latter as a Kafka key does.
+
+    Raises:
+        UsageError: the span is none.
+    """
+    emission, _, named = emission.partition("#")
+    span = span or named or None
+    if span is not None and parse_span_key(span) is None:
+        raise UsageError("not a span key", path="SPAN", expected="one such as c:0-43, t:name:3-9 or p:/a/b", got=span)
+    return emission, span
+
+
+async def _told(settings: Settings, emission: str, span: str | None, folder: Path | None) -> Explanation:
+    from ..explain import explain
+    from ..stored import open_logs
+
+    with bars.reading(f"folding the lane of {emission}") as tell:
+        async with open_logs(settings, folder) as logs:
+            return await explain(logs, emission, span, now_ms(), tell)
+
+
+def _print(told: Explanation, as_json: bool) -> None:
+    from .. import explain_view, showing
+
+    if as_json:
+        text = showing.escaped(msgspec.json.encode(told).decode())
+        sys.stdout.buffer.write(text.encode() + b"\n")
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        explain_view.show(told, Console())
+    else:
+        for line in explain_view.lines(told):
+            sys.stdout.buffer.write(line.encode() + b"\n")
+    sys.stdout.buffer.flush()

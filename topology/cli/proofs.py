@@ -1,0 +1,242 @@
+"""`sluice prove` and `sluice verify`: proofs for third parties. `sluice key`: keys that checkpoints are signed with."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
+
+if TYPE_CHECKING:
+    from ...codecs.notes import Verifier
+    from ..proof_files import ConsistencyProof, Proof
+    from ..settings import Settings
+
+TOLD_SECONDS = 2.0
+
+
+# ---------------------------------------------------------------- prove
+
+
+@click.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID | --consistency OLD [NEW]")
+@click.option("--consistency", is_flag=True, help="Prove that one checkpoint's history is the beginning of another's.")
+@click.option("--lane", type=click.IntRange(0), help="Look in this lane [where the key belongs].")
+@click.option("--offline", metavar="DIR", type=click.Path(file_okay=False), help="Read an export, not a broker.")
+@click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write the proof there.")
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.pass_obj
+def prove(
+    obj: dict[str, Any],
+    ids: tuple[str, ...],
+    consistency: bool,
+    lane: int | None,
+    offline: str | None,
+    out: str | None,
+    **flags: Any,
+) -> None:
+    """Writes a small file that shows, to whoever has the lane's key, that a record stands in its history.
+
+    ID is that of an emission (its first input record), one with # and a span key (the last verdict about that
+    assertion), or an output record's own `id`. With --consistency, OLD and NEW are two checkpoints' sizes in blocks;
+    NEW is the newest where it is left out.
+
+    \b
+    Example:
+      sluice prove em-7f3a#c:0-43 --out proof.json
+      sluice prove --consistency 100 4712 --lane 2 --offline export/
+    """
+    from .. import connect
+    from ..proof_files import render
+    from ..settings import load_settings
+
+    settings = load_settings(obj["config_file"], flags)
+    sizes = _sizes(ids) if consistency else []
+    if not consistency and len(ids) != 1:
+        raise UsageError("one ID at a time", got=" ".join(ids), hint="two numbers go with --consistency")
+    connect.quiet()
+    folder = None if offline is None else Path(offline)
+    proof = asyncio.run(_prove(settings, folder, lane, ids[0], sizes))
+    data = render(proof)
+    if out is None:
+        sys.stdout.buffer.write(data)
+        return
+    try:
+        Path(out).write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"the proof cannot be written: {error.strerror}", path=out) from None
+    click.echo(f"sluice: {len(data)} octets in {out}; `sluice verify {out} --key KEY` checks them", err=True)
+
+
+def _sizes(ids: tuple[str, ...]) -> list[int]:
+    if len(ids) > 2 or not all(one.isascii() and one.isdecimal() and len(one) < 19 for one in ids):
+        raise UsageError("not checkpoints' sizes", path="--consistency", expected="one or two", got=" ".join(ids))
+    return [int(one) for one in ids]
+
+
+async def _prove(
+    settings: Settings, folder: Path | None, lane: int | None, name: str, sizes: list[int]
+) -> Proof | ConsistencyProof:
+    from ..proving import prove, prove_consistency
+    from ..stored import open_logs
+
+    async with open_logs(settings, folder) as logs:
+        with _Told() as told:
+            if sizes:
+                return await prove_consistency(logs, lane, *sizes, progress=told)
+            return await prove(logs, name, lane, told)
+
+
+class _Told:
+    """How far the reading has come, on standard error: one line that changes on a terminal, a line now and then else.
+
+    How far there is to go is not known before it is found.
+    """
+
+    def __init__(self) -> None:
+        self._at = time.monotonic() + TOLD_SECONDS
+        self._is_terminal, self._written = sys.stderr.isatty(), False
+
+    def __call__(self, lane: int, height: int, offset: int) -> None:
+        if time.monotonic() < self._at:
+            return
+        self._at = time.monotonic() + (0.2 if self._is_terminal else TOLD_SECONDS)
+        line = f"sluice: reading lane {lane}, block {height}"
+        self._written = self._is_terminal
+        click.echo(f"\r\x1b[K{line}" if self._is_terminal else line, nl=not self._is_terminal, err=True)
+
+    def __enter__(self) -> _Told:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._written:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+# ---------------------------------------------------------------- verify
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option(
+    "--key", "keys", metavar="KEY", multiple=True, required=True, help="A verifier, or a file with one; repeatable."
+)
+@click.option("--json", "as_json", is_flag=True, help="What was shown as one JSON object.")
+def verify(file: str, keys: tuple[str, ...], as_json: bool) -> None:
+    """Checks the proof in FILE from itself and a KEY alone; says what it shows, or which step does not hold (exit 1).
+
+    The verifier is what `sluice key show` prints, and must come from whom you trust, not with the proof. Where there
+    are several, a signature by one of them is enough, and who signed is told; none of theirs may be wrong.
+
+    \b
+    Example:
+      sluice verify proof.json --key sluice/prod+0a1b2c3d+AbC…
+    """
+    from ..proof_files import parse_proof
+    from ..proofs import verify as verify_proof
+
+    verifiers = [read_verifier(key) for key in keys]
+    data = _read(file)
+    try:
+        shown, signers = verify_proof(parse_proof(data), verifiers)
+    except DoesNotHoldError as error:
+        if as_json:
+            _print({"holds": False, "why": str(error)})
+        raise
+    if as_json:
+        _print({"holds": True, **shown.as_json(), "signed_by": [str(one) for one in signers]})
+    else:
+        click.echo(f"holds: {shown.subject}, signed by {' and '.join(map(str, signers))}")
+
+
+def _print(value: dict[str, Any]) -> None:
+    from ..showing import escaped
+
+    click.echo(escaped(msgspec.json.encode(value).decode()))
+
+
+def _read(file: str) -> bytes:
+    from ..proof_files import MAX_FILE
+
+    try:
+        if file == "-":
+            data = sys.stdin.buffer.read(MAX_FILE + 1)
+        else:
+            with open(file, "rb") as stream:
+                data = stream.read(MAX_FILE + 1)
+    except OSError as error:
+        raise UsageError(f"the proof cannot be read: {error.strerror}", path=file) from None
+    if len(data) > MAX_FILE:
+        raise DoesNotHoldError("this is no proof: it is too long", path=file, expected=f"{MAX_FILE} octets at most")
+    return data
+
+
+def read_verifier(given: str) -> Verifier:
+    """The verifier of an argument: its text, or that of the file that it names.
+
+    Raises:
+        UsageError: it is neither; a private key is not quoted.
+    """
+    from ...codecs.notes import MAX_KEY, Verifier
+
+    path, text = Path(given), given
+    try:
+        if path.is_file():
+            with open(path, encoding="utf-8") as file:
+                text = file.read(MAX_KEY)
+        return Verifier.parse(text)
+    except (OSError, ValueError) as error:  # also a name that no file can have
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"the key cannot be read: {why}", path=given[:80]) from None
+    except SluiceError as error:
+        hint = error.hint or "name a verifier, or a file that holds one; `sluice key show` prints it"
+        raise UsageError(error.what, path="--key", expected=error.expected, got=error.got, hint=hint) from None
+
+
+# ---------------------------------------------------------------- key
+
+
+@click.group()
+def key() -> None:
+    """Keys that checkpoints are signed with: make one, show its verifier."""
+
+
+@key.command()
+@click.argument("name")
+@click.option(
+    "--out", metavar="FILE", type=click.Path(dir_okay=False), default="signing.key", show_default=True, help="Where to."
+)
+def new(name: str, out: str) -> None:
+    """Makes a private key of this NAME in a new file (mode 0600), and prints its verifier, which is for everybody.
+
+    \b
+    Example:
+      sluice key new sluice/prod --out /etc/sluice/signing.key > sluice-prod.pub
+    """
+    from ..signing import new_signer, save_signer
+
+    signer = new_signer(name)
+    save_signer(signer, Path(out))
+    click.echo(str(signer.verifier))
+    click.echo(f"sluice: the private key is in {out}; its verifier is what others need", err=True)
+
+
+@key.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+def show(file: str) -> None:
+    """Prints the verifier of the private key in FILE.
+
+    \b
+    Example:
+      sluice key show var/state/signing.key
+    """
+    from ..signing import load_signer
+
+    click.echo(str(load_signer(Path(file)).verifier))

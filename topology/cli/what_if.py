@@ -1,0 +1,149 @@
+"""`sluice what-if`: the past under another policy."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from ...codecs import times
+from ...codecs.errors import UsageError, printable
+from ..contracts import now_ms
+from ..settings import Settings, load_settings
+from . import bars
+from .policy import policy_text
+
+if TYPE_CHECKING:
+    from ...streams.policy import Policy
+    from ..what_if_compare import Comparison
+
+
+@click.command("what-if")
+@click.option("--policy", "policy_file", metavar="FILE", required=True, help="The policy to decide by.")
+@click.option("--since", metavar="TIME", help="Only what came from then on: RFC 3339, Unix ms, or back (10m).")
+@click.option("--until", metavar="TIME", help="Only what came up to then.")
+@click.option("--lane", type=click.IntRange(min=0), help="Only this lane [all].")
+@click.option("--offline", metavar="DIR", help="Read an export (`sluice audit --export DIR`) instead of a broker.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write the assertions that change to a CSV file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, sluice:WhatIf.")
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.pass_obj
+def what_if(
+    obj: dict[str, Any],
+    policy_file: str,
+    since: str | None,
+    until: str | None,
+    lane: int | None,
+    offline: str | None,
+    csv_file: str | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Folds the past under another policy, and tells what would have been decided otherwise.
+
+    Compares the last status and reason of each assertion (discarded ones too; renewed counts as admitted) under the
+    policies that the ledger has and under FILE in their place, from the ledger's beginning. --since and --until choose
+    assertions by when they came; each is followed to its end.
+
+    What people and machines did because of the old decisions cannot be undone: re-emissions and reviews come as they
+    came, whether or not the new policy would have asked for them.
+
+    \b
+    Example:
+      sluice what-if --policy stricter.toml --since 24h
+      sluice what-if --policy stricter.toml --offline march/ --csv changed.csv
+    """
+    from .. import connect
+    from ..what_if_compare import Comparison
+
+    settings = load_settings(obj["config_file"], flags)
+    policy = _policy(policy_file)
+    comparison = Comparison(_time(since, "--since"), _time(until, "--until"))
+    connect.quiet()
+    folder = None if offline is None else Path(offline)
+    where, lanes = asyncio.run(_compared(settings, folder, lane, policy, comparison))
+    if csv_file is not None:
+        _write(csv_file, comparison)
+    _print(comparison, policy.hash, lanes, where, as_json)
+
+
+def _policy(name: str) -> Policy:
+    """The policy of a file; what is unwise in it goes to standard error.
+
+    Raises:
+        UsageError: the file cannot be read, or `sluice policy check` has errors for it.
+    """
+    from ...streams.policy_file import PolicyError, load_policy, locate
+
+    text = policy_text(name)
+    policy = load_policy(text, name)
+    problems = locate(text, policy.problems())
+    if problems:
+        raise PolicyError(name, problems)
+    for line, path, sentence in locate(text, policy.warnings()):
+        click.echo(printable(f"{name}:{line}: warning: {path}: {sentence}"), err=True)
+    return policy
+
+
+def _time(text: str | None, flag: str) -> int | None:
+    """A time of a flag, Unix ms; a duration counts back from now.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if text is None:
+        return None
+    back = times.parse_duration(text)
+    if back is not None:
+        return max(0, now_ms() - back)
+    at = times.parse_time(int(text) if text.isdecimal() and len(text) < 20 else text)
+    if at is None:
+        raise UsageError("not a time", path=flag, expected=f"{times.EXPECTED}, or a duration such as 10m", got=text)
+    return at
+
+
+async def _compared(
+    settings: Settings, folder: Path | None, lane: int | None, policy: Policy, comparison: Comparison
+) -> tuple[str, list[int]]:
+    from ..stored import open_logs
+    from ..what_if import what_if
+
+    async with open_logs(settings, folder) as logs:
+        if lane is not None and lane >= logs.lanes:
+            raise UsageError("there is no such lane", path="--lane", expected=f"0 to {logs.lanes - 1}", got=str(lane))
+        lanes = list(range(logs.lanes)) if lane is None else [lane]
+        for one in lanes:
+            with bars.reading(f"folding lane {one} twice") as tell:
+                await what_if(logs, one, policy, comparison, tell)
+        return logs.where, lanes
+
+
+def _write(name: str, comparison: Comparison) -> None:
+    from ..what_if_view import write_csv
+
+    try:
+        with open(name, "w", encoding="utf-8", newline="") as file:
+            write_csv(comparison, file)
+    except OSError as error:
+        raise UsageError(f"cannot write the CSV file: {error.strerror}", path=name) from None
+
+
+def _print(comparison: Comparison, policy: str, lanes: list[int], where: str, as_json: bool) -> None:
+    from .. import what_if_view
+
+    if as_json:
+        found = what_if_view.report(comparison, policy, lanes, where)
+        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        what_if_view.show(comparison, Console())
+    else:
+        for line in what_if_view.lines(comparison):
+            sys.stdout.buffer.write(line.encode() + b"\n")
+    sys.stdout.buffer.flush()

@@ -1,0 +1,232 @@
+"""What `sluice explain` shows: a timeline, one line a moment; coloured on a terminal, plain in a pipe.
+
+Everything that strangers wrote goes through `showing.escaped`. Nothing here reads, waits or decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .demo_view import STYLES as STATUS_STYLES
+from .explain_why import SENTENCES
+from .explanation import Assertion, Attempt, Claim, Event, Explanation, Input, Now, Observed, Reviewed, Verdict
+from .showing import escaped
+
+_WHY: Final = {
+    **SENTENCES,
+    "closed": "the assertion was closed",
+    "waits-for-reviewer": "the assertion waits for a reviewer",
+    "no-longer-than-now": "it would not hold longer for it",
+    "newer-attempt": "by a word of a newer attempt",
+    "review-window-over": "no reviewer spoke in time",
+}
+_STYLES: Final = {"counted": "green", "decided": "green", "dead-letter": "red", "claimed": "bold", "ended": "dim"}
+
+
+class Line(NamedTuple):
+    """One moment: its time, its block, what happened in a word, the style of that, and the rest."""
+
+    at: str
+    block: str
+    what: str
+    style: str
+    rest: str
+
+
+class Section(NamedTuple):
+    """A heading, what stands under it, its moments, and how it ends."""
+
+    head: str
+    notes: list[str]
+    lines: list[Line]
+    end: str
+    style: str
+
+
+def sections(told: Explanation) -> Iterator[Section]:
+    """The story in the order of its telling: the emission, each assertion, what belongs to none."""
+    notes = [_attempt(one) for one in told.attempts]
+    last = f"block {told.ledger['height']}, {told.ledger['time']}"
+    yield Section(f"{told.emission_id}: lane {told.lane} of {told.lanes}, told up to {last}", notes, [], "", "bold")
+    for one in told.assertions:
+        yield _assertion(one, len(told.attempts) > 1)
+    sources = {event.source for one in told.assertions for event in one.events}
+    others = [_input(one) for one in told.inputs if one.source not in sources]
+    if others:
+        yield Section("inputs that changed no assertion", [], others, "", "bold")
+
+
+def lines(told: Explanation) -> Iterator[str]:
+    """Plain lines."""
+    for place, section in enumerate(sections(told)):
+        if place:
+            yield ""
+        yield section.head
+        yield from (f"  {note}" for note in section.notes)
+        yield from (f"  {one.at:<24} {one.block:>8}  {one.what:<22} {one.rest}".rstrip() for one in section.lines)
+        if section.end:
+            yield f"  {section.end}"
+
+
+def show(told: Explanation, console: Console) -> None:
+    """The same on a terminal. Cells are Text, never markup: a square bracket in an assertion is one."""
+    for place, section in enumerate(sections(told)):
+        if place:
+            console.print()
+        console.print(Text(section.head, style="bold"))
+        for note in section.notes:
+            console.print(Text(f"  {note}", style="dim"))
+        table = Table.grid(padding=(0, 1))
+        for one in section.lines:
+            table.add_row(
+                Text(f"  {one.at}", style="dim"),
+                Text(one.block, style="dim", justify="right"),
+                Text(one.what, style=one.style),
+                Text(one.rest),
+            )
+        if section.lines:
+            console.print(table)
+        if section.end:
+            console.print(Text(f"  {section.end}", style=section.style))
+
+
+# ---------------------------------------------------------------- the parts
+
+
+def _attempt(one: Attempt) -> str:
+    by = "" if one.emitter is UNSET else " by " + ", ".join(one.emitter.values())
+    after = "" if one.superseded_by is UNSET else f"; superseded by attempt {one.superseded_by}"
+    number = f"{one.assertions} assertion" + ("" if one.assertions == 1 else "s")
+    policy = one.policy[:19] + "…"
+    return f"attempt {one.attempt}, emitted {one.emitted_at}{by}: {number}, taken in under policy {policy}{after}"
+
+
+def _assertion(one: Assertion, several: bool) -> Section:
+    attempt = f" of attempt {one.attempt}" if several else ""
+    head = f"{one.span_key}{attempt} «{escaped(one.text)}»"
+    facts = [one.kind, f"{one.effect} effect", f"k = {one.k}"]
+    if one.confidence is not UNSET:
+        facts.append(f"confidence {one.confidence:g}")
+    if one.grounded is not UNSET:
+        facts.append("says that it is grounded" if one.grounded else "says that it is not grounded")
+    notes = [", ".join(facts), *(_claim(claim) for claim in one.claims)]
+    return Section(head, notes, [_event(event) for event in one.events], _end(one), _style(one.now))
+
+
+def _claim(claim: Claim) -> str:
+    parts = [escaped(claim.substrate_class)]
+    parts += [value for value in (claim.observation_id, claim.ts) if value is not UNSET]
+    if claim.locator is not UNSET:
+        parts.append(_value(claim.locator))
+    mark = " (a terminal)" if claim.terminal else " (of no loaded vocabulary)" if claim.unknown else ""
+    return f"claims {', '.join(parts)}{mark}"
+
+
+def _event(event: Event) -> Line:
+    what, style, rest = str(event.what), _STYLES.get(str(event.what), ""), ""
+    if event.verdict is not UNSET:
+        what, rest = event.verdict.status, _verdict(event.verdict)
+        style = STATUS_STYLES.get(what, "")
+        if event.verdict.topic is not UNSET and event.verdict.topic.endswith("-requests"):
+            what, style, rest = "asked", "cyan", f"{event.verdict.topic}: {_missing(event.verdict)}"
+    elif event.fate is not UNSET:
+        what, style = event.fate.replace("not-", "not "), _STYLES.get(event.fate, "yellow")
+        rest = _heard(event.observation, event.review, event.why, event.detail)
+        if event.counted is not UNSET:
+            rest += f": {event.counted} of {event.k}"
+    elif event.why is not UNSET:
+        by = "" if event.by_attempt is UNSET else f" ({event.by_attempt})"
+        rest = _WHY.get(event.why, event.why) + by
+    return Line(event.at, f"#{event.height}", what, style, rest)
+
+
+def _input(one: Input) -> Line:
+    rest = _heard(one.observation, one.review, one.why, one.detail)
+    if one.span_key is not UNSET:
+        rest = f"{one.span_key}: {rest}"
+    return Line(
+        one.at,
+        f"#{one.height}",
+        one.fate.replace("not-", "not "),
+        _STYLES.get(one.fate, "yellow"),
+        " ".join(filter(None, (one.source, rest))),
+    )
+
+
+def _heard(
+    observation: Observed | UnsetType, review: Reviewed | UnsetType, why: str | UnsetType, detail: str | UnsetType
+) -> str:
+    """What somebody said, and why it did not count where it did not."""
+    parts: list[str] = []
+    if observation is not UNSET:
+        which = "" if observation.observation_id is UNSET else f" {observation.observation_id}"
+        seen = f"{escaped(observation.substrate_class)}{which}"
+        parts.append(f"{observation.observer}: {observation.outcome}, {seen}, seen {observation.observed_at}")
+    elif review is not UNSET:
+        reason = "" if review.reason is UNSET else f" («{escaped(review.reason)}»)"
+        parts.append(f"{'a reviewer' if review.reviewer is UNSET else review.reviewer}: {review.decision}{reason}")
+    if why is not UNSET:
+        parts.append(_WHY.get(why, why) + ("" if detail is UNSET else f" ({escaped(detail)})"))
+    return "; ".join(parts)
+
+
+def _verdict(verdict: Verdict) -> str:
+    parts: list[str] = []
+    if verdict.reason is not UNSET and verdict.reason != verdict.status:
+        parts.append(verdict.reason)
+    if verdict.basis is not UNSET:
+        parts.append(f"basis {verdict.basis}")
+    parts.append(
+        f"{len(verdict.classes)} of {verdict.k}" + (f" ({_classes(verdict.classes)})" if verdict.classes else "")
+    )
+    if verdict.disposition is not UNSET:
+        parts.append(f"disposition {verdict.disposition}")
+    if verdict.valid_until is not UNSET:
+        parts.append(f"valid until {verdict.valid_until}")
+    if verdict.topic is not UNSET:
+        place = "" if verdict.ledger is UNSET else f" (output {verdict.ledger.index})"
+        parts.append(f"on {verdict.topic}, revision {verdict.revision}{place}")
+    return ", ".join(parts)
+
+
+def _missing(verdict: Verdict) -> str:
+    missing = 0 if verdict.missing_floor is UNSET else verdict.missing_floor
+    seen = [] if verdict.classes_seen is UNSET else verdict.classes_seen
+    return f"{missing} missing, {_classes(seen) or 'nothing'} seen"
+
+
+def _classes(names: list[str]) -> str:
+    return ", ".join(name.removeprefix("substrate.") for name in names)
+
+
+def _style(now: Now) -> str:
+    return STATUS_STYLES.get(now.status, "bold")
+
+
+def _end(one: Assertion) -> str:
+    """How it stands, in a sentence; the only place where a clock speaks."""
+    now = one.now
+    missing = f"; {one.missing_floor} of {one.k} classes missing" if one.missing_floor else ""
+    said = ", ".join(part for part in (now.status, now.reason) if part is not UNSET)
+    if now.waits_for == "evidence":
+        return f"now: pending, waits for evidence until all inputs are read to {now.until}{missing}"
+    if now.waits_for == "reviewer":
+        return f"now: {said}; waits for a reviewer until {now.until}{missing}"
+    if now.holds:
+        return f"now: {said}; holds until {now.valid_until} (it is {now.as_of} by this machine's clock)"
+    if now.status in ("admitted", "renewed"):
+        held = f"held until {now.valid_until}, which is past by this machine's clock ({now.as_of})"
+        return f"now: {said}; {held}"
+    before = "" if now.valid_until is UNSET else f"; was valid until {now.valid_until}"
+    return f"now: {said}{before}{missing}"
+
+
+def _value(value: Any) -> str:
+    return escaped(msgspec.json.encode(value).decode())
