@@ -162,17 +162,14 @@ async def document_of(settings: Settings, wanted: str) -> Policy | None:
     Raises:
         UnreachableError: no broker answers.
     """
-    feed = PolicyFeed(settings)
-    following = asyncio.create_task(feed.run())
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await feed.read_once.wait()
-    finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-    for document in (one.document for one in feed.documents):
-        if (policy := _policy_of(document, wanted)) is not None:
-            return policy
+    place = TopicPartition(topic_name(settings, TOPIC), 0)
+    async with open_consumer(settings, fetch_max_wait_ms=50) as consumer:
+        consumer.assign([place])
+        await consumer.seek_to_beginning(place)
+        async with aclosing(read_to_end(consumer, place, PATIENCE_SECONDS)) as records:
+            async for record in records:
+                if (policy := _policy_of(record.value or b"", wanted)) is not None:
+                    return policy
     async with open_logs(settings) as logs:
         for lane in range(logs.lanes):
             async with aclosing(logs.records("ledger", lane)) as records:

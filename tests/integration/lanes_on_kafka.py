@@ -79,6 +79,11 @@ class Workers:
             process.wait(10)
 
 
+async def ended(process: subprocess.Popen[bytes], seconds: float = 15) -> int:
+    """Waits until a worker has ended; returns its exit status."""
+    return await asyncio.to_thread(process.wait, seconds)
+
+
 def records(number: int) -> Iterator[tuple[str, bytes, bytes]]:
     """(topic, key, value) of one emission and its evidence: every fifth has evidence of one class only."""
     now, key = time.time_ns() // 1_000_000, f"em-{number}"

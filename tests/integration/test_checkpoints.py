@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from sluice.topology.signing import load_signer
 from sluice.topology.topics import check_topics, create_topics
 
 sys.path.insert(0, str(Path(__file__).parent))
-from lanes_on_kafka import Workers, assert_exactly_once, ledger, load, read, until_read
+from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, until_read
 
 
 @pytest.fixture
@@ -88,11 +87,6 @@ async def until_covered(settings: Settings, signer: Verifier, seconds: float = 2
             if all(found[lane] and found[lane][-1].head.size == len(chain) for lane, chain in chains.items()):
                 return found
             await asyncio.sleep(0.3)
-
-
-async def ended(process: Popen[bytes], seconds: float = 15) -> int:
-    """Waits until a worker has ended; returns its exit status."""
-    return await asyncio.to_thread(process.wait, seconds)
 
 
 async def test_they_hold_whatever_happens_to_the_workers(settings: Settings, tmp_path: Path):

@@ -23,7 +23,7 @@ from sluice.topology.topics import create_topics
 from sluice.topology.worker import Worker
 
 sys.path.insert(0, str(Path(__file__).parent))
-from lanes_on_kafka import Workers, assert_exactly_once, ledger, load, read, records, until_read
+from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, records, until_read
 
 POLICY = """
 [admissibility]
@@ -41,11 +41,6 @@ async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[
     await create_topics(settings)
     with Workers(settings, tmp_path) as workers:
         yield settings, workers
-
-
-async def ended(process: object, seconds: float = 10) -> int:
-    """The exit status of a worker that ends by itself, or was told to."""
-    return await asyncio.to_thread(process.wait, seconds)  # type: ignore[attr-defined]
 
 
 async def test_without_topics_it_says_how_to_make_them(kafka: str, prefix: str, tmp_path: Path):

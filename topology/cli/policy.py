@@ -156,7 +156,7 @@ async def _show(settings: Settings, as_json: bool) -> bool:
         for digest, one in found.items():
             where = ", ".join(str(lane.lane) for lane in lanes if lane.hash == digest)
             click.echo(f"# {digest}, in force in lane {where}")
-            click.echo("# its document is not to be found\n" if one is None else to_toml(one))
+            click.echo("# its document is not to be found\n" if one is None else to_toml(one), nl=False)
     without = [str(lane.lane) for lane in lanes if not lane.hash]
     if without:
         click.echo(f"sluice: no ledger yet in lane {', '.join(without)}; a worker starts one", err=True)
