@@ -15,7 +15,7 @@ from contextlib import aclosing
 
 from msgspec import UNSET
 
-from ..codecs.blocks import Block, Header, Output, unseal
+from ..codecs.blocks import Block, Header, Output
 from ..codecs.errors import DoesNotHoldError
 from ..codecs.partition import PARTITIONERS, Partitioner
 from ..codecs.times import format_time
@@ -24,7 +24,7 @@ from ..streams.timers import WATERMARK
 from .explain_about import About
 from .explain_story import Story
 from .explanation import Explanation
-from .folds import Adjudicate
+from .folds import Adjudicate, partitioner_of
 from .stored import Logs
 from .takeover import Follower
 
@@ -132,17 +132,3 @@ def _only(explanation: Explanation, span_key: str) -> Explanation:
         )
     explanation.assertions, explanation.inputs = assertions, inputs
     return explanation
-
-
-async def partitioner_of(logs: Logs) -> Partitioner:
-    """By which partitioner a ledger's keys are spread: its blocks say so. Kafka's own where there is no block yet."""
-    for lane in range(logs.lanes):
-        async with aclosing(logs.records("ledger", lane)) as records:
-            async for record in records:
-                return partitioner_named(unseal(record.value or b"").header.fold)
-    return "murmur2"
-
-
-def partitioner_named(fold: str) -> Partitioner:
-    """The partitioner that a block header's `fold` names (`streams.fold.fold_version`)."""
-    return "crc32" if "partitioner=crc32" in fold.split() else "murmur2"

@@ -6,13 +6,15 @@ Each is a thin face over pure functions of `streams/`, in the form that lanes ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
-from ..codecs.blocks import Block, Event, Output
+from ..codecs.blocks import Block, Event, Output, unseal
 from ..codecs.partition import Partitioner
 from ..streams import fold as core
 from ..streams import framing, outputs, snapshot
 from .contracts import Fold
+from .stored import Logs
 
 
 class Adjudicate:
@@ -108,3 +110,17 @@ class Frame:
 def folds(partitioner: Partitioner = "murmur2") -> tuple[Fold, ...]:
     """All that a worker runs; every partition number has one lane of each."""
     return Adjudicate(partitioner), Frame(partitioner)
+
+
+async def partitioner_of(logs: Logs) -> Partitioner:
+    """By which partitioner a ledger's keys are spread: its blocks say so. Kafka's own where there is no block yet."""
+    for lane in range(logs.lanes):
+        async with aclosing(logs.records("ledger", lane)) as records:
+            async for record in records:
+                return partitioner_named(unseal(record.value or b"").header.fold)
+    return "murmur2"
+
+
+def partitioner_named(fold: str) -> Partitioner:
+    """The partitioner that a block header's `fold` names (`streams.fold.fold_version`)."""
+    return "crc32" if "partitioner=crc32" in fold.split() else "murmur2"

@@ -17,8 +17,9 @@ from ..codecs.blocks import GENESIS, Block, Output, statement, unseal
 from ..codecs.checkpoints import Checkpoint, leaf_of, origin, parse_checkpoint
 from ..codecs.errors import DoesNotHoldError, UsageError
 from ..codecs.notes import parse_note
-from ..codecs.partition import PARTITIONERS, Partitioner
+from ..codecs.partition import PARTITIONERS
 from .chain import AUDIT
+from .folds import partitioner_of
 from .proof_files import VERSION, ConsistencyProof, Place, Proof, make_leaf
 from .proofs import recompute
 from .seeking import Hit, Inputs, Outputs, Seeker, by_id, by_key
@@ -48,7 +49,7 @@ async def prove(logs: Logs, name: str, lane: int | None = None, progress: Progre
         UsageError: there is no such lane.
         UnreachableError: no broker answers.
     """
-    partitioner = await _partitioner_of(logs)
+    partitioner = await partitioner_of(logs)
     emission, is_assertion, _ = name.partition("#")
     own = _lane(logs, PARTITIONERS[partitioner](emission.encode(), logs.lanes) if lane is None else lane)
 
@@ -241,16 +242,6 @@ async def _blocks(logs: Logs, lane: int, progress: Progress) -> AsyncGenerator[B
             height, hashed = header.height, block.hash
             progress(lane, header.height, record.offset)
             yield block
-
-
-async def _partitioner_of(logs: Logs) -> Partitioner:
-    """By which partitioner a ledger's keys are spread: its first block says so."""
-    for lane in range(logs.lanes):
-        async with aclosing(logs.records("ledger", lane)) as records:
-            async for record in records:
-                named = unseal(record.value or b"").header.fold.split()
-                return "crc32" if "partitioner=crc32" in named else "murmur2"
-    return "murmur2"
 
 
 def _lane(logs: Logs, lane: int) -> int:

@@ -29,7 +29,7 @@ from ..streams import fold as core
 from ..streams.outputs import DEAD_LETTERS
 from ..streams.policy import Policy, policy_of_document
 from .chain import Tip, demand_version
-from .explain import partitioner_named
+from .folds import partitioner_named
 from .revealing import Said, conceal, reveal, said
 from .stored import Logs
 from .what_if_compare import Arrival, Comparison, Heard
