@@ -28,7 +28,12 @@ demo: $(RUN) ## the main job, end to end, on this checkout
 	$(BIN)/sluice demo $(ARGS)
 
 test: $(DEV) ## every test; the real Kafka where Java and Maven are there
+ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
+else
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/integration
+	$(BIN)/python -m pytest tests/integration  # one after the other: they freeze and kill, and have clocks
+endif
 
 conformance: $(DEV) ## one test per requirement of the documents
 	$(BIN)/python tools/conformance_report.py $(ARGS)

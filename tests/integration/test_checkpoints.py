@@ -107,7 +107,7 @@ async def test_they_hold_whatever_happens_to_the_workers(settings: Settings, tmp
         await assert_exactly_once(settings, sent)
         found = await until_covered(settings, verifier(tmp_path), 40)
 
-    assert all(len(checkpoints) >= 8 for checkpoints in found.values()), found
+    assert all(len(checkpoints) >= 4 for checkpoints in found.values()), found
     assert any(one.tips[1].size for one in found[0])  # somebody else's, or a neighbour's: known all the same
     assert any(one.tips[0].size for one in found[1])
     assert await check_topics(settings) == []
