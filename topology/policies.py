@@ -94,7 +94,8 @@ class PolicyFeed:
             log.error("a record of the topic policies is no policy: it is passed over", offset=offset)
             return
         self.documents.append(Applied(offset, timestamp, key, value or b""))
-        log.info("a policy was applied", offset=offset, key=(key or b"").decode("ascii", "replace"))
+        if self.read_once.is_set():  # the others were applied long ago
+            log.info("a policy was applied", offset=offset, key=(key or b"").decode("ascii", "replace"))
         self._on_news()
 
 

@@ -33,7 +33,9 @@ def load_signer(path: Path) -> Signer:
         with open(path, encoding="utf-8") as file:
             text = file.read(MAX_KEY)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the private key cannot be read: {_why(error)}", path=str(path)) from None
+        raise UsageError(
+            f"the private key cannot be read: {_why(error)}", path=str(path), hint="`sluice key new NAME` makes one"
+        ) from None
     try:
         return Signer.parse(text)
     except UsageError as error:

@@ -104,6 +104,8 @@ def apply(obj: dict[str, Any], file: str, wait: float, **flags: Any) -> None:
     click.echo(wanted.hash)
     if wait:
         asyncio.run(_until_in_force(settings, wanted, wait))
+    else:
+        click.echo("sluice: written; each lane takes it in with its next block (--wait SECONDS waits for it)", err=True)
 
 
 async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) -> None:
@@ -117,7 +119,7 @@ async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) ->
                 f"not yet in force after {seconds:g} s in lane {names}", hint="a lane takes it in as soon as it runs"
             )
         await asyncio.sleep(ASK_SECONDS)
-    click.echo("in force in every lane", err=True)
+    click.echo("sluice: in force in every lane", err=True)
 
 
 @policy.command()
