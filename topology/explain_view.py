@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from .demo_view import STYLES as STATUS_STYLES
 from .explain_why import SENTENCES
-from .explanation import Assertion, Attempt, Claim, Event, Explanation, Input, Now, Observed, Reviewed, Verdict
+from .explanation import Assertion, Attempt, Claim, Event, Explanation, Input, Now, Verdict
 from .showing import escaped
 
 _WHY: Final = {
@@ -28,6 +28,10 @@ _WHY: Final = {
     "review-window-over": "no reviewer spoke in time",
 }
 _STYLES: Final = {"counted": "green", "decided": "green", "dead-letter": "red", "claimed": "bold", "ended": "dim"}
+
+
+NARROW: Final = 100
+"""Columns below which a terminal gets times without their day and milliseconds."""
 
 
 class Line(NamedTuple):
@@ -83,18 +87,33 @@ def show(told: Explanation, console: Console) -> None:
         console.print(Text(section.head, style="bold"))
         for note in section.notes:
             console.print(Text(f"  {note}", style="dim"))
-        table = Table.grid(padding=(0, 1))
-        for one in section.lines:
-            table.add_row(
-                Text(f"  {one.at}", style="dim"),
-                Text(one.block, style="dim", justify="right"),
-                Text(one.what, style=one.style),
-                Text(one.rest),
-            )
         if section.lines:
-            console.print(table)
+            console.print(_table(section.lines, is_narrow=console.width < NARROW))
         if section.end:
             console.print(Text(f"  {section.end}", style=section.style))
+
+
+def _table(lines: list[Line], *, is_narrow: bool) -> Table:
+    """The moments; on a narrow terminal with the time of day alone, under a line with the day where that changes."""
+    table = Table.grid(padding=(0, 1))
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")  # half a span key would be another one
+    day = ""
+    for one in lines:
+        at = one.at
+        if is_narrow:
+            before, (day, _, clock) = day, at.partition("T")
+            at = clock[: len("09:00:00")]
+            if day != before:
+                table.add_row(Text(f"  {day}", style="dim"))
+        table.add_row(
+            Text(f"  {at}", style="dim"),
+            Text(one.block, style="dim", justify="right"),
+            Text(one.what, style=one.style),
+            Text(one.rest),
+        )
+    return table
 
 
 # ---------------------------------------------------------------- the parts
@@ -138,7 +157,7 @@ def _event(event: Event) -> Line:
             what, style, rest = "asked", "cyan", f"{event.verdict.topic}: {_missing(event.verdict)}"
     elif event.fate is not UNSET:
         what, style = event.fate.replace("not-", "not "), _STYLES.get(event.fate, "yellow")
-        rest = _heard(event.observation, event.review, event.why, event.detail)
+        rest = _heard(event)
         if event.counted is not UNSET:
             rest += f": {event.counted} of {event.k}"
     elif event.why is not UNSET:
@@ -148,7 +167,7 @@ def _event(event: Event) -> Line:
 
 
 def _input(one: Input) -> Line:
-    rest = _heard(one.observation, one.review, one.why, one.detail)
+    rest = _heard(one)
     if one.span_key is not UNSET:
         rest = f"{one.span_key}: {rest}"
     return Line(
@@ -160,11 +179,10 @@ def _input(one: Input) -> Line:
     )
 
 
-def _heard(
-    observation: Observed | UnsetType, review: Reviewed | UnsetType, why: str | UnsetType, detail: str | UnsetType
-) -> str:
+def _heard(one: Event | Input) -> str:
     """What somebody said, and why it did not count where it did not."""
     parts: list[str] = []
+    observation, review, why = one.observation, one.review, one.why
     if observation is not UNSET:
         which = "" if observation.observation_id is UNSET else f" {observation.observation_id}"
         seen = f"{escaped(observation.substrate_class)}{which}"
@@ -173,7 +191,9 @@ def _heard(
         reason = "" if review.reason is UNSET else f" («{escaped(review.reason)}»)"
         parts.append(f"{'a reviewer' if review.reviewer is UNSET else review.reviewer}: {review.decision}{reason}")
     if why is not UNSET:
-        parts.append(_WHY.get(why, why) + ("" if detail is UNSET else f" ({escaped(detail)})"))
+        # A dead letter's reason is no word of explain_why.py, though `too-old` is in both: its own detail explains it.
+        said = why if one.fate == "dead-letter" else _WHY.get(why, why)
+        parts.append(said + ("" if one.detail is UNSET else f" ({escaped(one.detail)})"))
     return "; ".join(parts)
 
 
@@ -199,7 +219,8 @@ def _verdict(verdict: Verdict) -> str:
 def _missing(verdict: Verdict) -> str:
     missing = 0 if verdict.missing_floor is UNSET else verdict.missing_floor
     seen = [] if verdict.classes_seen is UNSET else verdict.classes_seen
-    return f"{missing} missing, {_classes(seen) or 'nothing'} seen"
+    # An observer may well have been seen that contradicts it: `classes_seen` are only those that bear it out.
+    return f"{missing} missing, " + (f"{_classes(seen)} seen" if seen else "nothing that bears it out")
 
 
 def _classes(names: list[str]) -> str:
@@ -214,7 +235,7 @@ def _end(one: Assertion) -> str:
     """How it stands, in a sentence; the only place where a clock speaks."""
     now = one.now
     missing = f"; {one.missing_floor} of {one.k} classes missing" if one.missing_floor else ""
-    said = ", ".join(part for part in (now.status, now.reason) if part is not UNSET)
+    said = now.status if now.reason in (UNSET, now.status) else f"{now.status}, {now.reason}"
     if now.waits_for == "evidence":
         return f"now: pending, waits for evidence until all inputs are read to {now.until}{missing}"
     if now.waits_for == "reviewer":

@@ -42,14 +42,25 @@ class RecordShown(NamedTuple):
 
     @property
     def subject(self) -> str:
-        topic, key = self.readable.topic, self.readable.key
-        place = "" if self.what == "output" else f"/{self.readable.partition}/{self.readable.offset}"
-        header = self.header
+        key, header, status = self.readable.key, self.header, _status(self.what, self.readable)
+        if status is not None:
+            record = f"the verdict {status}, on the topic {self.readable.topic},"
+        elif self.what == "output":
+            record = f"the output {self.readable.topic}"
+        else:
+            record = f"the input {self.readable.topic}/{self.readable.partition}/{self.readable.offset}"
         return escaped(
-            f"the {self.what} {topic}{place} with the key {'(none)' if key is None else key} stands in block "
+            f"{record} with the key {'(none)' if key is None else key} stands in block "
             f"{header.height} of lane {header.lane}, closed at {format_time(header.time)}, in the history of "
             f"{self.checkpoint.origin}"
         )
+
+    @property
+    def limit(self) -> str:
+        """What a proof of a verdict does not show: that it is the last one about its assertion."""
+        if _status(self.what, self.readable) is None:
+            return ""
+        return f"this is as of block {self.header.height}, and later verdicts may exist"
 
     def as_json(self) -> dict[str, Any]:
         header = self.header
@@ -78,9 +89,29 @@ class ConsistencyShown(NamedTuple):
             f"earlier checkpoint, of {format_time(self.old.time)} and {format_time(self.new.time)}"
         )
 
+    @property
+    def limit(self) -> str:
+        return ""
+
     def as_json(self) -> dict[str, Any]:
         old, new = _checkpoint_json(self.old), _checkpoint_json(self.new)
         return {"what": "consistency", "lane": self.new.lane, "old": old, "new": new}
+
+
+class _Decided(msgspec.Struct):
+    """How a decision says that it decided."""
+
+    status: str
+
+
+def _status(what: What, readable: Readable) -> str | None:
+    """The status of a decision; None of every other record."""
+    if what != "output" or readable.topic not in DECIDED:
+        return None
+    try:
+        return msgspec.json.decode(readable.value or "", type=_Decided).status
+    except (msgspec.MsgspecError, RecursionError):
+        return None  # of a later version's making, perhaps
 
 
 def _checkpoint_json(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -7,8 +7,9 @@ only thing left to whoever has a key.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
+from typing import Final
 
 from msgspec import UNSET
 
@@ -22,10 +23,12 @@ from .chain import AUDIT
 from .folds import partitioner_of
 from .proof_files import VERSION, ConsistencyProof, Place, Proof, make_leaf
 from .proofs import recompute
-from .seeking import Hit, Inputs, Outputs, Seeker, by_id, by_key
+from .seeking import ByKey, Hit, Inputs, Outputs, Seeker, by_id
 from .stored import Logs
 
 _OUTPUT_ID = re.compile(r"(?:([a-z-]+)/)?([0-9a-f]{32})")
+
+OTHER_LANE: Final = "without --lane, it is looked for in the lane of its key"
 
 Progress = Callable[[int, int, int], None]
 """Told, after each block: the lane, its height, and the offset in the ledger."""
@@ -56,23 +59,38 @@ async def prove(logs: Logs, name: str, lane: int | None = None, progress: Progre
     def outputs(number: int, is_it: Callable[[Output], bool]) -> Outputs:
         return Outputs(number, logs.lanes, partitioner, is_it, takes_last=bool(is_assertion))
 
+    is_everywhere = False
     if is_assertion:
-        found = await _seek(logs, own, outputs(own, by_key(name.encode())), progress)
+        wanted = ByKey(name.encode())
+        found = await _seek(logs, own, outputs(own, wanted), progress)
+        if found is None and wanted.others:
+            raise _no_such_span(logs, own, name, wanted.others)
     else:
         # Ids of 32 hex digits are also what many name their emissions by; to look for one costs no fold.
         found = await _seek(logs, own, Inputs(name.encode()), progress)
         if found is None and (match := _OUTPUT_ID.fullmatch(name)):
-            is_it = by_id(match[2], match[1])
+            is_it, is_everywhere = by_id(match[2], match[1]), lane is None
             for number in range(logs.lanes) if lane is None else (own,):
                 found = found or await _seek(logs, number, outputs(number, is_it), progress)
     if found is None:
         raise DoesNotHoldError(
-            f"nothing with the name {name!r} stands in the ledger",
+            f"nothing with the name {name!r} stands in the ledger of "
+            + (f"any of the {logs.lanes} lanes" if is_everywhere else f"lane {own}"),
             path=logs.where,
             expected="the id of an emission, one with # and a span key, or the id of an output",
-            hint="a record under another key is in that key's lane: --lane",
+            hint="a record under another key is in that key's lane: --lane" if lane is None else OTHER_LANE,
         )
     return found
+
+
+def _no_such_span(logs: Logs, lane: int, name: str, keys: Iterable[bytes]) -> DoesNotHoldError:
+    emission, _, span = name.partition("#")
+    spans = sorted(key.decode().removeprefix(f"{emission}#") for key in keys)
+    return DoesNotHoldError(
+        f"the emission {emission!r} has no verdict about the span {span!r} in the ledger of lane {lane}",
+        path=logs.where,
+        expected="one of " + ", ".join(spans[:10]),
+    )
 
 
 async def _seek(logs: Logs, lane: int, seeker: Seeker, progress: Progress) -> Proof | None:
@@ -151,7 +169,7 @@ async def prove_consistency(
         UnreachableError: no broker answers.
     """
     if lane is None and logs.lanes > 1:
-        raise UsageError("checkpoints are those of a lane", expected=f"--lane 0 to {logs.lanes - 1}")
+        raise UsageError("checkpoints are those of a lane", expected=f"--lane 0 to {logs.lanes - 1}", hint="add --lane")
     lane = _lane(logs, lane or 0)
     checkpoints = await checkpoints_of(logs, lane)
     new = max((checkpoint.head.size for checkpoint, _ in checkpoints), default=0) if new is None else new

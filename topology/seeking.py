@@ -108,6 +108,20 @@ def by_id(wanted: str, topic: str | None) -> Callable[[Output], bool]:
     return is_it
 
 
-def by_key(key: bytes) -> Callable[[Output], bool]:
-    """Whether an output is a verdict about the assertion with this key."""
-    return lambda output: output.key == key and output.topic in VERDICTS
+class ByKey:
+    """Whether an output is a verdict about the assertion with this key.
+
+    Attributes:
+        others: the keys of verdicts about other assertions of the same emission, for whoever asked for none of them.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._emission = key, key.partition(b"#")[0] + b"#"
+        self.others: set[bytes] = set()
+
+    def __call__(self, output: Output) -> bool:
+        if output.topic not in VERDICTS or output.key is None or not output.key.startswith(self._emission):
+            return False
+        if output.key != self._key:
+            self.others.add(output.key)
+        return output.key == self._key

@@ -7,11 +7,12 @@ enumerated values only: nothing here was written as free text, and a path span s
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -27,6 +28,8 @@ COLUMNS: Final = (
     *("emission_id", "attempt", "span_key", "arrived_at", "old_status", "old_reason", "old_k", "old_classes"),
     *("new_status", "new_reason", "new_k", "new_classes"),
 )
+UNBOUNDED: Final = 100_000
+"""Columns in which any table is as wide as it wants to be."""
 SHOWN: Final = 200
 """Rows of a terminal's table; the others are in the CSV and the JSON."""
 
@@ -71,15 +74,25 @@ def write_csv(comparison: Comparison, file: TextIO) -> None:
 def lines(comparison: Comparison) -> Iterator[str]:
     """Plain lines: the counts, then each change."""
     yield summary(comparison)
-    for (old, new), count in _pairs(comparison):
-        yield f"  {count:>9}  {old}" + ("" if old == new else f" -> {new}")
-    for row in comparison.changes:
-        yield f"{_name(row)}  {_said(row.old)} -> {_said(row.new)}"
+    yield from _count_lines(comparison)
+    yield from map(_change_line, comparison.changes)
     yield LIMITS
 
 
+def _count_lines(comparison: Comparison) -> Iterator[str]:
+    for (old, new), count in _pairs(comparison):
+        yield f"  {count:>9}  {old}" + ("" if old == new else f" -> {new}")
+
+
+def _change_line(row: Row) -> str:
+    return f"{_name(row)}  {_said(row.old)} -> {_said(row.new)}"
+
+
 def show(comparison: Comparison, console: Console) -> None:
-    """Two tables on a terminal: old statuses down, new ones across; then what changed."""
+    """Two tables on a terminal: old statuses down, new ones across; then what changed.
+
+    A table that is wider than the terminal is told in the lines of a pipe instead.
+    """
     olds = sorted({old for old, _ in comparison.counts})
     news = sorted({new for _, new in comparison.counts})
     if comparison.counts:
@@ -91,16 +104,26 @@ def show(comparison: Comparison, console: Console) -> None:
                 for new, count in zip(news, counts, strict=True)
             ]
             matrix.add_row(_status(old), *cells)
-        console.print(matrix)
+        _fit(console, matrix, _count_lines(comparison))
     if comparison.changes:
         table = Table("assertion", "was", "would be", box=SIMPLE_HEAD, pad_edge=False)
         for row in comparison.changes[:SHOWN]:
             table.add_row(Text(_name(row)), _said_text(row.old), _said_text(row.new))
-        console.print(table)
+        _fit(console, table, map(_change_line, comparison.changes[:SHOWN]))
         if len(comparison.changes) > SHOWN:
             console.print(Text(f"and {len(comparison.changes) - SHOWN:,} more: --csv FILE has them all"))
     console.print(Text(summary(comparison), style="bold"))
     console.print(Text(LIMITS, style="dim"))
+
+
+def _fit(console: Console, table: Table, plain: Iterable[str]) -> None:
+    """A table whole, or else lines that the terminal folds: a heading or a span key cut short would be another one."""
+    wide = console.options.update(width=UNBOUNDED)
+    if Measurement.get(console, wide, table).maximum <= console.width:
+        console.print(table)
+        return
+    for line in plain:
+        console.print(Text(line), soft_wrap=True)
 
 
 def summary(comparison: Comparison) -> str:

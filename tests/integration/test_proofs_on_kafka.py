@@ -51,8 +51,8 @@ async def test_what_a_running_lane_has_decided_is_proved_to_a_third_party(settin
         _, verifier, _ = await run(settings, "key", "show", tmp_path / "var" / "state" / "signing.key", broker=False)
         (tmp_path / "lane.pub").write_bytes(verifier)
 
-        for name in names:
-            proof = tmp_path / "proof.json"
+        for number, name in enumerate(names):
+            proof = tmp_path / f"proof-{number}.json"  # a proof never overwrites one
             async with asyncio.timeout(30):
                 while True:
                     status, _, _ = await run(settings, "prove", name, "--out", proof)

@@ -130,11 +130,54 @@ async def test_nothing_in_a_file_moves_a_terminal(tmp_path: Path) -> None:
 def test_the_sentence_says_what_was_shown(files: dict[str, bytes]) -> None:
     """Record, lane, height, when, and whose history."""
     assert check(files["output"]).subject == (
-        "the output admitted with the key em-1#c:0-9 stands in block 2 of lane 0, closed at 2027-01-15T08:00:00.002Z, "
-        "in the history of sluice/ledger/0"
+        "the verdict admitted, on the topic admitted, with the key em-1#c:0-9 stands in block 2 of lane 0, closed at "
+        "2027-01-15T08:00:00.002Z, in the history of sluice/ledger/0"
     )
     assert check(files["input"]).subject.startswith("the input emissions/0/1 with the key em-2 stands in block 1 ")
     assert check(files["consistency"]).subject.startswith("the first 6 of 8 blocks of sluice/ledger/0 are those of ")
+
+
+async def test_a_verdict_is_named_by_its_own_status(tmp_path: Path) -> None:
+    """What has decayed stands on the topic `admitted` as well; that it did so is what its proof says."""
+    lane = history()
+    lane.block(T + 30 * 86_400_000)
+    lane.block(T + 30 * 86_400_000 + 1)
+    lane.checkpoint()
+    shown = check(render(await prove(FolderLogs(lane.export(tmp_path)), "em-1#c:0-9")))
+
+    assert shown.subject.startswith(
+        "the verdict decayed-to-uncertainty, on the topic admitted, with the key em-1#c:0-9 "
+    )
+    assert shown.limit == f"this is as of block {shown.header.height}, and later verdicts may exist"
+
+
+@pytest.mark.parametrize("value", [None, "[]", '{"status": 1}', "not JSON"])
+def test_a_decision_that_names_no_status_is_an_output(files: dict[str, bytes], value: str | None) -> None:
+    """Of a later version's making, perhaps: nothing is said of it that its bytes do not say."""
+    shown = check(files["output"])
+    other = shown._replace(readable=msgspec.structs.replace(shown.readable, value=value))
+
+    assert other.subject.startswith("the output admitted with the key em-1#c:0-9 stands in ")
+    assert other.limit == ""
+
+
+def test_a_dead_letter_has_no_status_whatever_is_in_it(files: dict[str, bytes]) -> None:
+    """Its value is what a stranger wrote: it could pass itself off as a verdict."""
+    shown = check(files["output"])
+    stranger = msgspec.structs.replace(shown.readable, topic="dead-letters", value='{"status": "admitted"}')
+
+    assert shown._replace(readable=stranger).subject.startswith("the output dead-letters with the key em-1#c:0-9 ")
+
+
+def test_only_a_verdict_can_have_later_ones(files: dict[str, bytes]) -> None:
+    """An input stays what it was, and so do two checkpoints."""
+    limits = {kind: check(files[kind]).limit for kind in ("output", "input", "consistency")}
+
+    assert limits == {
+        "output": "this is as of block 2, and later verdicts may exist",
+        "input": "",
+        "consistency": "",
+    }
 
 
 # ---------------------------------------------------------------- and nothing else is

@@ -179,13 +179,40 @@ async def test_an_output_in_the_checkpoint_s_last_block_is_not_covered(tmp_path:
         await prove(logs, "em-1#c:0-9")
 
 
-@pytest.mark.parametrize("name", ["em-4", "em-1#c:0-8", "f" * 32, "grounded/" + "f" * 32, "#", ""])
+@pytest.mark.parametrize("name", ["em-4", "em-4#c:0-8", "f" * 32, "grounded/" + "f" * 32, "#", ""])
 async def test_what_is_not_there_is_told_in_one_sentence(logs: FolderLogs, name: str) -> None:
     """With what may be asked for."""
     with pytest.raises(DoesNotHoldError, match="nothing with the name") as caught:
         await prove(logs, name)
 
     assert "\n" not in str(caught.value)
+
+
+async def test_a_span_that_is_none_is_told_with_those_that_there_are(logs: FolderLogs) -> None:
+    """Of verdicts about the same emission, as `explain` does it."""
+    with pytest.raises(
+        DoesNotHoldError, match=r"'em-1' has no verdict about the span 'c:0-8'.*expected one of c:0-9\)"
+    ):
+        await prove(logs, "em-1#c:0-8")
+
+
+async def test_where_it_was_looked_is_told(tmp_path: Path) -> None:
+    """The lane of the key, that of --lane, or all of them."""
+    lanes = 3
+    own = lane_of("em-1", lanes)
+    other = (own + 1) % lanes
+    for lane in range(lanes):
+        history(lane, lanes, ("a", "b", "c")).export(tmp_path)
+    logs = FolderLogs(tmp_path)
+
+    for name, lane, where in (
+        ("em-1", None, f"of lane {own}"),
+        ("em-1", other, f"of lane {other}"),
+        ("f" * 32, other, f"of lane {other}"),
+        ("f" * 32, None, "of any of the 3 lanes"),
+    ):
+        with pytest.raises(DoesNotHoldError, match=f"stands in the ledger {where} "):
+            await prove(logs, name, lane)
 
 
 async def test_a_lane_that_is_none_is_wrong_usage(logs: FolderLogs) -> None:
@@ -298,7 +325,7 @@ async def test_a_lane_without_checkpoints_has_nothing_to_compare(tmp_path: Path)
 
     with pytest.raises(DoesNotHoldError, match="it has none"):
         await prove_consistency(logs, 1, 4)
-    with pytest.raises(UsageError, match="--lane 0 to 1"):
+    with pytest.raises(UsageError, match=r"--lane 0 to 1\); add --lane"):
         await prove_consistency(logs, None, 4)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 TOLD_SECONDS = 2.0
+ASK_ANEW = "do not rely on it; see that file and key are the right ones, or ask for a new proof"
 
 
 # ---------------------------------------------------------------- prove
@@ -61,6 +63,9 @@ def prove(
     sizes = _sizes(ids) if consistency else []
     if not consistency and len(ids) != 1:
         raise UsageError("one ID at a time", got=" ".join(ids), hint="two numbers go with --consistency")
+    if out is not None and os.path.lexists(out):
+        what = "there is a file already, and a proof never overwrites one"
+        raise UsageError(what, path=out, hint="name another file")
     connect.quiet()
     folder = None if offline is None else Path(offline)
     proof = asyncio.run(_prove(settings, folder, lane, ids[0], sizes))
@@ -69,7 +74,8 @@ def prove(
         sys.stdout.buffer.write(data)
         return
     try:
-        Path(out).write_bytes(data)
+        with open(out, "xb") as file:
+            file.write(data)
     except OSError as error:
         raise UsageError(f"the proof cannot be written: {error.strerror}", path=out) from None
     click.echo(f"sluice: {len(data)} octets in {out}; `sluice verify {out} --key KEY` checks them", err=True)
@@ -147,13 +153,23 @@ def verify(file: str, keys: tuple[str, ...], as_json: bool) -> None:
     try:
         shown, signers = verify_proof(parse_proof(data), verifiers)
     except DoesNotHoldError as error:
+        told = _of_file(file, error)
         if as_json:
-            _print({"holds": False, "why": str(error)})
-        raise
+            _print({"holds": False, "why": str(told)})
+        raise told from None
     if as_json:
         _print({"holds": True, **shown.as_json(), "signed_by": [str(one) for one in signers]})
     else:
-        click.echo(f"holds: {shown.subject}, signed by {' and '.join(map(str, signers))}")
+        limit = f"; {shown.limit}" if shown.limit else ""
+        click.echo(f"holds: {shown.subject}, signed by {' and '.join(map(str, signers))}{limit}")
+
+
+def _of_file(file: str, error: DoesNotHoldError) -> DoesNotHoldError:
+    """The error with the file's name before it, and what to do."""
+    name = "standard input" if file == "-" else file
+    hint = f"{error.hint}: {ASK_ANEW}" if error.hint else ASK_ANEW
+    path = f"{name}: {error.path}" if error.path else name
+    return DoesNotHoldError(error.what, path=path, expected=error.expected, got=error.got, hint=hint)
 
 
 def _print(value: dict[str, Any]) -> None:
@@ -172,9 +188,11 @@ def _read(file: str) -> bytes:
             with open(file, "rb") as stream:
                 data = stream.read(MAX_FILE + 1)
     except OSError as error:
-        raise UsageError(f"the proof cannot be read: {error.strerror}", path=file) from None
+        hint = "name a file that `sluice prove … --out` has written"
+        raise UsageError(f"the proof cannot be read: {error.strerror}", path=file, hint=hint) from None
     if len(data) > MAX_FILE:
-        raise DoesNotHoldError("this is no proof: it is too long", path=file, expected=f"{MAX_FILE} octets at most")
+        too_long = DoesNotHoldError("this is no proof: it is too long", expected=f"{MAX_FILE} octets at most")
+        raise _of_file(file, too_long)
     return data
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +65,9 @@ def what_if(
 
     settings = load_settings(obj["config_file"], flags)
     policy = _policy(policy_file)
-    comparison = Comparison(_time(since, "--since"), _time(until, "--until"))
+    comparison = Comparison(*_bounds(since, until))
+    if csv_file is not None:
+        _demand_writable(csv_file)
     connect.quiet()
     folder = None if offline is None else Path(offline)
     where, lanes = asyncio.run(_compared(settings, folder, lane, policy, comparison))
@@ -88,6 +92,14 @@ def _policy(name: str) -> Policy:
     for line, path, sentence in locate(text, policy.warnings()):
         click.echo(printable(f"{name}:{line}: warning: {path}: {sentence}"), err=True)
     return policy
+
+
+def _bounds(since: str | None, until: str | None) -> tuple[int | None, int | None]:
+    first, last = _time(since, "--since"), _time(until, "--until")
+    if first is not None and last is not None and last < first:
+        expected = f"a time from --since on, {times.format_time(first)}"
+        raise UsageError("is before --since", path="--until", expected=expected, got=times.format_time(last))
+    return first, last
 
 
 def _time(text: str | None, flag: str) -> int | None:
@@ -123,6 +135,28 @@ async def _compared(
         return logs.where, lanes
 
 
+def _demand_writable(name: str) -> None:
+    """That the CSV file can be written, as far as one sees without touching it: found now, not after a long fold.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    folder = os.path.dirname(name) or "."
+    if os.path.isdir(name):
+        why = os.strerror(errno.EISDIR)
+    elif not os.path.isdir(folder):
+        why = os.strerror(errno.ENOENT)
+    elif not os.access(name if os.path.exists(name) else folder, os.W_OK):
+        why = os.strerror(errno.EACCES)
+    else:
+        return
+    raise _cannot_write(name, why)
+
+
+def _cannot_write(name: str, why: str | None) -> UsageError:
+    return UsageError(f"cannot write the CSV file: {why}", path=name, hint="name another file after --csv")
+
+
 def _write(name: str, comparison: Comparison) -> None:
     from ..what_if_view import write_csv
 
@@ -130,7 +164,7 @@ def _write(name: str, comparison: Comparison) -> None:
         with open(name, "w", encoding="utf-8", newline="") as file:
             write_csv(comparison, file)
     except OSError as error:
-        raise UsageError(f"cannot write the CSV file: {error.strerror}", path=name) from None
+        raise _cannot_write(name, error.strerror) from None
 
 
 def _print(comparison: Comparison, policy: str, lanes: list[int], where: str, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from sluice.topology.cli import main
 from sluice.topology.explain_view import show
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from exported import BASE, KEY, M, S, emission, lane_after, observation, review, story_of
+from exported import BASE, KEY, H, M, S, emission, lane_after, observation, review, story_of
 
 EVIL = "It is \u202eso\x1b[31m, [bold]they[/bold] say."
 WHOLE = {"chars": [0, len(EVIL)]}
@@ -105,6 +105,46 @@ def test_a_folder_that_is_no_export_is_wrong_usage(tmp_path: Path):
     result = run(tmp_path, "em-1")
 
     assert (result.exit_code, "sluice audit --export" in result.stderr) == (2, True)
+
+
+def test_a_dead_letter_is_told_in_its_own_words(tmp_path: Path):
+    """An emission that is too old has no class and no window, as an observation has."""
+    folder = lane_after((0, [emission(), emission(-25 * H, attempt=2)])).export(tmp_path / "export")
+
+    text = run(folder, "em-1").stdout
+
+    assert "emissions/0/1 too-old ($.emitted_at: expected a time from " in text
+    assert "window of its class" not in text
+
+
+def test_a_contradiction_is_told_once_and_is_nothing_that_bears_out(tmp_path: Path):
+    """As the status alone, which is its own reason; the observer was seen all the same."""
+    folder = lane_after((0, [emission()]), (S, [observation(S, "code.read", "contradicts")]), (11 * M, [])).export(
+        tmp_path / "export"
+    )
+
+    text = run(folder, "em-1").stdout
+
+    assert "now: contradicted; " in text
+    assert "review-requests: 2 missing, nothing that bears it out" in text
+
+
+@pytest.mark.parametrize(("width", "is_narrow"), [(80, True), (99, True), (100, False)])
+async def test_a_narrow_terminal_gets_the_time_of_day(tmp_path: Path, width: int, is_narrow: bool):
+    """Under the day, once for each day; and no long word loses its end."""
+    long = "where-" * 30 + "end"
+    told = await story_of(lane_after((0, [emission()]), (20 * H, [review("admit", reason=long)])), tmp_path, now=BASE)
+    console = Console(file=io.StringIO(), width=width)
+
+    show(told, console)
+
+    text = console.file.getvalue()
+    starts = [line[:22].rstrip() for line in text.splitlines()]
+    assert (starts.count("  2026-11-21"), starts.count("  2026-11-22")) == (is_narrow, is_narrow)
+    assert any(one.startswith("  09:00:00 ") for one in starts) == is_narrow
+    assert any(one.startswith("  2026-11-21T09:00:00Z") for one in starts) != is_narrow
+    assert long in "".join(text.split())
+    assert "…" not in text.partition("\n")[2].partition("claimed")[2]
 
 
 async def test_a_terminal_gets_a_timeline(tmp_path: Path):

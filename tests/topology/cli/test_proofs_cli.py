@@ -53,8 +53,9 @@ def test_a_proof_is_made_and_holds(proof: Path) -> None:
 
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
-        "holds: the output admitted with the key em-1#c:0-9 stands in block 2 of lane 0, closed at "
-        f"2027-01-15T08:00:00.002Z, in the history of sluice/ledger/0, signed by {KEY}\n"
+        "holds: the verdict admitted, on the topic admitted, with the key em-1#c:0-9 stands in block 2 of lane 0, "
+        f"closed at 2027-01-15T08:00:00.002Z, in the history of sluice/ledger/0, signed by {KEY}; "
+        "this is as of block 2, and later verdicts may exist\n"
     )
 
 
@@ -111,13 +112,17 @@ def test_a_changed_proof_is_told_with_the_step_that_does_not_hold(proof: Path) -
 
 @pytest.mark.parametrize("text", ["", "{}", "not JSON", '{"@type": "sluice:Proof", "@version": "2.0"}'])
 def test_a_file_that_is_no_proof_does_not_hold(tmp_path: Path, text: str) -> None:
-    """One sentence, exit 1."""
+    """One sentence, exit 1: which file, what is wrong, what to do."""
     (tmp_path / "file").write_text(text)
 
     result = run("verify", tmp_path / "file", "--key", KEY)
+    from_pipe = run("verify", "-", "--key", KEY, stdin=text.encode())
 
-    assert result.exit_code == 1
+    assert result.exit_code == from_pipe.exit_code == 1
+    assert said(result).startswith(f"sluice: {tmp_path / 'file'}: ")
     assert "proof" in said(result)
+    assert "ask for a new proof" in said(result)
+    assert said(from_pipe).startswith("sluice: standard input: ")
 
 
 def test_a_file_that_is_endless_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,6 +151,16 @@ def test_a_proof_that_cannot_be_written_is_told(export: Path, tmp_path: Path) ->
     result = run("prove", "em-1", "--offline", export, "--out", tmp_path / "none" / "p.json")
 
     assert (result.exit_code, "cannot be written" in said(result)) == (2, True)
+
+
+def test_a_proof_never_overwrites_a_file(proof: Path, tmp_path: Path) -> None:
+    """Exit 2 before anything is read, and the file is as it was."""
+    before = proof.read_bytes()
+
+    result = run("prove", "em-2", "--offline", tmp_path / "none", "--out", proof)
+
+    assert (result.exit_code, proof.read_bytes()) == (2, before)
+    assert f"{proof}: there is a file already" in said(result)
 
 
 @pytest.mark.parametrize(

@@ -99,14 +99,68 @@ def test_what_is_unwise_is_a_warning(what_if):
     [
         (("--lane", "2"), "--lane: there is no such lane (expected 0 to 1, got 2)"),
         (("--since", "soon"), "--since: not a time"),
-        (("--csv", "/nowhere/at/all.csv"), "cannot write the CSV file"),
+        (("--since", "2026-01-02T00:00:00Z", "--until", "2026-01-01T00:00:00Z"), "--until: is before --since"),
     ],
 )
-def test_wrong_usage_is_said_in_one_sentence(what_if, flags: tuple[str, str], sentence: str):
+def test_wrong_usage_is_said_in_one_sentence(what_if, flags: tuple[str, ...], sentence: str):
     """Exit 2."""
     result = what_if(STRICTER, *flags)
 
     assert (result.exit_code, sentence in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["none/changes.csv", "."])
+def test_a_csv_file_that_cannot_be_written_is_found_before_the_fold(
+    what_if, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    """Exit 2, and which file; the ledger was not opened."""
+    monkeypatch.setattr("sluice.topology.stored.open_logs", lambda *_: pytest.fail("the ledger was opened"))
+
+    result = what_if(STRICTER, "--csv", str(tmp_path / name))
+
+    assert result.exit_code == 2
+    assert f"{tmp_path / name}: cannot write the CSV file: " in result.stderr
+
+
+def test_a_csv_file_that_may_not_be_written_is_found_as_well(what_if, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """By the rights of the file, or of the folder where there is none yet."""
+    asked: list[str] = []
+    monkeypatch.setattr("os.access", lambda path, _: asked.append(path))
+    there = tmp_path / "there.csv"
+    there.touch()
+
+    for name in (there, tmp_path / "new.csv"):
+        result = what_if(STRICTER, "--csv", str(name))
+        assert (result.exit_code, "cannot write the CSV file: Permission denied" in result.stderr) == (2, True)
+    assert asked == [str(there), str(tmp_path)]
+
+
+def test_a_csv_file_that_is_there_stays_whole_until_there_is_another(what_if, tmp_path: Path):
+    """A comparison that fails takes nothing away."""
+    file = tmp_path / "changes.csv"
+    file.write_text("before")
+
+    assert what_if(STRICTER, "--csv", str(file), "--lane", "2").exit_code == 2
+    assert file.read_text() == "before"
+
+
+def test_a_narrow_terminal_gets_lines():
+    """What would not fit is told as in a pipe: every span key whole, and the statuses too."""
+    spans = [f"p:/{'a-long-name/' * 9}{place}" for place in (1, 2)]
+    comparison = Comparison()
+    for span in spans:
+        comparison.changes.append(Row("em-1", 0, span, "2026-11-21T09:00:00Z", Decided("admitted"), Decided("pending")))
+    for old in ("admitted", "below-floor", "unverified-inference"):
+        for new in ("decayed-to-uncertainty", "unverified-inference", "contradicted"):
+            comparison.counts[old, new] = 1
+    console = Console(file=io.StringIO(), width=80)
+
+    show(comparison, console)
+
+    text = console.file.getvalue()
+    assert all(f"em-1#{span}  admitted -> pending\n" in text for span in spans)
+    assert "        1  below-floor -> decayed-to-uncertainty\n" in text
+    assert "…" not in text
 
 
 def test_a_terminal_gets_tables():
