@@ -14,9 +14,12 @@ import msgspec
 from ...codecs.errors import cut, printable
 
 Kind = Literal[
-    "changed-block",
+    "unreadable",
+    "lane-gone",
+    "cut-tail",
     "missing-block",
     "added-block",
+    "changed-block",
     "reordered-block",
     "replayed-block",
     "offsets",
@@ -24,23 +27,23 @@ Kind = Literal[
     "policy",
     "fold-version",
     "outputs-root",
-    "changed-output",
-    "missing-output",
-    "additional-output",
-    "reordered-output",
     "checkpoint-signature",
     "checkpoint-root",
     "checkpoint-chain",
     "checkpoint-missing",
-    "cut-tail",
-    "lane-gone",
-    "unreadable",
+    "missing-output",
+    "additional-output",
+    "changed-output",
+    "reordered-output",
 ]
 
 MEANING: Final[Mapping[Kind, str]] = {
-    "changed-block": "a block is not the one that its successor, a checkpoint or its outputs name",
+    "unreadable": "records cannot be read",
+    "lane-gone": "a ledger is empty although a checkpoint names its blocks",
+    "cut-tail": "a ledger ends before what a checkpoint says",
     "missing-block": "a height has no block",
     "added-block": "a block stands in the ledger that is no part of its chain",
+    "changed-block": "a block is not the one that its successor, a checkpoint or its outputs name",
     "reordered-block": "a block stands at another place than in the chain",
     "replayed-block": "a block stands in the ledger again",
     "offsets": "the input ranges of two blocks do not follow upon one another, or an event lies outside its block's",
@@ -48,19 +51,16 @@ MEANING: Final[Mapping[Kind, str]] = {
     "policy": "a block or an output names another policy than the one in force",
     "fold-version": "a block was decided by another version of the fold than this one",
     "outputs-root": "a block's outputs, folded again, have another root than the next block names",
-    "changed-output": "an output is not what the fold gives",
-    "missing-output": "an output that the fold gives is not there, and nothing has taken it in order",
-    "additional-output": "an output stands in a topic that no block gives",
-    "reordered-output": "an output stands at another place than the fold gives it",
     "checkpoint-signature": "a checkpoint is signed by none of the keys, or is no checkpoint",
     "checkpoint-root": "the ledger is not the one that a checkpoint was signed for",
     "checkpoint-chain": "a checkpoint does not follow upon the one before it",
     "checkpoint-missing": "a checkpoint is not there although another one names it",
-    "cut-tail": "a ledger ends before what a checkpoint says",
-    "lane-gone": "a ledger is empty although a checkpoint names its blocks",
-    "unreadable": "records cannot be read",
+    "missing-output": "an output that the fold gives is not there, and nothing has taken it in order",
+    "additional-output": "an output stands in a topic that no block gives",
+    "changed-output": "an output is not what the fold gives",
+    "reordered-output": "an output stands at another place than the fold gives it",
 }
-"""What each kind says, in one line; its order is that of the report within one height."""
+"""What each kind says, in one line; its order is that of the report, root causes first."""
 assert tuple(MEANING) == get_args(Kind)
 
 INCOMPLETE: Final[frozenset[Kind]] = frozenset({"checkpoint-chain", "checkpoint-missing", "cut-tail", "lane-gone"})

@@ -59,6 +59,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
         folds, policies: every version and policy hash that headers name, in the order of their coming.
         topics: what was found of each output topic.
         checkpoints: how many there are.
+        unverified: of these, the ones that are signed by none of the keys that were named.
         held: how many of the trees that checkpoints name were compared with the ledger.
         covered: of the newest of the lane's checkpoints, blocks and time; None where there is none.
         counters: the fates of the inputs, where all were folded.
@@ -75,6 +76,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
     policies: list[str] = []
     topics: dict[str, Counts] = {}
     checkpoints: int = 0
+    unverified: int = 0
     held: int = 0
     covered: tuple[int, int] | None = None
     counters: dict[str, int] = {}

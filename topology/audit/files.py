@@ -84,6 +84,10 @@ class Manifest(msgspec.Struct, kw_only=True):
     files: dict[str, str] = {}
 
 
+def _no_export(folder: Path, why: str) -> UsageError:
+    return UsageError(f"the folder is no export: {why}", path=str(folder), hint="`sluice audit --export` makes one")
+
+
 class FolderLogs:
     """The topics of an export (`stored.Logs`)."""
 
@@ -95,10 +99,10 @@ class FolderLogs:
         self._folder = folder
         try:
             self.manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise UsageError(
-                f"the folder is no export: {error}", path=str(folder), hint="`sluice audit --export` makes one"
-            ) from None
+        except OSError as error:
+            raise _no_export(folder, f"its {MANIFEST} cannot be read: {error.strerror}") from None
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise _no_export(folder, f"its {MANIFEST} is not one") from None
         if self.manifest.v != FORMAT or self.manifest.lanes < 1:
             raise UsageError("the export has another format", path=str(folder), expected=f"version {FORMAT}")
         self.where, self.lanes = str(folder), self.manifest.lanes

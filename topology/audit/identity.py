@@ -5,6 +5,8 @@ Nothing here is believed: it tells which output a changed or misplaced record is
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import msgspec
 
 from ...codecs.blocks import Output
@@ -77,9 +79,23 @@ def difference(expected: Output, got: Stored) -> tuple[str, str]:
     if expected.key != got.key:
         return f"key {short(expected.key or b'')}", f"key {short(got.key or b'')}"
     if expected.value != got.value:
-        mine, other = expected.value, got.value or b""
-        at = next((place for place, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), None)
-        at = min(len(mine), len(other)) if at is None else at
-        start = max(0, at - 12)
-        return f"octet {at}: {short(mine[start : at + 24])}", f"octet {at}: {short(other[start : at + 24])}"
-    return f"headers {short(repr(list(expected.headers)))}", f"headers {short(repr(got.headers))}"
+        return _octets(expected.value, got.value or b"")
+    for mine, other in zip_longest(expected.headers, got.headers):
+        if mine == other:
+            continue
+        if mine is not None and other is not None and mine[0] == other[0]:
+            wanted, stands = _octets(mine[1], other[1])
+            return f"header {short(mine[0])}, {wanted}", f"header {short(mine[0])}, {stands}"
+        return _header(mine), _header(other)
+    return "", ""
+
+
+def _octets(mine: bytes, other: bytes) -> tuple[str, str]:
+    at = next((place for place, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), None)
+    at = min(len(mine), len(other)) if at is None else at
+    start = max(0, at - 12)
+    return f"octet {at}: {short(mine[start : at + 24])}", f"octet {at}: {short(other[start : at + 24])}"
+
+
+def _header(header: tuple[str, bytes] | None) -> str:
+    return "no header more" if header is None else f"header {short(header[0])}: {short(header[1])}"

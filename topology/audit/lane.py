@@ -18,7 +18,7 @@ from ...streams.fold import fold_version
 from ..folds import Adjudicate
 from ..stored import OUTPUTS, Logs
 from ..topics import TOPICS
-from .divergences import Findings
+from .divergences import Divergence, Findings
 from .facts import LaneReport, Progress, Span
 from .files import Cut, Stored
 from .identity import named_by
@@ -59,6 +59,7 @@ class _Stream:
     def __init__(self, findings: Findings, topic: str, lane: int) -> None:
         self._findings, self._topic, self._lane = findings, topic, lane
         self._batches: AsyncGenerator[list[Stored], None] | None = None
+        self.illegible: Divergence | None = None
 
     async def open(self, opened: AsyncExitStack, logs: Logs, end: int) -> None:
         self._batches = await opened.enter_async_context(aclosing(logs.batches(self._topic, self._lane, end=end)))
@@ -68,7 +69,7 @@ class _Stream:
         try:
             return await anext(self._batches, None) if self._batches is not None else None
         except DoesNotHoldError as error:
-            self._findings.add("unreadable", str(error), place=f"{self._topic}/{self._lane}")
+            self.illegible = self._findings.add("unreadable", str(error), place=f"{self._topic}/{self._lane}")
             return None
 
 
@@ -253,6 +254,10 @@ class _Auditing:
     async def _finish(self) -> None:
         findings, report = self.findings, self._report
         whole = self._folding and not self._cut_short
+        if self._ledger.illegible is not None and findings.broken is None:
+            # Outputs of the blocks that nobody can read are there, and no block gives them: that follows.
+            self._ledger.illegible.height = self._chain.height + 1
+            findings.broken = self._ledger.illegible
         for topic, (stream, comparison) in self._topics.items():
             while (whole or comparison.is_missing_some) and (batch := await stream.next()) is not None:
                 comparison.feed(batch)
@@ -263,6 +268,7 @@ class _Auditing:
             report.counters = dict(self._fold.counters(self._state))
         report.chain = self._chain.height + 1
         report.checkpoints, report.covered = self._claims.count, self._claims.newest
+        report.unverified = sum(count for count, _ in self._claims.signers.values())
         for claim in self._claims.own.values():
             report.timeline.add("checkpoints", claim.time)
         report.divergences = list(findings.found)

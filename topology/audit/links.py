@@ -250,15 +250,15 @@ class Chain:
             self._surplus(head)
             return None
         gone = header.height - height
+        gone_by_name = f"block {height} is" if gone == 1 else f"blocks {height} to {header.height - 1} are"
         self._add(
             "missing-block",
             head,
-            "blocks are missing before this one; decisions of this lane cannot be recomputed beyond them"
-            if gone > 1
-            else "the block before this one is missing; decisions of this lane cannot be recomputed beyond it",
+            f"{gone_by_name} missing, which was noticed at block {header.height}; decisions of this lane cannot be "
+            "recomputed from there on",
             height=height,
-            expected=f"height {height}",
-            got=f"height {header.height}",
+            expected=f"block {height}",
+            got=f"block {header.height}",
             breaks=True,
         ).count = gone
         self._skip(gone, header.prev)

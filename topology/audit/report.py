@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from ...codecs.errors import printable
+from ...codecs.errors import cut, printable
 from ...codecs.times import format_time
 from .divergences import INCOMPLETE, MEANING, Divergence, Kind
 from .facts import LaneReport
@@ -43,6 +43,7 @@ class Report(msgspec.Struct, kw_only=True):
         at: when it was made.
         keys: the verifiers whose signatures were believed; none: no signature was checked.
         since, until: the block times that were asked about, as given.
+        of_lanes: how many lanes there are, audited or not.
         seconds: how long it took.
     """
 
@@ -57,6 +58,7 @@ class Report(msgspec.Struct, kw_only=True):
     verdict: Verdict
     lanes: list[LaneReport]
     divergences: list[Divergence]
+    of_lanes: int = 0
     seconds: float = 0.0
 
     @property
@@ -69,7 +71,7 @@ _ORDER: Mapping[Kind, int] = {kind: place for place, kind in enumerate(MEANING)}
 
 
 def in_order(divergences: Sequence[Divergence]) -> list[Divergence]:
-    """What the chain says first, then what follows upon it: by kind's own weight, lane, height."""
+    """Root causes first, then what may follow upon them: by kind's own weight, lane, height."""
 
     def weight(one: Divergence) -> tuple[int, int, int]:
         return _ORDER[one.kind], one.lane, one.height
@@ -79,25 +81,50 @@ def in_order(divergences: Sequence[Divergence]) -> list[Divergence]:
 
 def judge(lanes: Sequence[LaneReport], divergences: Sequence[Divergence], keys: Sequence[str]) -> Verdict:
     """The two verdicts on these lanes."""
-    changed = any(one.kind not in INCOMPLETE or one.kind == "checkpoint-chain" for one in divergences)
-    integrity = "broken" if changed else "holds"
-    missing = [one for one in divergences if one.kind in INCOMPLETE]
+    integrity = "broken" if _breaks_integrity(lanes, divergences) else "holds"
+    missing = list(_missing(divergences))
+    unread = [one.place for one in divergences if one.kind == "unreadable"]
+    unverified = [one for one in lanes if one.unverified]
     of_blocks = [one for one in lanes if one.blocks]
     uncovered = [str(one.lane) for one in of_blocks if one.covered is None]
     if missing:
-        kinds = ", ".join(dict.fromkeys(one.kind for one in missing))
-        completeness, until, why = "broken", None, f"something that was there is there no more: {kinds}"
+        kinds = ", ".join(dict.fromkeys(missing))
+        gone = "is there no more, or cannot be read" if unread else "is there no more"
+        completeness, until, why = "broken", None, f"something that was there {gone}: {kinds}"
+    elif unread:
+        completeness, until, why = "not-shown", None, f"{cut(', '.join(dict.fromkeys(unread)))} cannot be read"
     elif not keys:
         completeness, until = "not-shown", None
         why = "no key was given, so no signature was checked; name the checkpoints' keys with --key"
+    elif unverified:
+        completeness, until = "not-shown", None
+        some = ", ".join(f"{one.unverified:,} of {one.checkpoints:,} in lane {one.lane}" for one in unverified)
+        why = f"checkpoints are signed by none of the keys that were named: {some}"
     elif uncovered or not of_blocks:
         completeness, until = "not-shown", None
         why = f"no checkpoint covers lane {', '.join(uncovered)}" if uncovered else "there is no block at all"
     else:
         completeness = "shown"
         until = format_time(min(one.covered[1] for one in of_blocks if one.covered is not None))
-        why = f"signed checkpoints show that nothing is missing up to {until}; of what came later nothing is known"
+        why = f"by signed checkpoints the end is shown up to {until}; of what came later nothing is known"
     return Verdict(integrity=integrity, completeness=completeness, shown_until=until, why=why)
+
+
+def _missing(divergences: Sequence[Divergence]) -> Iterator[Kind]:
+    """The kinds by which something is gone, or cannot be read although others name it."""
+    for one in divergences:
+        gone = one.kind in INCOMPLETE or one.kind in ("missing-block", "missing-output")
+        if gone or (one.kind == "unreadable" and INCOMPLETE & one.follows.keys()):
+            yield one.kind
+
+
+def _breaks_integrity(lanes: Sequence[LaneReport], divergences: Sequence[Divergence]) -> bool:
+    """Whether what is there does not hold. That a signer's key was not named says nothing against what he signed."""
+    of_signatures = sum(one.count for one in divergences if one.kind == "checkpoint-signature")
+    if of_signatures > sum(one.unverified for one in lanes):
+        return True
+    aside = INCOMPLETE - {"checkpoint-chain"} | {"checkpoint-signature"}
+    return any(one.kind not in aside for one in divergences)
 
 
 def counted(lane: LaneReport, name: str) -> int:
@@ -110,7 +137,9 @@ COLUMNS = ("lane", "blocks", "inputs", "outputs", "equal", "compacted", "expired
 
 def row(lane: LaneReport) -> list[str]:
     """A lane's line in the report's table."""
-    covered = "" if lane.covered is None else f"{lane.covered[0]:,} of {lane.chain:,} blocks"
+    size = 0 if lane.covered is None else lane.covered[0]
+    covered = f"{size:,} of {lane.chain:,} blocks" if size <= lane.chain else f"{size:,} blocks; {lane.chain:,} there"
+    covered = covered if size else ""
     numbers = (
         lane.lane,
         lane.blocks,
@@ -123,10 +152,13 @@ def row(lane: LaneReport) -> list[str]:
 
 def notes(report: Report) -> Iterator[str]:
     """What else there is to say, a sentence each."""
+    if len(report.lanes) < report.of_lanes:
+        some = ", ".join(str(lane.lane) for lane in report.lanes)
+        yield f"of {report.of_lanes} lanes only these were audited: {some}"
     if report.since or report.until:
         yield (
-            f"only blocks from {report.since or 'the beginning'} to {report.until or 'the end'} were compared; the "
-            "chain and the checkpoints were checked as a whole"
+            f"only divergences in blocks from {report.since or 'the beginning'} to "
+            f"{report.until or 'the end'} are told; the chain and the checkpoints were checked as a whole"
         )
     for name, text in (
         ("compacted", "outputs were taken by compaction, and a later record of their key stands"),
@@ -150,10 +182,12 @@ def lines(report: Report) -> Iterator[str]:
     yield f"completeness: {verdict.completeness}: {verdict.why}"
     for lane in report.lanes:
         counts = zip(COLUMNS[1:], row(lane)[1:], strict=True)
-        yield f"lane {lane.lane}: " + ", ".join(f"{name} {value}" for name, value in counts if value not in ("", "0"))
+        told = ", ".join(f"{name} {value}" for name, value in counts if value not in ("", "0"))
+        yield f"lane {lane.lane}: {told or 'nothing is there'}"
     yield from notes(report)
     if report.divergences:
-        yield f"{sum(one.count for one in report.divergences):,} divergences:"
+        count = sum(one.count for one in report.divergences)
+        yield "1 divergence:" if count == 1 else f"{count:,} divergences:"
     for one in report.divergences:
         yield printable(describe(one))
 
@@ -166,7 +200,7 @@ def describe(one: Divergence) -> str:
     text = f"{one.kind}:{where}: {one.sentence}"
     if one.expected:
         text += f" (expected {one.expected}" + (f", got {one.got})" if one.got else ")")
-    if one.count > 1:
+    if one.count > 1 and not one.sentence.startswith(f"{one.count:,} "):
         text += f"; {one.count:,} in all"
     if one.follows:
         followed = ", ".join(f"{count:,} {kind}" for kind, count in one.follows.items())

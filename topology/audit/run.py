@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -64,13 +65,15 @@ async def audit(question: Question, at: str, told: Told = lambda _: None) -> Rep
         await signed.read()
         asked = sorted(set(question.lanes)) or list(range(logs.lanes))
         if not 0 <= asked[0] <= asked[-1] < logs.lanes:
-            raise UsageError("there is no such lane", path="--lane", expected=f"0 to {logs.lanes - 1}", got=str(asked))
+            got = ", ".join(str(lane) for lane in asked if not 0 <= lane < logs.lanes)
+            raise UsageError("there is no such lane", path="--lane", expected=f"0 to {logs.lanes - 1}", got=got)
         claims = {lane: signed.claims[lane] for lane in asked}
         reports = await _lanes(question, logs, cut, claims, told)
         divergences: list[Divergence] = []
         for report in reports:
             findings = signed.findings[report.lane]
-            demand_all(signed.claims[report.lane], findings, report.chain)
+            unread = (one for one in report.divergences if one.kind == "unreadable" and _is_of_ledger(one))
+            demand_all(signed.claims[report.lane], findings, report.chain, next(unread, None))
             report.divergences += findings.found
             divergences += report.divergences
         keys = [str(verifier) for verifier in question.verifiers]
@@ -84,8 +87,14 @@ async def audit(question: Question, at: str, told: Told = lambda _: None) -> Rep
             until=format_time(question.span.until) if question.span.until <= LATEST else None,
             verdict=judge(reports, divergences, keys),
             lanes=reports,
+            of_lanes=logs.lanes,
             divergences=in_order(divergences),
         )
+
+
+def _is_of_ledger(one: Divergence) -> bool:
+    """Whether the ledger as a whole is meant, not one record of it."""
+    return one.place == f"ledger/{one.lane}"
 
 
 async def _lanes(question: Question, logs: Logs, cut: Cut, claims: dict[int, Claims], told: Told) -> list[LaneReport]:
@@ -122,6 +131,7 @@ _queue: Any = None
 def _begin(queue: Any) -> None:
     global _queue
     _queue = queue
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to us all: who started us ends us, in one word
     quiet()
 
 
@@ -151,7 +161,7 @@ class _Few:
 async def _in_processes(question: Question, cut: Cut, claims: dict[int, Claims], told: Told) -> list[LaneReport]:
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
-    loop = asyncio.get_running_loop()
+    loop, others = asyncio.get_running_loop(), multiprocessing.active_children()
     with ProcessPoolExecutor(question.processes, context, _begin, (queue,)) as pool:
         arguments = (question.settings, question.folder, cut)
         running = [
@@ -167,4 +177,7 @@ async def _in_processes(question: Question, cut: Cut, claims: dict[int, Claims],
         finally:
             if not done.done():
                 done.cancel()
+                for child in multiprocessing.active_children():
+                    if child not in others:
+                        child.terminate()  # else the pool waits until they have audited their lanes
         return await done

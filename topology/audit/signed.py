@@ -1,19 +1,21 @@
 """The checkpoints of all lanes: whether they are signed, follow upon one another, and name what is there.
 
 What they say of the ledgers themselves is gathered here as `Claims`, lane by lane, and held against the blocks where
-those are read (`lane`). A checkpoint that nobody signed whose key is known says nothing about a ledger.
+those are read (`lane`). A checkpoint that nobody signed whose key is known says nothing about a ledger; but it is
+there, and nobody need miss it: after a change of keys the older ones are such to whoever names the newest key alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import NamedTuple
 
 import msgspec
 
 from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, origin, parse_checkpoint
-from ...codecs.errors import DoesNotHoldError
-from ...codecs.notes import Verifier, demand_signed, parse_note
+from ...codecs.errors import DoesNotHoldError, cut
+from ...codecs.notes import Note, Verifier, demand_signed, parse_note
 from ...codecs.times import format_time
 from ..stored import Logs
 from .divergences import Divergence, Findings
@@ -29,11 +31,15 @@ class Claims(msgspec.Struct):
     Attributes:
         own: by size, the lane's own checkpoints.
         named: by size, what other lanes' checkpoints name as this one's tip.
+        unverified: by size, the roots in the lane's own checkpoints that are signed by none of the keys.
+        signers: of those, how many there are and where the first stands, by who signed them.
         count: how many records the lane's checkpoints are.
     """
 
     own: dict[int, Claim] = {}
     named: dict[int, Claim] = {}
+    unverified: dict[int, bytes] = {}
+    signers: dict[str, tuple[int, str]] = {}
     count: int = 0
 
     @property
@@ -54,6 +60,12 @@ class Claims(msgspec.Struct):
         return [claims[size] for claims in (self.own, self.named) if size in claims]
 
 
+class _Unverified(NamedTuple):
+    """A checkpoint that is signed by none of the keys: only that it is there is known of it."""
+
+    digest: str
+
+
 class Signed:
     """Reads the checkpoints of every lane. `verifiers`: whose signatures are believed; empty: none is checked."""
 
@@ -69,12 +81,14 @@ class Signed:
                 await self._read_lane(lane)
             except DoesNotHoldError as error:
                 self.findings[lane].add("unreadable", str(error), place=f"{TOPIC}/{lane}")
+            self._tell_unverified(lane)
 
     async def _read_lane(self, lane: int) -> None:
         end = self._cut.ends.get(TOPIC, [0] * self._logs.lanes)[lane]
         settled = self._cut.settled.get(TOPIC, [end] * self._logs.lanes)[lane]
         first = (await self._logs.range(TOPIC, lane)).first
         before: str | None = NO_CHECKPOINT if first == 0 else None
+        unverified = before  # the newest that was read, if it is signed by none of the keys
         claims, findings = self.claims[lane], self.findings[lane]
         bad: Divergence | None = None  # the checkpoint before, where it says nothing
         size, at = 0, -1
@@ -90,7 +104,10 @@ class Signed:
                     if isinstance(read, Divergence):
                         bad = read
                         continue
-                    follows = before is None or read.previous == before
+                    if isinstance(read, _Unverified):
+                        unverified = read.digest
+                        continue
+                    follows = before is None or read.previous in (before, unverified)
                     if not follows and bad is not None:
                         bad.follows["checkpoint-chain"] = bad.follows.get("checkpoint-chain", 0) + 1
                     elif not follows or read.head.size < size:
@@ -105,17 +122,21 @@ class Signed:
                         )
                         if read.head.size < size:
                             continue
-                    before, size, bad = read.digest, read.head.size, None
+                    before = unverified = read.digest
+                    size, bad = read.head.size, None
                     claims.own.setdefault(size, Claim(read.head.root, place, read.block, read.time))
                     if record.offset < settled:
                         self._hear(lane, read, place)
 
-    def _checkpoint(self, findings: Findings, lane: int, record: Stored, place: str) -> Checkpoint | Divergence:
+    def _checkpoint(
+        self, findings: Findings, lane: int, record: Stored, place: str
+    ) -> Checkpoint | _Unverified | Divergence:
         log_name = origin(self._logs.app_id, self._logs.ledger, lane)
         try:
             note = parse_note(record.value or b"")
             checkpoint = parse_checkpoint(note.text)
-            if self._verifiers:
+            stranger = self._stranger(note)
+            if self._verifiers and not stranger:
                 demand_signed(note, self._verifiers)
         except DoesNotHoldError as error:
             return findings.add("checkpoint-signature", error.what, place=place, expected=error.expected, got=error.got)
@@ -130,7 +151,30 @@ class Signed:
                 got=f"{checkpoint.origin}, key {key}",
                 time=checkpoint.time,
             )
+        if stranger:
+            claims = self.claims[lane]
+            claims.unverified.setdefault(checkpoint.head.size, checkpoint.head.root)
+            count, at = claims.signers.get(stranger, (0, place))
+            claims.signers[stranger] = (count + 1, at)
+            return _Unverified(checkpoint.digest)
         return checkpoint
+
+    def _stranger(self, note: Note) -> str:
+        """Who signed a note, where keys were named and it is none of them; else empty."""
+        known = {(verifier.name, verifier.id) for verifier in self._verifiers}
+        if not known or any((name, key_id) in known for name, key_id, _ in note.signatures):
+            return ""
+        return cut(" and ".join(f"{name}+{key_id.hex()}" for name, key_id, _ in note.signatures))
+
+    def _tell_unverified(self, lane: int) -> None:
+        for signer, (count, place) in self.claims[lane].signers.items():
+            of_lane = f"checkpoint of lane {lane} is" if count == 1 else f"checkpoints of lane {lane} are"
+            found = self.findings[lane].add(
+                "checkpoint-signature",
+                f"{count:,} {of_lane} signed by {signer}, which was not named; name it with --key if you trust it",
+                place=place,
+            )
+            found.count += count - 1
 
     def _hear(self, lane: int, checkpoint: Checkpoint, place: str) -> None:
         for other, tip in enumerate(checkpoint.tips[: self._logs.lanes]):
@@ -157,16 +201,19 @@ class Signed:
             )
 
 
-def demand_all(claims: Claims, findings: Findings, blocks: int) -> None:
+def demand_all(claims: Claims, findings: Findings, blocks: int, illegible: Divergence | None = None) -> None:
     """That the ledger and the lane's checkpoints reach as far as anybody says.
 
     Args:
         claims: what is said of the lane.
         findings: told what is missing.
         blocks: how many the ledger has, by its chain.
+        illegible: the divergence that the ledger could not be read to its end; that it ends early follows from it.
     """
     beyond = {size: claim for size, claim in {**claims.named, **claims.own}.items() if size > blocks}
-    if beyond:
+    if beyond and illegible is not None:
+        illegible.follows["cut-tail"] = len(beyond)
+    elif beyond:
         size = max(beyond)
         claim = beyond[size]
         sentence = (
@@ -184,7 +231,16 @@ def demand_all(claims: Claims, findings: Findings, blocks: int) -> None:
             time=claim.time,
         )
         found.count = len(beyond)
-    gone = sorted(size for size in claims.named if size <= blocks and size not in claims.own)
+    gone = sorted(
+        size
+        for size, claim in claims.named.items()
+        if size <= blocks and size not in claims.own and claims.unverified.get(size) != claim.root
+    )
+    place = f"{TOPIC}/{findings.lane}"
+    unread = next((one for one in findings.found if one.kind == "unreadable" and one.place == place), None)
+    if gone and unread is not None:
+        unread.follows["checkpoint-missing"] = len(gone)
+        return
     for size in gone:
         chained = [one for one in findings.found if one.kind == "checkpoint-chain"]
         entry = findings.add(

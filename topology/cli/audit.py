@@ -16,6 +16,7 @@ import msgspec
 from ...codecs import times
 from ...codecs.errors import UsageError
 from ..settings import Settings, load_settings
+from .proofs import read_verifier
 
 if TYPE_CHECKING:
     from ..audit.facts import Progress
@@ -31,7 +32,7 @@ TELL_SECONDS = 5.0
 @click.option("--until", metavar="TIME", help="Compare outputs up to this block time.")
 @click.option("--export", "into", metavar="DIR", help="Write what is read into files first, and audit those.")
 @click.option("--offline", metavar="DIR", help="Audit an export instead of a broker.")
-@click.option("--key", "keys", multiple=True, metavar="VERIFIER", help="Believe this key's signatures; repeatable.")
+@click.option("--key", "keys", multiple=True, metavar="KEY", help="Believe this verifier, or a file's; repeatable.")
 @click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Lanes at once.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.option("--html", metavar="FILE", help="Write the report as one self-contained page besides.")
@@ -56,18 +57,18 @@ def audit(
 
     Checks every block's bytes, links, times, input ranges, policy, fold version and outputs root, every checkpoint, and
     each record on the output topics, byte for byte. Without --key signatures are not checked, and that nothing is
-    missing at the end is not shown. --since and --until restrict which outputs are compared and reported: the chain and
-    the checkpoints are checked as a whole, and the fold starts at the ledger's beginning all the same.
+    missing at the end is not shown; after a change of keys name every key that was ever used. --since and --until
+    restrict which divergences of outputs are told: the chain and the checkpoints are checked as a whole, and the fold
+    starts at the ledger's beginning all the same.
 
     \b
     Example:
-      sluice audit --key "$(cat sluice.pub)" --html report.html
+      sluice audit --key sluice.pub --html report.html
       sluice audit --export march/ && sluice audit --offline march/ --json
     """
     from .. import connect
     from ..audit.facts import Span
     from ..audit.page import page
-    from ..audit.report import lines
     from ..audit.run import Question
 
     if into is not None and offline is not None:
@@ -75,11 +76,28 @@ def audit(
     settings = load_settings(obj["config_file"], flags)
     connect.quiet()
     span = Span(_time("--since", since) or 0, Span().until if until is None else _time("--until", until) or 0)
+    if span.since > span.until:
+        raise UsageError("no time lies in this span", path="--since", expected="a time before --until", got=since or "")
     folder = None if offline is None else Path(offline)
-    question = Question(settings, folder, lanes, span, _verifiers(keys), processes)
-    report = asyncio.run(_audit(question, None if into is None else Path(into)))
+    verifiers = [read_verifier(key) for key in keys]
     if html is not None:
+        _demand_writable(Path(html))
+    question = Question(settings, folder, lanes, span, verifiers, processes)
+    try:
+        report = asyncio.run(_audit(question, None if into is None else Path(into)))
+    except KeyboardInterrupt:
+        click.echo("sluice: interrupted", err=True)
+        sys.exit(130)
+    _tell(report, as_json)
+    if html is not None:  # last: if the disk is full by now, the report has been told all the same
         _write(html, page(report))
+    if not report.holds:
+        sys.exit(1)
+
+
+def _tell(report: Report, as_json: bool) -> None:
+    from ..audit.report import lines
+
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
     elif sys.stdout.isatty():
@@ -88,8 +106,6 @@ def audit(
         for line in lines(report):
             click.echo(line)
     sys.stdout.flush()
-    if not report.holds:
-        sys.exit(1)
 
 
 def _time(flag: str, text: str | None) -> int | None:
@@ -106,10 +122,17 @@ def _time(flag: str, text: str | None) -> int | None:
     return max(at, 0)
 
 
-def _verifiers(texts: tuple[str, ...]) -> list[Any]:
-    from ...codecs.notes import Verifier
-
-    return [Verifier.parse(text) for text in texts]
+def _demand_writable(path: Path) -> None:
+    """That the page can be written, before hours are spent on what it is to say; what stands there stays for now."""
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            return  # a pipe: whoever reads it would take our closing it for the end
+        existed = path.exists()
+        path.open("ab").close()
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise UsageError(f"cannot write the report: {error.strerror}", path=str(path)) from None
 
 
 def _write(name: str, text: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from sluice.codecs.errors import UsageError
 from sluice.topology.audit.divergences import Divergence
 from sluice.topology.audit.page import page
 from sluice.topology.audit.report import Report, Verdict
@@ -91,6 +92,10 @@ def test_lanes_and_times_can_be_named(broken: Path):
         (["--offline", "{}", "--key", "nonsense"], "not a verifier"),
         (["--offline", "{}", "--export", "{}"], "--offline"),
         (["--offline", "{}", "--html", "{}"], "cannot write"),
+        (["--offline", "{}", "--html", "{}/none/report.html"], "cannot write"),
+        (["--offline", "{}", "--key", "{}/none.pub"], "--key"),
+        (["--offline", "{}", "--lane", "9", "--lane", "1"], "got 9"),
+        (["--offline", "{}", "--since", "2026-09-22T00:00:00Z", "--until", "2026-09-21T00:00:00Z"], "--since"),
     ],
 )
 def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str], said: str):
@@ -102,6 +107,63 @@ def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str], said: str)
     assert result.returncode == 2, result.stderr
     assert said in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_page_that_cannot_be_written_is_told_before_anything_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """Hours of folding must not end in that; and a trial leaves no file behind."""
+    asked: list[object] = []
+    monkeypatch.setattr("sluice.topology.audit.run.audit", lambda *arguments: asked.append(arguments))
+
+    result = run("--offline", str(folder), "--html", str(folder / "none" / "report.html"))
+    run("--offline", str(folder), "--html", str(folder / "report.html"))
+
+    assert isinstance(result.exception, UsageError) or result.exit_code == 2
+    assert len(asked) == 1  # by the second
+    assert not (folder / "report.html").exists()
+
+
+def test_ctrl_c_is_one_word_and_130(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """As shells know it."""
+
+    async def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sluice.topology.audit.run.audit", interrupted)
+
+    result = run("--offline", str(folder))
+
+    assert (result.exit_code, result.stderr) == (130, "sluice: interrupted\n")
+
+
+def test_a_key_may_be_a_file(folder: Path, tmp_path: Path):
+    """As for `sluice verify`."""
+    (tmp_path / "sluice.pub").write_text(KEY + "\n")
+
+    result = run("--offline", str(folder), "--key", str(tmp_path / "sluice.pub"))
+
+    assert "completeness: shown: by signed checkpoints the end is shown up to" in result.stdout
+
+
+def test_the_report_says_what_was_not_asked_about(broken: Path):
+    """Other lanes, and divergences at other times; one divergence is not several."""
+    result = run("--offline", str(broken), "--lane", "0", "--lane", "2", "--since", "2026-09-22T00:00:00Z")
+    whole = run("--offline", str(broken))
+
+    assert "of 3 lanes only these were audited: 0, 2" in result.stdout
+    assert "only divergences in blocks from 2026-09-22T00:00:00Z to the end are told" in result.stdout
+    assert "only" not in whole.stdout
+    assert "\n1 divergence:\n" in whole.stdout
+
+
+def test_a_lane_without_anything_says_so(tmp_path: Path):
+    """Its line does not end in a colon."""
+    world = ORIGINAL.copy()
+    for lane in range(3):
+        for topic, other in list(world.topics):
+            if other == lane and (lane == 1 or topic == "checkpoints"):
+                world.topics[topic, lane].clear()
+
+    assert "lane 1: nothing is there" in run("--offline", str(world.save(tmp_path))).stdout.splitlines()
 
 
 class Elements(HTMLParser):

@@ -21,7 +21,7 @@ from sluice.streams.policy import DEFAULT_POLICY
 from sluice.topology.audit import divergences
 from sluice.topology.audit.divergences import MEANING
 from sluice.topology.audit.facts import Span
-from sluice.topology.audit.report import Report
+from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.run import Question, audit
 from sluice.topology.settings import Settings
 
@@ -566,7 +566,97 @@ def test_a_forged_signature_is_found(world: World, tmp_path: Path, place: int):
 
     report = assert_found(world, tmp_path, "checkpoint-signature", 2)
 
-    assert "checkpoint-signature" in kinds(report)
+    assert kinds(report) == ["checkpoint-signature"]
+    assert report.verdict.completeness == "not-shown"
+
+
+def rotated(world: World, lane: int, count: int) -> None:
+    """The lane's first checkpoints are signed by another key, as before a change of keys."""
+    for place, record in enumerate(world.topics["checkpoints", lane][:count]):
+        text = parse_note(record.value or b"").text
+        world.replace("checkpoints", lane, place, value=STRANGER.sign(text).encode())
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_checkpoints_of_a_key_that_was_not_named_are_there(world: World, tmp_path: Path, count: int):
+    """They show nothing, and nothing is missing: one entry for the signer with the count; integrity holds."""
+    rotated(world, 0, count)
+
+    report = audited(world, tmp_path)
+
+    assert [(one.kind, one.lane, one.count) for one in report.divergences] == [("checkpoint-signature", 0, count)]
+    signer = f"{STRANGER.name}+{STRANGER.verifier.id.hex()}"
+    assert signer in report.divergences[0].sentence
+    assert (report.verdict.integrity, report.verdict.completeness) == ("holds", "not-shown")
+    assert report.lanes[0].unverified == count
+
+
+def test_with_every_key_that_was_ever_used_a_change_of_keys_holds(world: World, tmp_path: Path):
+    """Each checkpoint is signed by one of them."""
+    for lane in range(3):
+        rotated(world, lane, 2)
+
+    report = audited(world, tmp_path, verifiers=(SIGNER.verifier, STRANGER.verifier))
+
+    assert report.divergences == []
+    assert report.verdict.completeness == "shown"
+
+
+def test_a_wrong_signature_of_a_key_that_was_named_breaks_integrity(world: World, tmp_path: Path):
+    """Beside one whose key was not."""
+    rotated(world, 0, 1)
+    value = world.topics["checkpoints", 1][1].value or b""
+    world.replace("checkpoints", 1, 1, value=value.replace(b"\ntime 2026", b"\ntime 2027"))
+
+    report = audited(world, tmp_path)
+
+    assert {(one.kind, one.lane) for one in report.divergences} >= {("checkpoint-signature", lane) for lane in (0, 1)}
+    assert report.verdict.integrity == "broken"
+
+
+def test_a_checkpoint_that_a_stranger_put_between_hides_no_missing_one(world: World, tmp_path: Path):
+    """That the next one does not follow upon the one before it is told by itself."""
+    other = parse_note(ORIGINAL.topics["checkpoints", 1][0].value or b"").text
+    world.replace("checkpoints", 1, 1, value=STRANGER.sign(other).encode())
+
+    report = audited(world, tmp_path)
+
+    assert {"checkpoint-signature", "checkpoint-missing"} <= set(kinds(report))
+    assert report.verdict.completeness == "broken"
+
+
+@pytest.mark.parametrize("topic", ["ledger", "dead-letters"])
+def test_what_is_missing_in_between_breaks_completeness(world: World, tmp_path: Path, topic: str):
+    """Although the end is shown."""
+    del world.topics[topic, 2][1]
+
+    report = audited(world, tmp_path)
+
+    assert report.verdict.completeness == "broken"
+    assert report.verdict.shown_until is None
+
+
+def test_a_missing_block_is_named_and_where_it_was_noticed(world: World, tmp_path: Path):
+    """By their heights."""
+    del world.ledger(0)[4]
+
+    (found,) = audited(world, tmp_path).divergences
+
+    assert "block 4 is missing, which was noticed at block 5" in found.sentence
+
+
+def test_a_changed_header_is_told_by_its_name(world: World, tmp_path: Path):
+    """With the part that differs on either side."""
+    headers = world.topics["dead-letters", 1][0].headers
+    name, value = headers[0]
+    world.replace("dead-letters", 1, 0, headers=[(name, value + b"!"), *headers[1:]])
+
+    (found,) = audited(world, tmp_path).divergences
+
+    assert found.expected.startswith(f"header {name}, octet {len(value)}: ")
+    assert found.got.endswith("!")
+    assert found.expected != found.got
+    assert "b'" not in found.expected + found.got
 
 
 def test_a_history_that_somebody_else_signed_is_found(world: World, tmp_path: Path):
@@ -620,6 +710,45 @@ def test_a_file_that_is_not_there_is_unreadable(world: World, tmp_path: Path):
     report = asyncio.run(audit(Question(Settings(), folder, verifiers=KEYS), "now"))
 
     assert "unreadable" in kinds(report)
+
+
+@pytest.mark.parametrize("left", [0, 100])
+def test_an_unreadable_ledger_is_one_root_cause(world: World, tmp_path: Path, left: int):
+    """That blocks do not come and outputs are of none follows; it is not called empty."""
+    folder = world.save(tmp_path)
+    file = folder / "ledger-1.records"
+    file.write_bytes(b"\xff" * 8 + file.read_bytes()[:left])
+
+    report = asyncio.run(audit(Question(Settings(), folder, verifiers=KEYS), "now"))
+
+    assert kinds(report) == ["unreadable"]
+    follows = report.divergences[0].follows
+    assert follows["cut-tail"] == 3  # so many of its own checkpoints' sizes
+    outputs = [len(world.topics[place]) for place in world.topics if place[1] == 1]
+    assert follows["additional-output"] == sum(outputs) - len(world.ledger(1)) - len(world.topics["checkpoints", 1])
+    assert report.verdict.completeness == "broken"
+    assert "of 0 blocks" not in "\n".join(lines(report))
+
+
+def test_unreadable_checkpoints_are_not_called_missing(world: World, tmp_path: Path):
+    """Whether they are there nobody can tell; so nothing is shown of the end."""
+    folder = world.save(tmp_path)
+    (folder / "checkpoints-1.records").write_bytes(b"\xff" * 8)
+
+    report = asyncio.run(audit(Question(Settings(), folder, verifiers=KEYS), "now"))
+
+    assert kinds(report) == ["unreadable"]
+    assert report.divergences[0].follows["checkpoint-missing"] > 0
+    assert report.verdict.completeness != "shown"
+
+
+def test_root_causes_stand_first(world: World, tmp_path: Path):
+    """Whatever the lane."""
+    world.topics["dead-letters", 0].pop()
+    world.replace("admitted", 0, 3, value=b"changed")
+    del world.ledger(2)[4]
+
+    assert kinds(audited(world, tmp_path)) == ["missing-block", "missing-output", "changed-output"]
 
 
 # ---------------------------------------------------------------- what is asked about
