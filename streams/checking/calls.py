@@ -1,0 +1,295 @@
+"""Calls: of tools, prompts and agents by what they declare, of other functions by following their bodies.
+
+A function of the given files is followed with the very arguments, up to a depth, once for each combination. Every
+argument is a site [C §9.3], except for tools, prompts and agents, and parameters that are annotated `Grounded[…]`.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from . import known
+from .annotations import ANY, BARE, GROUNDED, NULL, Slot, assumed
+from .arguments import Arguments, collect, inside, meet, parameters
+from .attributes import of_class
+from .bodies import annotated, is_generator, is_stub
+from .classes import construct
+from .machine import MAX_CONTEXTS, MAX_DEPTH
+from .returning import promise_of
+from .scopes import Frame
+from .values import (
+    ANYTHING,
+    BARE_NONE,
+    MAYBE,
+    NONE,
+    NOTHING,
+    PLAIN,
+    SEVERED,
+    SOURCED,
+    SOURCELESS,
+    UNKNOWN,
+    WRAPPED,
+    Bound,
+    Cell,
+    Function,
+    Klass,
+    Named,
+    Value,
+    cells,
+    holds_wrapped,
+    join,
+    of,
+)
+
+if TYPE_CHECKING:
+    from .machine import Machine
+    from .roles import Role
+
+
+def call(machine: Machine, frame: Frame, node: ast.Call) -> Value:
+    """`function(…)`."""
+    function = machine.evaluate(frame, node.func)
+    given = collect(machine, frame, node, bool(function.refs) and all(_keeps(one) for one in function.refs))
+    if function.wrapped:
+        machine.coerced(frame, node.func, "call")
+    for one in given.each():
+        callbacks(machine, frame, one.node, one.value)
+    return call_value(machine, frame, function, given)
+
+
+def _keeps(one: Any) -> bool:
+    """Whether it takes the items of a list out one by one and keeps their sources: `Grounded.join`, prompts, tools."""
+    if type(one) is Bound:
+        return one.receiver.wrapped if isinstance(one.target, str) else _keeps(one.target)
+    if type(one) is Named:
+        return one.kind == "library" and one.name in ("Grounded.join", "Grounded.format", "template")
+    return type(one) is Function and one.role.kind != ""
+
+
+def callbacks(machine: Machine, frame: Frame, node: Any, value: Value) -> None:
+    """A function that is passed as a value may be called by whoever gets it [C §9.4]."""
+    if not frame.origin or not value.refs:
+        return
+    refs = [*value.refs, *(ref for cell in cells(value) if cell.kind != "instance" for ref in cell.elements().refs)]
+    for one in refs:
+        target = one.target if type(one) is Bound else one
+        if type(target) is Function:
+            _purity(machine, frame, node, target, "passed on as a value")
+            if not target.role.kind:
+                machine.later(target, frame.origin)
+
+
+def _purity(machine: Machine, frame: Frame, node: Any, function: Function, how: str) -> None:
+    if frame.origin and function.role.kind == "agent" and not function.role.pure:
+        machine.impure(frame, node, "impure-call", f"the agent {function.name} is not @grounded_pure, and is {how}")
+
+
+def call_value(machine: Machine, frame: Frame, function: Value, given: Arguments) -> Value:
+    """Calls whatever a value may be."""
+    if not function.refs:
+        return known.stranger(machine, frame, given, "an unknown function")
+    found = NOTHING
+    for one in function.refs:
+        found = join(found, _call_one(machine, frame, one, given))
+    return found
+
+
+def _call_one(machine: Machine, frame: Frame, one: Any, given: Arguments) -> Value:
+    kind = cast("type[object]", type(one))
+    if kind is Function:
+        return call_function(machine, frame, one, given)
+    if kind is Klass:
+        return construct(machine, frame, one, given)
+    if kind is Bound:
+        if type(one.target) is Function:
+            bound = Arguments(given.node, given.positional, one.receiver)
+            bound.spread, bound.named, bound.doubled = given.spread, given.named, given.doubled
+            return call_function(machine, frame, one.target, bound)
+        return known.method(machine, frame, one.receiver, one.target, given)
+    if kind is Named:
+        return known.named(machine, frame, one, given)
+    if kind is known.Decorator:
+        return known.decorate(machine, frame, one, given)
+    if kind is known.Partial:
+        whole = Arguments(given.node, [*one.given.positional, *given.positional], one.given.receiver)
+        whole.spread, whole.doubled = [*one.given.spread, *given.spread], [*one.given.doubled, *given.doubled]
+        whole.named = one.given.named | given.named
+        return call_value(machine, frame, one.function, whole)
+    if kind is Cell and one.klass is not None:
+        member = of_class(machine, one.klass, "__call__", of(one), True)
+        if member.refs:
+            return call_value(machine, frame, member, given)
+    return known.stranger(machine, frame, given, "an unknown function")
+
+
+def call_function(machine: Machine, frame: Frame, function: Function, given: Arguments) -> Value:
+    """Calls a function whose source was given."""
+    role = function.role
+    _purity(machine, frame, given.node, function, "called")
+    values = meet(machine, frame, function, given)
+    frame.categories |= role.data
+    frame.open = frame.open or not role.data_known
+    if role.external:
+        found = _external(machine, frame, function, role, given)
+    else:
+        found = _follow(machine, frame, function, values)
+        if role.kind == "agent":
+            found = _handed(machine, function, role, found, given)
+    if isinstance(function.node, ast.AsyncFunctionDef) and not is_generator(machine, function):
+        return machine.holding((given.node, function.node, "await"), "coroutine", found)
+    return found
+
+
+def _external(machine: Machine, frame: Frame, function: Function, role: Role, given: Arguments) -> Value:
+    """A tool is a source or none; a prompt passes on the sources of its arguments [C §2]."""
+    slot = _declared(machine, function)
+    confidence, weakest = role.confidence, f"{function.name}()"
+    data = set(role.data)
+    kinds, open_data = 0, not role.data_known
+    for one in given.each():
+        value = join(one.value, inside(one.value)) if cells(one.value) else one.value
+        kinds |= value.kinds
+        data |= value.data
+        open_data = open_data or value.open
+        if value.confidence < confidence:
+            confidence, weakest = value.confidence, value.weakest
+    if not slot.accepts & (GROUNDED | BARE) and kinds & WRAPPED and not role.grounded:
+        slot = Slot(GROUNDED)  # undeclared, and made of what has sources
+    is_source = role.kind == "tool" and (role.grounded or not role.data_known)
+    if role.grounded or slot.accepts & GROUNDED:
+        if is_source:
+            found = SOURCED if role.grounded else MAYBE
+        elif kinds & SEVERED:
+            found = SEVERED
+        elif kinds & SOURCED:
+            found = SOURCED
+        else:
+            found = MAYBE if kinds & (UNKNOWN | MAYBE) or not role.data_known else SOURCELESS
+        note = (
+            f"{function.name}() was given nothing retrieved"
+            if role.kind == "prompt"
+            else f"the data of {function.name}() has no grounded"
+        )
+        return Value(found, confidence, frozenset(data), open_data, note=note, weakest=weakest)
+    found = assumed(machine, slot, function.node)
+    note = f"the plain result of {function.name}()" if not found.kinds & UNKNOWN else ""
+    return msgspec.structs.replace(
+        found, confidence=confidence, data=frozenset(data), open=open_data, note=note, weakest=weakest
+    )
+
+
+def _declared(machine: Machine, function: Function) -> Slot:
+    node = function.node
+    return machine.slot(function.frame, None if isinstance(node, ast.Lambda) else node.returns)
+
+
+def _handed(machine: Machine, function: Function, role: Role, found: Value, given: Arguments) -> Value:
+    """What another agent returns counts as grounded by its own declaration, which is checked where it is defined.
+
+    Its chain has the sources of its arguments as well [C §2].
+    """
+    for one in given.each():
+        if one.value.wrapped:
+            weaker = one.value if one.value.confidence < found.confidence else found
+            found = msgspec.structs.replace(
+                found,
+                confidence=weaker.confidence,
+                weakest=weaker.weakest,
+                data=found.data | one.value.data,
+                open=found.open or one.value.open,
+            )
+    slot = _declared(machine, function)
+    if role.grounded or slot.accepts & GROUNDED:
+        kinds = SOURCED | (found.kinds & NONE if slot.accepts & NULL else 0)
+        return Value(kinds, found.confidence, found.data | role.data, found.open, weakest=found.weakest)
+    if slot.plain and found.wrapped:  # its author declared the coercion, and the run time carries it out
+        note = f"the plain result of {function.name}()"
+        found = msgspec.structs.replace(found, kinds=found.kinds & ~WRAPPED | PLAIN, note=note)
+    return msgspec.structs.replace(found, data=found.data | role.data)
+
+
+def _follow(machine: Machine, frame: Frame, function: Function, values: dict[str, Value]) -> Value:
+    origin = function.name if function.role.pure else frame.origin
+    key = (function.node, function.frame, tuple(values.values()), origin)
+    known_result = machine.memo.get(key)
+    if known_result is None and _is_as_declared(machine, frame, function, values):
+        return assumed(machine, _declared(machine, function), function.node)
+    if known_result is None:
+        if key in machine.running or machine.depth >= MAX_DEPTH or len(machine.running) > 4 * MAX_DEPTH:
+            frame.open = True
+            return NOTHING if key in machine.running else ANYTHING
+        machine.contexts[function.node] = machine.contexts.get(function.node, 0) + 1
+        if machine.contexts[function.node] > MAX_CONTEXTS:
+            frame.open = True
+            return assumed(machine, _declared(machine, function), function.node)
+        machine.running.add(key)
+        machine.depth += 1
+        try:
+            inner = Frame(function.module, function.frame, function)
+            inner.names, inner.origin, inner.own, inner.asks = dict(values), origin, False, frame.asks
+            result = follow_body(machine, inner, function)
+        finally:
+            machine.depth -= 1
+            machine.running.discard(key)
+        never = isinstance(function.node, ast.FunctionDef) and not (inner.came_back or result.kinds)
+        known_result = machine.memo[key] = (result, frozenset(inner.categories), inner.open, never)
+    result, categories, open_data, never = known_result
+    frame.categories |= categories
+    frame.open = frame.open or open_data
+    slot = _declared(machine, function)
+    if never or slot.accepts == 0:
+        frame.live = False  # it only ever raises, or says so: NoReturn
+    return result
+
+
+def _is_as_declared(machine: Machine, frame: Frame, function: Function, values: dict[str, Value]) -> bool:
+    """Whether a call need not be followed: nothing grounded goes in, and a plain type is declared to come out.
+
+    What the body does besides is seen when the function is checked by itself. Only agents and pure functions ask
+    further, and even for them nothing comes of a module that has no way to the library.
+    """
+    slot = _declared(machine, function)
+    if (frame.asks and function.module.relevant) or slot.accepts & (GROUNDED | ANY) or not slot.accepts:
+        return False
+    if is_generator(machine, function):
+        return False
+    return not any(_is_of_interest(one) for one in values.values())
+
+
+def _is_of_interest(value: Value) -> bool:
+    return holds_wrapped(value) or any(type(one) in (Function, Bound) for one in value.refs)
+
+
+def follow_body(machine: Machine, frame: Frame, function: Function) -> Value:
+    """Runs a function's body in a frame that has its parameters, and says what a call gives (before any awaiting)."""
+    node = function.node
+    frame.klass = function.owner
+    if isinstance(node, ast.Lambda):
+        return machine.evaluate(frame, node.body)
+    slot = machine.slot(function.frame, node.returns)
+    if is_stub(node) or (function.opaque and not slot.accepts & GROUNDED):
+        return assumed(machine, slot, node)
+    frame.promise = promise_of(machine, function)
+    declare_names(machine, frame, function)
+    machine.run(frame, node.body)
+    if is_generator(machine, function):
+        cell = frame.yielded or machine.cell((node, "yield"), "generator")
+        return of(cell)
+    if frame.live:
+        frame.returned, frame.came_back = join(frame.returned, BARE_NONE), True
+    found = frame.returned
+    if slot.promises and not found.kinds & WRAPPED and found.kinds & UNKNOWN:
+        return join(found, assumed(machine, slot, node))
+    return found
+
+
+def declare_names(machine: Machine, frame: Frame, function: Function) -> None:
+    """The slots of a function's parameters and annotated names."""
+    for one in parameters(function):
+        if one.annotation is not None:
+            frame.slots[one.arg] = machine.slot(function.frame, one.annotation)
+    for name, annotation in annotated(machine, function):
+        frame.slots[name] = machine.slot(frame, annotation)

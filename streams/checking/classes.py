@@ -1,0 +1,45 @@
+"""New instances: the fields of a class are sites [C §9.3]; an `__init__` that is written out is followed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import known
+from .annotations import BARE, Slot
+from .arguments import Arguments
+from .attributes import of_class
+from .values import Klass, Value, holds_wrapped, of
+
+if TYPE_CHECKING:
+    from .machine import Machine
+    from .scopes import Frame
+
+
+def construct(machine: Machine, frame: Frame, klass: Klass, given: Arguments) -> Value:
+    """A new instance: fields are sites [C §9.3]; an `__init__` that is written out is followed."""
+    made = of(klass.cell, note=f"a {klass.name}")
+    init = of_class(machine, klass, "__init__", made, True)
+    if init.refs:
+        from .calls import call_value
+
+        call_value(machine, frame, init, given)
+        return made
+    fields = klass.slots()
+    if not fields and klass.kind != "typed":
+        known.stranger(machine, frame, given, klass.name)
+        return made
+    names = list(fields)
+    pairs = [(names[place], one) for place, one in enumerate(given.positional) if place < len(names)]
+    pairs += list(given.named.items())
+    if klass.kind == "typed":
+        for one in given.positional:
+            if not one.value.wrapped:
+                machine.flow(frame, one.node, one.value, Slot(BARE, klass=klass), "field")
+    for name, one in pairs:
+        if name in fields:
+            machine.flow(frame, one.node, one.value, fields[name], "field", f"{klass.name}.{name}")
+        machine.put(klass.cell, name, one.value)
+    for one in (*given.spread, *given.doubled):
+        if holds_wrapped(one.value) and any(slot.plain for slot in fields.values()):
+            machine.coerced(frame, one.node, "field", klass.name)
+    return made

@@ -1,0 +1,197 @@
+"""Conditions, and containers: displays, comprehensions, items, and what iterating over them gives."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from .annotations import TypeForm
+from .arguments import Arguments, Given
+from .attributes import of_class
+from .narrowing import narrowed
+from .scopes import merge
+from .values import (
+    ANYTHING,
+    NOTHING,
+    PLAIN,
+    SOME_PLAIN,
+    UNKNOWN,
+    Cell,
+    Klass,
+    Named,
+    Value,
+    cells,
+    derive,
+    join,
+    of,
+)
+
+if TYPE_CHECKING:
+    from .machine import Machine
+    from .scopes import Frame
+
+
+def truth(machine: Machine, frame: Frame, node: ast.expr) -> Value:
+    """Evaluates a condition: the truth of a grounded value is taken [C §9.2], which is a site."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        truth(machine, frame, node.operand)
+        return SOME_PLAIN
+    value = machine.evaluate(frame, node)
+    if value.wrapped:
+        machine.coerced(frame, node, "condition")
+    return value
+
+
+def is_type(value: Value) -> bool:
+    return any(
+        type(one) in (Klass, TypeForm) or (type(one) is Named and one.kind in ("library", "builtin", "external"))
+        for one in value.refs
+    )
+
+
+def spread(machine: Machine, frame: Frame, node: ast.expr, value: Value, site: str = "iteration") -> Value:
+    """What iterating over a value gives."""
+    if value.wrapped:
+        machine.coerced(frame, node, site)
+        return elements(value)
+    own = special(machine, frame, node, value, "__iter__")
+    return elements(value) if own is None else elements(own)
+
+
+def special(
+    machine: Machine, frame: Frame, node: ast.expr, value: Value, name: str, argument: Value | None = None
+) -> Value | None:
+    """Calls a special method that a class of the given files defines; None where there is none."""
+    from .calls import call_value
+
+    found: Value | None = None
+    for one in value.refs:
+        if type(one) is Cell and one.klass is not None:
+            member = of_class(machine, one.klass, name, of(one), True)
+            if member.refs:
+                given = Arguments(node, [] if argument is None else [Given(node, argument)])
+                result = call_value(machine, frame, member, given)
+                found = result if found is None else join(found, result)
+    return found
+
+
+def elements(value: Value) -> Value:
+    """What iterating over a container gives: the keys of a mapping, the elements of all others; grounded items of a
+    grounded one, as the library has it."""
+    if value.kinds & UNKNOWN and not value.refs and not value.wrapped:
+        return ANYTHING
+    found = derive(value, SOME_PLAIN) if value.wrapped else NOTHING
+    for one in cells(value):
+        found = join(found, one.keys if one.kind == "dict" else one.elements())
+    if found.kinds:
+        return found
+    return ANYTHING if value.kinds & UNKNOWN or cells(value) else SOME_PLAIN
+
+
+def sequence(machine: Machine, frame: Frame, node: ast.List | ast.Tuple | ast.Set) -> Value:
+    cell = machine.cell(node, type(node).__name__.lower())
+    exact = True
+    found: list[tuple[ast.expr, Value]] = []
+    for place, one in enumerate(node.elts):
+        if isinstance(one, ast.Starred):
+            exact = False
+            value = spread(machine, frame, one, machine.evaluate(frame, one.value), "unpacking")
+        else:
+            value = machine.evaluate(frame, one)
+        machine.put(cell, place if exact else None, value)
+        found.append((one, value))
+    if not isinstance(node, ast.Tuple) and node not in machine.handed_over and any(one.kinds & PLAIN and not one.wrapped for _, one in found):
+        # Lists and sets are of one type: where some elements are plain, so is the element type [C §9.3].
+        for one, value in found:
+            if value.wrapped:
+                machine.coerced(frame, one, "element", "the other elements are plain")
+    return of(cell)
+
+
+def mapping(machine: Machine, frame: Frame, node: ast.Dict) -> Value:
+    cell = machine.cell(node, "dict")
+    for key, value_node in zip(node.keys, node.values, strict=True):
+        value = machine.evaluate(frame, value_node)
+        if key is None:
+            if value.wrapped:
+                machine.coerced(frame, value_node, "unpacking")
+            for one in cells(value):
+                machine.put(cell, None, one.elements())
+                cell.keys = join(cell.keys, one.keys)
+            continue
+        name = machine.evaluate(frame, key)
+        cell.keys = join(cell.keys, name)
+        machine.put(cell, name.const, value)
+    return of(cell)
+
+
+def subscript(machine: Machine, frame: Frame, node: ast.Subscript) -> Value:
+    value = machine.evaluate(frame, node.value)
+    if value.refs and not cells(value) and is_type(value):
+        return of(TypeForm(node, frame))
+    if value.wrapped:
+        return derive(value, _grounded_key(machine, frame, node.slice))  # an operator [C §9.1], whatever the key
+    key = machine.evaluate(frame, node.slice)
+    if key.wrapped:
+        machine.coerced(frame, node.slice, "index")
+    own = special(machine, frame, node, value, "__getitem__", key)
+    if own is not None:
+        return own
+    found = NOTHING
+    for one in cells(value):
+        found = join(found, of(one) if isinstance(node.slice, ast.Slice) else _item(one, key))
+    if found.kinds:
+        return found
+    return ANYTHING if value.kinds & UNKNOWN or value.refs else SOME_PLAIN
+
+
+def _grounded_key(machine: Machine, frame: Frame, node: ast.expr) -> Value:
+    if not isinstance(node, ast.Slice):
+        return machine.evaluate(frame, node)
+    found = SOME_PLAIN
+    for one in (node.lower, node.upper, node.step):
+        if one is not None:
+            found = derive(found, machine.evaluate(frame, one))
+    return found
+
+
+def _item(cell: Any, key: Value) -> Value:
+    if cell.kind == "instance":
+        return ANYTHING
+    if isinstance(key.const, str | int) and key.const in cell.items:
+        return cell.item(key.const)
+    return cell.elements()
+
+
+def comprehension(
+    machine: Machine, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+) -> Value:
+    from .targets import assign
+
+    before = dict(frame.names)
+    own = {one.id for part in node.generators for one in ast.walk(part.target) if isinstance(one, ast.Name)}
+    for part in node.generators:
+        value = machine.evaluate(frame, part.iter)
+        assign(machine, frame, part.target, spread(machine, frame, part.iter, value), part.iter)
+        for test in part.ifs:
+            truth(machine, frame, test)
+            frame.names = narrowed(machine, frame, test, True)
+    kind = "dict" if isinstance(node, ast.DictComp) else type(node).__name__.lower()
+    cell = machine.cell(node, kind)
+    if isinstance(node, ast.DictComp):
+        cell.keys = join(cell.keys, machine.evaluate(frame, node.key))
+        machine.put(cell, None, machine.evaluate(frame, node.value))
+    else:
+        machine.put(cell, None, machine.evaluate(frame, node.elt))
+    after = {name: value for name, value in frame.names.items() if name not in own}
+    after.update((name, before[name]) for name in own if name in before)
+    frame.names = merge(before, after)
+    return of(cell)
+
+
+def awaited(value: Value) -> Value:
+    """What awaiting gives: the result of a coroutine, or what nobody knows."""
+    found = NOTHING
+    for one in cells(value):
+        found = join(found, one.elements() if one.kind == "coroutine" else ANYTHING)
+    return found if found.kinds else ANYTHING

@@ -1,0 +1,138 @@
+"""What the checker has to say: the rules, the findings, and the comments that silence them (cli.md, docs/check.md)."""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from typing import Final, Literal
+
+import msgspec
+
+from ...codecs.errors import printable
+
+Rule = Literal[
+    "ungrounded-return",
+    "unreachable-confidence",
+    "missing-data-category",
+    "coercion",
+    "explicit-unwrap",
+    "impure-call",
+]
+
+
+class RuleText(msgspec.Struct, frozen=True, gc=False):
+    """A rule for people: one line, why it is there, and the section that it comes from."""
+
+    short: str
+    explanation: str
+    section: str
+
+
+RULES: Final[dict[Rule, RuleText]] = {
+    "ungrounded-return": RuleText(
+        "a value without a retrieval is returned as Grounded",
+        "A function that declares `-> Grounded[…]` promises that what it returns traces back to at least one "
+        "retrieval. Literals and computations have no source, a prompt only passes on those of its arguments, and "
+        "a severed chain cannot claim any. The run time raises UngroundedReturn here.",
+        "C §2",
+    ),
+    "unreachable-confidence": RuleText(
+        "the agent's min_confidence cannot be reached",
+        "A chain is as sure as its weakest step. What is returned passes through a tool or prompt that declares "
+        "less confidence than the agent demands.",
+        "C §7",
+    ),
+    "missing-data-category": RuleText(
+        "a demanded data category is not composed",
+        "`@agent(data=…)` demands categories, and none of the tools, prompts and agents that its body calls "
+        "brings this one.",
+        "C §6",
+    ),
+    "coercion": RuleText(
+        "a grounded value flows into a plain slot",
+        "A `@grounded_pure` function launders nothing: no grounded value loses its wrapper in its body.",
+        "C §9.3",
+    ),
+    "explicit-unwrap": RuleText(
+        "a grounded value is unwrapped by hand",
+        "A `@grounded_pure` function discards no sources; `.unwrap_discarding_sources()` does.",
+        "C §9.4",
+    ),
+    "impure-call": RuleText(
+        "an agent that is not @grounded_pure is called",
+        "A `@grounded_pure` function calls only agents that are `@grounded_pure` themselves, however they are named.",
+        "C §9.4",
+    ),
+}
+
+
+class Finding(msgspec.Struct, frozen=True, gc=False, order=True):
+    """One thing that does not hold, and where.
+
+    Attributes:
+        path: the file, as it was named.
+        line, column: from 1; columns count characters, not octets.
+        end_line, end_column: one past the end of the place.
+        rule: the rule, or `error` for a file that cannot be checked.
+        message: one sentence.
+        site: for coercions, the row of the table of sites.
+        note: listed by `--verbose` only, and no reason to fail.
+    """
+
+    path: str
+    line: int
+    column: int
+    rule: str
+    message: str
+    end_line: int = 0
+    end_column: int = 0
+    site: str = ""
+    note: bool = False
+
+    def text(self) -> str:
+        """The line that `sluice check` prints."""
+        mark = "note: " if self.note else ""
+        return printable(f"{self.path}:{self.line}:{self.column}: {self.rule} {mark}{self.message}".replace("\n", " "))
+
+
+_IGNORE = re.compile(r"#\s*sluice:\s*ignore\[([^\]]*)\]")
+
+
+def ignores(text: str) -> dict[int, frozenset[str]]:
+    """The rules that a source's comments silence, by line. What stands in a string is no comment."""
+    found: dict[int, frozenset[str]] = {}
+    if "ignore[" not in text or "sluice" not in text:
+        return found
+    lines = iter(text.splitlines(keepends=True))
+    try:
+        for token in tokenize.generate_tokens(lambda: next(lines, "")):
+            if token.type == tokenize.COMMENT and (match := _IGNORE.search(token.string)):
+                found[token.start[0]] = frozenset(one.strip() for one in match[1].split(","))
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the parser has told already
+    return found
+
+
+def is_ignored(finding: Finding, silenced: dict[int, frozenset[str]]) -> bool:
+    """Whether a comment on a line of the finding's place names its rule."""
+    if not silenced:
+        return False
+    last = max(finding.line, finding.end_line)
+    return any(finding.rule in rules for line, rules in silenced.items() if finding.line <= line <= last)
+
+
+def in_characters(finding: Finding, texts: dict[str, str]) -> Finding:
+    """The finding with its columns counted in characters: the parser counts octets of UTF-8."""
+    if finding.path not in texts:
+        return finding
+    lines = texts[finding.path].split("\n")
+
+    def characters(line: int, column: int) -> int:
+        octets = lines[line - 1].encode()[: column - 1] if 0 < line <= len(lines) else b""
+        return len(octets.decode(errors="ignore")) + 1 if octets else column
+
+    return msgspec.structs.replace(
+        finding,
+        column=characters(finding.line, finding.column),
+        end_column=characters(finding.end_line, finding.end_column),
+    )

@@ -1,0 +1,28 @@
+"""Calls of what is known by its name only, sent to where the name belongs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .arguments import Arguments, stranger
+from .builtin import builtin
+from .library import Decorator, decorate, library
+from .methods import method
+from .standard import Partial, replaced, standard
+from .values import Named, Value
+
+if TYPE_CHECKING:
+    from .machine import Machine
+    from .scopes import Frame
+
+
+def named(machine: Machine, frame: Frame, one: Named, given: Arguments) -> Value:
+    """Calls what a dotted name means."""
+    if one.kind == "library":
+        return library(machine, frame, one.name, given)
+    if one.kind == "builtin":
+        return builtin(machine, frame, one.name, given)
+    return standard(machine, frame, one.name, given)
+
+
+__all__ = ["Decorator", "Partial", "decorate", "method", "named", "replaced", "stranger"]

@@ -1,0 +1,301 @@
+"""The interpreter's middle: looks names up, walks the tables of expressions and statements, keeps heap and findings.
+
+The meaning of each construct is in `expressions`, `statements` and the modules of calls; they register themselves in
+the two tables by node class, so what is there can be counted, and the test of completeness counts it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from typing import Any, Final
+
+from . import annotations as types
+from .annotations import Slot
+from .findings import Finding, Rule
+from .scopes import FACES, LIBRARY_NAMES, Frame, Module, Project, imported, is_library
+from .sites import SITES
+from .values import (
+    ANYTHING,
+    MAX_REFS,
+    NOTHING,
+    PLAIN,
+    UNKNOWN,
+    Cell,
+    Function,
+    Named,
+    Value,
+    cells,
+    holds_wrapped,
+    join,
+    of,
+)
+
+Expression = Callable[["Machine", Frame, Any], Value]
+Statement = Callable[["Machine", Frame, Any], None]
+
+MAX_DEPTH: Final = 12
+"""Calls followed into one another; deeper ones are unknown. Real programs of agents are three or four deep."""
+
+MAX_CONTEXTS: Final = 60
+"""Combinations of arguments with which one function is followed; what comes after them is as it is declared. Without
+a bound, functions that hand one another ever new values would take exponential time."""
+
+_OF_THE_SOURCE: Final = ("function", "class", "generator", "annotated")
+"""What is remembered of the source alone, and holds in every pass."""
+_BUILTINS: Final[dict[str, Value]] = {name: of(Named("builtin", name)) for name in dir(builtins)}
+
+
+class Machine:
+    """One run over a project. Invariant: cells only grow, so passes repeated until none changes come to an end."""
+
+    def __init__(
+        self, project: Project, expressions: dict[type, Expression], statements: dict[type, Statement]
+    ) -> None:
+        self.project = project
+        self._expressions, self._statements = expressions, statements
+        self.findings: dict[tuple[str, int, int, str], Finding] = {}
+        self._cells: dict[Any, Cell] = {}
+        self.memo: dict[Any, Any] = {}
+        self.running: set[Any] = set()
+        self.queue: list[tuple[Function, str]] = []
+        self.queued: set[tuple[Any, str]] = set()
+        self.handed_over: set[ast.expr] = set()
+        self.contexts: dict[Any, int] = {}
+        self.dirty = False
+        self.depth = 0
+
+    def begin(self) -> None:
+        """Starts a pass: what was found and remembered is forgotten, what stands on the heap is not."""
+        self.findings.clear()
+        self.memo = {
+            key: value for key, value in self.memo.items() if key[0] in ("function", "class", "generator", "annotated")
+        }
+        self.queue.clear()
+        self.queued.clear()
+        self.contexts.clear()
+        self.dirty = False
+        self.calm()
+        for module in self.project.modules:
+            module.executed = 0
+            module.frame.live = True
+            module.frame.stars.clear()
+
+    def calm(self) -> None:
+        """After a nesting that was too deep: no call is under way any more."""
+        self.running.clear()
+        self.depth = 0
+
+    # ------------------------------------------------------------ walking
+
+    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
+        """The abstract value of an expression, reporting what happens inside."""
+        return self._expressions[type(node)](self, frame, node)
+
+    def run(self, frame: Frame, body: list[Any]) -> None:
+        """Follows statements for as long as a path arrives."""
+        table = self._statements
+        for node in body:
+            if not frame.live:
+                return
+            table[type(node)](self, frame, node)
+
+    # ------------------------------------------------------------ names
+
+    def lookup(self, frame: Frame, name: str) -> Value:
+        """What a name means here."""
+        found = frame.names.get(name)
+        if found is None or name in frame.globals:
+            found = self._outer(frame, name)
+        if found.refs and type(found.refs[0]) is Named and found.refs[0].kind == "import":
+            return self.resolve(frame.module, found)
+        return found
+
+    def _outer(self, frame: Frame, name: str) -> Value:
+        outer = frame.parent
+        while outer is not None:
+            if not outer.is_class and name in outer.names:
+                return outer.names[name]
+            outer = outer.parent
+        return self.member(frame.module, name)
+
+    def member(self, module: Module, name: str) -> Value:
+        """A name of a module: bound there, taken with a star from another, or built in."""
+        if name in module.frame.names:
+            return module.frame.names[name]
+        for star in module.frame.stars:
+            found = self.resolve(module, imported(star, name))
+            if found.kinds != UNKNOWN:
+                return found
+        return _BUILTINS.get(name, ANYTHING)
+
+    def resolve(self, importer: Module, value: Value) -> Value:
+        """Follows imports to what they mean."""
+        found = Value(value.kinds & UNKNOWN)
+        for one in value.refs:
+            is_import = type(one) is Named and one.kind == "import"
+            found = join(found, self._imported(importer, one) if is_import else of(one, kinds=value.kinds))
+        return found
+
+    def _imported(self, importer: Module, one: Named) -> Value:
+        dots = len(one.path) - len(one.path.lstrip("."))
+        name = one.path[dots:]
+        if dots:
+            parts = self.project.absolute(importer, name, dots)
+            target, name = self.project.at(parts), ".".join(parts)
+        else:
+            target = self.project.find(importer, name)
+        return self.attribute_of_module(importer, name, target, one.name) if one.name else of(Named("module", name))
+
+    def attribute_of_module(self, importer: Module, name: str, target: Module | None, attribute: str) -> Value:
+        """`name.attribute`, where `name` is a module that may or may not have been given."""
+        if is_library(name) or (name in FACES and attribute in LIBRARY_NAMES):
+            return of(Named("library", attribute))
+        if target is not None and target is not importer:
+            key = ("member", target, attribute)
+            if key in self.running:
+                return ANYTHING
+            self.running.add(key)
+            try:
+                self.execute(target)
+                found = self.member(target, attribute)
+                if found.refs and type(found.refs[0]) is Named and found.refs[0].kind == "import":
+                    found = self.resolve(target, found)
+            finally:
+                self.running.discard(key)
+            if found.kinds != UNKNOWN:
+                return found
+        below = f"{name}.{attribute}" if name else attribute
+        if is_library(below) or below in FACES or self.project.at(tuple(below.split("."))) is not None:
+            return of(Named("module", below))
+        if self.project.find(importer, below) is not None or any(one.startswith(below + ".") for one in _PREFIXES):
+            return of(Named("module", below))
+        return of(Named("external", below), kinds=UNKNOWN)
+
+    def execute(self, module: Module) -> None:
+        """Runs a module's body once in each pass; names that it binds late are there from the start."""
+        if module.executed:
+            return
+        module.executed = 1
+        self.run(module.frame, module.tree.body)
+        module.executed = 2
+
+    # ------------------------------------------------------------ types
+
+    def slot(self, frame: Frame, node: ast.expr | None) -> Slot:
+        """The slot that an annotation declares."""
+        if node is None:
+            return types.OPEN
+        key = ("slot", node, frame.module.executed == 2)
+        found = self.memo.get(key)
+        if found is None:
+            found = self.memo[key] = types.slot_of(self, frame, node)
+        return found
+
+    # ------------------------------------------------------------ heap
+
+    def cell(self, key: Any, kind: str) -> Cell:
+        """The cell for a place in the source."""
+        found = self._cells.get(key)
+        if found is None:
+            found = self._cells[key] = Cell(kind)
+        return found
+
+    def put(self, cell: Cell, key: Any, value: Value) -> None:
+        """Puts something into a cell: under a key, or anywhere if it is None."""
+        old = cell.rest if key is None else cell.items.get(key, NOTHING)
+        new = join(old, value)
+        if new != old and len(new.refs) <= MAX_REFS:
+            self.dirty = self.dirty or cell.read
+            if key is None:
+                cell.rest = new
+            else:
+                cell.items[key] = new
+
+    def holding(self, key: Any, kind: str, element: Value) -> Value:
+        """A container made here that holds `element`."""
+        cell = self.cell(key, kind)
+        self.put(cell, None, element)
+        return of(cell)
+
+    # ------------------------------------------------------------ findings
+
+    def report(self, frame: Frame, node: Any, rule: Rule, message: str, site: str = "", note: bool = False) -> None:
+        """Keeps a finding; the same one again (another path, another caller) changes nothing, but a note gives way."""
+        line, column = node.lineno, node.col_offset + 1
+        key = (frame.module.path, line, column, rule)
+        old = self.findings.get(key)
+        if old is None or (old.note and not note):
+            end, end_column = getattr(node, "end_lineno", None) or line, getattr(node, "end_col_offset", None)
+            self.findings[key] = Finding(
+                frame.module.path, line, column, rule, message, end, (end_column or column - 1) + 1, site, note
+            )
+
+    def coerced(self, frame: Frame, node: Any, site: str, detail: str = "") -> None:
+        """A grounded value loses its wrapper here: a finding under `@grounded_pure`, a note elsewhere."""
+        why = f" ({detail})" if detail else ""
+        behalf = _behalf(frame)
+        self.report(frame, node, "coercion", f"{SITES[site]}{why}{behalf}", site, note=not frame.origin)
+
+    def impure(self, frame: Frame, node: Any, rule: Rule, message: str) -> None:
+        """Something else that `@grounded_pure` forbids."""
+        self.report(frame, node, rule, f"{message}{_behalf(frame)}", note=not frame.origin)
+
+    def flow(
+        self, frame: Frame, node: Any, value: Value, slot: Slot, site: str, detail: str = "", depth: int = 4
+    ) -> None:
+        """A value flows into a slot: nothing grounded may go where the slot is plain, at any depth."""
+        if value.wrapped:
+            if slot.plain:
+                self.coerced(frame, node, "optional" if slot.accepts == types.NULL | types.BARE else site, detail)
+            return
+        if not value.refs or not depth or slot.accepts & types.ANY:
+            return
+        for one in cells(value):
+            self._flow_inside(frame, node, one, slot, depth - 1)
+
+    def _flow_inside(self, frame: Frame, node: Any, cell: Cell, slot: Slot, depth: int) -> None:
+        if cell.kind == "instance":
+            return
+        if slot.klass is not None:
+            for name, field in slot.klass.slots().items():
+                if name in cell.items:
+                    self.flow(frame, node, cell.items[name], field, "field", f"field {name!r}", depth)
+        for place, one in enumerate(slot.items):
+            self.flow(frame, node, cell.item(place), one, "element", depth=depth)
+        if slot.element is not None:
+            self.flow(frame, node, cell.elements(), slot.element, "element", depth=depth)
+        if slot.keys is not None:
+            self.flow(frame, node, cell.keys, slot.keys, "element", depth=depth)
+
+    def mixed(self, frame: Frame, node: Any, cell: Cell, value: Value) -> None:
+        """A grounded value joins a list that was written out with plain ones: its element type is plain [C §9.3]."""
+        if value.wrapped and cell.kind in ("list", "set") and any(one.kinds == PLAIN for one in cell.items.values()):
+            self.coerced(frame, node, "element", "the other elements are plain")
+
+    def flow_anywhere(self, frame: Frame, node: Any, value: Value, site: str, detail: str = "") -> None:
+        """A value flows to where nothing is known: whatever in it is grounded is lost from sight."""
+        if value.wrapped or holds_wrapped(value):
+            self.coerced(frame, node, site, detail)
+
+    def later(self, function: Function, origin: str) -> None:
+        """The function is to be followed by itself, with what its annotations say of its parameters."""
+        key = (function.node, origin)
+        if key not in self.queued:
+            self.queued.add(key)
+            self.queue.append((function, origin))
+
+
+_PREFIXES: Final = ("sluice.streams.grounded",)
+
+
+def _behalf(frame: Frame) -> str:
+    """Names the pure function on whose behalf another one's body is followed."""
+    function = frame.function
+    while frame.parent is not None and function is not None and function.name == "a lambda":
+        frame = frame.parent
+        function = frame.function
+    if not frame.origin or (function is not None and function.name == frame.origin):
+        return ""
+    return f", in the course of @grounded_pure {frame.origin}"

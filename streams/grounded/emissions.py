@@ -1,0 +1,145 @@
+"""From answers to an emission that the lanes take (records.md): text, spans, chains, citations, annotations.
+
+The lane looks at all of it again and believes none [C §2, §4, §7]; what is sent here is what it needs for that. Which
+substrates bear an answer out only its retrievals can say: a tool names them in its answer's metadata, under
+`provenance`, in the shape of an emission's annotations. They become the assertion's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ...codecs.blocks import MAX_INPUT_BYTES
+from ...codecs.decode import decode_emission
+from ...codecs.errors import Fault, UsageError
+from ...codecs.records import Annotation, Assertion, Cites, Effect, Emission, Emitter, Kind, Retrieval
+from ...codecs.spans import Span
+from ...codecs.times import format_time
+from .carrier import Carrier, parts
+from .clock import present
+from .value import Grounded, check_claim
+
+PROVENANCE: Final = "provenance"
+"""The member of a retrieval's metadata that holds annotations: one, or a list."""
+
+
+class Asserted(msgspec.Struct, frozen=True):
+    """An answer with what an emission says of it besides.
+
+    Attributes:
+        value: the answer; a plain text is an assertion without a chain.
+        kind, effect: as in records.md.
+        provenance: annotations, before those of its retrievals.
+        grounded: whether it claims to be; None: what its chain bears.
+    """
+
+    value: Grounded[str] | str
+    kind: Kind = "assertion"
+    effect: Effect | None = None
+    provenance: Sequence[Annotation | dict[str, Any]] = ()
+    grounded: bool | None = None
+
+
+def emission(
+    emission_id: str,
+    emitter: str | Emitter,
+    *assertions: Grounded[str] | str | Asserted,
+    emitted_at: str | int | None = None,
+    effect: Effect = "internal",
+    attempt: int = 0,
+    vocabulary: str = "1.0",
+    separator: str = "\n",
+) -> Emission:
+    """One emission with an assertion for each answer, in order; `msgspec.json.encode` makes it a line.
+
+    Args:
+        emission_id: identifies it; a re-emission keeps it and counts `attempt` up.
+        emitter: the system that emits, or all of the record.
+        assertions: answers; `Asserted` to say more about one.
+        emitted_at: RFC 3339 or Unix ms; the present by `using_clock`'s clock where it is left out.
+        separator: what stands between two answers in the emission's text.
+
+    Raises:
+        UsageError: it would come back as a dead letter; the sentence says why.
+        UngroundedReturn: an `Asserted` claims to be grounded, and its chain does not bear it.
+    """
+    contexts: dict[str, str] = {}
+    texts: list[str] = []
+    start, made = 0, list[Assertion]()
+    for one in assertions:
+        asserted = one if isinstance(one, Asserted) else Asserted(one)
+        text = _text(asserted.value)
+        made.append(_assertion(asserted, Span(chars=(start, start + len(text))), contexts))
+        texts.append(text)
+        start += len(text) + len(separator)
+    whole = Emission(
+        emission_id=emission_id,
+        emitted_at=format_time(present()) if emitted_at is None else emitted_at,
+        emitter=emitter if isinstance(emitter, Emitter) else Emitter(system=emitter),
+        effect=effect,
+        vocabulary=vocabulary,
+        text=separator.join(texts),
+        assertions=made,
+        contexts={name: context for context, name in contexts.items()},
+        attempt=attempt,
+    )
+    data = msgspec.json.encode(whole)
+    if len(data) > MAX_INPUT_BYTES:
+        raise UsageError("an emission is too large", path=emission_id, expected=f"{MAX_INPUT_BYTES} octets at the most")
+    read = decode_emission(data)
+    if isinstance(read, Fault):
+        raise UsageError(f"no emission: {read.detail}", path=emission_id)
+    return whole
+
+
+def _text(value: Grounded[str] | str) -> str:
+    text = parts(value).value
+    if not isinstance(text, str):
+        raise UsageError("an assertion is a text", expected="Grounded[str]", got=type(text).__name__, hint="map it")
+    return text
+
+
+def _assertion(asserted: Asserted, span: Span, contexts: dict[str, str]) -> Assertion:
+    """One assertion; the context that it cites is filed under a name."""
+    whole = parts(asserted.value)
+    provenance = [_annotation(one) for one in asserted.provenance]
+    for step in whole.chain.retrievals():
+        provenance += [one for one in _annotations(step) if one not in provenance]
+    common: dict[str, Any] = {
+        "span": span,
+        "kind": asserted.kind,
+        "effect": asserted.effect,
+        "provenance": provenance or None,
+    }
+    if asserted.grounded:
+        check_claim("an assertion", whole.chain)
+    if not isinstance(asserted.value, Carrier):
+        return Assertion(**common)
+    cites = None
+    if whole.cited.contexts:
+        context = "\n\n".join(whole.cited.contexts)
+        cites = Cites(contexts.setdefault(context, f"ctx-{len(contexts) + 1}"), whole.cited.strictly)
+    return Assertion(
+        **common,
+        grounded=whole.chain.grounded if asserted.grounded is None else asserted.grounded,
+        confidence=whole.chain.confidence,
+        chain=list(whole.chain),
+        cites=cites,
+    )
+
+
+def _annotations(step: Retrieval) -> list[Annotation]:
+    """What a retrieval names as its substrates, seen when it was made."""
+    named = step.metadata.get(PROVENANCE, [])
+    some = [_annotation(one) for one in (named if isinstance(named, list) else [named])]  # pyright: ignore[reportUnknownVariableType]
+    return [one if one.ts is not None else msgspec.structs.replace(one, ts=step.timestamp) for one in some]
+
+
+def _annotation(one: Any) -> Annotation:
+    try:
+        return one if isinstance(one, Annotation) else msgspec.convert(one, Annotation)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"no annotation: {error}", path=f"metadata.{PROVENANCE}") from error

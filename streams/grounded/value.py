@@ -1,0 +1,239 @@
+"""`Grounded[T]`: a value that carries where it came from [C §1, §3, §9].
+
+There is no `.value`: whoever wants the plain value says `.unwrap_discarding_sources()`, and that is recorded.
+Operators keep the wrapper (`operators.py`). Where Python insists on a plain value, conditions (`bool`, `in`) work and
+are recorded [C §9.2]; texts and numbers (`str`, f-strings, `int`) are refused unless the discard was declared
+(`discarding`).
+"""
+
+from __future__ import annotations
+
+import copy
+import string
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ...codecs.records import AnyStep, Retrieval, Severed
+from .carrier import Carrier, T_co, apply, carry, cited_by, parts
+from .chain import ProvenanceChain, derive, merge
+from .errors import UngroundedReturn
+from .operators import Operators
+from .scope import record, record_declared, refuse_if_pure
+
+U = TypeVar("U")
+
+_HINTS = {
+    "value": "use .map(function), or .unwrap_discarding_sources()",
+    "__len__": "use .map(len)",
+}
+
+
+class Grounded(Operators[T_co]):
+    """A value and its provenance chain. Invariant: never changes.
+
+    Tools make grounded values (`@tool(data="grounded")`); whoever makes one by hand claims that its chain bears it.
+    Not hashable: sets and dictionaries would compare by `==`, and discard its answer's sources without a word.
+
+    Args:
+        value: the plain value.
+        chain: where it came from.
+
+    Raises:
+        UngroundedReturn: the chain has no retrieval, or was severed [C §2, §3].
+    """
+
+    __slots__ = ()
+
+    def __init__(self, value: T_co, chain: ProvenanceChain | Iterable[AnyStep | dict[str, Any]]) -> None:
+        whole = chain if isinstance(chain, ProvenanceChain) else ProvenanceChain(chain)
+        check_claim("Grounded", whole)
+        made = carry(Grounded, value, whole)
+        for name in ("_value", "_chain", "_cited"):
+            object.__setattr__(self, name, getattr(made, name))
+
+    # ------------------------------------------------------------ where it came from
+
+    def sources(self) -> list[AnyStep]:
+        """All steps of the chain, in order [C §3]."""
+        return list(self._chain)
+
+    @property
+    def chain(self) -> ProvenanceChain:
+        """The chain itself."""
+        return self._chain
+
+    def retrievals(self) -> list[Retrieval]:
+        """The sources: retrieval steps only, those inside `derived` included, each once."""
+        return self._chain.retrievals()
+
+    @property
+    def confidence(self) -> float:
+        """How sure the weakest step is [C §7], 0 to 1."""
+        return self._chain.confidence
+
+    @property
+    def data(self) -> frozenset[str]:
+        """The data categories of all steps [C §6]."""
+        return self._chain.data
+
+    @property
+    def grounded(self) -> bool:
+        """Whether it may claim to be grounded: there is a source, and nothing was severed [C §2, §3]."""
+        return self._chain.grounded
+
+    # ------------------------------------------------------------ going on
+
+    def map(self, function: Callable[[T_co], U]) -> Grounded[U]:
+        """The function's result for the plain value, with a `derived` step that bears the function's name.
+
+        Args:
+            function: should return a plain value; what a grounded one carries is kept as well.
+        """
+        name = getattr(function, "__name__", type(function).__name__)
+        result = parts(function(self._value))
+        return carry(Grounded, result.value, derive(name, self._chain, result.chain), self._cited.with_(result.cited))
+
+    def sever(self, reason: str) -> Grounded[T_co]:
+        """The same value, that cannot claim to be grounded any more [C §3].
+
+        For a synthesis that mixes grounded and ungrounded inputs in a way that no operator sees.
+        """
+        return carry(Grounded, self._value, self._chain.then(Severed(reason=reason)), self._cited)
+
+    def unwrap_discarding_sources(self) -> T_co:
+        """The plain value; recorded as a discard.
+
+        Raises:
+            PurityViolation: under `@grounded_pure` [C §9.4].
+        """
+        record("explicit-unwrap", "explicit-unwrap")
+        return self._value
+
+    # ------------------------------------------------------------ texts
+
+    def format(self: Grounded[str], *args: object, **kwargs: object) -> Grounded[str]:
+        """`str.format` with this as the template; arguments may be grounded or plain."""
+        return template(self, *args, **kwargs)
+
+    def join(
+        self: Grounded[str] | str, texts: Iterable[Grounded[str] | str] | Grounded[Sequence[str]]
+    ) -> Grounded[str]:
+        """`str.join`: as `separator.join(texts)` of a grounded separator, or `Grounded.join(", ", texts)`."""
+        some: object = texts if isinstance(texts, Carrier) else list(texts)
+        return apply(Grounded, "join", str.join, self, some)
+
+    def __str__(self) -> str:
+        record_declared("str")
+        return str(self._value)
+
+    def __format__(self, spec: str) -> str:
+        record_declared("format")
+        return format(self._value, spec)
+
+    def __bytes__(self) -> bytes:
+        record_declared("bytes")
+        return bytes(cast(Any, self._value))
+
+    def __repr__(self) -> str:
+        """Type and chain, never the value: it would lose its sources on its way into a log."""
+        return f"<Grounded {type(self._value).__name__}, {self._chain!r}, confidence {self.confidence}>"
+
+    # ------------------------------------------------------------ where Python wants a plain value
+
+    def __bool__(self) -> bool:
+        record("condition")
+        return bool(self._value)
+
+    def __contains__(self, item: object) -> bool:
+        record("in")
+        return parts(item).value in cast(Any, self._value)
+
+    def __iter__(self) -> Iterator[Grounded[Any]]:
+        """Item by item, each grounded: loops and unpacking discard only how many there are.
+
+        Raises:
+            PurityViolation: under `@grounded_pure` that is too much [C §9.3].
+        """
+        refuse_if_pure("iteration")
+        return self._items(iter(cast("Iterable[Any]", self._value)))
+
+    def __reversed__(self) -> Iterator[Grounded[Any]]:
+        """From the last to the first, as `__iter__`."""
+        refuse_if_pure("iteration")
+        return self._items(reversed(cast("Sequence[Any]", self._value)))
+
+    def _items(self, items: Iterator[Any]) -> Iterator[Grounded[Any]]:
+        for item in items:
+            yield carry(Grounded, item, derive("iter", self._chain), self._cited)
+
+    def __int__(self) -> int:
+        record_declared("int")
+        return int(cast(Any, self._value))
+
+    def __float__(self) -> float:
+        record_declared("float")
+        return float(cast(Any, self._value))
+
+    def __complex__(self) -> complex:
+        record_declared("complex")
+        return complex(cast(Any, self._value))
+
+    def __index__(self) -> int:
+        record_declared("index")
+        return cast(Any, self._value).__index__()
+
+    # ------------------------------------------------------------ copies
+
+    def __copy__(self) -> Grounded[T_co]:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Grounded[T_co]:
+        return carry(Grounded, copy.deepcopy(self._value, memo), self._chain, self._cited)
+
+    def __reduce__(self) -> tuple[Callable[..., Grounded[Any]], tuple[Any, ...]]:
+        return carry, (Grounded, self._value, self._chain, self._cited)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            hint = _HINTS.get(name, "what the plain value has is reached by .map(function)")
+            raise AttributeError(f"Grounded has no {name}: {hint}", name=name, obj=self)
+
+
+def check_claim(name: str, chain: ProvenanceChain) -> None:
+    """A claim to be grounded.
+
+    Raises:
+        UngroundedReturn: the chain does not bear it [C §2, §3].
+    """
+    if chain.grounded:
+        return
+    if chain.severed:
+        reasons = "; ".join(step.reason for step in chain.steps() if isinstance(step, Severed))
+        raise UngroundedReturn(name, f"its chain was severed ({reasons})")
+    raise UngroundedReturn(name, "its chain has no retrieval" if chain else "its chain is empty")
+
+
+class _Template(string.Formatter):
+    """`str.format` that takes its arguments as they are, and says which it used."""
+
+    def __init__(self) -> None:
+        self.used: list[Any] = []
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Any) -> Any:
+        found = parts(super().get_value(key, args, kwargs))
+        self.used.append(found)
+        return found.value
+
+
+def template(pattern: str | Grounded[str], *args: object, **kwargs: object) -> Grounded[str]:
+    """An f-string that keeps sources: `template("{who} says {what}", who=name, what=answer)`.
+
+    Args:
+        pattern: as for `str.format`; plain or grounded.
+        args, kwargs: what it names, plain or grounded. What it does not name contributes nothing.
+    """
+    plain, formatter = parts(pattern), _Template()
+    text = formatter.vformat(plain.value, args, kwargs)
+    chain = derive("format", plain.chain, merge(one.chain for one in formatter.used))
+    return carry(Grounded, text, chain, cited_by([plain, *formatter.used]))
