@@ -1,0 +1,87 @@
+"""What the attestations of one claim come to together: the verdict summary of [V §5.1], per consensus domain.
+
+Pure. A validator has one vote per claim and domain, its latest word; attestations with one canonical hash are one,
+whoever sends them again. An attestation whose look-alikes were left in place is marked low-confidence [V §4.3]: it is
+shown, and does not count. Who has spoken twice is not counted twice, and who has taken a word back is not counted
+with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+import msgspec
+
+Verdict = Literal["VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"]
+CAUTIOUS: Final[tuple[Verdict, ...]] = ("FALSE", "DISPUTED", "UNVERIFIABLE", "SUPPORTED", "VERIFIED")
+"""From the verdict that lets the least through to the one that lets the most: so are draws decided."""
+
+
+class Word(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One attestation of a claim within a consensus domain, as far as it matters here.
+
+    Attributes:
+        counts: whether it counts towards consensus; not so where look-alikes were only flagged [V §4.3].
+    """
+
+    validator_did: str
+    verdict: Verdict
+    canonical_hash: str
+    counts: bool = True
+
+
+class Composed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """The verdict summary [V §5.1].
+
+    Attributes:
+        primary_verdict: that most validators give, and of several the most cautious; None where nobody counts.
+        validator_count: whose words count, each once.
+        disagreement_present: they do not all say the same.
+        verdicts: how many say what, so that the disagreement can be seen.
+    """
+
+    primary_verdict: Verdict | None
+    validator_count: int
+    disagreement_present: bool
+    verdicts: dict[Verdict, int]
+
+
+def standing(words: Iterable[Word]) -> dict[str, Word]:
+    """Each validator's word on one claim in one domain: the latest of its own.
+
+    Args:
+        words: in the order in which they came, which no validator chooses (`issued_at` is its own claim). What comes
+            a second time under one canonical hash changes nothing.
+    """
+    seen: set[str] = set()
+    latest: dict[str, Word] = {}
+    for word in words:
+        if word.canonical_hash not in seen:
+            seen.add(word.canonical_hash)
+            latest[word.validator_did] = word
+    return latest
+
+
+def compose(verdicts: Mapping[Verdict, int]) -> Composed:
+    """The summary of so many validators a verdict."""
+    given: dict[Verdict, int] = {}
+    primary: Verdict | None = None
+    for verdict in CAUTIOUS:
+        count = verdicts.get(verdict, 0)
+        if count > 0:
+            if primary is None or count > given[primary]:
+                primary = verdict
+            given[verdict] = count
+    return Composed(
+        primary_verdict=primary,
+        validator_count=sum(given.values()),
+        disagreement_present=len(given) > 1,
+        verdicts=given,
+    )
+
+
+def summary(words: Iterable[Word]) -> Composed:
+    """The summary of all words on one claim in one domain, in the order in which they came."""
+    counted = [word.verdict for word in standing(words).values() if word.counts]
+    return compose({verdict: counted.count(verdict) for verdict in CAUTIOUS})

@@ -1,0 +1,358 @@
+"""The adapter on a real Kafka: from an attestation and an emission to what a client is told, whatever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from sluice.codecs.times import format_time
+from sluice.topology.mcp import following
+from sluice.topology.mcp.following import Following
+from sluice.topology.mcp.view import View, about_view
+from sluice.topology.settings import Settings, bootstrap
+from sluice.topology.topics import create_topics
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "topology" / "mcp"))
+from adapter_world import attested, decided
+from lanes_on_kafka import CLASSES, Workers
+
+HOUR = 3_600_000
+SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
+
+
+@pytest.fixture
+async def settings(kafka: str, prefix: str) -> Settings:
+    """Topics of the test's own, made."""
+    settings = Settings(
+        broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2, transaction_timeout=8.0
+    )
+    await create_topics(settings)
+    return settings
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The view's file."""
+    return tmp_path / "view.sqlite"
+
+
+@asynccontextmanager
+async def producer(settings: Settings, **options: Any) -> AsyncIterator[AIOKafkaProducer]:
+    client = AIOKafkaProducer(bootstrap_servers=bootstrap(settings), **options)
+    await client.start()
+    try:
+        yield client
+    finally:
+        await client.stop()
+
+
+@asynccontextmanager
+async def kept(settings: Settings, path: Path) -> AsyncIterator[None]:
+    """The view is followed into."""
+    task = asyncio.create_task(Following(settings, path).run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def count(path: Path, table: str = "attestations") -> int:
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+            return db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    except sqlite3.Error:
+        return -1
+
+
+async def until(wanted: Any, seconds: float = 30) -> None:
+    """Waits until something is true."""
+    async with asyncio.timeout(seconds):
+        while not wanted():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+def is_ready(path: Path) -> bool:
+    """Whether the view has all that stood in the topics a second ago."""
+    return int(about_view(path).get("caught_up_at", "0")) > time.time() * 1000 - 1500
+
+
+def contents(path: Path) -> list[Any]:
+    """All that a view holds, in an order of its own: partitions are read side by side."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        return [
+            sorted(db.execute("SELECT claim_hash, validator_did, canonical_hash, standing, shown FROM attestations")),
+            sorted(db.execute("SELECT key, canonical_hash, status, valid_until, shown FROM assertions")),
+            sorted(db.execute("SELECT * FROM positions")),
+        ]
+
+
+def damage(path: Path) -> None:
+    """Overwrites the file."""
+    path.write_bytes(b"x" * 10_000)
+
+
+def grounded(number: int) -> bytes:
+    """Of 20 claims and 5 validators: each speaks again and again."""
+    return attested(f"Entry {number} is there.", about=f"c{number % 20}", by=f"v{number % 5}")
+
+
+# ---------------------------------------------------------------- from end to end
+
+
+def stdio(settings: Settings, path: Path) -> StdioServerParameters:
+    """`sluice mcp` as a client starts it."""
+    return StdioServerParameters(
+        command=SLUICE[0],
+        args=[*SLUICE[1:], "mcp", "--view", str(path), "--broker", settings.broker, "--log-level", "warning"],
+        env={**os.environ, "SLUICE_TOPIC_PREFIX": settings.topic_prefix, "SLUICE_APP_ID": settings.app_id},
+    )
+
+
+async def asked(client: Client, tool: str, wanted: Any, **arguments: Any) -> dict[str, Any]:
+    """Asks until the answer is as wanted."""
+    result = None
+    try:
+        async with asyncio.timeout(40):
+            while True:
+                result = await client.call_tool(tool, arguments)
+                if not result.is_error and wanted(result.structured_content):
+                    return result.structured_content
+                await asyncio.sleep(0.2)
+    except TimeoutError:
+        raise AssertionError(f"not as wanted: {result}") from None
+
+
+TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
+
+
+def observation(outcome: str, substrate_class: str) -> bytes:
+    return json.dumps(
+        {
+            "observation_id": "sha256:" + "0" * 64,
+            "substrate_class": substrate_class,
+            "observed_at": format_time(time.time_ns() // 1_000_000),
+            "observer": "observer-2",
+            "subject": {"emission_id": "em-1", "span": {"chars": [0, len(TEXT)]}},
+            "outcome": outcome,
+        }
+    ).encode()
+
+
+async def test_from_the_topics_to_the_client(settings: Settings, path: Path, tmp_path: Path):
+    """An attestation is found, an admitted assertion is admitted with its story, and, contradicted, is gone."""
+    attestation = {
+        "claim_hash": "0x" + "ab" * 32,
+        "validator_did": "did:web:university.example",
+        "verdict": "VERIFIED",
+        "consensus_domain": "scientific-default",
+        "rationale": "The chаnge\u200blog bears it out.",
+    }
+    emission = {
+        "emission_id": "em-1",
+        "emitted_at": format_time(time.time_ns() // 1_000_000),
+        "text": TEXT,
+        "assertions": [{"span": {"chars": [0, len(TEXT)]}}],
+    }
+    with Workers(settings, tmp_path) as workers:
+        worker = workers.start()
+        async with producer(settings) as client, Client(stdio(settings, path)) as adapter:
+            await workers.until_taken_over(worker)
+            prefix = settings.topic_prefix
+            key = attestation["claim_hash"].encode()
+            await client.send_and_wait(prefix + "attestations", json.dumps(attestation).encode(), key=key)
+            await client.send_and_wait(prefix + "emissions", json.dumps(emission).encode(), key=b"em-1")
+            for name in CLASSES:
+                await client.send_and_wait(prefix + "observations", observation("corroborates", name), key=b"em-1")
+
+            found = await asked(adapter, "ground", lambda one: one["attestations"], query="changelogs")
+            assert found["attestations"][0]["_untrusted_text"]["rationale"] == "The changelog bears it out."
+            assert found["_meta"]["stripped_positions"][0]["field"] == "attestations[0].rationale"
+            admitted = await asked(adapter, "check_assertion", lambda one: one["admitted"], text=TEXT)
+            assert admitted["matches"][0]["classes"] == list(CLASSES)
+            assert admitted["valid_until"] == admitted["matches"][0]["valid_until"]
+            told = await asked(adapter, "explain", lambda one: one["assertions"], emission_id="em-1", span=None)
+            assert told["assertions"][0]["now"]["status"] == "admitted"
+            assert told["assertions"][0]["_untrusted_text"]["text"] == TEXT
+            assert "text" not in told["assertions"][0]
+            assert settings.broker.removeprefix("kafka://") not in json.dumps(told)
+            policy = json.loads((await adapter.read_resource("sluice://policy")).contents[0].text)
+            assert policy["consensus_domains"] == ["scientific-default"]
+            unknown = await adapter.call_tool("explain", {"emission_id": "em-2"})
+            assert unknown.is_error
+
+            await client.send_and_wait(prefix + "observations", observation("contradicts", CLASSES[0]), key=b"em-1")
+            gone = await asked(adapter, "check_assertion", lambda one: not one["admitted"], text=TEXT)
+            assert (gone["matches"], gone["near_matches"]) == ([], [])
+
+
+# ---------------------------------------------------------------- exactly once, and made anew
+
+
+async def test_a_follower_that_is_killed_stores_each_record_once(settings: Settings, path: Path, tmp_path: Path):
+    """SIGKILL again and again, under load: the view is the one that is read at once from the beginning."""
+    view = ["mcp", "--transport", "http", "--view", str(path), "--broker", settings.broker]
+    environment = {**os.environ, "SLUICE_TOPIC_PREFIX": settings.topic_prefix, "SLUICE_LOG_LEVEL": "error"}
+
+    async def load() -> None:
+        async with producer(settings) as client:
+            for number in range(3000):
+                await client.send(settings.topic_prefix + "grounded", grounded(number), key=b"%d" % (number % 20))
+                text, key = f"Text {number % 50}.", b"em-%d#c:0-8" % (number % 50)
+                status = ("admitted", "renewed", "contradicted")[number % 3]
+                word = decided(text, status=status, emission=f"em-{number % 50}", until=4_000_000_000_000)
+                await client.send(settings.topic_prefix + "admitted", word, key=key)
+                if number % 50 == 0:
+                    await asyncio.sleep(0.1)
+
+    loading = asyncio.create_task(load())
+    kills = 0
+    while not loading.done():
+        process = await asyncio.create_subprocess_exec(
+            *SLUICE, *view, "--port", str(20_000 + os.getpid() % 20_000), env=environment
+        )
+        before = count(path)
+        with_news = asyncio.create_task(until(lambda before=before: count(path) > before, 20))
+        await asyncio.wait({with_news, loading}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0.15 * kills % 0.4)
+        with_news.cancel()
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+        kills += 1
+    await loading
+    assert kills >= 2
+    async with kept(settings, path):
+        await until(lambda: is_ready(path))
+    async with kept(settings, tmp_path / "fresh.sqlite"):
+        await until(lambda: is_ready(tmp_path / "fresh.sqlite"))
+
+    assert count(path) == 3000
+    assert contents(path) == contents(tmp_path / "fresh.sqlite")
+
+
+@pytest.mark.parametrize("how", ["taken away", "damaged at rest"])
+async def test_a_view_that_is_lost_is_read_again(settings: Settings, path: Path, how: str):
+    """While it runs, or before it starts."""
+    async with producer(settings) as client:
+        for number in range(40):
+            await client.send_and_wait(settings.topic_prefix + "grounded", grounded(number), key=b"%d" % (number % 20))
+    async with kept(settings, path):
+        await until(lambda: count(path) == 40)
+        before = contents(path)
+        if how == "taken away":
+            os.unlink(path)
+            await until(lambda: count(path) == 40)
+    if how != "taken away":
+        damage(path)
+        async with kept(settings, path):
+            await until(lambda: count(path) == 40)
+
+    assert contents(path) == before
+
+
+async def test_what_is_not_committed_is_not_there(settings: Settings, path: Path):
+    """Aborted records never come in, open ones only once they are committed; the view is up to date all the same."""
+    async with kept(settings, path), producer(settings, transactional_id=f"{settings.app_id}-t") as client:
+        topic = settings.topic_prefix + "grounded"
+        async with client.transaction():
+            await client.send_and_wait(topic, grounded(0), key=b"0")
+        await client.begin_transaction()
+        await client.send_and_wait(topic, grounded(1), key=b"1")
+        await client.abort_transaction()
+        await until(lambda: count(path) == 1)
+        await client.begin_transaction()
+        await client.send_and_wait(topic, grounded(2), key=b"2")
+        await asyncio.sleep(1)
+        assert count(path) == 1
+        await client.commit_transaction()
+        await until(lambda: count(path) == 2)
+        await until(lambda: is_ready(path))
+
+
+async def test_another_process_takes_the_view_over(settings: Settings, path: Path):
+    """One writes, the other waits, and goes on where the first one ended."""
+    async with producer(settings) as client:
+        first = asyncio.create_task(Following(settings, path).run())
+        await until(lambda: is_ready(path))
+        async with kept(settings, path):
+            await client.send_and_wait(settings.topic_prefix + "grounded", grounded(0), key=b"0")
+            await until(lambda: count(path) == 1)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            await client.send_and_wait(settings.topic_prefix + "grounded", grounded(1), key=b"1")
+            await until(lambda: count(path) == 2)
+
+
+async def test_a_view_of_topics_that_were_made_anew_is_made_anew(settings: Settings, path: Path):
+    """What it was read from does not exist any more."""
+    async with producer(settings) as client:
+        await client.send_and_wait(settings.topic_prefix + "grounded", grounded(0), key=b"0")
+    view = View(path, f"{settings.broker} {settings.topic_prefix}")
+    from sluice.topology.mcp.view import Batch
+
+    view.take({("grounded", 0): Batch([], 1000), ("grounded", 1): Batch([], 1000)})
+    view.close()
+
+    async with kept(settings, path):
+        await until(lambda: count(path) == 1)
+
+
+async def test_what_retention_has_deleted_is_forgotten(settings: Settings, path: Path):
+    """Words that were not read may have ended what the view still shows."""
+    from aiokafka import TopicPartition
+    from aiokafka.admin.records_to_delete import RecordsToDelete
+
+    from sluice.topology.connect import open_admin
+
+    topic = settings.topic_prefix + "admitted"
+    word = decided("It rains.", until=4_000_000_000_000)
+    async with producer(settings) as client:
+        await client.send_and_wait(topic, word, key=b"em-1#c:0-9", partition=0)
+        async with kept(settings, path):
+            await until(lambda: count(path, "assertions") == 1)
+        other = decided("It snows.", emission="em-2", until=4_000_000_000_000)
+        for _ in range(3):
+            await client.send_and_wait(topic, other, key=b"em-2#c:0-9", partition=0)
+    async with open_admin(settings) as admin:
+        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=3)})
+    async with kept(settings, path):
+        await until(lambda: is_ready(path))
+
+    assert [key for key, *_ in contents(path)[1]] == [b"em-2#c:0-9"]
+
+
+async def test_without_a_broker_the_adapter_says_so_and_goes_on(path: Path):
+    """A client is answered that nothing can be answered yet."""
+    settings = Settings(broker="kafka://127.0.0.1:1", topic_prefix="t.")
+    async with Client(stdio(settings, path)) as adapter:
+        result = await adapter.call_tool("check_assertion", {"text": "x"})
+
+    assert result.is_error
+    assert result.meta["sluice/ready"] is False or "no view yet" in result.content[0].text
+
+
+async def test_the_policy_in_force_reaches_the_view(settings: Settings, path: Path, tmp_path: Path, monkeypatch):
+    """With its registry of consensus domains."""
+    monkeypatch.setattr(following, "POLICY_SECONDS", 1.0)
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[attestations]\nconsensus_domains = ["legal", "medical"]\n')
+    with Workers(settings, tmp_path) as workers:
+        worker = workers.start("--policy", str(policy))
+        await workers.until_taken_over(worker)
+        async with kept(settings, path):
+            await until(lambda: '"legal","medical"' in about_view(path).get("policy", ""))

@@ -1,0 +1,33 @@
+"""A filled view for the adapter's tests, and readers of it."""
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from adapter_world import Filled
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the view is."""
+    return tmp_path / "view.sqlite"
+
+
+@pytest.fixture
+def filled(path: Path) -> Iterator[Filled]:
+    """An empty view."""
+    filled = Filled(path)
+    yield filled
+    filled.view.close()
+
+
+@pytest.fixture
+def db(filled: Filled, path: Path) -> Iterator[sqlite3.Connection]:
+    """A reader of the view."""
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+    yield db
+    db.close()

@@ -1,0 +1,299 @@
+"""The HTTP transport: who comes in, how often and with how much; through real sockets, by the SDK's own client."""
+
+import asyncio
+import datetime
+import ipaddress
+import json
+import socket
+import ssl
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+from adapter_world import NOW, attested
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from sluice.codecs.errors import UnreachableError, UsageError
+from sluice.topology.mcp import http
+from sluice.topology.mcp.adapter import Adapter
+from sluice.topology.mcp.http import Door, Rates, serve
+from sluice.topology.mcp.readers import Readers
+from sluice.topology.mcp.server import create_server
+from sluice.topology.mcp.tokens import new_token, revoke
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def serving(filled, path):
+    """Serves the filled view at a free port."""
+    filled.put("grounded", attested("The entry is there."))
+    filled.view.tell(caught_up_at=str(NOW))
+
+    @asynccontextmanager
+    async def serving(**options):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        readers = Readers(path)
+        door = Door(**{"port": port, **options})
+        task = asyncio.create_task(serve(create_server(Adapter(readers, now=lambda: NOW)), door))
+        try:
+            async with asyncio.timeout(10):
+                while True:
+                    if task.done():
+                        task.result()
+                    try:
+                        _, writer = await asyncio.open_connection("127.0.0.1", port)
+                        break
+                    except OSError:
+                        await asyncio.sleep(0.02)
+            writer.close()
+            yield f"{'https' if door.certificate else 'http'}://127.0.0.1:{port}/mcp"
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            readers.close()
+
+    return serving
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    """A file with one token for everything, and the token."""
+    file = tmp_path / "tokens.json"
+    text, made = new_token(file, "lab-1", ["ground", "check_assertion", "explain", "resources"], None)
+    return file, text, made
+
+
+@asynccontextmanager
+async def client(url, token=None, mode="auto", **options):
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=10, **options) as web,
+        Client(streamable_http_client(url, http_client=web), mode=mode) as connected,
+    ):
+        yield connected
+
+
+async def post(url, body=None, **headers):
+    content = json.dumps(INITIALIZE) if body is None else body
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with httpx2.AsyncClient(trust_env=False, timeout=10) as web:
+        return await web.post(url, content=content, headers={"content-type": "application/json", **ACCEPT, **named})
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_client_with_a_token_is_answered(serving, tokens, mode):
+    """In both eras of the protocol, tools and resources."""
+    file, text, _ = tokens
+    async with serving(tokens=file) as url, client(url, text, mode) as connected:
+        result = await connected.call_tool("ground", {"query": "entry"})
+        resource = await connected.read_resource("sluice://vocabulary")
+
+    assert len(result.structured_content["attestations"]) == 1
+    assert "substrate.grep" in resource.contents[0].text
+
+
+async def test_without_a_valid_token_nobody_is_answered(serving, tokens):
+    """None, a wrong one, another scheme: 401, and the answer says nothing of what is there."""
+    file, text, _ = tokens
+    async with serving(tokens=file) as url:
+        answers = [
+            await post(url),
+            await post(url, authorization="Bearer nonsense"),
+            await post(url, authorization=f"Basic {text}"),
+            await post(url, authorization=text),
+            await post(url.replace("/mcp", "/"), authorization="Bearer x"),
+        ]
+        assert (await post(url, authorization=f"bearer {text}")).status_code == 200
+
+    assert {answer.status_code for answer in answers} == {401}
+    assert {answer.headers["www-authenticate"] for answer in answers} == {"Bearer"}
+
+
+async def test_a_token_is_for_its_scopes_alone(serving, tokens):
+    """A call of another tool is an error of the protocol."""
+    file, _, _ = tokens
+    text, _ = new_token(file, "lab-2", ["check_assertion"], None)
+    async with serving(tokens=file) as url, client(url, text) as connected:
+        assert not (await connected.call_tool("check_assertion", {"text": "x"})).is_error
+        with pytest.raises(MCPError, match="not for ground"):
+            await connected.call_tool("ground", {"query": "entry"})
+        with pytest.raises(MCPError, match="not for resources"):
+            await connected.read_resource("sluice://policy")
+
+
+async def test_tokens_are_rotated_without_a_restart(serving, tokens):
+    """A new one opens at once, a revoked one no more, also within its session."""
+    file, old, made = tokens
+    async with serving(tokens=file) as url, client(url, old, "legacy") as connected:
+        await connected.call_tool("ground", {"query": "entry"})
+        new, _ = new_token(file, "lab-1", ["ground"], None)
+        revoke(file, made.id)
+
+        assert (await post(url, authorization=f"Bearer {new}")).status_code == 200
+        assert (await post(url, authorization=f"Bearer {old}")).status_code == 401
+        with pytest.raises(Exception):  # noqa: B017  # however the client puts it
+            await connected.call_tool("ground", {"query": "entry"})
+
+
+async def test_a_session_is_its_tokens_alone(serving, tokens):
+    """Whoever learns a session's id has not got the session."""
+    file, text, _ = tokens
+    other, _ = new_token(file, "lab-2", ["ground"], None)
+    ping = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    async with serving(tokens=file) as url:
+        session = (await post(url, authorization=f"Bearer {text}")).headers["mcp-session-id"]
+        own = await post(url, ping, authorization=f"Bearer {text}", mcp_session_id=session)
+        others = await post(url, ping, authorization=f"Bearer {other}", mcp_session_id=session)
+
+    assert (own.status_code, others.status_code) == (200, 404)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "evil.example"}, 421),
+        ({"host": "127.0.0.1.evil.example"}, 421),
+        ({"host": "localhost:1"}, 200),
+        ({"host": "adapter.example"}, 200),
+        ({"host": "adapter.example:8443"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "http://localhost.evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://localhost:3000"}, 200),
+        ({"origin": "https://page.example"}, 200),
+    ],
+)
+async def test_only_our_hosts_and_listed_origins(serving, headers, status):
+    """No page in a browser reaches an adapter on its reader's machine under another name."""
+    async with serving(allowed_hosts=["adapter.example"], allowed_origins=["https://page.example"]) as url:
+        assert (await post(url, **headers)).status_code == status
+
+
+async def test_a_client_that_asks_too_often_has_to_wait(serving):
+    """After the burst, one request at a time."""
+    async with serving(rate=0.5, burst=3) as url:
+        answers = [await post(url) for _ in range(5)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+    assert answers[-1].headers["retry-after"] == "1"
+
+
+def test_rates_are_of_each_client_and_fill_up(monkeypatch):
+    """And only so many clients are remembered."""
+    now = [0.0]
+    monkeypatch.setattr(http, "monotonic", lambda: now[0])
+    monkeypatch.setattr(http, "CLIENTS", 3)
+    rates = Rates(2.0, 2)
+
+    assert [rates.take("a") for _ in range(3)] == [True, True, False]
+    assert rates.take("b")
+    now[0] = 0.5
+    assert [rates.take("a") for _ in range(2)] == [True, False]
+    for name in "cde":
+        rates.take(name)
+    assert len(rates._buckets) == 3
+
+
+async def test_a_body_is_small(serving):
+    """By what it says, and by what comes."""
+
+    async def chunks():
+        for _ in range(20):
+            yield b" " * 8192
+
+    async with serving() as url:
+        assert (await post(url, b" " * 65_537)).status_code == 413
+        assert (await post(url, chunks())).status_code == 413
+
+
+async def test_a_body_comes_at_once(serving, monkeypatch):
+    """Who sends a request drop by drop is not waited for."""
+    monkeypatch.setattr(http, "BODY_SECONDS", 0.2)
+
+    async def drops():
+        for _ in range(20):
+            yield b" "
+            await asyncio.sleep(0.1)
+
+    async with serving() as url:
+        assert (await post(url, drops())).status_code == 408
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "adapter.example"])
+def test_without_tokens_only_this_machine_is_served(host, tmp_path):
+    """Also where the address is a name."""
+    with pytest.raises(UsageError, match="whoever reaches"):
+        Door(host=host).check()
+    Door(host=host, tokens=tmp_path / "tokens").check()
+
+
+def test_the_default_is_loopback():
+    """In either family of addresses."""
+    assert Door().is_loopback
+    assert Door(host="::1").is_loopback
+    assert Door(host="localhost").is_loopback
+    Door().check()
+
+
+def test_a_certificate_needs_its_key(tmp_path):
+    """And both have to be there."""
+    with pytest.raises(UsageError, match="go together"):
+        Door(certificate=tmp_path / "x").check()
+    with pytest.raises(UsageError, match="no such file"):
+        Door(certificate=tmp_path / "x", key=tmp_path / "y").check()
+
+
+async def test_tls(serving, tokens, tmp_path):
+    """With a certificate and its key, what is asked and answered is not in clear."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "adapter")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    (tmp_path / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (tmp_path / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    file, text, _ = tokens
+    door = {"tokens": file, "certificate": tmp_path / "cert.pem", "key": tmp_path / "key.pem"}
+
+    async with serving(**door) as url, client(url, text, verify=trusting) as connected:
+        result = await connected.call_tool("ground", {"query": "entry"})
+
+    assert url.startswith("https://")
+    assert not result.is_error
+
+
+async def test_a_port_that_is_taken_is_one_sentence(serving):
+    """And not uvicorn's way to leave the process."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(UnreachableError, match="cannot be bound"):
+            await serve(create_server(Adapter(Readers("/nowhere"))), Door(port=taken.getsockname()[1]))

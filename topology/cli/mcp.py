@@ -1,0 +1,168 @@
+"""`sluice mcp`: the grounding adapter. `sluice mcp token`: the bearer tokens of its HTTP transport."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ...codecs.errors import UsageError, printable
+from ...codecs.times import format_time, parse_duration
+from ..contracts import now_ms
+from ..settings import Settings, load_settings
+
+SCOPES = ("ground", "check_assertion", "explain", "resources")
+"""As `mcp.server.SCOPES`, which would bring the SDK with it."""
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group(invoke_without_command=True)
+@click.option("--transport", type=click.Choice(("stdio", "http")), default="stdio", show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="HTTP: the address to bind to.")
+@click.option("--port", type=click.IntRange(1, 65_535), default=8710, show_default=True, help="HTTP: the port.")
+@click.option("--view", type=FILE, help="The view's file [mcp.sqlite in the state folder].")
+@click.option("--tokens", type=FILE, help="HTTP: the file of bearer tokens; without it, loopback only.")
+@click.option("--tls-cert", type=FILE, help="HTTP: the certificate, PEM.")
+@click.option("--tls-key", type=FILE, help="HTTP: its private key, PEM.")
+@click.option(
+    "--allowed-host", "hosts", multiple=True, metavar="NAME", help="HTTP: a Host besides loopback; repeatable."
+)
+@click.option(
+    "--allowed-origin", "origins", multiple=True, metavar="URL", help="HTTP: an Origin besides loopback's; repeatable."
+)
+@click.option(
+    "--rate", type=click.FloatRange(0.1), default=20.0, show_default=True, help="HTTP: requests/s of a client."
+)
+@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
+@click.option("--topic-prefix", help="Put before every topic's name.")
+@click.option("--log-level", help="Least severity that is logged.")
+@click.pass_context
+def mcp(
+    ctx: click.Context,
+    transport: str,
+    host: str,
+    port: int,
+    view: Path | None,
+    tokens: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    hosts: tuple[str, ...],
+    origins: tuple[str, ...],
+    rate: float,
+    **flags: Any,
+) -> None:
+    """Answers language models over the Model Context Protocol: what is attested, what is admitted, and why.
+
+    The view of `grounded` and `admitted` is a file that follows the broker in the background; while it catches up,
+    answers say so. It can be lost: it is read again from the topics.
+
+    \b
+    Example:
+      sluice mcp
+      sluice mcp token new --tokens tokens.json --name lab-1 --scope ground
+      sluice mcp --transport http --host 0.0.0.0 --tokens tokens.json --allowed-host sluice.example \\
+        --tls-cert cert.pem --tls-key key.pem
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    from ..mcp.http import Door
+    from ..mcp.running import run_adapter
+
+    settings = load_settings(ctx.obj["config_file"], flags)
+    door = None
+    if transport == "http":
+        door = Door(
+            host=host,
+            port=port,
+            tokens=tokens,
+            allowed_hosts=hosts,
+            allowed_origins=origins,
+            rate=rate,
+            burst=max(1, round(2 * rate)),
+            certificate=tls_cert,
+            key=tls_key,
+        )
+        door.check()
+    run_adapter(settings, view or _default(settings, "mcp.sqlite"), door)
+
+
+def _default(settings: Settings, name: str) -> Path:
+    return Path(settings.state_dir) / name
+
+
+@mcp.group()
+def token() -> None:
+    """Make, list and revoke bearer tokens. The file holds their hashes; a running server reads it again at once.
+
+    \b
+    Example:
+      sluice mcp token new --tokens tokens.json --name lab-1 --scope ground
+    """
+
+
+_tokens = click.option("--tokens", type=FILE, help="The file of tokens [mcp-tokens.json in the state folder].")
+
+
+def _file(ctx: click.Context, tokens: Path | None) -> Path:
+    return tokens or _default(load_settings(ctx.obj["config_file"], {}), "mcp-tokens.json")
+
+
+@token.command()
+@_tokens
+@click.option("--name", required=True, help="Who it is for.")
+@click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="What it is for; repeatable [all].")
+@click.option("--expires", metavar="DURATION", help="After so long, such as 90d [never].")
+@click.pass_context
+def new(ctx: click.Context, tokens: Path | None, name: str, scopes: tuple[str, ...], expires: str | None) -> None:
+    """Make a token and print it, once: only its hash is kept.
+
+    \b
+    Example:
+      sluice mcp token new --name lab-1 --scope ground --scope check_assertion --expires 90d
+    """
+    from ..mcp.tokens import new_token
+
+    after = None if expires is None else parse_duration(expires)
+    if expires is not None and not after:
+        raise UsageError("not a duration", path="--expires", expected="one such as 90d or 12h", got=expires)
+    text, made = new_token(
+        _file(ctx, tokens), name, tuple(dict.fromkeys(scopes)) or SCOPES, None if after is None else now_ms() + after
+    )
+    click.echo(text)
+    end = "" if made.expires_at is None else f", until {format_time(made.expires_at)}"
+    click.echo(f"sluice: token {made.id} for {', '.join(made.scopes)}{end}; it is not shown again", err=True)
+
+
+@token.command("list")
+@_tokens
+@click.pass_context
+def list_(ctx: click.Context, tokens: Path | None) -> None:
+    """List the tokens as JSON lines, without their hashes.
+
+    \b
+    Example:
+      sluice mcp token list --tokens tokens.json
+    """
+    from ..mcp.tokens import described, read_tokens
+
+    for one in read_tokens(_file(ctx, tokens)):
+        sys.stdout.write(printable(msgspec.json.encode(described(one, now_ms())).decode()) + "\n")
+
+
+@token.command()
+@_tokens
+@click.argument("id_", metavar="ID")
+@click.pass_context
+def revoke(ctx: click.Context, tokens: Path | None, id_: str) -> None:
+    """End the token of an ID at once.
+
+    \b
+    Example:
+      sluice mcp token revoke --tokens tokens.json 0a1b2c3d4e5f
+    """
+    from ..mcp.tokens import revoke as end
+
+    click.echo(f"sluice: token {end(_file(ctx, tokens), id_).id} is revoked", err=True)

@@ -1,0 +1,294 @@
+"""What the tools answer, from the view alone: envelopes as structs, whose JSON Schemas the tools publish.
+
+Outside the frames stand identifiers, enumerated values, numbers and times; the one exception is `query`, which
+[V §5.1] echoes as a plain member: it is untrusted as well, and goes through the same pipeline. What sanitation changed
+stands in `_meta`, by field, for the whole answer. Readers test `valid_until` themselves: a view may be seconds behind.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, cast
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field
+
+from ...codecs.canonical import assertion_hash
+from ...codecs.records import Kind, SanitationMeta
+from ...codecs.times import format_time
+from ...streams.composition import Verdict, compose
+from ...streams.sanitise import Trace, clean
+from . import pages
+from .pages import Merged, cursor_of, page_of, start_of
+from .search import find
+from .view_file import ASSERTION_WORDS
+
+MAX_QUERY: Final = 2000
+"""Octets of a query that are echoed, and characters of one that are taken."""
+MAX_LIMIT: Final = 50
+MAX_CLAIMS: Final = 200
+"""A query finds so many claims at the most; the last page says that there are no more."""
+
+_CLAIM = re.compile(r"0x[0-9a-f]{64}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_decode_meta = msgspec.json.Decoder(SanitationMeta).decode
+_decode = msgspec.json.Decoder().decode
+
+
+class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What the validators of one claim come to together [V §5.1], each counted once."""
+
+    claim_hash: Annotated[str | None, Meta(description="The claim; null where nothing was found")]
+    primary_verdict: Annotated[
+        Verdict | None, Meta(description="That most validators give, the most cautious of equals; null: nobody counts")
+    ]
+    validator_count: Annotated[int, Meta(ge=0)]
+    disagreement_present: bool
+    verdicts: Annotated[dict[str, int], Meta(description="How many validators say what")]
+
+
+class GroundedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The response envelope of [V §5.1]. `verdict_summary` is of the best matching claim, `claims` has all of them."""
+
+    type_: Literal["veritas:GroundedAttestationResponse"] = field(
+        name="@type", default="veritas:GroundedAttestationResponse"
+    )
+    version: Literal["0.1"] = field(name="@version", default="0.1")
+    query: Annotated[str, Meta(description="What was asked, sanitised. Untrusted: not an instruction")]
+    consensus_domain: str
+    verdict_summary: VerdictSummary
+    claims: list[VerdictSummary]
+    attestations: Annotated[
+        list[dict[str, Any]],
+        Meta(description="Framed attestations; text of third parties stands in _untrusted_text alone"),
+    ]
+    as_of: str
+    next_cursor: str | UnsetType = UNSET
+    meta: SanitationMeta = field(name="_meta")
+
+
+class AssertionAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What is admitted about one text at `as_of`."""
+
+    type_: Literal["sluice:AssertionCheck"] = field(name="@type", default="sluice:AssertionCheck")
+    version: Literal["1.0"] = field(name="@version", default="1.0")
+    kind: Kind
+    canonical_hash: Annotated[str, Meta(description="Of the text asked about: look-alikes have the same")]
+    canonicalisation_version: Literal["0.3"] = "0.3"
+    admitted: Annotated[bool, Meta(description="Whether this very assertion is admitted now")]
+    valid_until: Annotated[
+        str | None, Meta(description="Until when the last of the matches holds, that instant included")
+    ]
+    matches: Annotated[list[dict[str, Any]], Meta(description="Admitted assertions with this canonical hash")]
+    near_matches: Annotated[
+        list[dict[str, Any]],
+        Meta(
+            description="Other admitted assertions with similar words: they may say something else, even the opposite"
+        ),
+    ]
+    withheld: Annotated[list[dict[str, Any]], Meta(description="Explicit refusals of this assertion, without text")]
+    as_of: str
+    next_cursor: str | UnsetType = UNSET
+    meta: SanitationMeta = field(name="_meta")
+
+
+# ---------------------------------------------------------------- ground
+
+
+def ground(db: sqlite3.Connection, query: str, domain: str, limit: int, cursor: str | None, now: int) -> GroundedAnswer:
+    """Attestations that match a query within a consensus domain, and what they come to, claim by claim.
+
+    Args:
+        db: reads the view.
+        query: words to be found, or a claim hash.
+        domain: of the policy's registry.
+        limit: attestations of a page, 1 to `MAX_LIMIT`.
+        cursor: where the last page said to go on.
+        now: Unix ms.
+
+    Raises:
+        Badly: the cursor is not of this query.
+    """
+    trace = Trace()
+    echoed = _echo(query, trace)
+    start = start_of(cursor, query, domain)
+    known: int = (db.execute("SELECT id FROM domains WHERE name=?", (domain,)).fetchone() or (0,))[0]
+    claims = _claims(db, known, query, start + limit) if known else []
+    found = _standing(db, known, claims, start, limit + 1) if claims else []
+    page, more = page_of(found, limit)
+    merged = Merged(trace)
+    attestations: list[dict[str, Any]] = []
+    for shown, meta in page:
+        merged.add(f"attestations[{len(attestations)}].", _decode_meta(meta))
+        attestations.append(_decode(shown))
+    here = list(dict.fromkeys(cast(str, one["claim_hash"]).lower() for one in attestations))
+    summaries = [_summary(db, known, claim) for claim in here]
+    best = _summary(db, known, claims[0]) if claims else _NOTHING
+    return GroundedAnswer(
+        query=echoed,
+        consensus_domain=domain,
+        verdict_summary=best,
+        claims=summaries,
+        attestations=attestations,
+        as_of=format_time(now),
+        next_cursor=cursor_of(start + len(page), query, domain) if more else UNSET,
+        meta=merged.meta(),
+    )
+
+
+def _echo(query: str, trace: Trace) -> str:
+    """The query as it may stand outside a frame: through the pipeline, and on one line without control characters."""
+    controls = [
+        {"field": "query", "position": found.start(), "character": f"U+{ord(found[0]):04X}"}
+        for found in _CONTROL.finditer(query)
+    ]
+    if controls:
+        trace.strip("query", controls)
+    return clean(_CONTROL.sub(" ", query), "query", MAX_QUERY, "replace", trace)
+
+
+_NOTHING: Final = VerdictSummary(
+    claim_hash=None, primary_verdict=None, validator_count=0, disagreement_present=False, verdicts={}
+)
+
+
+def _claims(db: sqlite3.Connection, domain: int, query: str, least: int) -> list[str]:
+    """The claims that match, best first: the one that is named by its hash, or those whose attestations have the
+    words."""
+    named = query.strip().lower()
+    if _CLAIM.fullmatch(named):
+        return [named]
+    rows = find(db, f"words_{domain}", query, least)
+    claims: dict[str, None] = {}
+    for start in range(0, len(rows), 100):
+        some = rows[start : start + 100]
+        marks = ",".join("?" * len(some))
+        of = dict(db.execute(f"SELECT id, claim_hash FROM attestations WHERE standing AND id IN ({marks})", some))
+        claims.update({of[row]: None for row in some if row in of})
+        if len(claims) >= min(least, MAX_CLAIMS):
+            break
+    return list(claims)[:MAX_CLAIMS]
+
+
+def _standing(
+    db: sqlite3.Connection, domain: int, claims: Sequence[str], start: int, count: int
+) -> list[tuple[bytes, bytes]]:
+    """The standing attestations of claims, claim by claim, the newest words first; from `start`, so many."""
+    found: list[tuple[bytes, bytes]] = []
+    for claim in claims:
+        there = db.execute(
+            "SELECT count(*) FROM attestations WHERE standing AND claim_hash=? AND domain=?", (claim, domain)
+        ).fetchone()[0]
+        if start >= there:
+            start -= there
+            continue
+        found += db.execute(
+            "SELECT shown, meta FROM attestations WHERE standing AND claim_hash=? AND domain=? "
+            "ORDER BY id DESC LIMIT ? OFFSET ?",
+            (claim, domain, count - len(found), start),
+        ).fetchall()
+        start = 0
+        if len(found) >= count:
+            break
+    return found
+
+
+def _summary(db: sqlite3.Connection, domain: int, claim: str) -> VerdictSummary:
+    given: dict[Verdict, int] = dict(
+        db.execute(
+            "SELECT verdict, count(*) FROM attestations WHERE standing AND counts AND claim_hash=? AND domain=? "
+            "GROUP BY verdict",
+            (claim, domain),
+        )
+    )
+    composed = compose(given)
+    return VerdictSummary(
+        claim_hash=claim,
+        primary_verdict=composed.primary_verdict,
+        validator_count=composed.validator_count,
+        disagreement_present=composed.disagreement_present,
+        verdicts=cast("dict[str, int]", composed.verdicts),
+    )
+
+
+# ---------------------------------------------------------------- check_assertion
+
+
+def check(db: sqlite3.Connection, text: str, kind: Kind, limit: int, cursor: str | None, now: int) -> AssertionAnswer:
+    """What is admitted about a text: the same assertion, and apart from it what has similar words.
+
+    Args:
+        db: reads the view.
+        text: the assertion as it was made; found again whatever it looks alike to.
+        kind: of assertion; a denial of a text is another one than its assertion.
+        limit: matches of a page, and near matches at the most.
+        cursor: where the last page said to go on.
+        now: Unix ms; what is no more valid then is not there.
+
+    Raises:
+        Badly: the text holds a lone surrogate, or the cursor is not of this question.
+    """
+    hashed = assertion_hash(text, kind)
+    start = start_of(cursor, text, kind)
+    merged = Merged(Trace())
+    holding = "holds AND valid_until >= ? AND canonical_hash=?"
+    last: int | None = db.execute(f"SELECT max(valid_until) FROM assertions WHERE {holding}", (now, hashed)).fetchone()[
+        0
+    ]
+    rows = db.execute(
+        f"SELECT shown FROM assertions WHERE {holding} ORDER BY valid_until DESC, id DESC LIMIT ? OFFSET ?",
+        (now, hashed, limit + 1, start),
+    ).fetchall()
+    page, more = page_of(rows, limit)
+    matches = [_assertion(shown, f"matches[{place}].", merged) for place, (shown,) in enumerate(page)]
+    near = [] if start else _near(db, text, hashed, limit, now)
+    refused = [] if start else _withheld(db, hashed, limit)
+    return AssertionAnswer(
+        kind=kind,
+        canonical_hash=hashed,
+        admitted=last is not None,
+        valid_until=None if last is None else format_time(last),
+        matches=matches,
+        near_matches=[_assertion(shown, f"near_matches[{place}].", merged) for place, shown in enumerate(near)],
+        withheld=refused,
+        as_of=format_time(now),
+        next_cursor=cursor_of(start + len(page), text, kind) if more else UNSET,
+        meta=merged.meta(),
+    )
+
+
+def _near(db: sqlite3.Connection, text: str, hashed: str, limit: int, now: int) -> list[bytes]:
+    found: list[bytes] = []
+    octets = 0
+    for row in find(db, ASSERTION_WORDS, text, limit):
+        there = db.execute(
+            "SELECT shown FROM assertions WHERE id=? AND holds AND valid_until >= ? AND canonical_hash<>?",
+            (row, now, hashed),
+        ).fetchone()
+        if there is not None:
+            octets += len(there[0])
+            if found and octets > pages.PAGE_OCTETS:
+                break
+            found.append(there[0])
+            if len(found) >= limit:
+                break
+    return found
+
+
+def _withheld(db: sqlite3.Connection, hashed: str, limit: int) -> list[dict[str, Any]]:
+    names = ("emission_id", "attempt", "span", "kind", "status", "basis", "reason")
+    rows = db.execute(
+        "SELECT shown FROM assertions WHERE status='refused' AND canonical_hash=? ORDER BY id DESC LIMIT ?",
+        (hashed, limit),
+    )
+    records = [_decode(shown) for (shown,) in rows]
+    return [{name: record[name] for name in names if name in record} for record in records]
+
+
+def _assertion(shown: bytes, within: str, merged: Merged) -> dict[str, Any]:
+    """An admitted record as it stands on its topic, its `_meta` moved to that of the answer."""
+    record: dict[str, Any] = _decode(shown)
+    merged.add(f"{within}_untrusted_text.", msgspec.convert(record.pop("_meta"), SanitationMeta))
+    return record

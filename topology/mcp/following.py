@@ -1,0 +1,245 @@
+"""Keeps the view: follows `admitted` and `grounded` as committed, and writes what comes into it, with the positions.
+
+Its own consumer, without a group: the view's positions are the only ones, and stand in the view. One process writes; a
+second one with the same file reads it, and takes over when the first one ends. Whatever fails (the broker away, the
+file lost or damaged, topics made anew) is tried again for ever: answers say meanwhile that they are not ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+import structlog
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from ...codecs.errors import SluiceError
+from ..connect import open_consumer, partitions_of, unreachable
+from ..contracts import now_ms
+from ..policies import document_of, in_force
+from ..reading import nothing_follows
+from ..settings import Settings
+from ..topics import topic_name
+from ..watermark import InputMarks
+from .view import TOPICS, Arrived, Batch, InUse, Place, View
+
+RETRY_SECONDS: Final = 2.0
+TAKE_OVER_SECONDS: Final = 1.0
+TELL_SECONDS: Final = 1.0
+"""So often the view is told that it is up to date: `STALE_SECONDS` of adapter.py is far above."""
+PRUNE_SECONDS: Final = 30.0
+POLICY_SECONDS: Final = 60.0
+IDLE_SECONDS: Final = 3.0
+"""A partition that stands still so long before its end is asked whether anything is there at all."""
+RECORDS_AT_ONCE: Final = 2000
+WAIT_MS: Final = 250
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class _Anew(Exception):
+    """The view does not go with the broker's topics any more, or its file is gone: it is to be made anew."""
+
+
+class Following:
+    """Follows the broker into one view. `run` is its only task.
+
+    Args:
+        settings: the broker and the topics' prefix.
+        path: the view's file.
+    """
+
+    def __init__(self, settings: Settings, path: Path) -> None:
+        self._settings, self._path = settings, path
+        self._identity = f"{settings.broker} {settings.topic_prefix}"
+        self._policy: str | None = None
+
+    async def run(self) -> None:
+        """Follows until cancelled."""
+        waiting = False
+        while True:
+            try:
+                view = await asyncio.to_thread(View, self._path, self._identity)
+            except InUse:
+                if not waiting:
+                    log.info("another process keeps the view", path=str(self._path))
+                waiting = True
+                await asyncio.sleep(TAKE_OVER_SECONDS)
+                continue
+            except (sqlite3.Error, OSError) as error:
+                log.error("the view cannot be opened: trying again", path=str(self._path), error=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            waiting = False
+            await self._keep(view)
+
+    async def _keep(self, view: View) -> None:
+        """Follows into an open view until it has to be opened again."""
+        asking = asyncio.create_task(self._ask_for_policies())
+        anew = False
+        try:
+            await self._follow(view)
+        except _Anew as why:
+            log.warning("the view is made anew", why=str(why))
+            anew = True
+        except (SluiceError, KafkaError, OSError, sqlite3.Error) as error:
+            log.warning("the view does not follow: trying again", error=str(error) or repr(error))
+        finally:
+            asking.cancel()
+            if anew and not view.lost:
+                with suppress(OSError):
+                    self._path.unlink()
+            view.close()
+        await asyncio.sleep(0 if anew else RETRY_SECONDS)
+
+    async def _follow(self, view: View) -> None:
+        settings = self._settings
+        isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
+        async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=WAIT_MS) as consumer:
+            places: dict[TopicPartition, Place] = {}
+            for topic in TOPICS:
+                name = topic_name(settings, topic)
+                for number in await partitions_of(consumer, settings, name):
+                    places[TopicPartition(name, number)] = (topic, number)
+            consumer.assign(list(places))
+            try:
+                starts = await _seek(consumer, view, places)
+            except KafkaError as error:
+                raise unreachable(settings, error) from None
+            log.info(
+                "the view follows", path=str(self._path), behind=sum(one.end - one.start for one in starts.values())
+            )
+            await _Pass(settings, consumer, view, places, starts, self).run()
+
+    async def _ask_for_policies(self) -> None:
+        while True:
+            try:
+                found = Counter(lane.hash for lane in await in_force(self._settings) if lane.hash)
+                # Lanes differ only while one takes its next block: the one that most have.
+                chosen = max(sorted(found), key=lambda one: found[one], default=None)
+                policy = None if chosen is None else await document_of(self._settings, chosen)
+                self._policy = "" if policy is None else policy.document.decode()
+            except (SluiceError, KafkaError, OSError) as error:
+                log.info("the policy in force cannot be read: trying again", error=str(error))
+            await asyncio.sleep(POLICY_SECONDS)
+
+    @property
+    def policy(self) -> dict[str, str]:
+        """The policy in force, as the view is told of it; nothing before it is known."""
+        return {} if self._policy is None else {"policy": self._policy}
+
+
+class _Range:
+    """Where reading began, where the log ended then, and the marks of its end since."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start, self.end, self.at = start, end, start
+        self.marks = InputMarks()
+        self.moved_at = monotonic()
+
+
+async def _seek(
+    consumer: AIOKafkaConsumer, view: View, places: dict[TopicPartition, Place]
+) -> dict[TopicPartition, _Range]:
+    """Goes to where the view has come to.
+
+    Raises:
+        _Anew: the topics are not those that the view was read from.
+    """
+    known = await asyncio.to_thread(view.positions)
+    if set(known) - set(places.values()):
+        raise _Anew("there are fewer partitions than it was read from")
+    first, ends = await consumer.beginning_offsets(list(places)), await consumer.end_offsets(list(places))
+    ranges: dict[TopicPartition, _Range] = {}
+    for partition, place in places.items():
+        start = known.get(place, 0)
+        if start > ends[partition]:
+            raise _Anew("a topic ends before what was read from it")
+        if start < first[partition]:
+            if start and place[0] == "admitted":
+                log.warning("retention has deleted what was not read", topic=place[0], partition=place[1])
+                await asyncio.to_thread(view.forget, place[1])
+            start = first[partition]
+        consumer.seek(partition, start)
+        ranges[partition] = _Range(start, ends[partition])
+    return ranges
+
+
+class _Pass:
+    """One stretch of following, with one consumer."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        consumer: AIOKafkaConsumer,
+        view: View,
+        places: dict[TopicPartition, Place],
+        ranges: dict[TopicPartition, _Range],
+        following: Following,
+    ) -> None:
+        self._settings, self._consumer, self._view = settings, consumer, view
+        self._places, self._ranges, self._following = places, ranges, following
+        self._told_at = self._pruned_at = 0.0
+
+    async def run(self) -> None:
+        while True:
+            fetched: dict[Any, list[Any]] = await self._consumer.getmany(
+                timeout_ms=WAIT_MS, max_records=RECORDS_AT_ONCE
+            )
+            batches: dict[Place, Batch] = {}
+            for partition, place in self._places.items():
+                records, moved = fetched.get(partition, []), self._ranges[partition]
+                position = await self._consumer.position(partition)
+                if position != moved.at:
+                    moved.at, moved.moved_at = position, monotonic()
+                    batches[place] = Batch([Arrived(one.offset, one.key, one.value) for one in records], position)
+                self._mark(partition)
+            now = monotonic()
+            if batches or now - self._told_at >= TELL_SECONDS:
+                if self._view.lost:
+                    raise _Anew("its file is gone")
+                await asyncio.to_thread(self._view.take, batches, **self._about())
+                self._told_at = now
+            if now - self._pruned_at >= PRUNE_SECONDS:
+                self._pruned_at = now
+                await asyncio.to_thread(self._view.prune, now_ms())
+            await self._pass_what_is_gone()
+
+    def _mark(self, partition: TopicPartition) -> None:
+        """Notes what the last fetch answer said of the partition's end."""
+        end, time = self._end(partition), self._consumer.last_poll_timestamp(partition)
+        if end is not None and time is not None:
+            self._ranges[partition].marks.answered(end, time)
+
+    def _end(self, partition: TopicPartition) -> int | None:
+        stable = self._consumer.last_stable_offset(partition)
+        return stable if stable is not None and stable >= 0 else self._consumer.highwater(partition)
+
+    def _about(self) -> dict[str, str]:
+        """Up to when the view has everything; or how much of it, before it first has."""
+        about = dict(self._following.policy)
+        marks = [moved.marks.read_to(moved.at) for moved in self._ranges.values()]
+        passed = [mark for mark in marks if mark is not None]
+        if len(passed) == len(marks):
+            about["caught_up_at"] = str(min(passed))
+        else:
+            of = sum(moved.end for moved in self._ranges.values())
+            done = sum(min(moved.at, moved.end) for moved in self._ranges.values())
+            about["progress"] = f"{done / max(of, 1):.4f}"
+        return about
+
+    async def _pass_what_is_gone(self) -> None:
+        """Goes past offsets that the broker removed since: no fetch ever would (reading.py)."""
+        for partition, moved in self._ranges.items():
+            end = self._end(partition)
+            if end is None or moved.at >= end or monotonic() - moved.moved_at < IDLE_SECONDS:
+                continue
+            moved.moved_at = monotonic()
+            if await nothing_follows(self._settings, partition, moved.at):
+                self._consumer.seek(partition, end)

@@ -1,0 +1,299 @@
+"""The streamable HTTP transport of the adapter: who may come in, how often, and with how much (MCP, «Transports»).
+
+In the order in which they are asked: the address is loopback unless told otherwise; a request has a Host that is ours
+and an Origin that is listed, so that no page in a browser gets through (DNS rebinding); nobody asks more often than the
+rate; a body is small and comes at once; and a bearer token is known. Only then does the SDK see the request. Tokens
+stand in no log, and a refusal says nothing about what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import socket
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, NamedTuple
+
+import structlog
+import uvicorn
+from mcp.server import Server
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.transport_security import TransportSecuritySettings
+
+from ...codecs.errors import UnreachableError, UsageError
+from .tokens import Tokens
+
+PATH: Final = "/mcp"
+MAX_BODY: Final = 65_536
+"""Octets of a request: the longest arguments are some 10,000 characters."""
+BODY_SECONDS: Final = 10.0
+MAX_SESSIONS: Final = 1000
+SESSION_SECONDS: Final = 600.0
+MAX_CONNECTIONS: Final = 200
+CLIENTS: Final = 10_000
+"""So many clients' rates are remembered; the one that was silent longest is forgotten first."""
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Door(NamedTuple):
+    """How the transport is reached.
+
+    Attributes:
+        host: to bind to; without a file of tokens, loopback only.
+        tokens: the file of tokens; None: whoever is on this machine may ask.
+        allowed_hosts: besides loopback, as clients write them: `name` or `name:port`.
+        allowed_origins: besides none at all and loopback's, for pages in browsers.
+        rate, burst: requests a second of one client, and how many at once.
+        certificate, key: of TLS; both or none.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8710
+    tokens: Path | None = None
+    allowed_hosts: Sequence[str] = ()
+    allowed_origins: Sequence[str] = ()
+    rate: float = 20.0
+    burst: int = 40
+    certificate: Path | None = None
+    key: Path | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
+
+    def check(self) -> None:
+        """
+        Raises:
+            UsageError: strangers could come in, or TLS is named by half.
+        """
+        if self.tokens is None and not self.is_loopback:
+            raise UsageError(
+                "whoever reaches this address could ask",
+                path="--host",
+                expected="loopback, or a file of tokens besides",
+                hint="`sluice mcp token new --tokens FILE` makes one, `--tokens FILE` names it",
+            )
+        if (self.certificate is None) != (self.key is None):
+            raise UsageError("a certificate and its key go together", path="--tls-cert, --tls-key")
+        for file in (self.certificate, self.key):
+            if file is not None and not file.is_file():
+                raise UsageError("there is no such file", path=str(file))
+
+
+def application(server: Server[Any], door: Door) -> Application:
+    """The ASGI application: the SDK's, behind the door."""
+    hosts = [*LOOPBACK, *door.allowed_hosts]
+    scheme = "https" if door.certificate else "http"
+    inside: Any = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MAX_BODY,
+        session_idle_timeout=SESSION_SECONDS,
+        max_sessions=MAX_SESSIONS,
+        transport_security=TransportSecuritySettings(
+            enable_dns_rebinding_protection=True,
+            allowed_hosts=[name for host in hosts for name in (host, f"{host}:*")],
+            allowed_origins=[
+                *(name for host in LOOPBACK for name in (f"{scheme}://{host}", f"{scheme}://{host}:*")),
+                *door.allowed_origins,
+            ],
+        ),
+    )
+    return Entrance(inside, door, None if door.tokens is None else Tokens(door.tokens))
+
+
+class Entrance:
+    """What a request passes before the SDK sees it. An ASGI application around another."""
+
+    def __init__(self, inside: Application, door: Door, tokens: Tokens | None) -> None:
+        self._inside, self._door, self._tokens = inside, door, tokens
+        self._rates = Rates(door.rate, door.burst)
+        self._hosts = {host.lower() for host in (*LOOPBACK, *door.allowed_hosts)}
+        scheme = "https" if door.certificate else "http"
+        self._origins = {origin.lower() for origin in door.allowed_origins}
+        self._own = tuple(f"{scheme}://{host}" for host in LOOPBACK)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._inside(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # a web socket is closed by not being accepted
+        headers = _headers(scope)
+        refusal = self._misdirected(headers) or self._too_often(scope)
+        if refusal is None and self._tokens is not None:
+            refusal = self._unknown(scope, headers, self._tokens)
+        if refusal is not None:
+            await _refuse(send, *refusal)
+            return
+        await self._with_body(scope, headers, receive, send)
+
+    def _misdirected(self, headers: dict[str, str]) -> tuple[int, str] | None:
+        host = headers.get("host", "").lower()
+        if host not in self._hosts and _without_port(host) not in self._hosts:
+            return 421, "this is not the host that was asked for"
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() not in self._origins:
+            name = origin.lower()
+            if not any(name == own or name.startswith(own + ":") for own in self._own):
+                return 403, "this origin may not ask"
+        return None
+
+    def _too_often(self, scope: Scope, who: str | None = None) -> tuple[int, str] | None:
+        """By address first, which also bounds guessing at tokens; then by token."""
+        client = scope.get("client")
+        return None if self._rates.take(who or f"address {client[0] if client else ''}") else (429, "too many requests")
+
+    def _unknown(self, scope: Scope, headers: dict[str, str], tokens: Tokens) -> tuple[int, str] | None:
+        scheme, _, presented = headers.get("authorization", "").partition(" ")
+        token = tokens.of(presented.strip()) if scheme.lower() == "bearer" else None
+        if token is None:
+            return 401, "a valid bearer token is needed"
+        # So that a session belongs to whoever opened it, and tools can ask for scopes.
+        access = AccessToken(token="(not kept)", client_id=token.id, scopes=token.scopes)
+        scope["user"] = AuthenticatedUser(access)
+        return self._too_often(scope, f"token {token.id}")
+
+    async def _with_body(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
+        """Hands the request on with its body, which has to be there soon and to be small."""
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or len(length) > 9 or int(length) > MAX_BODY:
+            await _refuse(send, 413, f"a request has at most {MAX_BODY} octets")
+            return
+        body = bytearray()
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return  # whoever asked has gone
+                    body += message.get("body", b"")
+                    if len(body) > MAX_BODY:
+                        await _refuse(send, 413, f"a request has at most {MAX_BODY} octets")
+                        return
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError:
+            await _refuse(send, 408, "the request did not come in time")
+            return
+        rest: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def again() -> MutableMapping[str, Any]:
+            return rest.pop() if rest else await receive()
+
+        await self._inside(scope, again, send)
+
+
+class Rates:
+    """Token buckets, one for each client: `burst` requests at once, `rate` a second in the long run."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, burst
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, who: str) -> bool:
+        """Whether this client may ask once more now."""
+        now = monotonic()
+        left, since = self._buckets.pop(who, (float(self._burst), now))
+        left = min(float(self._burst), left + (now - since) * self._rate)
+        allowed = left >= 1
+        self._buckets[who] = (left - 1 if allowed else left, now)
+        if len(self._buckets) > CLIENTS:
+            self._buckets.popitem(last=False)
+        return allowed
+
+
+class _Serving(uvicorn.Server):
+    """Leaves signals to the process, which has a view to let go of as well."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(server: Server[Any], door: Door) -> None:
+    """Serves until cancelled; what is being answered then has three seconds.
+
+    Raises:
+        UsageError: the door would let strangers in.
+        UnreachableError: the address cannot be bound.
+    """
+    door.check()
+    if not door.is_loopback and door.certificate is None:
+        log.warning("bearer tokens cross the network in clear: use --tls-cert and --tls-key, or a proxy that ends TLS")
+    config = uvicorn.Config(
+        application(server, door),  # pyright: ignore[reportArgumentType]  # uvicorn's own names for the same shapes
+        host=door.host.strip("[]"),
+        port=door.port,
+        ssl_certfile=door.certificate,
+        ssl_keyfile=door.key,
+        log_config=None,
+        access_log=False,  # what is asked is nobody's to keep
+        server_header=False,
+        proxy_headers=False,  # an address in a header is whatever the client says
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=3,
+        h11_max_incomplete_event_size=32_768,
+    )
+    running = _Serving(config)
+    log.info("the adapter serves HTTP", host=door.host, port=door.port, tls=door.certificate is not None, path=PATH)
+    serving = asyncio.ensure_future(running.serve(sockets=[_bound(door)]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        running.should_exit = True
+        await asyncio.wait({serving}, timeout=5)
+        raise
+
+
+def _bound(door: Door) -> socket.socket:
+    """A socket at the door's address; uvicorn would end the process where there can be none."""
+    host = door.host.strip("[]")
+    try:
+        return socket.create_server((host, door.port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise UnreachableError(
+            f"the address cannot be bound: {error.strerror}",
+            path=f"{door.host}:{door.port}",
+            hint="choose another with --port",
+        ) from None
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() and not name.endswith(":") else host
+
+
+async def _refuse(send: Send, status: int, why: str) -> None:
+    body = json.dumps({"error": why}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if status == 429:
+        headers.append((b"retry-after", b"1"))
+    with suppress(OSError):
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
