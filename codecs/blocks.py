@@ -84,7 +84,8 @@ class Block(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A record on its way to an output topic. Topics are the logical names; the partition is the lane's."""
+    """A record on its way out. Topics are the logical names; the partition is the lane's, or its key's on a topic that
+    other lanes read."""
 
     topic: str
     key: bytes | None

@@ -69,6 +69,11 @@ class Verifier:
             raise UsageError("the verifier's id is not that of its name and key", got=cut(given))
         return verifier
 
+    @property
+    def public_key(self) -> bytes:
+        """Its 32 octets."""
+        return self._octets
+
     def __str__(self) -> str:
         return f"{self.name}+{self.id.hex()}+{base64.b64encode(ED25519 + self._octets).decode()}"
 
@@ -128,6 +133,10 @@ class Signer:
         return f"signer {self.name}+{self.verifier.id.hex()}"
 
     __repr__ = __str__
+
+    def sign_octets(self, octets: bytes) -> bytes:
+        """The 64 octets of a signature over these, for what is no note (signatures.py)."""
+        return self._key.sign(octets)
 
     def sign(self, text: str) -> str:
         """The signed note of a text.

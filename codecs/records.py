@@ -29,6 +29,10 @@ Outcome = Literal["corroborates", "absent", "contradicts", "unavailable", "unkno
 Tier = Literal["pseudonymous", "identity-bound"]
 Attempt = Annotated[int, Meta(ge=0, le=1_000_000)]
 Locator = dict[str, Any]
+Signature = Annotated[
+    str,
+    Meta(description="Base64 of an Ed25519 signature over the RFC 8785 form of the record without this member"),
+]
 
 MAX_ASSERTIONS = 1000
 """An emission holds at most so many assertions (architecture.md)."""
@@ -46,6 +50,11 @@ class Step(Record, frozen=True, gc=False, tag_field="step"):
 
     confidence: Confidence | None = None
     data: list[Identifier] | None = None
+
+    @property
+    def step(self) -> str:
+        """Which kind it is, as it is written: `retrieval`, `prompt-transform` …"""
+        return str(type(self).__struct_config__.tag)
 
 
 class Retrieval(Step, frozen=True, gc=False, tag="retrieval"):
@@ -214,6 +223,7 @@ class Observation(Record, frozen=True, gc=False):
     locator: Locator | None = None
     detail: dict[str, Any] | None = None
     attestation: dict[str, Any] | None = None
+    signature: Signature | None = None
 
 
 class Sighting(Record, frozen=True, gc=False):
@@ -229,6 +239,7 @@ class Sighting(Record, frozen=True, gc=False):
     locator: Locator | None = None
     detail: dict[str, Any] | None = None
     attestation: dict[str, Any] | None = None
+    signature: Signature | None = None
 
 
 class Citation(Record, frozen=True, gc=False):
@@ -290,7 +301,8 @@ Disposition = Literal["discard", "review", "re-emit", "refuse"]
 
 
 class Evidence(msgspec.Struct, frozen=True, gc=False):
-    """One counted observation, as an output names it. `observation_id` is absent where privacy omits it [S §12]."""
+    """One counted observation, as an output names it. `observation_id` is absent where privacy omits it, and an HMAC
+    where it is hashed [S §12]."""
 
     substrate_class: str
     observed_at: str
@@ -350,6 +362,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     revision: int
     effect: Effect
     k: int
+    min_observers: int | UnsetType = UNSET  # where more than one is needed [S §11.3]
     classes: list[str]
     evidence: list[Evidence]
     grounded: bool
@@ -383,6 +396,7 @@ class Request(Inadmissible, frozen=True, gc=False, kw_only=True):
 
     missing_floor: int
     classes_seen: list[str]
+    missing_observers: int | UnsetType = UNSET  # where more than one is needed [S §11.3]
 
 
 class UntrustedQuote(msgspec.Struct, frozen=True, gc=False):

@@ -2,17 +2,20 @@
 «Deciding»).
 
 Counted are *distinct fresh substrate-classes* [S §7]: two observations of one class count once, whoever made them.
+Where the policy asks for more than one observer, these are counted besides [S §11.3] (witnesses.py).
 Freshness is judged at emission [S §3]; validity is the k-th largest of newest ts + W. Negatives need no memory of their
 own: one either closes the assertion when it comes, or never will, since corroboration only grows newer.
 """
 
 from __future__ import annotations
 
-from ..codecs.records import Observation
+from ..codecs.records import Observation, Sighting
 from ..codecs.times import parse_time
 from ..codecs.vocabulary import NEWEST, VERSIONS, recognise
-from .lives import CLASSES, NUMBER_OF, Declared, Life, Seen, json_of, short, whole
+from .lives import ALONE, CLASSES, NUMBER_OF, Declared, Life, Seen, json_of, short, whole
 from .policy import Policy
+from .privacy import IDENTITY_BOUND, binds_identity
+from .witnesses import Witness, carried_until, count, note
 
 GIT_LOG = "substrate.git.log"
 _GIT_LOG = NUMBER_OF[GIT_LOG]
@@ -48,7 +51,7 @@ def may_count(policy: Policy, life: Life, observation: Observation) -> bool:
     return observer is None or life.emitter is None or life.emitter not in observer.writable_by
 
 
-def class_of(observation: Observation) -> str | None:
+def class_of(observation: Observation | Sighting) -> str | None:
     """The bare class that an observation speaks for; None for a terminal or a class of no loaded version."""
     name = observation.substrate_class
     if name in _BARE:  # nearly always
@@ -73,14 +76,18 @@ def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, c
     # After admission any newer corroboration renews, however long after emission; before it, only fresh ones count.
     if life.valid_until < 0 and ts > emitted_at + bounds.horizon:
         return False
+    news = False
+    if bounds.min_observers != ALONE and (least := life.min_observers) > 1:
+        bound = binds_identity(observation.tier, cls)
+        news = note(life.witnesses, Witness(seen.number, observation.observer, ts, kept, bound), least)
     if ts <= seen.ts:
-        return False
+        return news
     if seen.ts < 0:
         life.fresh += 1
     seen.ts = ts
     life.keep_id(seen, kept)
     seen.observer = observation.observer
-    seen.identity_bound = observation.tier == "identity-bound"
+    seen.identity_bound = binds_identity(observation.tier, cls)
     seen.attestation = json_of(observation.attestation)
     return True
 
@@ -100,6 +107,7 @@ def count_declarations(life: Life) -> None:
             seen.ts = ts
             seen.id = declared.id
             seen.observer = life.emitter or "emitter"
+            seen.identity_bound = declared.substrate_class in IDENTITY_BOUND
 
 
 def contradicts(life: Life, cls: str, ts: int) -> bool:
@@ -124,13 +132,31 @@ def unmasks(life: Life, observation: Observation, cls: str, ts: int) -> bool:
 
 
 def validity(life: Life) -> int:
-    """Until when the evidence carries the assertion: the k-th largest of newest ts + W, Unix ms; -1 below k."""
+    """Until when the evidence carries the assertion: the k-th largest of newest ts + W, Unix ms; -1 below k.
+
+    Where more than one observer is needed, no longer than so many carry it; -1 where there are fewer.
+    """
     if life.fresh < life.k:
         return -1
-    windows = life.bounds.windows
+    bounds = life.bounds
+    windows = bounds.windows
     ends = [seen.ts + windows[CLASSES[seen.number]] for seen in life.seen if seen.ts >= 0]
     ends.sort()
-    return min(ends[-life.k], life.longest)
+    until = min(ends[-life.k], life.longest)
+    if bounds.min_observers != ALONE and (least := life.min_observers) > 1:
+        return min(until, carried_until(life.witnesses, lambda number: windows[CLASSES[number]], least))
+    return until
+
+
+def is_enough(life: Life) -> bool:
+    """Whether the evidence that counts is of k classes, and by as many observers as are needed."""
+    return life.fresh >= life.k and missing_observers(life) == 0
+
+
+def missing_observers(life: Life) -> int:
+    """How many more distinct observers would have to bear it out."""
+    least = life.min_observers
+    return max(0, least - count(life.witnesses)) if least > 1 else 0
 
 
 def observed_at(observation: Observation) -> int:

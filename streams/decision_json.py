@@ -24,9 +24,11 @@ from ..codecs.records import AnyStep, Basis, Reason, Status
 from ..codecs.spans import Span, parse_span_key
 from ..codecs.times import format_time
 from .grounding import data_categories
-from .lives import CLASSES, Life, Seen, steps_of
+from .lives import ALONE, CLASSES, Life, Seen, steps_of, whole
 from .policy import Policy
+from .privacy import Secret, Veil
 from .sanitise import WARNING, AttestationRules, Confusables, Trace, clean, clean_tree, frame_attestation
+from .witnesses import Witness
 
 _CHAIN_CAP = 2000
 """Octets that any one string of a provenance chain keeps; the contract's cap for a rationale [V §4.1]."""
@@ -74,10 +76,10 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 class DecisionWriter:
     """Writes the records of one block. Reads the lives, never changes them."""
 
-    def __init__(self, block: Block, policy: Policy, policy_hash: str) -> None:
+    def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
         header = block.header
         self._policy = policy
-        self._ids_in_clear = policy.privacy.observation_ids == "clear"
+        self._veil = Veil(policy.privacy, secret)
         self._ledger = (
             f'"canonicalisation_version":"0.3","policy":"{policy_hash}",'
             f'"ledger":{{"partition":{header.lane},"height":{header.height},"index":'
@@ -102,32 +104,35 @@ class DecisionWriter:
             text: whether there is anything in the frame.
         """
         id_, steps, counted = decision_id(life, status), steps_of(life), _counted(life)
-        classes: list[str] = []
+        classes = [f'"{CLASSES[seen.number]}"' for seen in counted]
         evidence: list[str] = []
         retrievals: list[str] = []
-        for seen in counted:
+        several = life.bounds.min_observers != ALONE and life.min_observers > 1
+        for seen in _by_observer(life) if several else counted:
             name, at, who = CLASSES[seen.number], format_time(seen.ts), self._who(life, seen)
-            classes.append(f'"{name}"')
             evidence.append(f'{{"substrate_class":"{name}","observed_at":"{at}",{who}}}')
             retrievals.append(f'{{"step":"retrieval","source":"{name}","timestamp":"{at}","metadata":{{{who}}}}}')
         frame, meta = self._frame(life, counted, retrievals, steps) if text else _NO_TEXT
         based = f'"basis":"{basis}",' if basis else ""
         because = f'"reason":"{reason}",' if reason else ""
+        observers = f'"min_observers":{life.min_observers},' if several else ""
         confidence = "" if life.confidence is None else f'"confidence":{to_json(life.confidence)},'
         head = (
             f'{{"@type":"sluice:{type_}","@version":"1.0","id":"{id_}","emission_id":"{life.emission_id}",'
             f'"attempt":{life.attempt},"span":{_span(life.span_key)},"kind":"{life.kind}","status":"{status}",'
             f'{based}{because}{own}"revision":{life.revision},"effect":"{life.effect}","k":{life.k},'
-            f'"classes":[{",".join(classes)}],"evidence":[{",".join(evidence)}],'
+            f'{observers}"classes":[{",".join(classes)}],"evidence":[{",".join(evidence)}],'
             f'"grounded":{"true" if life.grounded else "false"},"data":{_data(life, steps)},{confidence}'
             f'"emitted_at":"{format_time(life.emitted_at)}",{frame}'
             f'"canonical_hash":"{assertion_hash(life.text, life.kind)}",{self._ledger}'
         )
         return Decision(id_, head, self._behind + meta, len(counted))
 
-    def _who(self, life: Life, seen: Seen) -> str:
-        """Who saw it, and what, as far as privacy lets it out: of the identity-bound tier never in clear [S §12]."""
-        observation_id = life.id_of(seen) if self._ids_in_clear and not seen.identity_bound else None
+    def _who(self, life: Life, seen: Seen | Witness) -> str:
+        """Who saw it, and what, as far as privacy lets it out (privacy.py)."""
+        observation_id = whole(seen.id) if isinstance(seen, Witness) else life.id_of(seen)
+        if observation_id is not None:
+            observation_id = self._veil.observation_id(observation_id, identity_bound=seen.identity_bound)
         return f'"observer":"{seen.observer}"' + (f',"observation_id":"{observation_id}"' if observation_id else "")
 
     def _frame(
@@ -153,9 +158,9 @@ class DecisionWriter:
 
     def _own_chain(self, steps: list[AnyStep], confusables: Confusables, trace: Trace) -> list[dict[str, Any]]:
         chain: list[dict[str, Any]] = msgspec.to_builtins(steps)
-        if self._policy.privacy.chain_sources != "clear":
+        if self._veil.hides_sources:
             for step in chain:
-                _hide_sources(step)
+                self._veil.source(step)
         return clean_tree(chain, "chain", _CHAIN_CAP, confusables, trace)
 
     def _attestations(self, counted: Sequence[Seen], trace: Trace) -> list[dict[str, Any]]:
@@ -210,10 +215,6 @@ def _counted(life: Life) -> Sequence[Seen]:
     return counted
 
 
-def _hide_sources(step: dict[str, Any]) -> None:
-    """Privacy `chain_sources`: what was retrieved is left out, that something was retrieved stays [S §12]."""
-    step.pop("source", None)
-    step.pop("metadata", None)
-    for side in ("left", "right"):
-        for inner in step.get(side, ()):
-            _hide_sources(inner)
+def _by_observer(life: Life) -> Sequence[Witness]:
+    """Where several observers are needed: what each has seen of each class."""
+    return sorted(life.witnesses, key=lambda one: (CLASSES[one.number], one.observer))

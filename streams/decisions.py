@@ -127,7 +127,7 @@ def _superseded(case: Case) -> bool:
 
 
 def _enough(case: Case) -> bool:
-    return case.life.fresh >= case.life.k
+    return corroboration.is_enough(case.life)
 
 
 def _admissible(case: Case) -> bool:
@@ -136,7 +136,8 @@ def _admissible(case: Case) -> bool:
 
 
 def _too_few(case: Case) -> bool:
-    return 0 < case.life.fresh < case.life.k
+    """Too few classes, or of enough classes too few observers [S §11.3]."""
+    return case.life.fresh > 0 and not _enough(case)
 
 
 def _aged_out(case: Case) -> bool:
@@ -170,7 +171,7 @@ TABLE: tuple[Row, ...] = (
     Row("contradicted", "contradicted", "[S §2] case (iii)", _contradicted, _ON_EVIDENCE),
     Row("admitted", None, "[S §3, §7]", _admissible, _ON_EVIDENCE),
     Row("rejected", "superseded", "records.md, `attempt`", _superseded, _ON_NEWER),
-    Row("below-floor", "below-floor", "[S §7]", _too_few, _ON_END),
+    Row("below-floor", "below-floor", "[S §7, §11.3]", _too_few, _ON_END),
     Row("decayed-to-uncertainty", "aged-out", "[S §5]", _aged_out, _ON_END),
     Row("unverified-inference", "no-corroboration", "[S §5]", _annotated, _ON_END),
     Row("unannotated", "no-corroboration", "[S §5]", _always, _ON_END),

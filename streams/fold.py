@@ -27,11 +27,13 @@ from ..codecs.spans import span_key
 from ..codecs.times import parse_time
 from ..codecs.vocabulary import NEWEST
 from . import corroboration, gates, grounding
+from .citing import Citing
 from .claims import Claims, claims_of
 from .decisions import Case, Moment
 from .lives import Attempt, Known, Life, Phase, Waiting, json_of
 from .outputs import Writer, traceparent_of
 from .policy import Policy, policy_of_document
+from .privacy import with_key
 from .sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .verdicts import Verdicts
@@ -42,9 +44,12 @@ FOLD_VERSION = (
 """Names everything that decides. Any change that alters an output changes it."""
 
 
-def fold_version(partitioner: Partitioner = "murmur2") -> str:
-    """What a block header names as `fold`: the version, and the partitioner that keys are checked by."""
-    return f"{FOLD_VERSION} partitioner={partitioner}"
+def fold_version(partitioner: Partitioner = "murmur2", key: str = "") -> str:
+    """What a block header names as `fold`: the version, and the partitioner that keys are checked by.
+
+    Where identifiers are hashed also the id of the key (`State.key_in_force`), since it decides what outputs say.
+    """
+    return with_key(f"{FOLD_VERSION} partitioner={partitioner}", key)
 
 
 def fold(state: State, block: Block) -> list[Output]:
@@ -52,6 +57,7 @@ def fold(state: State, block: Block) -> list[Output]:
 
     Raises:
         DoesNotHoldError: the block has records, but no policy came before it, or is of a later version's making.
+        UsageError: its identifiers are hashed with a secret that the state does not have.
     """
     state.advance(block.header)
     state.enforce()
@@ -109,13 +115,17 @@ class _Folding:
         self.state, self.policy = state, policy
         self.rules = policy.admissibility
         self.counters = state.counters
-        self.writer = Writer(block, policy, state.policy_hash)
+        secret = state.secrets.named(block.header.fold, policy.privacy)
+        self.writer = Writer(block, policy, state.policy_hash, secret)
         self.verdicts = Verdicts(state, policy, self.writer)
         self.appliers = [_APPLIERS.get(source.topic, _Folding.foreign) for source in block.header.sources]
         # What holds for the whole block, taken out of the loop over its records.
         self.latest = state.time + self.rules.max_skew
         self.oldest = state.time - min(milliseconds for _, milliseconds in state.max_validities)
         self.terms = state.terms[state.terms_number]
+        self.cited = policy.sightings.classes
+        self.refuses = tuple(policy.emitters.refuse)
+        self.guarded = bool(policy.observers) or policy.require_signatures
 
     def fire(self) -> None:
         """Fires what is due, at most `MAX_TIMERS`, in the order of the instants, on whichever clock."""
@@ -185,6 +195,10 @@ class _Folding:
         if isinstance(emission, Fault):
             return emission
         state, emission_id = self.state, emission.emission_id
+        if emission.emitter is not None and self.refuses:
+            fault = gates.identified(emission.emitter, self.refuses)
+            if fault is not None:
+                return fault
         emitted_at = parse_time(emission.emitted_at) or 0
         known = state.known(emission_id)
         if known is None or event.key != emission_id.encode():
@@ -221,7 +235,18 @@ class _Folding:
             self.begin(case, came_before.get(case.life.span_key, ()))
         if not cases:
             state.rest(emission_id, attempt)
+        if self.cited:
+            self.cite(emission, cases)
         return None
+
+    def cite(self, emission: Emission, cases: Iterable[Case]) -> None:
+        """Tells the binding lanes what the assertions cite for which evidence may still count (citing.py)."""
+        citing = Citing(emission, self.cited, self.state.time)
+        for case in cases:
+            if case.life.phase in _ADJUDICATED and case.assertion is not None:
+                for key, value in citing.of(case.assertion):
+                    self.writer.citation(key, value, case.life.traceparent)
+        self.counters["uncited"] += citing.left_out
 
     def repeated(self, emission: Emission, first: Attempt, digest: bytes) -> Fault | None:
         """The same emission and attempt again: with the same bytes nothing happens, with others the first stands."""
@@ -337,8 +362,8 @@ class _Folding:
                 return fault
         if ts > self.latest:
             return gates.skewed(self.state, "$.observed_at", ts)
-        if self.policy.observers:
-            fault = gates.unauthorised(self.policy, observation)
+        if self.guarded:
+            fault = gates.unauthorised(self.policy, observation, event.value)
             if fault is not None:
                 return fault
         cls = corroboration.class_of(observation)
@@ -432,6 +457,7 @@ class _Folding:
 
 
 _RECORD: Final = int(EventKind.RECORD)  # a plain name in the loop: a member of an enum costs 0.1 us a look
+_ADJUDICATED: Final = (Phase.PENDING, Phase.ADMITTED)
 _UNCOUNTED: Final = ("absent", "unavailable")
 _NOTHING: Final[dict[str, list[Waiting]]] = {}
 

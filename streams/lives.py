@@ -23,6 +23,7 @@ import msgspec
 from ..codecs.records import AnyStep, Basis, Effect, Kind
 from ..codecs.vocabulary import CLASSES_1_0
 from .timers import TIME, WATERMARK
+from .witnesses import Witness
 
 CLASSES: Final = tuple(sorted(CLASSES_1_0))
 """Substrate-classes by the number that stands for them at rest. A later version's go behind these."""
@@ -38,12 +39,21 @@ class Phase(IntEnum):
     CLOSED = 3  # nothing
 
 
+ALONE: Final = (1, 1)
+"""`min_observers` where any one observer will do."""
+
+
 class Terms(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The bounds that lives begin with: of a policy, kept though a later one comes into force (milliseconds)."""
+    """The bounds that lives begin with: of a policy, kept though a later one comes into force (milliseconds).
+
+    Attributes:
+        min_observers: internal, external; 1 where observers are not counted.
+    """
 
     windows: dict[str, int]
     horizon: int
     max_validity: int
+    min_observers: tuple[int, int] = ALONE
 
 
 # ---------------------------------------------------------------- observation ids
@@ -157,12 +167,19 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     touched: bool = False  # its validity moved on in this block
     clock: int = WATERMARK
     due: int | None = None
+    witnesses: list[Witness] = []  # where more than one observer is needed; last, so that older snapshots are read
 
     @property
     def bounds(self) -> Terms:
         """The terms that it began with."""
         assert self.terms is not None, "a life is looked at unpacked"
         return self.terms
+
+    @property
+    def min_observers(self) -> int:
+        """How many distinct observers it needs (witnesses.py)."""
+        internal, external = self.bounds.min_observers
+        return external if self.effect == "external" else internal
 
     @property
     def longest(self) -> int:

@@ -16,14 +16,17 @@ from ..codecs.blocks import Block, Event, EventKind, Output
 from ..codecs.errors import Fault
 from ..codecs.records import Basis, Disposition, Reason, Status
 from ..codecs.times import format_time
+from . import corroboration
 from .decision_json import Decision, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
 from .lives import Life
 from .policy import Policy
+from .privacy import Secret
 
 ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
 REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
 DEAD_LETTERS = "dead-letters"
+CITATIONS = "citations"
 
 _encode = msgspec.json.Encoder().encode
 _SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application/json")
@@ -32,10 +35,10 @@ _SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application
 class Writer:
     """Collects the outputs of one block, in order. Reads the lives, never changes them."""
 
-    def __init__(self, block: Block, policy: Policy, policy_hash: str) -> None:
+    def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
         self.outputs: list[Output] = []
         self._block = block
-        self._decisions = DecisionWriter(block, policy, policy_hash)
+        self._decisions = DecisionWriter(block, policy, policy_hash, secret)
         self._source = ("ce_source", f"/sluice/lanes/{block.header.lane}".encode())
         self._time = ("ce_time", format_time(block.header.time).encode())
 
@@ -63,7 +66,10 @@ class Writer:
         if request and topic:
             seen = sorted(seen.substrate_class for seen in life.seen if seen.latest >= 0 or seen.ts >= 0)
             missing = max(0, life.k - decision.counted)
-            self._put(topic, life, status, decision, f',"missing_floor":{missing},"classes_seen":{to_json(seen)}')
+            more = f',"missing_floor":{missing},"classes_seen":{to_json(seen)}'
+            if life.min_observers > 1:
+                more += f',"missing_observers":{corroboration.missing_observers(life)}'
+            self._put(topic, life, status, decision, more)
 
     def _put(self, topic: str, life: Life, status: Status, decision: Decision, more: str = "") -> None:
         headers = [
@@ -78,6 +84,13 @@ class Writer:
             headers.append(("traceparent", life.traceparent))
         key, value = f"{life.emission_id}#{life.span_key}".encode(), decision.at(len(self.outputs), more)
         self.outputs.append(Output(topic, key, value, headers))
+
+    def citation(self, key: bytes, value: bytes, traceparent: bytes | None) -> None:
+        """An annotation that cites an observation id: an input of the binding lanes (binding.py), no decision."""
+        headers: list[tuple[str, bytes]] = [_JSON]
+        if traceparent is not None:
+            headers.append(("traceparent", traceparent))
+        self.outputs.append(Output(CITATIONS, key, value, headers))
 
     def dead_letter(self, event: Event, fault: Fault) -> None:
         """An input that was refused."""

@@ -9,14 +9,16 @@ the same hash. A policy never changes once made.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 import rfc8785
-from msgspec import field
+from msgspec import UNSET, Raw, UnsetType, field
+from msgspec.structs import replace
 
 from ..codecs.records import Disposition, Effect
 from ..codecs.vocabulary import CLASSES_1_0
+from .identifiers import problem_of
 
 Trust = Literal["observed", "declared", "both"]
 Confusables = Literal["reject", "replace", "flag"]
@@ -73,6 +75,22 @@ REFERENCE_WINDOWS = {
 """W of every class in the reference policy."""
 
 
+MOST_OBSERVERS: Final = 16
+"""No assertion needs more observers: each is kept, for each class, while an assertion lives."""
+
+
+class LeastObservers(Part, frozen=True, gc=False):
+    """How many distinct observers the evidence has to come from, so that one that is captured admits nothing by itself
+    [S §11.3]. 1 asks nothing."""
+
+    internal: int = 1
+    external: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.internal <= self.external <= MOST_OBSERVERS:
+            raise ValueError(f"min_observers is from 1 to {MOST_OBSERVERS}, and external not below internal")
+
+
 class Admissibility(Part, frozen=True, gc=False):
     """How evidence is counted, and how long everything may take (milliseconds)."""
 
@@ -86,6 +104,7 @@ class Admissibility(Part, frozen=True, gc=False):
     max_attempts: int = 3
     review_window: int = DAY
     window: dict[str, int] = field(default_factory=lambda: dict(REFERENCE_WINDOWS))
+    min_observers: LeastObservers = LeastObservers()
 
     def __post_init__(self) -> None:
         times = (self.horizon, self.max_validity, self.max_stall, self.review_window, *self.window.values())
@@ -134,14 +153,42 @@ class PrivacyRules(Part, frozen=True, gc=False):
     observation_ids: Privacy = "clear"
     chain_sources: Privacy = "clear"
 
+    @property
+    def hashes(self) -> bool:
+        """Whether anything is to be hashed, so that a secret is needed."""
+        return "hashed" in (self.observation_ids, self.chain_sources)
+
+
+class Emitters(Part, frozen=True, gc=False):
+    """What no field of an emitter may look like [S §12]: `email`, `phone`, `uuid`, or an RE2 pattern between slashes
+    (identifiers.py)."""
+
+    refuse: list[str] = field(default_factory=lambda: ["email"])
+
+    def __post_init__(self) -> None:
+        for entry in self.refuse:
+            if (problem := problem_of(entry)) is not None:
+                raise ValueError(f"expected {problem}")
+
 
 class Observer(Part, frozen=True, gc=False):
-    """What one observer may do: its key, the classes it may speak for (all where none is named), and who can write to
-    the substrate that it looks at."""
+    """What one observer may do: its key (base64 of 32 octets; with what is none nothing can be signed), the classes it
+    may speak for (all where none is named), and who can write to the substrate that it looks at."""
 
     public_key: str | None = None
     classes: list[str] = []
     writable_by: list[str] = []
+
+
+class Sightings(Part, frozen=True, gc=False):
+    """The classes whose annotations are cited, so that sightings can be bound to them; none by default, since a
+    citation costs a lane more than its observation does."""
+
+    classes: list[str] = []
+
+    def __post_init__(self) -> None:
+        if not CLASSES_1_0.issuperset(self.classes):
+            raise ValueError("sightings are of classes of the vocabulary")
 
 
 _REFERENCE_DISPOSITIONS = {
@@ -165,6 +212,9 @@ class Policy(Part, frozen=True, gc=False):
     attestations: Attestations = Attestations()
     privacy: PrivacyRules = PrivacyRules()
     observers: dict[str, Observer] = {}
+    sightings: Sightings = Sightings()
+    require_signatures: bool = False
+    emitters: Emitters = Emitters()
 
     def __post_init__(self) -> None:
         if self.disposition.keys() != set(INADMISSIBLE):
@@ -174,6 +224,10 @@ class Policy(Part, frozen=True, gc=False):
     def document(self) -> bytes:
         """The canonical form (RFC 8785), as the ledger carries it."""
         value: Any = msgspec.to_builtins(self)
+        if not self.sightings.classes:
+            del value["sightings"]  # as before there was such a table: what ledgers hold keeps its hash
+        for path, absent in _LATER:
+            _leave_out(value, path, absent)
         return rfc8785.dumps(value)
 
     @property
@@ -203,9 +257,53 @@ class Policy(Part, frozen=True, gc=False):
             found.append(
                 ("admissibility.trust", "takes the emitter's own word as evidence, which the memo forbids [S §11.1]")
             )
-        if self.privacy.observation_ids == "hashed" or self.privacy.chain_sources == "hashed":
-            found.append(("privacy", "identifiers are left out until the worker is given the secret to hash them with"))
+        if self.privacy.hashes:
+            why = "identifiers are left out where the worker is not given the secret to hash them with (privacy_secret)"
+            found.append(("privacy", why))
+        return found + self._warnings_about_observers()
+
+    def _warnings_about_observers(self) -> list[tuple[str, str]]:
+        """Who may observe: rules that say less than they seem to, or more than was meant."""
+        found: list[tuple[str, str]] = []
+        keyed = [name for name, observer in self.observers.items() if observer.public_key is not None]
+        if self.admissibility.min_observers.external > 1:
+            at = "admissibility.min_observers"
+            if self.admissibility.trust == "declared":
+                found.append((at, "says nothing while trust is declared: no observer is heard [S §11.3]"))
+            elif not self.require_signatures:
+                why = "one writer under several names passes for several, unless observers.require_signatures"
+                found.append((at, f"{why} is true [S §11.3]"))
+        if self.require_signatures:
+            if not keyed:
+                found.append(
+                    ("observers.require_signatures", "refuses every observation: no observer has a public_key")
+                )
+            found += [
+                (f"observers.{name}", "has no public_key, so that require_signatures refuses all that it says")
+                for name in self.observers
+                if keyed and name not in keyed
+            ]
+        elif keyed:
+            why = "an observer without an entry is heard unsigned, under any other name, unless require_signatures"
+            found.append(("observers", f"{why} is true"))
         return found
+
+
+_LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
+    (("admissibility", "min_observers"), {"internal": 1, "external": 1}),
+    (("require_signatures",), False),
+    (("emitters",), {"refuse": []}),
+)
+"""Members that earlier documents do not have, and what their absence means: it is left out, so that a document from
+before has the hash that it always had, and decides as it always did."""
+
+
+def _leave_out(value: Any, path: tuple[str, ...], absent: Any) -> None:
+    *tables, name = path
+    for table in tables:
+        value = value[table]
+    if value[name] == absent:
+        del value[name]
 
 
 DEFAULT_POLICY = Policy()
@@ -216,6 +314,13 @@ DEFAULT_POLICY = Policy()
 _policy = msgspec.json.Decoder(Policy)
 
 
+class _Given(msgspec.Struct, gc=False):
+    emitters: Raw | UnsetType = UNSET
+
+
+_given = msgspec.json.Decoder(_Given)
+
+
 def policy_of_document(document: bytes) -> Policy:
     """The policy of a canonical document, as a ledger carries it.
 
@@ -223,6 +328,8 @@ def policy_of_document(document: bytes) -> Policy:
         msgspec.MsgspecError: the document is no policy that this version knows.
     """
     try:
-        return _policy.decode(document)
+        policy = _policy.decode(document)
+        # A policy refuses what looks like an e-mail address unless it says otherwise; a document from before says so.
+        return policy if _given.decode(document).emitters is not UNSET else replace(policy, emitters=Emitters([]))
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(f"the document is not UTF-8: {error}") from None

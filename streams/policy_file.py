@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, cast, get_args
 
 from ..codecs.errors import UsageError
 from ..codecs.records import Disposition, Effect
+from ..codecs.signatures import PUBLIC_KEY, public_key_of
 from ..codecs.times import parse_duration
 from ..codecs.vocabulary import CLASSES_1_0, recognise
 from . import policy as p
+from .identifiers import problem_of
 
 Check = Callable[[Any], Any]
 Path = tuple[str, ...]
@@ -123,16 +125,32 @@ def _class(name: str) -> str:
     return bare.name
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise _Expected("a string")
+def _public_key(value: Any) -> str:
+    key = public_key_of(value) if isinstance(value, str) else None
+    if key is None:
+        raise _Expected(PUBLIC_KEY)
+    return key
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _Expected("true or false")
     return value
+
+
+def _refused(value: Any) -> list[str]:
+    entries = _names(value)
+    for entry in entries:
+        if (problem := problem_of(entry)) is not None:
+            raise _Expected(problem)
+    return entries
 
 
 _EFFECT = _one_of(get_args(Effect))
 _DISPOSITION = _one_of(get_args(Disposition))
 _CONFUSABLES = _one_of(get_args(p.Confusables))
 _PRIVACY = _one_of(get_args(p.Privacy))
+_REQUIRED = "require_signatures"
 
 
 # ---------------------------------------------------------------- reading
@@ -190,7 +208,10 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-_TABLES = ("admissibility", "effect", "disposition", "sanitation", "attestations", "privacy", "observers")
+_TABLES = (
+    *("admissibility", "effect", "disposition", "sanitation", "attestations", "privacy", "observers", "sightings"),
+    "emitters",
+)
 _TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
 
 
@@ -211,6 +232,9 @@ def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
         attestations=_attestations(reader, tables),
         privacy=p.PrivacyRules(**privacy),
         observers=_observers(reader, tables),
+        require_signatures=_requires_signatures(reader, tables),
+        emitters=p.Emitters(**reader.fields(tables, ("emitters",), {"refuse": _refused})),
+        sightings=p.Sightings(**reader.fields(tables, ("sightings",), {"classes": _classes})),
     )
 
 
@@ -219,6 +243,7 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
     checks: dict[str, Check] = {
         "trust": _one_of(get_args(p.Trust)),
         "k": lambda value: value,
+        "min_observers": lambda value: value,
         **dict.fromkeys(_TIMES, _duration),
         "min_confidence": _fraction,
         "max_attempts": _integer(1, 1000),
@@ -231,6 +256,7 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
     if external < internal:
         reader.wrong((*at, "k"), "external must not be below internal: an effect can only raise the floor")
     floor = p.Floor(internal=internal, external=max(internal, external))
+    least = _least_observers(reader, found, (*at, "min_observers"))
     windows: dict[str, int] = {}
     given = reader.table(found, (*at, "window"), None)
     for name, value in given.items():
@@ -245,9 +271,23 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
     # A class that has a default of its own keeps it; `default` is for the others.
     own = {name: window for name, window in p.REFERENCE_WINDOWS.items() if window != p.HOUR}
     window = {**dict.fromkeys(sorted(CLASSES_1_0), default), **own, **windows}
-    plain = {key: value for key, value in found.items() if key not in ("k", "window")}
+    plain = {key: value for key, value in found.items() if key not in ("k", "window", "min_observers")}
     plain.setdefault("review_window", plain.get("max_validity", p.DAY))
-    return p.Admissibility(k=floor, window=window, **plain)
+    return p.Admissibility(k=floor, window=window, min_observers=least, **plain)
+
+
+def _least_observers(reader: _Reader, found: Mapping[str, Any], at: Path) -> p.LeastObservers:
+    """`min_observers`: one number, or one for each effect; what is not named asks for no more than internal does."""
+    check = _integer(1, p.MOST_OBSERVERS)
+    if isinstance(found.get("min_observers", {}), dict):
+        given = reader.fields(found, at, dict.fromkeys(get_args(Effect), check))
+        internal = given.get("internal", 1)
+        external = given.get("external", internal)
+    else:
+        internal = external = reader.value(found["min_observers"], at, check) or 1
+    if external < internal:
+        reader.wrong(at, "external must not be below internal: an effect can only raise the floor")
+    return p.LeastObservers(internal=internal, external=max(internal, external))
 
 
 def _dispositions(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.PerEffect]:
@@ -293,9 +333,17 @@ def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
 
 
 def _observers(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.Observer]:
-    found = reader.table(tables, ("observers",), None)
-    checks: dict[str, Check] = {"public_key": _text, "classes": _classes, "writable_by": _names}
+    """The entries of `[observers]`; the one key beside them, `require_signatures`, is no observer's name."""
+    found = {name: value for name, value in reader.table(tables, ("observers",), None).items() if name != _REQUIRED}
+    checks: dict[str, Check] = {"public_key": _public_key, "classes": _classes, "writable_by": _names}
     return {name: p.Observer(**reader.fields(found, ("observers", name), checks)) for name in found}
+
+
+def _requires_signatures(reader: _Reader, tables: Mapping[str, Any]) -> bool:
+    table = tables.get("observers")
+    if not isinstance(table, dict) or _REQUIRED not in table:
+        return False  # what is no table is told by `_observers`
+    return reader.value(cast("dict[str, Any]", table)[_REQUIRED], ("observers", _REQUIRED), _boolean) or False
 
 
 # ---------------------------------------------------------------- lines

@@ -23,6 +23,8 @@ def _lines(policy: p.Policy) -> Iterator[str]:
         yield f"{name} = {_text(format_duration(getattr(rules, name)))}"
     yield f"min_confidence = {rules.min_confidence!r}"
     yield f"max_attempts = {rules.max_attempts}"
+    least = rules.min_observers
+    yield f"min_observers = {{ internal = {least.internal}, external = {least.external} }}"
     yield from _table("admissibility.window", {name: format_duration(w) for name, w in sorted(rules.window.items())})
     yield from _table("effect", {"default": policy.effect_default, **policy.effect})
     yield "\n[disposition]"
@@ -38,6 +40,10 @@ def _lines(policy: p.Policy) -> Iterator[str]:
         yield f"\n[attestations.{_text(name)}]\nconfusables = {_text(domain.confusables)}"
     privacy = policy.privacy
     yield from _table("privacy", {"observation_ids": privacy.observation_ids, "chain_sources": privacy.chain_sources})
+    if policy.sightings.classes:
+        yield f"\n[sightings]\nclasses = {_texts(policy.sightings.classes)}"
+    yield f"\n[emitters]\nrefuse = {_texts(policy.emitters.refuse)}"
+    yield f"\n[observers]\nrequire_signatures = {'true' if policy.require_signatures else 'false'}"
     for name, observer in policy.observers.items():
         yield f"\n[observers.{_text(name)}]"
         if observer.public_key is not None:

@@ -18,6 +18,7 @@ from ..codecs.errors import DoesNotHoldError
 from ..codecs.partition import Partitioner
 from .lives import Terms
 from .policy import Policy, policy_of_document
+from .privacy import NO_SECRETS, Secrets
 from .state import State
 
 FORMAT = 1
@@ -83,8 +84,8 @@ def _chunks(head: Head, packed: dict[str, bytes]) -> Iterator[bytes]:
         yield _encoder.encode(chunk)
 
 
-def load(chunks: Iterable[bytes]) -> State:
-    """The state that `dump` was given.
+def load(chunks: Iterable[bytes], secrets: Secrets = NO_SECRETS) -> State:
+    """The state that `dump` was given, and the secrets of this process, which are in no snapshot.
 
     Raises:
         DoesNotHoldError: the chunks are not those of a snapshot that this version reads.
@@ -94,7 +95,7 @@ def load(chunks: Iterable[bytes]) -> State:
         head = _head.decode(next(given, b""))
         if head.v != FORMAT:
             raise DoesNotHoldError("the snapshot has another format", expected=str(FORMAT), got=str(head.v))
-        state = State(head.lane, head.lanes, head.partitioner)
+        state = State(head.lane, head.lanes, head.partitioner, secrets)
         for document in (head.policy, head.next_policy):
             if document is not None:
                 state.announce(policy_of_document(document))

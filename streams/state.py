@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ..codecs.blocks import Header
 from ..codecs.partition import Partitioner
-from .lives import Terms
+from .lives import ALONE, Terms
 from .policy import Policy
+from .privacy import NO_SECRETS, Secrets
 from .table import Table
 
 MAX_TIMERS = 10_000
@@ -23,12 +24,14 @@ class State(Table):
 
     Attributes:
         partitioner: how producers choose a key's partition; the lane checks it.
+        secrets: what identifiers are hashed with; of the process, not of the ledger, so in no snapshot.
         terms_number: of the terms of the policy in force.
     """
 
-    def __init__(self, lane: int, lanes: int, partitioner: Partitioner) -> None:
+    def __init__(self, lane: int, lanes: int, partitioner: Partitioner, secrets: Secrets = NO_SECRETS) -> None:
         super().__init__(lane, lanes)
         self.partitioner: Partitioner = partitioner
+        self.secrets = secrets
         self.terms_number = -1
         self._hash = self._next_hash = ""
 
@@ -36,6 +39,12 @@ class State(Table):
     def policy_hash(self) -> str:
         """Hash of the policy that the next block's header names; empty before the first policy."""
         return self._next_hash or self._hash
+
+    @property
+    def key_in_force(self) -> str:
+        """The id of the key that the next block's header names; empty where it hashes nothing."""
+        policy = self.next_policy or self.policy
+        return self.secrets.key_for(policy.privacy if policy is not None else None)
 
     def announce(self, policy: Policy) -> None:
         """Takes a policy document in: it is in force from the next block on."""
@@ -49,7 +58,10 @@ class State(Table):
         self.policy, self.next_policy = policy, None
         self._hash, self._next_hash = self._next_hash, ""
         rules = policy.admissibility
-        terms = Terms(rules.window, rules.horizon, rules.max_validity)
+        least = rules.min_observers
+        # Where the emitter's own word is evidence no observer is heard, so none is counted (`policy check` warns).
+        needed = ALONE if rules.trust == "declared" else (least.internal, least.external)
+        terms = Terms(rules.window, rules.horizon, rules.max_validity, needed)
         if terms not in self.terms:
             self.terms.append(terms)
         self.terms_number = self.terms.index(terms)
@@ -81,9 +93,9 @@ class State(Table):
         return max(self.watermark, running[0][1] + rules.horizon)
 
 
-def new_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2") -> State:
+def new_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS) -> State:
     """The state of a lane before its first block."""
-    return State(lane, lanes, partitioner)
+    return State(lane, lanes, partitioner, secrets)
 
 
 def due(state: State, time: int, watermark: int) -> int:

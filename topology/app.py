@@ -7,7 +7,8 @@ through the transport `frames://` (transport.py) and an ordinary agent for each 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from faust.types import AppT
 from ..codecs.notes import Signer
 from ..streams.policy import DEFAULT_POLICY, Policy
 from .checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key
-from .contracts import Fold
+from .contracts import Fold, Meter
 from .draining import Shrink, fetch_bytes
 from .folds import folds
 from .intake import Frame, Shrunk
@@ -27,8 +28,10 @@ from .keeping import Keeper
 from .lane import Lane
 from .lane_producer import GRACE_SECONDS
 from .lanes import Lanes
-from .ledger import KafkaLedger, Ledger
+from .ledger import Ledger, ledger_of
+from .obligations import demand_grounded
 from .policies import PolicyFeed
+from .privacy import secrets_of
 from .settings import Settings, bootstrap
 from .snapshots import SnapshotStore
 from .standby import Standby, Standbys
@@ -69,7 +72,7 @@ class App(faust.App):
         exactly_once: whether inputs are read committed, and blocks written in transactions.
         settings: as loaded.
         fetch_bytes: of one partition in one answer.
-        standbys: the lanes that this worker only follows.
+        standbys: by fold, the lanes that this worker only follows.
         signer: signs the lanes' checkpoints; None before the start, and where there are to be none.
         tips: the newest checkpoint known of every lane.
         policies: those that were applied, for the lanes.
@@ -80,7 +83,7 @@ class App(faust.App):
     logger = FAUST_LOG
 
     lanes: Lanes
-    standbys: Standbys
+    standbys: Mapping[str, Standbys]
     physical: dict[str, str]
     logical: dict[str, str]
     folds: dict[str, Fold]
@@ -117,10 +120,16 @@ class App(faust.App):
     async def on_stop(self) -> None:
         """Lanes first: what is in flight is committed while everything still runs."""
         await self.lanes.stop()
-        await self.standbys.stop()
+        for standbys in self.standbys.values():
+            await standbys.stop()
         for task in self._following:
             task.cancel()
         await super().on_stop()
+
+    @property
+    def heights(self) -> Mapping[int, int]:
+        """By lane that this worker follows, how far: that of the group that has most to fold comes first."""
+        return dict(next(iter(self.standbys.values())).heights) if self.standbys else {}
 
     def shrink(self, partition: TopicPartition) -> Shrink:
         """What stands for a record of this partition that is too large to be kept: its lane's event for it."""
@@ -136,7 +145,8 @@ class App(faust.App):
     def stand_by(self, numbers: list[int]) -> None:
         """The group's leader has said which lanes to stand by for; called in the app's loop."""
         if not self.should_stop:
-            self.standbys.assign(numbers)
+            for standbys in self.standbys.values():
+                standbys.assign(numbers)
 
     def fail(self, reason: BaseException) -> None:
         """The worker must not go on; called from the app's loop."""
@@ -157,6 +167,7 @@ def create_app(
     policy: Policy = DEFAULT_POLICY,
     on_fatal: Callable[[BaseException], None] | None = None,
     groups: Sequence[Fold] | None = None,
+    meter: Meter | None = None,
     between_blocks: Callable[[], None] = lambda: None,
     after_restore: Callable[[], None] = lambda: None,
 ) -> App:
@@ -167,9 +178,14 @@ def create_app(
         policy: starts a ledger that is new; a ledger that is there keeps the policy that it holds.
         on_fatal: told when a lane must not go on (by default the app crashes with that error), or when Faust crashes.
         groups: what the lanes fold, one lane of each for every partition number; by default all that there is.
+        meter: told what the lanes do.
         between_blocks, after_restore: moments at which a lane has nothing in flight.
+
+    Raises:
+        UngroundedReturn: a fold declares an output grounded that no source leads to [C §2].
     """
-    running = folds(settings.partitioner) if groups is None else tuple(groups)
+    running = folds(settings.partitioner, secrets_of(settings)) if groups is None else tuple(groups)
+    demand_grounded(running)
     session = settings.session_timeout
     app = App(
         settings.app_id,
@@ -188,8 +204,7 @@ def create_app(
         store="memory://",
         topic_disable_leader=True,
         topic_allow_declare=False,
-        web_enabled=settings.web_port is not None,
-        web_port=settings.web_port or 6066,
+        web_enabled=False,  # a small one of our own tells what probes need, and no more (web.py)
         value_serializer="raw",
         key_serializer="raw",
     )
@@ -207,17 +222,16 @@ def create_app(
     def keeper(fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None) -> Keeper | None:
         if fold.stateless or not (settings.snapshot_interval or settings.standby):
             return None
-        folder = Path(settings.state_dir) / topic_name(settings, "ledger")
+        folder = Path(settings.state_dir) / topic_name(settings, fold.ledger)
         store = SnapshotStore(folder, number, settings.partitions, fold.version)
         return Keeper(store, fold, settings.snapshot_interval or None, standby)
 
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
-        if fold.stateless or app.signer is None:
+        if fold.ledger != "ledger" or app.signer is None:
             return None
         return checkpoints_of(settings, app.signer, number, app.tips)
 
-    def make_standby(number: int) -> Standby:
-        fold = next(fold for fold in running if not fold.stateless)
+    def make_standby(fold: Fold, number: int) -> Standby:
         kept = keeper(fold, number)
         return Standby(settings, fold, number, kept.starts if kept is not None else lambda: iter(()))
 
@@ -231,16 +245,17 @@ def create_app(
             policy=document,
             max_block_wait=settings.max_block_wait,
             stops_on_loss=settings.on_lost_input == "stop",
-            keeper=keeper(fold, number, lambda: app.standbys.take(number)),
+            keeper=keeper(fold, number, lambda: app.standbys[fold.name].take(number)),
             checkpoints=checkpoints(fold, number),
             policies=app.policies,
+            meter=meter,
             between_blocks=between_blocks,
             after_restore=after_restore,
         )
 
     app.on_crashed = on_fatal
     app.lanes = Lanes(running, make, app.fail, stall_seconds=patience)
-    app.standbys = Standbys(make_standby)
+    app.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in running if not fold.stateless}
 
     async def receive(frames: Any) -> None:
         """Hands each frame to its lane; the lane's intake is where it waits."""
@@ -256,4 +271,4 @@ def create_app(
 def _ledger(settings: Settings, fold: Fold, number: int) -> Ledger:
     if fold.stateless:
         return StatelessLedger(settings, fold.name, number, fold.inputs[0], fold.outputs[0])
-    return KafkaLedger(settings, number)
+    return ledger_of(settings, fold, number)

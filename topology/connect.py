@@ -19,6 +19,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 from aiokafka.partitioner import DefaultPartitioner
 
 from ..codecs.errors import UnreachableError, UsageError
+from .security import client_options
 from .settings import Settings, bootstrap
 
 CONNECT_SECONDS = 8.0
@@ -81,7 +82,11 @@ async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
     Raises:
         UnreachableError: no broker answers in time.
     """
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap(settings), request_timeout_ms=int(CONNECT_SECONDS * 1000))
+    admin = AIOKafkaAdminClient(
+        bootstrap_servers=bootstrap(settings),
+        request_timeout_ms=int(CONNECT_SECONDS * 1000),
+        **client_options(settings),
+    )
     try:
         yield await _start(admin, settings)
     finally:
@@ -102,7 +107,7 @@ async def open_producer(settings: Settings, **options: Any) -> AsyncIterator[AIO
         "max_request_size": MAX_RECORD_BYTES,
         "linger_ms": 5,
     } | options
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings), **options)
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings))
     try:
         yield await _start(producer, settings)
     finally:
@@ -124,7 +129,7 @@ async def open_consumer(settings: Settings, **options: Any) -> AsyncIterator[AIO
         # The mock cluster leaves checksums wrong; TCP has its own, and the broker checks them as it stores a batch.
         "check_crcs": settings.delivery == "exactly-once",
     } | options
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap(settings), **options)
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings))
     try:
         yield await _start(consumer, settings)
     finally:

@@ -6,7 +6,7 @@ The ledger's contract stands beside its implementation, in ledger.py.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ..codecs.blocks import Block, Event, Output
@@ -17,10 +17,12 @@ class Fold(Protocol):
 
     Attributes:
         name: of the lane group, in logs and status.
-        version: what a block's header names as `fold`.
+        version: what a block's header names as `fold`, but for the key of `named`.
         inputs: logical names of the topics, in the order of a header's `sources`.
         outputs: logical names of the topics that it writes to, the ledger apart.
         stateless: nothing is kept between blocks, so no ledger is either.
+        ledger: logical name of the topic that its blocks stand in; empty where it is stateless.
+        consumes, produces: the data categories of each input and output (obligations.py).
     """
 
     name: str
@@ -28,12 +30,19 @@ class Fold(Protocol):
     inputs: Sequence[str]
     outputs: Sequence[str]
     stateless: bool
+    ledger: str
+    consumes: Mapping[str, Collection[str]]
+    produces: Mapping[str, Collection[str]]
 
     def new(self, lane: int, lanes: int) -> Any: ...
     def fold(self, state: Any, block: Block) -> list[Output]: ...
     def due(self, state: Any, time: int, watermark: int) -> int: ...
     def next_due(self, state: Any) -> tuple[int | None, int | None]: ...
     def policy_hash(self, state: Any) -> str: ...
+    def named(self, state: Any) -> str:
+        """What the next block's header names as `fold`: the version, and the key that it hashes identifiers with."""
+        ...
+
     def counters(self, state: Any) -> dict[str, int]: ...
     def dump(self, state: Any) -> Iterator[bytes]:
         """The state as octets. The call is quick; the chunks may be made in another thread while the lane folds on."""
@@ -77,7 +86,8 @@ class LaneStatus(NamedTuple):
 
     `fold` names its group; `skew` is by how many milliseconds this worker's clock was ahead of the broker's at the last
     block; `behind` is for how many seconds the lane has made no progress although there was something to do
-    (progress.py).
+    (progress.py). `lag` is how many offsets of each input are known to be there and in no block, `read_to` the time
+    (Unix milliseconds) up to which each input has been read (watermark.py), where that is known.
     """
 
     fold: str
@@ -90,6 +100,43 @@ class LaneStatus(NamedTuple):
     skew: int
     counters: Mapping[str, int]
     behind: float = 0.0
+    lag: Mapping[str, int] = {}
+    read_to: Mapping[str, int] = {}
+
+
+class Committed(NamedTuple):
+    """A block that was committed with its outputs.
+
+    Attributes:
+        height, time: the block's.
+        inputs: logical names of the topics that its events' `source` counts through.
+        events: what it holds.
+        octets: of the block as sealed.
+        outputs: what it folds to.
+        fold_seconds, commit_seconds: how long it took to seal and fold it, and to write it.
+    """
+
+    height: int
+    time: int
+    inputs: Sequence[str]
+    events: Sequence[Event]
+    octets: int
+    outputs: Sequence[Output]
+    fold_seconds: float
+    commit_seconds: float
+
+
+class Meter(Protocol):
+    """Who counts what lanes do. Called between blocks, in the lanes' event loop: it must be quick, and never fail."""
+
+    def committed(self, fold: str, lane: int, block: Committed) -> None: ...
+    def restored(self, fold: str, lane: int, seconds: float) -> None:
+        """The lane was taken over, and runs."""
+        ...
+
+    def aborted(self, fold: str, lane: int, error: Exception) -> None:
+        """A block was not committed: the error says whether the lane was fenced, or what else went wrong."""
+        ...
 
 
 def now_ms() -> int:

@@ -19,6 +19,7 @@ from ..codecs.blocks import Block, Header, Output
 from ..codecs.errors import DoesNotHoldError
 from ..codecs.partition import PARTITIONERS, Partitioner
 from ..codecs.times import format_time
+from ..streams.privacy import NO_SECRETS, Secrets
 from ..streams.state import State
 from ..streams.timers import WATERMARK
 from .explain_about import About
@@ -35,8 +36,8 @@ Progress = Callable[[int, int, int], None]
 class Watching(Adjudicate):
     """The lanes' own fold, which notes down what becomes of one emission; its outputs are those of the fold."""
 
-    def __init__(self, emission_id: str, partitioner: Partitioner) -> None:
-        super().__init__(partitioner)
+    def __init__(self, emission_id: str, partitioner: Partitioner, secrets: Secrets = NO_SECRETS) -> None:
+        super().__init__(partitioner, secrets)
         self.story = Story(emission_id)
         self._emission_id, self._about = emission_id, About(emission_id)
         self._due: tuple[int | None, int | None] = (None, None)  # of the emission, on the watermark and on time
@@ -89,10 +90,11 @@ async def explain(
     Raises:
         DoesNotHoldError: the ledger knows nothing of the emission or the span, or does not hold.
         UnreachableError: no broker answers.
+        UsageError: the ledger's identifiers are hashed with a secret that is not given.
     """
     partitioner = await partitioner_of(logs)
     lane = PARTITIONERS[partitioner](emission_id.encode(), logs.lanes)
-    fold = Watching(emission_id, partitioner)
+    fold = Watching(emission_id, partitioner, logs.secrets)
     follower = Follower(fold, lane, logs.lanes)
     first, end = await logs.range("ledger", lane)
     async with aclosing(logs.records("ledger", lane)) as records:

@@ -16,6 +16,7 @@ from ..codecs.records import Annotation, Assertion, Effect, Emission, Observatio
 from ..codecs.times import format_time, parse_time
 from ..codecs.vocabulary import recognise
 from ..streams.policy import Policy
+from ..streams.privacy import IDENTITY_BOUND, Veil
 from ..streams.sanitise import Trace, clean, clean_tree
 from .explanation import Claim, Observed, Reviewed
 
@@ -73,20 +74,36 @@ def shown_text(policy: Policy, text: str, effect: Effect) -> str:
     return clean(text, "assertion", rules.caps["assertion"], "replace" if given == "reject" else given, Trace())
 
 
-def observed(policy: Policy, observation: Observation) -> Observed:
-    """An observation; of the identity-bound tier without its id."""
-    clear = observation.tier != "identity-bound"
+def observed(veil: Veil, observation: Observation) -> Observed:
+    """An observation, as far as it may be shown [S §12]: its id as in the outputs; where that is not in clear, nothing
+    of the place that was looked at either, and of the detail only which terms were found and why not."""
+    bound = observation.tier == "identity-bound" or _is_identity_bound(observation.substrate_class)
+    hidden = bound or veil.hides_ids
+    shown = veil.observation_id(observation.observation_id, identity_bound=observation.tier == "identity-bound")
+    detail = observation.detail
     return Observed(
         substrate_class=_class(observation.substrate_class),
         outcome=observation.outcome,
         observer=observation.observer,
         observed_at=_time(observation.observed_at),
-        observation_id=_id(policy, observation.observation_id) if clear else UNSET,
+        observation_id=UNSET if shown is None else shown,
         tier=observation.tier,
         confidence=observation.confidence,
-        locator=_value(observation.locator),
-        detail=_value(observation.detail),
+        locator=UNSET if hidden else _value(observation.locator),
+        detail=_value(_terms_only(detail, observation.observation_id) if hidden and detail is not None else detail),
     )
+
+
+def _terms_only(detail: dict[str, Any], observation_id: str) -> dict[str, Any]:
+    """What a detail says of the assertion's own terms; whatever else an observer puts there may name somebody."""
+    kept: dict[str, Any] = {}
+    for name in ("found", "missing", "reason"):
+        value = detail.get(name)
+        texts = value if isinstance(value, list) else [value]
+        shown = [one for one in texts if isinstance(one, str) and observation_id not in one]
+        if shown or value == []:
+            kept[name] = shown if isinstance(value, list) else shown[0]
+    return kept
 
 
 def reviewed(review: Review) -> Reviewed:
@@ -99,18 +116,20 @@ def reviewed(review: Review) -> Reviewed:
     )
 
 
-def claims(policy: Policy, emission: Emission, assertion: Assertion) -> list[Claim]:
-    """An assertion's annotations."""
-    return [_claim(policy, emission, annotation) for annotation in assertion.annotations]
+def claims(veil: Veil, emission: Emission, assertion: Assertion) -> list[Claim]:
+    """An assertion's annotations, as far as they may be shown."""
+    return [_claim(veil, emission, annotation) for annotation in assertion.annotations]
 
 
-def _claim(policy: Policy, emission: Emission, annotation: Annotation) -> Claim:
+def _claim(veil: Veil, emission: Emission, annotation: Annotation) -> Claim:
     found = recognise(annotation.substrate_class, emission.vocabulary)
+    bound, declared = found.name in IDENTITY_BOUND, annotation.observation_id
+    shown = None if declared is None else veil.observation_id(declared, identity_bound=bound)
     return Claim(
         substrate_class=_class(annotation.substrate_class),
-        observation_id=UNSET if annotation.observation_id is None else _id(policy, annotation.observation_id),
+        observation_id=UNSET if shown is None else shown,
         ts=UNSET if annotation.ts is None else _time(annotation.ts),
-        locator=_value(annotation.locator),
+        locator=UNSET if bound or veil.hides_ids else _value(annotation.locator),
         terminal=found.terminal,
         unknown=found.name is None or annotation.unknown,
     )
@@ -123,8 +142,8 @@ def emitter_of(emission: Emission) -> dict[str, str] | UnsetType:
     return {name: value for name, value in named.items() if value is not None} or UNSET
 
 
-def _id(policy: Policy, observation_id: str) -> str | UnsetType:
-    return observation_id if policy.privacy.observation_ids == "clear" else UNSET
+def _is_identity_bound(substrate_class: str) -> bool:
+    return recognise(substrate_class).name in IDENTITY_BOUND
 
 
 def _class(substrate_class: str) -> str:

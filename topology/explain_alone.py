@@ -46,7 +46,7 @@ class Alone:
         self, state: State, emission_id: str, shown: Callable[[Policy], Policy] = reveal, *, known: Known | None = None
     ) -> None:
         self._emission_id = emission_id
-        self.state = alone = State(state.lane, state.lanes, state.partitioner)
+        self.state = alone = State(state.lane, state.lanes, state.partitioner, state.secrets)
         alone.policy = None if state.policy is None else shown(state.policy)
         alone.next_policy = None if state.next_policy is None else shown(state.next_policy)
         alone.time, alone.watermark, alone.ran, alone.order = state.time, state.watermark, state.ran, state.order

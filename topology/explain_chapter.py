@@ -21,6 +21,7 @@ from ..codecs.times import format_time, parse_time
 from ..streams.lives import Life, Phase, Waiting
 from ..streams.outputs import source_of
 from ..streams.policy import Policy
+from ..streams.privacy import Veil
 from ..streams.state import State
 from . import explanation as told
 from .explain_about import claims, emitter_of, observed, reviewed, shown_text
@@ -62,6 +63,7 @@ class Book:
 
     Attributes:
         current: the latest tale of an attempt's span; an attempt that was forgotten may come again.
+        bound: ids of identity-bound observations, which claims must not show either [S §12].
     """
 
     emission_id: str
@@ -70,6 +72,7 @@ class Book:
     tales: list[Tale] = field(default_factory=list[Tale])
     current: dict[tuple[int, str], Tale] = field(default_factory=dict[tuple[int, str], Tale])
     aside: list[Aside] = field(default_factory=list[Aside])
+    bound: set[str] = field(default_factory=set[str])
     number: int = 0
 
     def next(self) -> int:
@@ -82,7 +85,7 @@ class Chapter:
     """A block, read before the lane folds it. The lane's state is only looked at.
 
     Attributes:
-        policy: in force in the block.
+        policy: in force in the block; `veil`: what it lets out.
         script: in order, what the copy said, each word with its tale, and the events between the words.
         came: evidence that this block put aside; `matched`: that it took from there.
     """
@@ -97,6 +100,7 @@ class Chapter:
             policy: in force in this block.
         """
         self.policy, self.time, self.height = policy, format_time(block.header.time), block.header.height
+        self.veil = Veil(policy.privacy, state.secrets.named(block.header.fold, policy.privacy))
         self.script: list[tuple[Tale, Said | told.Event]] = []
         self.came, self.matched = list[Aside](), list[Aside]()
         self._book, self._block, self._alone = book, block, Alone(state, book.emission_id)
@@ -160,7 +164,8 @@ class Chapter:
                 "kind": assertion.kind,
                 "effect": of.effect,
                 "k": of.k,
-                "claims": claims(self.policy, emission, assertion),
+                "min_observers": UNSET if of.min_observers == 1 else of.min_observers,
+                "claims": claims(self.veil, emission, assertion),
                 "grounded": UNSET if assertion.grounded is None else assertion.grounded,
                 "confidence": UNSET if assertion.confidence is None else assertion.confidence,
             }
@@ -206,7 +211,9 @@ class Chapter:
         key, life, tale = "", None, None
         if isinstance(record, Observation):
             entry.attempt, key = record.subject.attempt, span_key(record.subject.span)
-            entry.observation = observed(self.policy, record)
+            entry.observation = observed(self.veil, record)
+            if record.tier == "identity-bound":
+                self._book.bound.add(record.observation_id)
         elif isinstance(record, Review):
             entry.attempt, key = record.attempt, span_key(record.span)
             entry.review = reviewed(record)

@@ -125,6 +125,8 @@ class Story:
             basis=word.basis,
             missing_floor=word.missing_floor,
             classes_seen=word.classes_seen,
+            min_observers=word.min_observers,
+            missing_observers=word.missing_observers,
             **fields,
         )
         tale.verdicts.append(verdict)
@@ -144,6 +146,10 @@ class Story:
 
     def tell(self, state: State, now: int) -> tuple[list[told.Attempt], list[told.Assertion]]:
         """The attempts and the assertions, as they stand at the ledger's end; `now` is Unix ms."""
+        for tale in self._book.tales:
+            for claim in tale.facts["claims"]:
+                if claim.observation_id in self._book.bound:
+                    claim.observation_id = claim.locator = UNSET
         return self._book.attempts, [self._assertion(state, tale, now) for tale in self._book.tales]
 
     def _assertion(self, state: State, tale: Tale, now: int) -> told.Assertion:

@@ -131,6 +131,8 @@ def _assertion(one: Assertion, several: bool) -> Section:
     attempt = f" of attempt {one.attempt}" if several else ""
     head = f"{one.span_key}{attempt} «{escaped(one.text)}»"
     facts = [one.kind, f"{one.effect} effect", f"k = {one.k}"]
+    if one.min_observers is not UNSET:
+        facts.append(f"at least {one.min_observers} observers")
     if one.confidence is not UNSET:
         facts.append(f"confidence {one.confidence:g}")
     if one.grounded is not UNSET:
@@ -206,6 +208,8 @@ def _verdict(verdict: Verdict) -> str:
     parts.append(
         f"{len(verdict.classes)} of {verdict.k}" + (f" ({_classes(verdict.classes)})" if verdict.classes else "")
     )
+    if verdict.missing_observers is not UNSET and verdict.missing_observers:
+        parts.append(f"{verdict.missing_observers} of {verdict.min_observers} observers missing")
     if verdict.disposition is not UNSET:
         parts.append(f"disposition {verdict.disposition}")
     if verdict.valid_until is not UNSET:

@@ -78,7 +78,7 @@ def why_not(policy: Policy, life: Life | None, observation: Observation) -> Why:
     if observation.outcome == "corroborates":
         return _why_no_corroboration(policy, life, observation, ts, cls)
     unseen = copy_of(life)
-    unseen.seen = []
+    unseen.seen, unseen.witnesses = [], []
     if not corroboration.contradicts(unseen, cls, ts):  # with nothing seen against it, only age speaks against it
         return "too-old"
     if observation.outcome == "contradicts":
@@ -98,7 +98,7 @@ def _why_no_corroboration(policy: Policy, life: Life, observation: Observation, 
         return corroboration.corroborate(rules, one, observation, ts, cls)
 
     unseen = copy_of(life)
-    unseen.seen, unseen.fresh, unseen.aged = [], 0, False
+    unseen.seen, unseen.witnesses, unseen.fresh, unseen.aged = [], [], 0, False
     if not counts(trusting, unseen):
         # By age: the fold itself notes what it found too old.
         if unseen.aged:

@@ -90,7 +90,8 @@ class Verdict(Part, kw_only=True):
     """A word about an assertion. One that was discarded stands on no topic: it has no `topic`, `id` and `ledger`.
 
     Attributes:
-        classes: that counted then; `missing_floor` and `classes_seen` as in a request (records.md).
+        classes: that counted then; `missing_floor`, `missing_observers` and `classes_seen` as in a request
+            (records.md); `min_observers` where more than one is needed.
         ledger: the output's place: lane, height, index among the block's outputs, and the block's hash.
     """
 
@@ -107,6 +108,8 @@ class Verdict(Part, kw_only=True):
     disposition: Disposition | UnsetType = UNSET
     missing_floor: int | UnsetType = UNSET
     classes_seen: list[str] | UnsetType = UNSET
+    min_observers: int | UnsetType = UNSET
+    missing_observers: int | UnsetType = UNSET
     valid_until: str | UnsetType = UNSET
     policy: str | UnsetType = UNSET
     ledger: LedgerPlace | UnsetType = UNSET
@@ -175,6 +178,7 @@ class Assertion(Part, kw_only=True):
     Attributes:
         classes: that count, or did when it was closed; `classes_seen` also those that were not enough in themselves;
             `missing_floor` is what they fall short of `k`.
+        min_observers: where more than one is needed [S §11.3].
     """
 
     span: Span | None
@@ -191,6 +195,7 @@ class Assertion(Part, kw_only=True):
     missing_floor: int
     now: Now
     classes_seen: list[str] | UnsetType = UNSET
+    min_observers: int | UnsetType = UNSET
     grounded: bool | UnsetType = UNSET
     confidence: float | UnsetType = UNSET
 

@@ -25,6 +25,7 @@ from .contracts import Bounds
 from .draining import ANSWER_BYTES, NOTHING, Drained, drain
 from .intake import Frame
 from .reading import nothing_follows
+from .security import client_options
 
 FETCH_WAIT_MS = 250
 """How long the broker holds an empty fetch: twice this is about how far the watermark lags on idle inputs."""
@@ -98,7 +99,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
                 return
 
     def _claim(self) -> Claim:
-        return Claim(self.app.lanes.numbers, dict(self.app.standbys.heights))
+        return Claim(self.app.lanes.numbers, dict(self.app.heights))
 
     def _stand_by(self, lanes: list[int]) -> None:
         self.app.loop.call_soon_threadsafe(self.app.stand_by, lanes)
@@ -129,6 +130,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
             session_timeout_ms=int(conf.broker_session_timeout * 1000),
             rebalance_timeout_ms=int(conf.broker_rebalance_timeout * 1000),
             heartbeat_interval_ms=int(conf.broker_heartbeat_interval * 1000),
+            **client_options(self.app.settings),
         )
 
     async def _fetch_records(  # the parameters are Faust's

@@ -19,6 +19,7 @@ from ..codecs.errors import Fault, UsageError, schema_fault
 from ..codecs.times import EXPECTED, parse_time
 from ..streams import fold as core
 from ..streams.policy import Policy
+from ..streams.privacy import NO_SECRETS, Secrets
 
 
 class Line(msgspec.Struct, gc=False):
@@ -51,9 +52,9 @@ def parse_until(text: str | None) -> int | None:
 class FoldFilter:
     """One lane fed by lines. Invariant: block heights have no gap, and `prev` names the block before."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, secrets: Secrets = NO_SECRETS) -> None:
         self._policy = policy
-        self._state = core.new_state(0, 1)
+        self._state = core.new_state(0, 1, secrets=secrets)
         self._prev, self._outputs_root = blocks.GENESIS, blocks.outputs_root([])
         self._height = 0
         self._time = -1
@@ -118,7 +119,7 @@ class FoldFilter:
             time=time,
             watermark=time,
             policy=self._state.policy_hash or self._policy.hash,
-            fold=core.fold_version(),
+            fold=core.fold_version(key=self._state.key_in_force),
             sources=[
                 Source(topic, self._next[topic] - taken.count(place), self._next[topic])
                 for place, topic in enumerate(core.INPUTS)

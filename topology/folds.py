@@ -11,10 +11,17 @@ from typing import Any
 
 from ..codecs.blocks import Block, Event, Output, unseal
 from ..codecs.partition import Partitioner
+from ..streams import binding, binding_state, framing, outputs, snapshot
 from ..streams import fold as core
-from ..streams import framing, outputs, snapshot
+from ..streams.privacy import NO_SECRETS, Secrets
 from .contracts import Fold
+from .obligations import GROUNDED, Categories
 from .stored import Logs
+
+
+def _categories(topics: Sequence[str], grounded: str) -> Categories:
+    """Of these topics one holds what was looked up; of the others nothing is said."""
+    return {topic: frozenset({GROUNDED} if topic == grounded else ()) for topic in topics}
 
 
 class Adjudicate:
@@ -27,16 +34,21 @@ class Adjudicate:
         outputs.INADMISSIBLE,
         outputs.REVIEWS,
         outputs.REEMISSIONS,
+        outputs.CITATIONS,
         outputs.DEAD_LETTERS,
     )
     stateless = False
+    ledger = "ledger"
+    consumes: Categories = _categories(inputs, "observations")
+    produces: Categories = _categories(outputs, "admitted")
 
-    def __init__(self, partitioner: Partitioner = "murmur2") -> None:
+    def __init__(self, partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS) -> None:
         self._partitioner: Partitioner = partitioner
+        self._secrets = secrets
         self.version = core.fold_version(partitioner)
 
     def new(self, lane: int, lanes: int) -> core.State:
-        return core.new_state(lane, lanes, self._partitioner)
+        return core.new_state(lane, lanes, self._partitioner, self._secrets)
 
     def fold(self, state: core.State, block: Block) -> list[Output]:
         return core.fold(state, block)
@@ -50,6 +62,9 @@ class Adjudicate:
     def policy_hash(self, state: core.State) -> str:
         return state.policy_hash
 
+    def named(self, state: core.State) -> str:
+        return core.fold_version(self._partitioner, state.key_in_force)
+
     def counters(self, state: core.State) -> dict[str, int]:
         return core.counters(state)
 
@@ -57,7 +72,55 @@ class Adjudicate:
         return snapshot.dump(state)
 
     def load(self, chunks: Iterable[bytes]) -> core.State:
-        return snapshot.load(chunks)
+        return snapshot.load(chunks, self._secrets)
+
+    def event_for(
+        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
+    ) -> Event:
+        return core.event_for(source, offset, timestamp, headers, key, value)
+
+
+class Bind:
+    """Sightings and citations become observations (streams/binding.py)."""
+
+    name = "bind"
+    inputs: Sequence[str] = binding.INPUTS
+    outputs: Sequence[str] = (binding.OBSERVATIONS, outputs.DEAD_LETTERS)
+    stateless = False
+    ledger = "bind-ledger"
+    consumes: Categories = _categories(inputs, "sightings")
+    produces: Categories = _categories(outputs, "observations")
+
+    def __init__(self, partitioner: Partitioner = "murmur2") -> None:
+        self._partitioner: Partitioner = partitioner
+        self.version = core.fold_version(partitioner)
+
+    def new(self, lane: int, lanes: int) -> binding.BindState:
+        return binding.new_state(lane, lanes, self._partitioner)
+
+    def fold(self, state: binding.BindState, block: Block) -> list[Output]:
+        return binding.fold(state, block)
+
+    def due(self, state: binding.BindState, time: int, watermark: int) -> int:
+        return binding_state.due(state, time, watermark)
+
+    def next_due(self, state: binding.BindState) -> tuple[int | None, int | None]:
+        return binding_state.next_due(state)
+
+    def policy_hash(self, state: binding.BindState) -> str:
+        return state.rules.policy_hash
+
+    def named(self, state: binding.BindState) -> str:
+        return self.version
+
+    def counters(self, state: binding.BindState) -> dict[str, int]:
+        return binding_state.counters(state)
+
+    def dump(self, state: binding.BindState) -> Iterator[bytes]:
+        return binding_state.dump(state)
+
+    def load(self, chunks: Iterable[bytes]) -> binding.BindState:
+        return binding_state.load(chunks)
 
     def event_for(
         self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
@@ -72,6 +135,9 @@ class Frame:
     inputs: Sequence[str] = framing.INPUTS
     outputs: Sequence[str] = (framing.GROUNDED, outputs.DEAD_LETTERS)
     stateless = True
+    ledger = ""
+    consumes: Categories = _categories(inputs, "attestations")
+    produces: Categories = _categories(outputs, "grounded")
 
     def __init__(self, partitioner: Partitioner = "murmur2") -> None:
         self._partitioner: Partitioner = partitioner
@@ -92,6 +158,9 @@ class Frame:
     def policy_hash(self, state: framing.State) -> str:
         return state.policy_hash
 
+    def named(self, state: framing.State) -> str:
+        return self.version
+
     def counters(self, state: framing.State) -> dict[str, int]:
         return dict(state.counters)
 
@@ -107,9 +176,9 @@ class Frame:
         return core.event_for(source, offset, timestamp, headers, key, value)
 
 
-def folds(partitioner: Partitioner = "murmur2") -> tuple[Fold, ...]:
+def folds(partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS) -> tuple[Fold, ...]:
     """All that a worker runs; every partition number has one lane of each."""
-    return Adjudicate(partitioner), Frame(partitioner)
+    return Adjudicate(partitioner, secrets), Bind(partitioner), Frame(partitioner)
 
 
 async def partitioner_of(logs: Logs) -> Partitioner:

@@ -15,10 +15,8 @@ from msgspec import UNSET, Raw, UnsetType
 from ..codecs import decode, times
 from ..codecs.blocks import MAX_INPUT_BYTES
 from ..codecs.errors import Fault, schema_fault
-from ..codecs.records import Attestation, Sighting
-
-MAX_CONTENT_BYTES = 64_000
-"""The text of a sighting (records.md: «at most 64 kB»)."""
+from ..codecs.records import Attestation
+from ..codecs.sightings import decode_sighting
 
 
 class Prepared(NamedTuple):
@@ -46,7 +44,6 @@ class _Shape(msgspec.Struct, gc=False):
 
 _shapes = msgspec.json.Decoder(_Shape)
 _attestations = msgspec.json.Decoder(Attestation)
-_sightings = msgspec.json.Decoder(Sighting)
 
 _TELLING: tuple[tuple[str, str], ...] = (
     # A record is of a topic when it has one of the topic's telling fields: each is required there, or one of two.
@@ -116,15 +113,8 @@ def _review_key(line: bytes) -> str | Fault:
 
 
 def _sighting_key(line: bytes) -> str | Fault:
-    sighting = decode.decode_json(line, _sightings)
-    if isinstance(sighting, Fault):
-        return sighting
-    if times.parse_time(sighting.observed_at) is None:
-        return schema_fault("$.observed_at", times.EXPECTED, sighting.observed_at)
-    length = len(sighting.content.encode()) if isinstance(sighting.content, str) else 0
-    if length > MAX_CONTENT_BYTES:
-        return schema_fault("$.content", f"at most {MAX_CONTENT_BYTES} octets", f"{length}")
-    return sighting.observation_id
+    sighting = decode_sighting(line)
+    return sighting if isinstance(sighting, Fault) else sighting.observation_id
 
 
 def _attestation_key(line: bytes) -> str | Fault:

@@ -166,6 +166,11 @@ class Intake:
         return sum(self._held.values())
 
     @property
+    def lag(self) -> Mapping[str, int]:
+        """How many offsets of each input are known to be there, and in no block."""
+        return {name: max(0, end - self._blocked[name]) for name, end in self._ends.items()}
+
+    @property
     def blocked(self) -> Mapping[str, int]:
         """Where the last block ended, by input."""
         return self._blocked

@@ -25,7 +25,7 @@ from ..codecs.blocks import Event, EventKind, Header, Output, Source, seal, unse
 from ..streams.state import MAX_TIMERS
 from .chain import Tip
 from .checkpointing import Checkpoints
-from .contracts import Fold, Inputs, LaneStatus, now_ms
+from .contracts import Committed, Fold, Inputs, LaneStatus, Meter, now_ms
 from .failures import Failures, Portion, loss, place_of
 from .intake import Frame, Intake
 from .keeping import Keeper
@@ -68,6 +68,7 @@ class Lane:
         keeper: Keeper | None = None,
         checkpoints: Checkpoints | None = None,
         policies: PolicyFeed | None = None,
+        meter: Meter | None = None,
         clock: Callable[[], int] = now_ms,
         between_blocks: Callable[[], None] = lambda: None,
         after_restore: Callable[[], None] = lambda: None,
@@ -81,6 +82,7 @@ class Lane:
             keeper: of the lane's snapshots, where it has any.
             checkpoints: the lane's, where it writes any; its fold keeps a ledger then.
             policies: what comes into force while the lane runs.
+            meter: told what the lane does, where anybody counts it.
             between_blocks, after_restore: moments at which nothing is in flight in this lane.
         """
         self.number, self._lanes = number, lanes
@@ -88,7 +90,7 @@ class Lane:
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
         self._between_blocks, self._after_restore = between_blocks, after_restore
-        self._keeper, self._checkpoints, self._feed = keeper, checkpoints, policies
+        self._keeper, self._checkpoints, self._feed, self._meter = keeper, checkpoints, policies, meter
         self.intake = Intake(fold.inputs, fold.event_for)
         self._watermark = Watermark(fold.inputs)
         self._progress, self._portion = Progress(fold.inputs), Portion()
@@ -102,6 +104,7 @@ class Lane:
         self._phase, self._skew = "taking-over", Skew()
         self._suspended_at, self._stopped_at, self._in_flight = 0.0, 0.0, False
         self._blocks = 0  # since the last take-over
+        self._fold_seconds = 0.0  # of the block that was folded last
 
     # ------------------------------------------------------------ called by the owner
 
@@ -124,6 +127,8 @@ class Lane:
             self._skew.milliseconds,
             counters,
             self.behind,
+            self.intake.lag,
+            self._watermark.read_to,
         )
 
     @property
@@ -265,7 +270,10 @@ class Lane:
         found: dict[str, Any] = {"policy": self._fold.policy_hash(self._state), "height": self._tip.height}
         if self._tip.height < 0:
             found = {"positions": dict(self._tip.positions)} if self._fold.stateless else {"ledger": "new"}
-        log.info("lane taken over", seconds=round(clocks.monotonic() - began, 3), **found)
+        seconds = clocks.monotonic() - began
+        if self._meter is not None:
+            self._meter.restored(*self.place, seconds)
+        log.info("lane taken over", seconds=round(seconds, 3), **found)
 
     async def _restore(self) -> None:
         fold, keeper, checkpoints, blocks = self._fold, self._keeper, self._checkpoints, self._ledger.blocks
@@ -457,7 +465,7 @@ class Lane:
 
     def _fold_next(self, time: int, mark: int, events: list[Event]) -> tuple[bytes, list[Output], Tip]:
         """The next block, of these events: its octets, its outputs, and the tip once it is committed."""
-        fold, tip = self._fold, self._tip
+        fold, tip, began = self._fold, self._tip, clocks.monotonic()
         header = Header(
             lane=self.number,
             lanes=self._lanes,
@@ -466,7 +474,7 @@ class Lane:
             time=time,
             watermark=mark,
             policy=fold.policy_hash(self._state) or self._policy_hash,
-            fold=fold.version,
+            fold=fold.named(self._state),
             sources=self._sources(events),
             outputs=tip.outputs,
             snapshot=(self._keeper and self._keeper.news()) or UNSET,
@@ -474,20 +482,29 @@ class Lane:
         block, data = seal(header, events)
         tip.demand_next(block, self.number, self._lanes)  # what no reader would take is never written
         outputs = fold.fold(self._state, block)
-        return data, outputs, tip.after(block, outputs)
+        after = tip.after(block, outputs)
+        self._fold_seconds = clocks.monotonic() - began
+        return data, outputs, after
 
     async def _commit(self, data: bytes, outputs: list[Output], after: Tip, events: list[Event]) -> None:
         """Commits a block with its outputs as one; then, and only then, the lane's tip is that block."""
-        self._in_flight = True
+        self._in_flight, began = True, clocks.monotonic()
         try:
             written = await self._ledger.write(data, outputs, after.positions)
-        except TooLargeError as error:
-            records = [event for event in events if event.kind in (EventKind.RECORD, EventKind.OVERSIZE)]
-            places = [place_of(event, self._fold.inputs, self.number) for event in records]
-            self._portion.refused(error, places, after.height)
+        except Exception as error:
+            if self._meter is not None:
+                self._meter.aborted(*self.place, error)
+            if isinstance(error, TooLargeError):
+                records = [event for event in events if event.kind in (EventKind.RECORD, EventKind.OVERSIZE)]
+                places = [place_of(event, self._fold.inputs, self.number) for event in records]
+                self._portion.refused(error, places, after.height)
             raise
         finally:
             self._in_flight = False
+        if self._meter is not None:
+            seconds = clocks.monotonic() - began
+            done = (self._fold.inputs, events, len(data), outputs, self._fold_seconds, seconds)
+            self._meter.committed(*self.place, Committed(after.height, after.time, *done))
         self._portion.passed()
         self._progress.moved()
         self._tip, self._tip_offset = after, written.offset

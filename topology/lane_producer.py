@@ -26,11 +26,15 @@ from aiokafka.errors import (
 )
 
 from ..codecs.blocks import Output
+from ..codecs.partition import PARTITIONERS
+from .security import client_options
 from .settings import Settings, bootstrap
-from .topics import topic_name
+from .topics import TOPICS, topic_name
 
 BATCH_BYTES = 3_000_000
 """Octets of one batch before compression; topics take 4 MiB, and one record alone may exceed this."""
+INPUT_BATCH_BYTES = 800_000
+"""The same for topics that are inputs of other lanes: they take 1 MB, and not every text gets smaller."""
 SHRINK = 8
 """By how much batches get smaller when the broker refuses one: 3 MB, 375 kB, 47 kB and so on, down to one record."""
 RELAX_SECONDS = 300.0
@@ -41,6 +45,9 @@ BEHIND = "checkpoints"
 """Where things are not written as one, these come behind their block: one may be missing, none stands without it."""
 GRACE_SECONDS = 10.0
 """What a broker may take beyond a transaction's time-out to abort it (it looks every ten seconds by default)."""
+
+_SPREAD = frozenset(name for name, spec in TOPICS.items() if spec.role == "input")
+"""Topics whose records go where their key belongs: each is read by whichever lane has it."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -93,11 +100,15 @@ class LaneProducer:
     Args:
         settings: the broker, delivery and time-outs.
         name: the transactional id, behind the application's name; no two lanes have one.
-        lane: the partition of every topic that is written to.
+        lane: the partition of the ledger and of every output topic.
+        ledger: the logical name of the topic that blocks go to.
+
+    What goes to an input is read by whichever lane has its key: it goes to that key's partition.
     """
 
-    def __init__(self, settings: Settings, name: str, lane: int) -> None:
-        self._settings, self._lane = settings, lane
+    def __init__(self, settings: Settings, name: str, lane: int, ledger: str = "ledger") -> None:
+        self._settings, self._lane, self._ledger = settings, lane, ledger
+        self._partition_of = PARTITIONERS[settings.partitioner]
         self._id = f"{settings.app_id}-{name}-{lane}"
         self._exactly_once = settings.delivery == "exactly-once"
         self._producer: AIOKafkaProducer | None = None
@@ -121,6 +132,7 @@ class LaneProducer:
             max_batch_size=BATCH_BYTES,
             max_request_size=2 * BATCH_BYTES,
             **options,
+            **client_options(self._settings),
         )
         self._producer = producer
         # The former owner's open transaction is aborted before the broker answers; that takes its time-out at most.
@@ -191,33 +203,39 @@ class LaneProducer:
     async def _send_block(self, producer: AIOKafkaProducer, block: bytes) -> _Sent:
         batch = producer.create_batch()
         batch.append(key=None, value=block, timestamp=None)
-        return await self._hand_over(producer, "ledger", batch, len(block))
+        return await self._hand_over(producer, (self._ledger, self._lane), batch, len(block))
 
-    async def _hand_over(self, producer: AIOKafkaProducer, topic: str, batch: Any, octets: int) -> _Sent:
-        count = batch.record_count()
-        future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=self._lane)
+    def _place(self, topic: str, key: bytes | None) -> tuple[str, int]:
+        if topic not in _SPREAD or key is None:
+            return topic, self._lane
+        return topic, self._partition_of(key, self._settings.partitions)
+
+    async def _hand_over(self, producer: AIOKafkaProducer, place: tuple[str, int], batch: Any, octets: int) -> _Sent:
+        count, (topic, partition) = batch.record_count(), place
+        future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=partition)
         return _Sent(topic, count, octets, _heard(future))
 
     async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[_Sent]:
-        """Hands all outputs over, in order within each topic, as few batches as hold them."""
-        batches: dict[str, list[Any]] = {}  # by topic, the open batch and its octets
-        full: list[tuple[str, Any, int]] = []
+        """Hands all outputs over, in order within each partition, as few batches as hold them."""
+        batches: dict[tuple[str, int], list[Any]] = {}  # by place, the open batch and its octets
+        full: list[tuple[tuple[str, int], Any, int]] = []
+        least = min(self._batch_bytes, INPUT_BATCH_BYTES)
         for topic, key, value, headers in outputs:
-            size = len(value) + len(key or b"")
-            of_topic = batches.get(topic)
+            size, place = len(value) + len(key or b""), self._place(topic, key)
+            there = batches.get(place)
             if (
-                of_topic is not None
-                and of_topic[1] + size <= self._batch_bytes
-                and of_topic[0].append(key=key, value=value, headers=headers, timestamp=None) is not None
+                there is not None
+                and there[1] + size <= (self._batch_bytes if topic not in _SPREAD else least)
+                and there[0].append(key=key, value=value, headers=headers, timestamp=None) is not None
             ):
-                of_topic[1] += size
+                there[1] += size
                 continue
-            if of_topic is not None:
-                full.append((topic, *of_topic))
+            if there is not None:
+                full.append((place, *there))
             batch = producer.create_batch()
             batch.append(key=key, value=value, headers=headers, timestamp=None)
-            batches[topic] = [batch, size]
-        open_ones = [(topic, batch, octets) for topic, (batch, octets) in batches.items()]
+            batches[place] = [batch, size]
+        open_ones = [(place, batch, octets) for place, (batch, octets) in batches.items()]
         return [await self._hand_over(producer, *one) for one in (*full, *open_ones)]
 
     async def close(self) -> None:

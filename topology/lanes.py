@@ -60,7 +60,8 @@ class Lanes:
         self._reader = {topic: fold.name for fold in folds for topic in fold.inputs}
         self._lanes: dict[_Place, Lane] = {}
         self._tasks: dict[Lane, asyncio.Task[None]] = {}
-        self._closing = False
+        self._closing, self.assigned = False, False
+        """Whether the group has said, at least once, which lanes are to be here."""
         self._stall_seconds, self._stalled = stall_seconds, dict[_Place, float]()
         self._watching: asyncio.Task[None] | None = None
 
@@ -102,6 +103,7 @@ class Lanes:
 
     def assign(self, numbers: Iterable[int]) -> None:
         """These lanes are ours now: starts what is new, lets what stays go on, stops the rest. Returns at once."""
+        self.assigned = True
         wanted = set[_Place]() if self._closing else {(name, number) for number in numbers for name in self._folds}
         for place in sorted(self._lanes.keys() - wanted):
             self._lanes.pop(place).stop()

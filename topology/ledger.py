@@ -10,6 +10,7 @@ from aiokafka import TopicPartition
 from ..codecs.blocks import Output
 from ..codecs.errors import DoesNotHoldError
 from .connect import open_consumer
+from .contracts import Fold
 from .lane_producer import GRACE_SECONDS, LaneProducer, Written
 from .reading import HangsError, read_to_end
 from .settings import Settings
@@ -55,13 +56,20 @@ class Ledger(Protocol):
 
 
 class KafkaLedger:
-    """The ledger of one lane on Kafka: partition `lane` of the ledger and of every output topic."""
+    """The ledger of one lane on Kafka: partition `lane` of a ledger topic and of every output topic.
 
-    def __init__(self, settings: Settings, lane: int) -> None:
+    Args:
+        settings: the broker, prefix, delivery and time-outs.
+        lane: the partition number.
+        topic: the logical name of the ledger; each group of lanes has one of its own.
+        producer: the transactional id, as for `LaneProducer`: no two groups have one.
+    """
+
+    def __init__(self, settings: Settings, lane: int, topic: str = "ledger", producer: str = "lane") -> None:
         self._settings, self._lane = settings, lane
         self._exactly_once = settings.delivery == "exactly-once"
-        self._topic = topic_name(settings, "ledger")
-        self._producer = LaneProducer(settings, "lane", lane)
+        self._topic = topic_name(settings, topic)
+        self._producer = LaneProducer(settings, producer, lane, topic)
 
     async def open(self) -> None:
         await self._producer.open()
@@ -99,3 +107,8 @@ class KafkaLedger:
 
     async def close(self) -> None:
         await self._producer.close()
+
+
+def ledger_of(settings: Settings, fold: Fold, lane: int) -> KafkaLedger:
+    """The ledger of a lane of this fold; the adjudicating one's producer bears the name that it always had."""
+    return KafkaLedger(settings, lane, fold.ledger, "lane" if fold.ledger == "ledger" else fold.name)

@@ -33,7 +33,12 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def named(settings: Settings, process: int) -> Settings:
-    """The settings of one process: static members are named by pod and process, and stay so if more are added."""
+    """The settings of one process: static members are named by pod and process, and stay so if more are added.
+
+    The first one's web server has the port of the settings, the others have those behind it.
+    """
+    if settings.web_port is not None:
+        settings = replace(settings, web_port=settings.web_port + process)
     if settings.instance is None:
         return settings
     return replace(settings, instance=f"{settings.instance}-{process}")

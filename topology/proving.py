@@ -57,7 +57,7 @@ async def prove(logs: Logs, name: str, lane: int | None = None, progress: Progre
     own = _lane(logs, PARTITIONERS[partitioner](emission.encode(), logs.lanes) if lane is None else lane)
 
     def outputs(number: int, is_it: Callable[[Output], bool]) -> Outputs:
-        return Outputs(number, logs.lanes, partitioner, is_it, takes_last=bool(is_assertion))
+        return Outputs(number, logs.lanes, partitioner, is_it, takes_last=bool(is_assertion), secrets=logs.secrets)
 
     is_everywhere = False
     if is_assertion:

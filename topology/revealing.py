@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ..codecs.blocks import Output
 from ..codecs.records import Basis, Disposition, Effect, LedgerPlace, Reason, Status
 from ..streams.lives import Phase
-from ..streams.outputs import DEAD_LETTERS, INADMISSIBLE
+from ..streams.outputs import CITATIONS, DEAD_LETTERS, INADMISSIBLE
 from ..streams.policy import PerEffect, Policy
 from ..streams.state import State
 
@@ -44,6 +44,8 @@ class Word(msgspec.Struct, frozen=True, gc=False):
     valid_until: str | UnsetType = UNSET
     missing_floor: int | UnsetType = UNSET
     classes_seen: list[str] | UnsetType = UNSET
+    min_observers: int | UnsetType = UNSET
+    missing_observers: int | UnsetType = UNSET
 
 
 class Said(NamedTuple):
@@ -55,12 +57,13 @@ class Said(NamedTuple):
 
 
 _words = msgspec.json.Decoder(Word)
+_NO_WORDS = (DEAD_LETTERS, CITATIONS)
 
 
 def said(outputs: Iterable[Output]) -> Iterator[Said]:
-    """The words among some outputs, in order; dead letters are none."""
+    """The words among some outputs, in order; dead letters and citations are none."""
     for topic, key, value, _ in outputs:
-        if topic != DEAD_LETTERS:
+        if topic not in _NO_WORDS:
             yield Said(topic, (key or b"").decode().partition("#")[2], _words.decode(value))
 
 

@@ -14,6 +14,7 @@ import msgspec
 from ..codecs import merkle
 from ..codecs.blocks import Block, Event, EventKind, Header, Output, leaf_data, statement
 from ..codecs.partition import Partitioner
+from ..streams.privacy import NO_SECRETS, Secrets
 from .chain import Tip, demand_version
 from .folds import Adjudicate
 from .proof_files import Step, What, make_path
@@ -70,10 +71,17 @@ class Outputs:
     """Folds a lane again, and looks for an output."""
 
     def __init__(
-        self, lane: int, lanes: int, partitioner: Partitioner, is_it: Callable[[Output], bool], *, takes_last: bool
+        self,
+        lane: int,
+        lanes: int,
+        partitioner: Partitioner,
+        is_it: Callable[[Output], bool],
+        *,
+        takes_last: bool,
+        secrets: Secrets = NO_SECRETS,
     ) -> None:
         self.takes_last = takes_last
-        self._fold, self._is_it = Adjudicate(partitioner), is_it
+        self._fold, self._is_it = Adjudicate(partitioner, secrets), is_it
         self._lane, self._lanes = lane, lanes
         self._state, self._tip = self._fold.new(lane, lanes), Tip()
 

@@ -31,6 +31,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     broker: Annotated[str, Meta(description="Kafka's address, as kafka://host:port[,host:port]")] = (
         "kafka://127.0.0.1:9092"
     )
+    broker_ca: Annotated[
+        str | None, Meta(description="File with the certificates that the broker's must be signed by, or `system`: TLS")
+    ] = None
+    broker_cert: Annotated[str | None, Meta(description="File with our own certificate, for brokers that ask")] = None
+    broker_key: Annotated[str | None, Meta(description="File with that certificate's private key")] = None
+    broker_user: Annotated[str | None, Meta(description="User name for SASL; none: no SASL")] = None
+    broker_password: Annotated[
+        str | None, Meta(description="Password for SASL; better in a file", extra={"secret": True})
+    ] = None
+    broker_password_file: Annotated[str | None, Meta(description="File with that password, read at each start")] = None
+    broker_mechanism: Annotated[
+        Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"], Meta(description="Of SASL; PLAIN only with TLS")
+    ] = "SCRAM-SHA-512"
     app_id: Annotated[str, Meta(description="Consumer group and prefix of transactional ids")] = "sluice"
     topic_prefix: Annotated[str, Meta(description="Put before every topic's name")] = ""
     partitions: Annotated[int, Meta(ge=1, le=10_000, description="Partitions of every topic of the lane group")] = 4
@@ -79,11 +92,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = "go-on"
     max_block_wait: Annotated[float, Meta(gt=0, le=5, description="Seconds a block stays open at the most")] = 0.05
     web_port: Annotated[
-        Annotated[int, Meta(ge=1, le=65_535)] | None, Meta(description="Port of the worker's web server, if any")
+        Annotated[int, Meta(ge=1, le=65_535)] | None, Meta(description="Port of a service's metrics and probes, if any")
     ] = None
+    web_host: Annotated[str, Meta(description="Address at which that port listens")] = "127.0.0.1"
     observer: Annotated[str, Meta(pattern=IDENTIFIER_PATTERN, description="Name under which our observers write")] = (
         "observer-1"
     )
+    observer_key: Annotated[
+        str | None,
+        Meta(description="File with the private key that our observers sign with (`sluice key new`); none: unsigned"),
+    ] = None
     root: Annotated[str, Meta(description="The repository or folder that the observers look at")] = "."
     substrates: Annotated[
         str | None, Meta(description="List of MCP servers, event streams and sockets that may be looked at")
@@ -95,6 +113,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     privacy_secret: Annotated[
         Annotated[str, Meta(min_length=16)] | None,
         Meta(description="Key of the HMAC over observation ids where the policy says hashed", extra={"secret": True}),
+    ] = None
+    former_privacy_secrets: Annotated[
+        str | None,
+        Meta(
+            description="Earlier ones, one a line: a ledger is folded with what it was written with",
+            extra={"secret": True},
+        ),
     ] = None
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="Least severity that is logged")

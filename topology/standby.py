@@ -70,7 +70,7 @@ class Standby:
         return Follower(self._fold, self._lane, self._settings.partitions)
 
     async def _follow(self, follower: Follower) -> None:
-        partition = TopicPartition(topic_name(self._settings, "ledger"), self._lane)
+        partition = TopicPartition(topic_name(self._settings, self._fold.ledger), self._lane)
         exactly_once = self._settings.delivery == "exactly-once"
         isolation = "read_committed" if exactly_once else "read_uncommitted"
         options = {"isolation_level": isolation, "fetch_max_wait_ms": FETCH_WAIT_MS}

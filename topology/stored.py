@@ -18,6 +18,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CorruptRecordException, KafkaError
 
 from ..codecs.errors import DoesNotHoldError, UsageError
+from ..streams.privacy import Secrets
 from .audit.exporting import export
 from .audit.files import (
     AUDITED,
@@ -34,6 +35,7 @@ from .audit.files import (
 )
 from .connect import open_consumer, partitions_of, unreachable
 from .lane_producer import GRACE_SECONDS
+from .privacy import secrets_of
 from .reading import EMPTY_ANSWERS, EMPTY_SECONDS, HangsError
 from .settings import Settings
 from .topics import topic_name
@@ -43,9 +45,11 @@ TOGETHER: Final = 8
 
 
 class Logs(Protocol):
-    """Topics to be read. `where` names them in sentences; `lanes` is how many partitions the ledger has."""
+    """Topics to be read. `where` names them in sentences; `lanes` is how many partitions the ledger has; `secrets` are
+    what the ledger's identifiers are hashed with, where they are (streams/privacy.py)."""
 
     where: str
+    secrets: Secrets
     lanes: int
     app_id: str
     ledger: str
@@ -90,7 +94,7 @@ async def open_logs(settings: Settings, folder: Path | None = None) -> AsyncIter
         UnreachableError: no broker answers.
     """
     if folder is not None:
-        yield FolderLogs(folder)
+        yield FolderLogs(folder, secrets_of(settings))
         return
     async with open_consumer(settings) as consumer:
         ledger = topic_name(settings, "ledger")
@@ -105,6 +109,7 @@ class KafkaLogs:
         self._counts = {"ledger": lanes}
         self.where, self.lanes = settings.broker, lanes
         self.app_id, self.ledger = settings.app_id, topic_name(settings, "ledger")
+        self.secrets = secrets_of(settings)
 
     async def range(self, topic: str, lane: int) -> Range:
         (place,) = self._places(topic, [lane])

@@ -92,6 +92,7 @@ TOPICS: Mapping[str, TopicSpec] = {
         _output("grounded", "delete", FOR_EVER),  # validators of one claim must not overwrite each other
         _output("dead-letters", "delete"),  # the key is the input's own, or none
         _spec("ledger", "ledger", cleanup="delete", retention=FOR_EVER, large=True, log_time=True),
+        _spec("bind-ledger", "ledger", cleanup="delete", retention=FOR_EVER, large=True, log_time=True),
         _spec("checkpoints", "ledger", cleanup="delete", retention=FOR_EVER, large=False, log_time=True),
     )
 }

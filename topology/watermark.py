@@ -72,6 +72,11 @@ class Watermark:
         """As `InputMarks.answered`, for the input `topic`."""
         self._inputs[topic].answered(end, time)
 
+    @property
+    def read_to(self) -> Mapping[str, int]:
+        """The time up to which each input has been read, where that is known."""
+        return {topic: marks.passed for topic, marks in self._inputs.items() if marks.passed is not None}
+
     def at(self, positions: Mapping[str, int], time: int) -> int:
         """The watermark for a block that starts at these positions, at block time `time`; never above that time.
 

@@ -28,6 +28,7 @@ from ..codecs.partition import Partitioner
 from ..streams import fold as core
 from ..streams.outputs import DEAD_LETTERS
 from ..streams.policy import Policy, policy_of_document
+from ..streams.privacy import NO_SECRETS, Secrets
 from .chain import Tip, demand_version
 from .folds import partitioner_named
 from .revealing import Said, conceal, reveal, said
@@ -47,10 +48,13 @@ class Side:
         lane, lanes: which lane of how many.
         partitioner: by which keys are spread.
         instead: the policy to put in the place of the ledger's; None leaves them.
+        secrets: what the ledger's identifiers are hashed with.
     """
 
-    def __init__(self, lane: int, lanes: int, partitioner: Partitioner, instead: Policy | None) -> None:
-        self.state = core.new_state(lane, lanes, partitioner)
+    def __init__(
+        self, lane: int, lanes: int, partitioner: Partitioner, instead: Policy | None, secrets: Secrets = NO_SECRETS
+    ) -> None:
+        self.state = core.new_state(lane, lanes, partitioner, secrets)
         self._instead = instead
         self._policy: Policy | None = None
         self._next: Policy | None = None
@@ -160,6 +164,7 @@ async def what_if(
     Raises:
         DoesNotHoldError: the ledger is not a chain of blocks that this version can fold.
         UnreachableError: no broker answers.
+        UsageError: the ledger's identifiers are hashed with a secret that is not given.
     """
     old = new = None
     tip, (first, end) = Tip(), await logs.range("ledger", lane)
@@ -168,7 +173,7 @@ async def what_if(
             block = unseal(record.value or b"")
             if old is None or new is None:
                 partitioner = partitioner_named(block.header.fold)
-                old, new = (Side(lane, logs.lanes, partitioner, instead) for instead in (None, policy))
+                old, new = (Side(lane, logs.lanes, partitioner, instead, logs.secrets) for instead in (None, policy))
             demand_version(block.header.fold, core.fold_version(old.state.partitioner))
             # The outputs' roots are left to `audit`: these folds reveal what the lane's did not.
             tip._replace(outputs=block.header.outputs).demand_next(block, lane, logs.lanes)

@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import structlog
 
 from ..codecs.errors import UnreachableError, UsageError
 from ..streams.policy import DEFAULT_POLICY, Policy
-from . import logs
+from . import logs, tracing
 from .app import App, create_app
 from .collector import Collector
 from .connect import open_consumer, partitions_of, unreachable
-from .contracts import LaneStatus
+from .contracts import LaneStatus, Meter
 from .folds import folds
+from .metrics import Metrics
 from .policies import TOPIC as POLICIES
+from .privacy import secrets_of
 from .settings import Settings
+from .skew import SKEW_MS
 from .topics import TOPICS, topic_name
+from .web import Web
 
 START_SECONDS = 15.0
 """A broker that is just starting is waited for so long."""
@@ -44,6 +49,8 @@ class Worker:
         self._collector = Collector()
         self._own_process = own_process
         self._app: App | None = None
+        self._web: Web | None = None
+        self._traces: Any = None
         self._failed: asyncio.Future[None] | None = None
 
     @property
@@ -64,10 +71,26 @@ class Worker:
         if self._own_process:
             self._collector.start()
         self._failed = asyncio.get_running_loop().create_future()
+        meters: list[Meter] = []
+        self._traces = tracing.provider_of()
+        if self._traces is not None:
+            meters.append(tracing.Traces(self._traces))
+        if self._settings.web_port is not None:
+            metrics = Metrics(lambda: self.lanes)
+            meters.append(metrics)
+            self._web = Web(
+                self._settings.web_host,
+                self._settings.web_port,
+                metrics=metrics.text,
+                healthy=self._why_ill,
+                ready=self._why_not_ready,
+            )
+            await self._web.start()
         self._app = create_app(
             self._settings,
             policy=self._policy,
             on_fatal=self._fail,
+            meter=tracing.Meters(meters) if meters else None,
             between_blocks=self._collector.between_blocks,
             after_restore=self._collector.settle,
         )
@@ -97,12 +120,34 @@ class Worker:
     async def stop(self) -> None:
         """Commits or aborts what is in flight, leaves the group, and lets go of everything."""
         app = self._app
+        if app is not None:
+            await app.stop()
+        if self._web is not None:
+            await self._web.stop()
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.force_flush, tracing.FLUSH_MS)
         if app is None:
             return
-        await app.stop()
         self._collector.stop()
         if self._failed is not None and not self._failed.done():
             self._failed.cancel()
+
+    def _why_ill(self) -> str:
+        """Empty, or the reason why the worker ends."""
+        failed = self._failed
+        error = failed.exception() if failed is not None and failed.done() and not failed.cancelled() else None
+        return "" if error is None else str(error) or repr(error)
+
+    def _why_not_ready(self) -> str:
+        """Empty, or what the worker waits for: its share of lanes, their state, or a clock that is right."""
+        if self._app is None or not self._app.lanes.assigned:
+            return "waiting for the group to say which lanes are here"
+        for lane in self.lanes:
+            if lane.phase != "running":
+                return f"{lane.fold} lane {lane.lane} is {lane.phase}"
+            if abs(lane.skew) > SKEW_MS:
+                return f"this clock is {lane.skew / 1000:g} s ahead of the broker's"
+        return self._why_ill()
 
     def _fail(self, error: BaseException) -> None:
         if self._failed is not None and not self._failed.done():
@@ -116,8 +161,8 @@ async def _check(settings: Settings) -> None:
     while True:
         try:
             async with asyncio.timeout_at(end), open_consumer(settings) as consumer:
-                running = folds(settings.partitioner)
-                wanted = {"ledger", *(topic for fold in running for topic in (*fold.inputs, *fold.outputs))}
+                running = folds(settings.partitioner, secrets_of(settings))
+                wanted = {topic for fold in running for topic in (*fold.inputs, *fold.outputs, fold.ledger) if topic}
                 if settings.checkpoint_interval:
                     wanted.add("checkpoints")
                 counts = {

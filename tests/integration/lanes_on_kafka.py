@@ -116,7 +116,11 @@ def records(number: int) -> Iterator[tuple[str, bytes, bytes]]:
 async def load(settings: Settings, first: int, count: int, seconds: float = 0.0) -> int:
     """Sends emissions `first` to `first + count` with their evidence, over so long; returns how many records."""
     producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap(settings), acks="all", enable_idempotence=True, linger_ms=10
+        bootstrap_servers=bootstrap(settings),
+        acks="all",
+        enable_idempotence=True,
+        linger_ms=10,
+        request_timeout_ms=120_000,  # a broker that was killed may take a minute to come back on a busy machine
     )
     await producer.start()
     sent, began = 0, time.monotonic()

@@ -18,6 +18,7 @@ from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_che
 from sluice.codecs.notes import Verifier, demand_signed, parse_note
 from sluice.streams import fold as core
 from sluice.topology.connect import open_admin
+from sluice.topology.folds import folds
 from sluice.topology.settings import Settings, bootstrap
 from sluice.topology.signing import load_signer
 from sluice.topology.topics import check_topics, create_topics
@@ -100,7 +101,7 @@ async def test_they_hold_whatever_happens_to_the_workers(settings: Settings, tmp
         second = workers.start()
         await workers.until_taken_over(second)
         third = workers.start()
-        await workers.until_said(third, "lane taken over", 2)  # one lane, of each fold
+        await workers.until_said(third, "lane taken over", len(folds()))  # one lane, of each fold
         await asyncio.sleep(2)
         second.kill()
         sent = await under_load
@@ -118,7 +119,7 @@ async def test_others_are_heard_of_over_the_topic(settings: Settings, tmp_path: 
     with Workers(settings, tmp_path, SLUICE_CHECKPOINT_INTERVAL="0.5") as workers:
         first, second = workers.start(), workers.start()
         for process in (first, second):
-            await workers.until_said(process, "lane taken over", 2)
+            await workers.until_said(process, "lane taken over", len(folds()))
         await until_read(settings, await load(settings, 0, 400, 6))
         found = await until_covered(settings, verifier(tmp_path))
         for lane, other in ((0, 1), (1, 0)):

@@ -23,9 +23,9 @@ async def settings(kafka: str, prefix: str) -> Settings:
     return settings
 
 
-def snapshots(folder: Path) -> list[Path]:
-    """What the lanes have written down."""
-    return list(folder.rglob("lane-*-of-2/*.snapshot"))
+def snapshots(folder: Path, ledger: str = "*ledger") -> list[Path]:
+    """What the lanes have written down; those of every ledger, or of one."""
+    return list(folder.rglob(f"{ledger}/lane-*-of-2/*.snapshot"))
 
 
 async def test_a_killed_worker_comes_back_from_its_snapshot(settings: Settings, tmp_path: Path):
@@ -36,11 +36,12 @@ async def test_a_killed_worker_comes_back_from_its_snapshot(settings: Settings, 
         sent = await load(settings, 0, 1500, 4)
         await until_read(settings, sent)
         first.kill()
-        assert len(snapshots(tmp_path)) == 4
+        assert len(snapshots(tmp_path, "*.ledger")) == 4
+        assert len(snapshots(tmp_path, "*.bind-ledger")) == 2
         second = workers.start()
         await workers.until_taken_over(second)
 
-        assert workers.said(second).count('"start": "snapshot ') == 2
+        assert workers.said(second).count('"start": "snapshot ') == 4
         sent += await load(settings, 1500, 300)
         await assert_exactly_once(settings, sent)
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import RecordsToDelete
+from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.blocks import EventKind
 from sluice.topology.connect import open_admin, open_consumer
@@ -92,6 +96,47 @@ async def test_an_assertion_is_closed_though_nothing_else_comes(lanes: tuple[Set
     assert time.monotonic() - sent_at < 5
     assert json.loads(found[0].value)["reason"] == "no-corroboration"
     await producer.stop()
+
+
+async def test_it_tells_what_it_counts_and_whether_it_is_ready(kafka: str, prefix: str, tmp_path: Path):
+    """Not ready while lanes are taken over; then what was read and written is what the topics hold."""
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."))
+    await create_topics(settings)
+    port = free_port()
+    with Workers(settings, tmp_path, SLUICE_WEB_PORT=str(port)) as workers:
+        worker = workers.start()
+        answers: list[tuple[int, str]] = []
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client, asyncio.timeout(30):
+            while not answers or answers[-1][0] != 200:
+                with contextlib.suppress(aiohttp.ClientConnectionError):
+                    async with client.get("/readyz") as answer:
+                        answers.append((answer.status, await answer.text()))
+                await asyncio.sleep(0.02)
+            await workers.until_taken_over(worker)
+            sent = await load(settings, 0, 50)
+            await until_read(settings, sent)
+            async with client.get("/healthz") as answer:
+                assert (answer.status, await answer.text()) == (200, "ok\n")
+            async with client.get("/metrics") as answer:
+                families = {one.name: one for one in text_string_to_metric_families(await answer.text())}
+    assert answers[0][0] == 503
+
+    def total(name: str, **labels: str) -> float:
+        found = [one for one in families[name].samples if one.name.endswith("_total")]
+        return sum(one.value for one in found if labels.items() <= one.labels.items())
+
+    assert total("sluice_inputs", topic="emissions") == 50
+    assert total("sluice_inputs", topic="observations") == 90  # every fifth has but one
+    assert total("sluice_outputs", topic="admitted", status="admitted") == 40
+    assert sum(one.value for one in families["sluice_live_assertions"].samples) == 50
+    assert {one.value for one in families["sluice_running"].samples} == {1}
+
+
+def free_port() -> int:
+    """One that nobody has at the moment."""
+    with contextlib.closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 async def test_sigterm_ends_it_within_five_seconds_under_load(lanes: tuple[Settings, Workers]):

@@ -6,7 +6,8 @@ their positions, chains or clients. Each check raises `ViolationError` with the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -17,8 +18,9 @@ from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Outpu
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Head, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Verifier, demand_signed, parse_note
+from sluice.codecs.partition import PARTITIONERS
+from sluice.streams import binding, framing
 from sluice.streams import fold as core
-from sluice.streams import framing
 
 from .broker import Broker
 from .partition import Partition, Record
@@ -59,22 +61,36 @@ def check(
     Raises:
         ViolationError: one of them does not hold.
     """
+    spread = dict[tuple[str, int], Counter[Written]]()
     for lane in range(broker.lanes):
-        inputs = {topic: broker.partition(topic, lane) for topic in (*core.INPUTS, *framing.INPUTS)}
+        inputs = {topic: broker.partition(topic, lane) for topic in (*core.INPUTS, *binding.INPUTS, *framing.INPUTS)}
         outputs = {topic: broker.partition(topic, lane) for topic in OUTPUTS}
-        ledger = broker.partition("ledger", lane)
-        for topic, partition in {**outputs, "ledger": ledger}.items():
+        for topic, partition in outputs.items():
             demand(partition.stable == partition.end, "settled", f"a transaction is open on {topic}/{lane}")
-        chain = [unseal(record.value or b"") for record, _ in ledger.visible()]
-        demand(chain, "progress", f"the ledger of lane {lane} is empty")
-        check_chain(chain, lane, broker.lanes)
-        lost = {topic: check_input(chain, place, topic, inputs[topic]) for place, topic in enumerate(core.INPUTS)}
-        if true_clocks:
-            check_watermarks(chain, inputs, lost)
-        wanted = fold_again(chain, lane, broker.lanes)
+        wanted = dict[str, list[Written]]()
+        for topic, fold, new, names in (
+            ("ledger", core.fold, core.new_state, core.INPUTS),
+            ("bind-ledger", binding.fold, binding.new_state, binding.INPUTS),
+        ):
+            partition = broker.partition(topic, lane)
+            demand(partition.stable == partition.end, "settled", f"a transaction is open on {topic}/{lane}")
+            chain = [unseal(record.value or b"") for record, _ in partition.visible()]
+            demand(chain, "progress", f"{topic} of lane {lane} is empty")
+            check_chain(chain, lane, broker.lanes)
+            lost = {name: check_input(chain, place, name, inputs[name]) for place, name in enumerate(names)}
+            if true_clocks:
+                check_watermarks(chain, inputs, lost)
+            for output in fold_again(chain, lane, fold, new(lane, broker.lanes)):
+                written = _written(output)
+                if output.topic in OUTPUTS:
+                    wanted.setdefault(output.topic, []).append(written)
+                else:
+                    number = PARTITIONERS["murmur2"](output.key or b"", broker.lanes)
+                    spread.setdefault((output.topic, number), Counter())[written] += 1
         frames = frame_again(inputs["attestations"], lane, broker.lanes, frame_policy)
         check_outputs(outputs, wanted, frames, inputs["attestations"].first, lane)
         check_group(broker, inputs["attestations"], group, lane)
+    check_spread(broker, spread)
     check_unique(broker)
     check_checkpoints(broker, origins, verifiers)
 
@@ -159,18 +175,15 @@ def check_watermarks(chain: Sequence[Block], inputs: dict[str, Partition], lost:
                 )
 
 
-def fold_again(chain: Sequence[Block], lane: int, lanes: int) -> dict[str, list[Written]]:
-    """What the ledger folds to, by topic, checked against the roots in its headers."""
-    state, root = core.new_state(lane, lanes), outputs_root(())
-    found: dict[str, list[Written]] = {topic: [] for topic in OUTPUTS}
+def fold_again(chain: Sequence[Block], lane: int, fold: Any, state: Any) -> Iterator[Output]:
+    """What a ledger folds to, in order, checked against the roots in its headers."""
+    root = outputs_root(())
     for block in chain:
         where = f"lane {lane}, block {block.header.height}"
         demand(block.header.outputs == root, "fold", f"{where} names other outputs of the block before")
-        outputs = core.fold(state, block)
+        outputs = fold(state, block)
         root = outputs_root(outputs)
-        for output in outputs:
-            found[output.topic].append(_written(output))
-    return found
+        yield from outputs
 
 
 def frame_again(partition: Partition, lane: int, lanes: int, policy: bytes) -> dict[str, list[Written]]:
@@ -207,10 +220,33 @@ def check_outputs(
         found = [_written(record) for record, _ in partition.visible()]
         framed = [one for one in found if topic == "grounded" or _is_framings(one)]
         decided = [one for one in found if topic != "grounded" and not _is_framings(one)]
-        _demand_same(decided, wanted[topic], f"{topic}/{lane}")
+        for of_bind in (False, True):  # two lanes write dead letters to one partition, each in its own order
+            own = [[one for one in some if _is_binds(one) == of_bind] for some in (decided, wanted.get(topic, []))]
+            _demand_same(own[0], own[1], f"{topic}/{lane}")
         there = set(framed)
         kept = [one for one in frames[topic] if one in there or _source_of(one) >= first]
         _demand_same(framed, kept, f"{topic}/{lane}, of attestations")
+
+
+def check_spread(broker: Broker, wanted: Mapping[tuple[str, int], Counter[Written]]) -> None:
+    """What lanes write for other lanes is what their ledgers fold to, each pair once, where its key belongs."""
+    for topic in ("citations", "observations"):
+        for lane in range(broker.lanes):
+            found = Counter(
+                written
+                for record, _ in broker.partition(topic, lane).visible()
+                if (_CONTENT_TYPE in (written := _written(record))[2])
+            )
+            expected = wanted.get((topic, lane), Counter())
+            demand(
+                found == expected, "outputs", f"{topic}/{lane}: {found - expected} too many, {expected - found} missing"
+            )
+            twice = [one for one, count in found.items() if count > 1]
+            demand(not twice, "twice", f"{topic}/{lane}: {twice[:1]}")
+
+
+_CONTENT_TYPE = ("content-type", b"application/json")
+"""What lanes write has this header; what the simulated producers send has not."""
 
 
 def _source_of(one: Written) -> int:
@@ -222,6 +258,11 @@ def _source_of(one: Written) -> int:
 
 def _is_framings(one: Written) -> bool:
     return any(name == "sluice-source" and value.startswith(b"attestations/") for name, value in one[2])
+
+
+def _is_binds(one: Written) -> bool:
+    sources = (b"sightings/", b"citations/")
+    return any(name == "sluice-source" and value.startswith(sources) for name, value in one[2])
 
 
 def _demand_same(found: list[Written], wanted: list[Written], where: str) -> None:

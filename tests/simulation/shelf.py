@@ -60,18 +60,18 @@ class Shelves:
 
     def __init__(self, random: Random, lanes: int, fold: str, *, shared: bool) -> None:
         self._random, self._lanes, self._fold, self._shared = random, lanes, fold, shared
-        self._shelves: dict[tuple[str, int], Shelf] = {}
+        self._shelves: dict[tuple[str, str, int], Shelf] = {}
 
-    def of(self, worker: str, lane: int) -> Any:
-        """The snapshots of a lane as a worker sees them."""
-        place = ("" if self._shared else worker, lane)
+    def of(self, worker: str, fold: str, lane: int) -> Any:
+        """The snapshots of a fold's lane as a worker sees them."""
+        place = ("" if self._shared else worker, fold, lane)
         if place not in self._shelves:
             self._shelves[place] = Shelf(self._random, lane, self._lanes, self._fold)
         return self._shelves[place]
 
     def read(self, path: Path, facts: Facts) -> Iterator[bytes]:
         """A snapshot's chunks (`snapshots.read_chunks`)."""
-        holders = (one for (_, lane), one in self._shelves.items() if lane == facts.lane and path in one.chunks)
+        holders = (one for (*_, lane), one in self._shelves.items() if lane == facts.lane and path in one.chunks)
         chunks = next((one.chunks[path] for one in holders), [])
         yield from chunks
         if not chunks:

@@ -14,7 +14,7 @@ from sluice.codecs.blocks import Block, Output
 from sluice.topology.chain import Tip
 from sluice.topology.checkpointing import Checkpoints, Draft
 from sluice.topology.contracts import Fold
-from sluice.topology.folds import Adjudicate, Frame
+from sluice.topology.folds import Adjudicate, Bind, Frame
 from sluice.topology.intake import Frame as Fetched
 from sluice.topology.intake import Intake
 from sluice.topology.lane_producer import LaneProducer, Written
@@ -117,11 +117,24 @@ class Uncounting(Frame):
         return super().fold(state, block)[:1]
 
 
+class Unknowing(Bind):
+    """Forgets a pair at once: whatever comes again is bound again."""
+
+    def fold(self, state: Any, block: Block) -> list[Output]:
+        state._known.clear()
+        return super().fold(state, block)
+
+
+def misplaced() -> Mutation:
+    """What is for other lanes goes to the partition of the lane that writes it."""
+    return Mutation(patches=[(LaneProducer, "_place", lambda producer, topic, key: (topic, producer._lane))])
+
+
 def adjudicating(kind: Callable[[Settings, int], Ledger]) -> Mutation:
     """Another ledger for adjudication."""
 
     def make(settings: Settings, fold: Fold, number: int) -> Ledger:
-        return make_ledger(settings, fold, number) if fold.stateless else kind(settings, number)
+        return kind(settings, number) if fold.ledger == "ledger" else make_ledger(settings, fold, number)
 
     return Mutation(make_ledger=make)
 
@@ -187,14 +200,22 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
         "exactly-once|outputs",
     ),
     "a fold with memory beside its state": (
-        lambda: Mutation(make_folds=lambda: (Remembering(), Frame())),
+        lambda: Mutation(make_folds=lambda: (Remembering(), Bind(), Frame())),
         "outputs|fold|failure",
     ),
     "a snapshot of a state that has gone on": (
-        lambda: Mutation(make_folds=lambda: (DumpingLate(), Frame())),
-        "failure",
+        lambda: Mutation(make_folds=lambda: (DumpingLate(), Bind(), Frame())),
+        "failure|fold",
     ),
-    "attestations that get lost": (lambda: Mutation(make_folds=lambda: (Adjudicate(), Uncounting())), "outputs"),
+    "attestations that get lost": (
+        lambda: Mutation(make_folds=lambda: (Adjudicate(), Bind(), Uncounting())),
+        "outputs",
+    ),
+    "a pair that is not remembered": (
+        lambda: Mutation(make_folds=lambda: (Adjudicate(), Unknowing(), Frame())),
+        "outputs|fold|failure",
+    ),
+    "citations that go to the wrong lane": (misplaced, "outputs"),
     "a watermark that runs ahead": (answered_at_once, "watermark"),
     "checkpoints outside the transaction": (lambda: adjudicating(CheckpointsFirst), "checkpoints|failure"),
     "checkpoints that are believed too soon": (believed_at_once, "checkpoints|failure"),

@@ -74,11 +74,13 @@ HAPPENINGS = (
 
 def test_worlds_are_not_mild() -> None:
     """Some hundred of them have seen everything that can happen, transactions that were aborted half-way included."""
-    told, aborted, checkpoints = "", 0, 0
+    told, aborted, checkpoints, bound = "", 0, 0, 0
     for seed in range(200):
         lines: list[str] = []
         broker = run(seed, tell=lines.append).broker
         told += "\n".join(lines)
+        observed = [broker.partition("observations", lane).visible() for lane in range(broker.lanes)]
+        bound += sum(b'"seer-' in (record.value or b"") for records in observed for record, _ in records)
         ledgers = [broker.partition("ledger", lane) for lane in range(broker.lanes)]
         aborted += sum(batch.fate is Fate.ABORTED for ledger in ledgers for batch in ledger.batches)
         checkpoints += sum(len(broker.partition("checkpoints", lane).visible()) for lane in range(broker.lanes))
@@ -86,6 +88,7 @@ def test_worlds_are_not_mild() -> None:
     assert [one for one in HAPPENINGS if one not in told] == []
     assert aborted > 5
     assert checkpoints > 300
+    assert bound > 50
 
 
 def test_the_command_replays_a_seed() -> None:

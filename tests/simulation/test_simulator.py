@@ -137,12 +137,12 @@ class TestShelves:
         shelves = Shelves(Random(8), 1, "1 fold", shared=False)
 
         async def keep() -> list[list[int]]:
-            seen = [[facts.offset for _, facts in shelves.of("a", 0).found()]]
-            await shelves.of("a", 0).write(Tip(height=4), 9, iter([b"one", b"two"]))
-            seen.append([facts.offset for _, facts in shelves.of("a", 0).found()])
+            seen = [[facts.offset for _, facts in shelves.of("a", "adjudicate", 0).found()]]
+            await shelves.of("a", "adjudicate", 0).write(Tip(height=4), 9, iter([b"one", b"two"]))
+            seen.append([facts.offset for _, facts in shelves.of("a", "adjudicate", 0).found()])
             return seen
 
         assert simulated.run_until_complete(keep()) == [[], [9]]
-        assert not list(shelves.of("b", 0).found())
-        ((path, facts),) = shelves.of("a", 0).found()
+        assert not list(shelves.of("b", "adjudicate", 0).found())
+        ((path, facts),) = shelves.of("a", "adjudicate", 0).found()
         assert list(shelves.read(path, facts)) == [b"one", b"two"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any
@@ -22,7 +23,7 @@ from sluice.topology.intake import Frame
 from sluice.topology.keeping import Keeper
 from sluice.topology.lane import Lane
 from sluice.topology.lanes import Lanes
-from sluice.topology.ledger import KafkaLedger, Ledger
+from sluice.topology.ledger import Ledger, ledger_of
 from sluice.topology.settings import Settings
 from sluice.topology.standby import Standby, Standbys
 from sluice.topology.stateless import StatelessLedger
@@ -45,7 +46,7 @@ def make_ledger(settings: Settings, fold: Fold, number: int) -> Ledger:
     """The ledgers that a worker really has."""
     if fold.stateless:
         return StatelessLedger(settings, fold.name, number, fold.inputs[0], fold.outputs[0])
-    return KafkaLedger(settings, number)
+    return ledger_of(settings, fold, number)
 
 
 class _Placed:
@@ -194,15 +195,14 @@ class Worker:
         def keeper(fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None) -> Keeper | None:
             if fold.stateless or snapshots_every is None:
                 return None
-            return Keeper(shelves.of(process.name, number), fold, snapshots_every, standby)
+            return Keeper(shelves.of(process.name, fold.name, number), fold, snapshots_every, standby)
 
         def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
-            if fold.stateless or signer is None:
+            if fold.ledger != "ledger" or signer is None:
                 return None
             return checkpoints_of(settings, signer, number, tips)
 
-        def make_standby(number: int) -> Standby:
-            fold = next(fold for fold in folds if not fold.stateless)
+        def make_standby(fold: Fold, number: int) -> Standby:
             kept = keeper(fold, number)
             return Standby(settings, fold, number, kept.starts if kept is not None else lambda: iter(()))
 
@@ -216,12 +216,12 @@ class Worker:
                 policy=policy,
                 max_block_wait=settings.max_block_wait,
                 clock=process.now_ms,
-                keeper=keeper(fold, number, lambda: self.standbys.take(number)),
+                keeper=keeper(fold, number, lambda: self.standbys[fold.name].take(number)),
                 checkpoints=checkpoints(fold, number),
             )
 
         self.lanes = self.fetcher.lanes = Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)
-        self.standbys = Standbys(make_standby)
+        self.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in folds if not fold.stateless}
         process.spawn(self.fetcher.run())
         self._member = process.spawn(self._belong())
 
@@ -239,7 +239,8 @@ class Worker:
             self.fetcher.assignment, self.fetcher.assigned = object(), frozenset(numbers)
             self.lanes.assign(numbers)
             if self._has_standbys:
-                self.standbys.assign(standbys)
+                for of_fold in self.standbys.values():
+                    of_fold.assign(standbys)
             while await self._may_stay(generation):  # noqa: ASYNC110 -- the group is asked, not waited for
                 await asyncio.sleep(HEARTBEAT_SECONDS)
             await self.lanes.suspend()
@@ -261,7 +262,8 @@ class Worker:
     async def stop(self) -> None:
         """Ends in order: what is in flight is committed, and the group knows."""
         await self.lanes.stop()
-        await self.standbys.stop()
+        for of_fold in self.standbys.values():
+            await of_fold.stop()
         self._member.cancel()
         try:
             await self._network.ask(handled(self._group.leave, self.name), may_be_late=False)

@@ -14,9 +14,9 @@ import msgspec
 
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.vocabulary import CLASSES_1_0
-from sluice.streams.policy import Admissibility, Attestations, Floor, PerEffect, Policy
+from sluice.streams.policy import Admissibility, Attestations, Floor, PerEffect, Policy, Sightings
 
-INPUTS = ("emissions", "observations", "reviews", "attestations")
+INPUTS = ("emissions", "observations", "reviews", "attestations", "sightings", "citations")
 SECOND = 1000
 _CLASSES = sorted(CLASSES_1_0)
 _TEXT = "CHANGELOG.md has an entry dated 2026-05-25. It was written by the release job."
@@ -56,6 +56,7 @@ def policy_of(random: Random) -> Policy:
             for name in names
         },
         attestations=Attestations(consensus_domains=["scientific-default"]),
+        sightings=Sightings(classes=random.choice(([], _CLASSES[:3], _CLASSES))),
     )
 
 
@@ -69,6 +70,8 @@ class Workload:
             self._emission(f"em-{number}", random.uniform(0, seconds))
         for number in range(random.randrange(1, 2 + emissions)):
             self._attestation(number)
+        for number in range(random.randrange(0, 2 + emissions)):
+            self._sighting(number, random.uniform(0, seconds))
         for _ in range(random.randrange(0, 3)):
             self._put(random.uniform(0, seconds), random.choice(INPUTS), random.choice((b"em-0", None)), _BROKEN)
         self.sendings = self._batched()
@@ -139,6 +142,20 @@ class Workload:
             "outcome": outcome,
         }
         self._put(at, "observations", name.encode(), observation)
+
+    def _sighting(self, number: int, at: float) -> None:
+        random = self._random
+        name = f"o-{random.randrange(3)}"
+        sighting = {
+            "observation_id": name,
+            "substrate_class": random.choice(_CLASSES),
+            "observed_at": self._ms(at) - random.choice((0, 100, 8000)),
+            "observer": f"seer-{number}",  # so that no two sightings of a run say the same
+            "content": random.choice((_TEXT, "nothing of the kind", 7)),
+        }
+        self._put(at, "sightings", name.encode(), sighting)
+        if random.random() < 0.3:
+            self._put(at + random.uniform(0, 4), "sightings", name.encode(), sighting)
 
     def _attestation(self, number: int) -> None:
         random = self._random

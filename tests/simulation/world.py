@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sluice.codecs.checkpoints import origin
 from sluice.codecs.notes import Signer
 from sluice.topology.contracts import Fold
-from sluice.topology.folds import Adjudicate, Frame
+from sluice.topology.folds import Adjudicate, Bind, Frame
 from sluice.topology.settings import Settings
 
 from . import invariants
@@ -53,7 +53,7 @@ class Mutation(NamedTuple):
     """Parts of the product to be replaced: how a test proves that the invariants can fail."""
 
     make_ledger: MakeLedger = make_ledger
-    make_folds: Callable[[], Sequence[Fold]] = lambda: (Adjudicate(), Frame())
+    make_folds: Callable[[], Sequence[Fold]] = lambda: (Adjudicate(), Bind(), Frame())
     patches: Sequence[tuple[Any, str, Any]] = ()  # (module or class, name, what stands there meanwhile)
 
 
@@ -161,18 +161,23 @@ class World:
     async def _come_to_rest(self) -> None:
         """Waits until every input is read, and no transaction is under way."""
         end = self.loop.time() + REST_SECONDS
-        wanted: dict[tuple[str, int], int] = {("emissions", 0): 1 << 60}
-        while self._unread(wanted) or not self.broker.is_settled:
-            await asyncio.sleep(0.3)
+        # Lanes write what others read: only what is read and settled at one moment is the end of it.
+        while (unread := self._unread(self._ends())) or not self.broker.is_settled:
             if self._failures:
                 return
             if self.loop.time() > end:
-                raise ViolationError(f"progress: {REST_SECONDS} s of calm, and unread is {self._unread(wanted)}")
-            for topic in INPUTS:
-                for number in range(self.plan.lanes):
-                    partition = self.broker.partition(topic, number)
-                    last = max((record.offset for record, _ in partition.visible()), default=-1)
-                    wanted[topic, number] = last + 1 if partition.stable == partition.end else 1 << 60
+                raise ViolationError(f"progress: {REST_SECONDS} s of calm, and unread is {unread}")
+            await asyncio.sleep(0.3)
+
+    def _ends(self) -> dict[tuple[str, int], int]:
+        """Where each input has to be read to; out of reach while a transaction is open on it."""
+        ends: dict[tuple[str, int], int] = {}
+        for topic in INPUTS:
+            for number in range(self.plan.lanes):
+                partition = self.broker.partition(topic, number)
+                last = max((record.offset for record, _ in partition.visible()), default=-1)
+                ends[topic, number] = last + 1 if partition.stable == partition.end else 1 << 60
+        return ends
 
     def _unread(self, wanted: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         told = dict.fromkeys(wanted, -1)

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sluice.codecs.records import OUTPUTS
 from sluice.streams.policy import (
@@ -15,6 +16,7 @@ from sluice.streams.policy import (
     Admissibility,
     ConfusablesByEffect,
     Floor,
+    LeastObservers,
     PerEffect,
     Policy,
     PrivacyRules,
@@ -141,3 +143,20 @@ def test_every_member_that_may_be_absent(new_lane: Any, claim: dict[str, Any], d
 
         assert records
         assert_faithful(records)
+
+
+@pytest.mark.parametrize("observers", [1, 2])
+def test_records_of_assertions_that_need_several_observers(new_lane: Any, observers: int) -> None:
+    """Have members of their own, where their structs have them [S §11.3]."""
+    policy = rules()
+    least = LeastObservers(internal=2, external=2)
+    policy = replace(policy, admissibility=replace(policy.admissibility, min_observers=least, k=Floor(internal=1)))
+    seen = [observation(CODE, "text", observer=f"observer-{number}") for number in range(observers)]
+
+    records = written(new_lane, policy, emission("text"), *seen)
+
+    assert [topic for topic, _ in records] == (
+        ["admitted"] * 2 if observers == 2 else ["inadmissible", "review-requests"]
+    )
+    assert all(b'"min_observers":2' in value for _, value in records)
+    assert_faithful(records)

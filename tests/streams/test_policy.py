@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 from hashlib import sha256
@@ -20,19 +21,23 @@ from sluice.streams.policy import (
     CAPS,
     DEFAULT_POLICY,
     INADMISSIBLE,
+    MOST_OBSERVERS,
     REFERENCE_WINDOWS,
     Admissibility,
     Attestations,
     Confusables,
     ConfusablesByEffect,
     Domain,
+    Emitters,
     Floor,
+    LeastObservers,
     Observer,
     PerEffect,
     Policy,
     Privacy,
     PrivacyRules,
     Sanitation,
+    Sightings,
     Trust,
     policy_of_document,
 )
@@ -45,6 +50,8 @@ EFFECTS = st.sampled_from(get_args(Effect))
 CONFUSABLES = st.sampled_from(get_args(Confusables))
 DISPOSITIONS = st.sampled_from(get_args(Disposition))
 KS = st.integers(1, 7)
+LEAST = st.lists(st.integers(1, MOST_OBSERVERS), min_size=2, max_size=2).map(sorted)
+KEYS = st.binary(min_size=32, max_size=32).map(lambda octets: base64.b64encode(octets).decode())
 POLICIES = st.builds(
     Policy,
     admissibility=st.builds(
@@ -55,6 +62,7 @@ POLICIES = st.builds(
         max_validity=TIMES,
         min_confidence=st.floats(0, 1),
         window=st.fixed_dictionaries(dict.fromkeys(sorted(CLASSES_1_0), TIMES)),
+        min_observers=LEAST.map(lambda two: LeastObservers(internal=two[0], external=two[1])),
     ),
     effect_default=EFFECTS,
     effect=st.dictionaries(NAMES, EFFECTS, max_size=3),
@@ -76,12 +84,15 @@ POLICIES = st.builds(
         NAMES,
         st.builds(
             Observer,
-            public_key=st.none() | NAMES,
+            public_key=st.none() | KEYS,
             classes=st.lists(CLASSES, max_size=2),
             writable_by=st.lists(NAMES, max_size=2),
         ),
         max_size=2,
     ),
+    require_signatures=st.booleans(),
+    sightings=st.builds(Sightings, classes=st.lists(CLASSES, max_size=2)),
+    emitters=st.builds(Emitters, refuse=st.lists(st.sampled_from(["email", "phone", "uuid", "/^u-/"]), max_size=3)),
 )
 
 
@@ -165,6 +176,10 @@ def test_window_and_horizon_together_must_not_exceed_max_validity(fields: dict[s
     assert sorted(path for path, _ in policy.problems()) == paths
 
 
+KEY = base64.b64encode(bytes(range(32))).decode()
+TWO = LeastObservers(internal=1, external=2)
+
+
 @pytest.mark.parametrize(
     ("policy", "paths"),
     [
@@ -174,10 +189,29 @@ def test_window_and_horizon_together_must_not_exceed_max_validity(fields: dict[s
         (Policy(admissibility=Admissibility(trust="both")), []),
         (Policy(admissibility=Admissibility(k=Floor(internal=3, external=4))), []),
         (Policy(privacy=PrivacyRules(observation_ids="hashed")), ["privacy"]),
+        (Policy(privacy=PrivacyRules(chain_sources="hashed")), ["privacy"]),
+        (Policy(observers={"o": Observer(public_key=KEY)}), ["observers"]),
+        (Policy(observers={"o": Observer(public_key=KEY)}, require_signatures=True), []),
+        (Policy(observers={"o": Observer(public_key=KEY), "p": Observer()}, require_signatures=True), ["observers.p"]),
+        (Policy(require_signatures=True), ["observers.require_signatures"]),
+        (Policy(admissibility=Admissibility(min_observers=TWO)), ["admissibility.min_observers"]),
+        (
+            Policy(
+                admissibility=Admissibility(min_observers=TWO),
+                observers={"o": Observer(public_key=KEY)},
+                require_signatures=True,
+            ),
+            [],
+        ),
+        (
+            Policy(admissibility=Admissibility(min_observers=TWO, trust="declared")),
+            ["admissibility.trust", "admissibility.min_observers"],
+        ),
     ],
 )
 def test_what_is_allowed_but_unwise_is_warned_of(policy: Policy, paths: list[str]) -> None:
-    """A floor below the memo's [S §7], the emitter's own word as evidence [S §11.1], a secret that is not there."""
+    """A floor below the memo's [S §7], the emitter's own word as evidence [S §11.1], a secret that is not there, and
+    rules about observers that are got round or refuse everybody [S §11.3]."""
     assert [path for path, _ in policy.warnings()] == paths
 
 
@@ -196,12 +230,24 @@ def test_what_is_no_policy_document_is_an_error_that_a_lane_can_catch(document: 
         b'{"admissibility": {"k": {"internal": 0, "external": 0}}}',
         b'{"admissibility": {"horizon": -1}}',
         b'{"admissibility": {"window": {"substrate.grep": -1}}}',
+        b'{"admissibility": {"min_observers": {"internal": 2, "external": 1}}}',
+        b'{"emitters": {"refuse": ["everybody"]}}',
     ],
 )
 def test_a_document_that_no_file_could_give_is_an_error_as_well(document: bytes) -> None:
     """A lane that took it in would stop at the first record it cannot decide, and the ledger would keep it."""
     with pytest.raises(msgspec.MsgspecError):
         policy_of_document(document)
+
+
+def test_a_document_from_before_has_its_hash_and_means_what_it_meant() -> None:
+    """The reference policy as ledgers carry it from before there were `min_observers`, `require_signatures`, `emitters`
+    and `sightings`: nobody's name is refused, and every byte that names the policy stays."""
+    before = replace(DEFAULT_POLICY, emitters=Emitters([]))
+
+    assert before.hash == "sha256:e2565fb887cb329dbf67afa97eb9f97514c0b9faf08b47cdd19e07c7ef3cc57a"
+    assert policy_of_document(before.document) == before
+    assert DEFAULT_POLICY.emitters.refuse == ["email"]
 
 
 def test_a_policy_never_changes() -> None:
@@ -231,3 +277,19 @@ threads = [threading.Thread(target=decode) for _ in range(4)]
 """
     for _ in range(6):
         assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_a_policy_without_sightings_is_the_document_that_it_always_was():
+    """Ledgers hold policies for ever: a table that says nothing changes no hash."""
+    named = Policy(sightings=Sightings(classes=["substrate.grep"]))
+
+    assert b"sightings" not in DEFAULT_POLICY.document
+    assert Policy(sightings=Sightings()).hash == DEFAULT_POLICY.hash
+    assert policy_of_document(named.document) == named
+    assert named.hash != DEFAULT_POLICY.hash
+
+
+def test_sightings_are_of_classes_of_the_vocabulary():
+    """A fold could cite no other one."""
+    with pytest.raises(msgspec.ValidationError, match="classes of the vocabulary"):
+        policy_of_document(b'{"sightings":{"classes":["substrate.nowhere"]}}')

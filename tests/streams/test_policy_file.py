@@ -56,11 +56,15 @@ chain_sources = "clear"
 """
 """The reference file of architecture.md without its two examples, an emitter and an observer."""
 
+KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 EXAMPLES = """
 [effect]
 "release-notes-bot" = "external"
 [observers]
-"observer-2" = { public_key = "key", classes = ["1.0.substrate.grep"], writable_by = ["release-notes-bot"] }
+[observers.observer-2]
+public_key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+classes = ["1.0.substrate.grep"]
+writable_by = ["release-notes-bot"]
 """
 
 
@@ -76,7 +80,7 @@ def test_emitters_and_observers_are_listed_as_needed() -> None:
         DEFAULT_POLICY,
         effect={"release-notes-bot": "external"},
         observers={
-            "observer-2": Observer(public_key="key", classes=["substrate.grep"], writable_by=["release-notes-bot"])
+            "observer-2": Observer(public_key=KEY, classes=["substrate.grep"], writable_by=["release-notes-bot"])
         },
     )
 
@@ -240,7 +244,21 @@ WRONG: list[tuple[str, int, str, str]] = [
     ("[observers]\no = 1", 2, "observers.o", "expected a table, got 1"),
     ("[observers.o]\nclasses = ['substrate.x']", 2, "observers.o.classes", "substrate-classes of the vocabulary"),
     ("[observers.o]\nclasses = ['unverified-inference']", 2, "observers.o.classes", "substrate-classes"),
-    ("[observers.o]\npublic_key = ''", 2, "observers.o.public_key", "expected a string"),
+    ("[observers.o]\npublic_key = ''", 2, "observers.o.public_key", "an Ed25519 public key"),
+    ("[observers]\n\nrequire_signatures = 1", 3, "observers.require_signatures", "expected true or false, got 1"),
+    ("[observers.require_signatures]\nclasses = []", 1, "observers.require_signatures", "expected true or false"),
+    ("[admissibility]\nmin_observers = 0", 2, "admissibility.min_observers", "a whole number from 1 to 16, got 0"),
+    ("[admissibility.min_observers]\nexternal = 17", 2, "admissibility.min_observers.external", "from 1 to 16"),
+    ("[admissibility.min_observers]\nall = 2", 2, "admissibility.min_observers.all", "unknown key"),
+    (
+        "[admissibility]\nmin_observers = { internal = 2, external = 1 }",
+        2,
+        "admissibility.min_observers",
+        "not be below",
+    ),
+    ("[emitters]\nrefuse = ['emial']", 2, "emitters.refuse", "one of email, phone, uuid, or an RE2 pattern"),
+    ("[emitters]\nrefuse = ['/(/']", 2, "emitters.refuse", "an RE2 pattern between slashes"),
+    ("[emitters]\nallow = []", 2, "emitters.allow", "unknown key; known keys: refuse"),
     ("[observers.o]\nwritable_by = [1]", 2, "observers.o.writable_by", "a list of strings"),
     ("effect = 1", 1, "effect", "expected a table, got 1"),
 ]
@@ -322,9 +340,10 @@ def test_a_key_inside_a_text_of_several_lines_misleads_nobody() -> None:
     """Positions are for messages only: at worst a line is that of the first key that looks alike."""
     text = '[observers.o]\npublic_key = """\nclasses = nonsense\n"""\nclasses = ["x"]'
 
-    (problem,) = problems(text)
+    key, classes = problems(text)
 
-    assert problem.path == "observers.o.classes"
+    assert (key.path, key.line) == ("observers.o.public_key", 2)
+    assert classes.path == "observers.o.classes"
 
 
 @pytest.mark.parametrize("value", [[], ["a"], [1], {"a": 1}, 1, 1.5, True, "", "x", "1h"])
@@ -345,3 +364,21 @@ def test_no_value_anywhere_breaks_the_reader(key: str, value: Any) -> None:
         load_policy(text)
     except PolicyError as error:
         assert all(one.line == 1 and one.sentence for one in error.problems)  # noqa: PT017
+
+
+def test_sightings_name_their_classes() -> None:
+    """In any order, anchored or bare, each once; none is the default."""
+    text = '[sightings]\nclasses = ["substrate.grep", "1.0.substrate.grep", "substrate.code.read"]\n'
+
+    assert load_policy(text).sightings.classes == ["substrate.code.read", "substrate.grep"]
+    assert load_policy("").sightings.classes == []
+    assert load_policy("[sightings]\n").hash == load_policy("").hash
+
+
+@pytest.mark.parametrize("line", ['classes = ["substrate.nowhere"]', 'classes = "substrate.grep"', "class = []"])
+def test_what_sightings_do_not_know_is_told_with_its_line(line: str) -> None:
+    """A class that nobody sees would cite nothing for ever."""
+    with pytest.raises(PolicyError) as caught:
+        load_policy(f"[sightings]\n{line}\n")
+
+    assert [problem.line for problem in caught.value.problems] == [2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import get_args
 
 from hypothesis import given
@@ -20,6 +21,10 @@ ODD = st.integers(1, 999_999_999)
 DURATIONS = SECONDS | ODD
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(lambda one: one != "default")
 CLASSES = st.lists(st.sampled_from(sorted(CLASSES_1_0)), unique=True).map(sorted)
+KEYS = st.binary(min_size=32, max_size=32).map(lambda octets: base64.b64encode(octets).decode())
+LEAST = st.lists(st.integers(1, p.MOST_OBSERVERS), min_size=2, max_size=2).map(
+    lambda two: p.LeastObservers(internal=min(two), external=max(two))
+)
 SETS = st.lists(NAMES, unique=True).map(sorted)
 
 
@@ -36,6 +41,7 @@ def policies(draw: st.DrawFn) -> p.Policy:
             min_confidence=draw(st.floats(0, 1)),
             max_attempts=draw(st.integers(1, 1000)),
             window={name: draw(DURATIONS) for name in CLASSES_1_0},
+            min_observers=draw(LEAST),
         ),
         effect_default=default,
         effect={name: effect for name in draw(SETS) if (effect := draw(EFFECTS)) != default},
@@ -49,11 +55,15 @@ def policies(draw: st.DrawFn) -> p.Policy:
         attestations=p.Attestations(
             consensus_domains=domains, domains={name: p.Domain(confusables=draw(CONFUSABLES)) for name in domains[::2]}
         ),
+        sightings=p.Sightings(classes=draw(CLASSES)),
         privacy=p.PrivacyRules(observation_ids=draw(PRIVACY), chain_sources=draw(PRIVACY)),
         observers={
-            name: p.Observer(public_key=draw(st.none() | NAMES), classes=draw(CLASSES), writable_by=draw(SETS))
+            name: p.Observer(public_key=draw(st.none() | KEYS), classes=draw(CLASSES), writable_by=draw(SETS))
             for name in draw(SETS)
+            if name != "require_signatures"
         },
+        require_signatures=draw(st.booleans()),
+        emitters=p.Emitters(draw(st.sampled_from([[], ["email"], [r"/^u-\d+$/", "email", "uuid"]]))),
     )
 
 

@@ -11,6 +11,7 @@ import msgspec
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Output, Source, outputs_root, seal
 from sluice.codecs.partition import PARTITIONERS, Partitioner
 from sluice.streams.policy import DEFAULT_POLICY, Policy
+from sluice.streams.privacy import NO_SECRETS, Secrets
 from sluice.topology.explain import explain
 from sluice.topology.explanation import Explanation
 from sluice.topology.folds import Adjudicate
@@ -31,8 +32,9 @@ class ExportedLane:
         lane: int = 0,
         lanes: int = 1,
         partitioner: Partitioner = "murmur2",
+        secrets: Secrets = NO_SECRETS,
     ) -> None:
-        self.fold = Adjudicate(partitioner)
+        self.fold, self._policy_hash = Adjudicate(partitioner, secrets), policy.hash
         self.state = self.fold.new(lane, lanes)
         self.lane, self.lanes = lane, lanes
         self.blocks: list[bytes] = []
@@ -54,8 +56,8 @@ class ExportedLane:
             prev=self._prev,
             time=time,
             watermark=time if watermark is None else watermark,
-            policy=self.fold.policy_hash(self.state),
-            fold=self.fold.version,
+            policy=self.fold.policy_hash(self.state) or self._policy_hash,
+            fold=self.fold.named(self.state),
             sources=[Source(topic, first[topic], self._next[topic]) for topic in self.fold.inputs],
             outputs=self._root,
         )
@@ -83,7 +85,7 @@ class ExportedLane:
         stored: dict[str, list[Stored]] = {topic: [] for topic in AUDITED}
         # Offsets with holes, as transactions' markers leave them.
         stored["ledger"] = [Stored(2 * at, 0, None, data, []) for at, data in enumerate(self.blocks)]
-        for topic, key, value, headers in self.outputs:
+        for topic, key, value, headers in (one for one in self.outputs if one.topic in stored):
             stored[topic].append(Stored(len(stored[topic]), 0, key, value, headers))
         ranges: dict[str, list[tuple[int, int]]] = {}
         for topic, records in stored.items():
@@ -168,17 +170,26 @@ def review(decision: str, **fields: Any) -> Record:
 
 
 def lane_after(
-    *blocks: tuple[int, list[Record]], policy: Policy = DEFAULT_POLICY, emission_id: str = "em-1", lanes: int = 1
+    *blocks: tuple[int, list[Record]],
+    policy: Policy = DEFAULT_POLICY,
+    emission_id: str = "em-1",
+    lanes: int = 1,
+    secrets: Secrets = NO_SECRETS,
 ) -> ExportedLane:
     """The lane of an emission after blocks at these times (ms after the base)."""
-    lane = ExportedLane(policy, BASE - S, lane=lane_of(emission_id, lanes), lanes=lanes)
+    lane = ExportedLane(policy, BASE - S, lane=lane_of(emission_id, lanes), lanes=lanes, secrets=secrets)
     for at, records in blocks:
         lane.block(BASE + at, records)
     return lane
 
 
 async def story_of(
-    lane: ExportedLane, folder: Path, emission_id: str = "em-1", span_key: str | None = None, now: int = BASE
+    lane: ExportedLane,
+    folder: Path,
+    emission_id: str = "em-1",
+    span_key: str | None = None,
+    now: int = BASE,
+    secrets: Secrets = NO_SECRETS,
 ) -> Explanation:
     """What `explain` tells of an emission from the lane's export."""
-    return await explain(FolderLogs(lane.export(folder / "export")), emission_id, span_key, now)
+    return await explain(FolderLogs(lane.export(folder / "export"), secrets), emission_id, span_key, now)

@@ -63,6 +63,9 @@ class ToyFold:
     def next_due(self, state: Any) -> tuple[int | None, int | None]:
         return min(state.timers, default=None), min(state.marks, default=None)
 
+    def named(self, state: Any) -> str:
+        return self.version
+
     def policy_hash(self, state: Any) -> str:
         return state.policy
 

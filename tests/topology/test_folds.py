@@ -15,7 +15,7 @@ from sluice.streams import fold as core
 from sluice.streams.framing import RENEWAL
 from sluice.streams.policy import DEFAULT_POLICY
 from sluice.topology.contracts import Fold
-from sluice.topology.folds import Adjudicate, Frame, folds
+from sluice.topology.folds import Adjudicate, Bind, Frame, folds
 from sluice.topology.topics import TOPICS
 
 T = 1_800_000_000_000
@@ -55,33 +55,63 @@ def emission() -> bytes:
     return msgspec.json.encode({"emission_id": "em-1", "emitted_at": T, "text": "It is so."})
 
 
-def test_a_worker_runs_adjudication_and_framing():
+def sighting() -> bytes:
+    return msgspec.json.encode(
+        {
+            "observation_id": "o-1",
+            "substrate_class": "substrate.grep",
+            "observed_at": T,
+            "observer": "observer-1",
+            "content": "It is so.",
+        }
+    )
+
+
+GOOD = {
+    "adjudicate": (b"em-1", emission()),
+    "bind": (b"o-1", sighting()),
+    "frame": (CLAIM.encode(), attestation()),
+}
+
+
+def test_a_worker_runs_adjudication_binding_and_framing():
     """By these names in logs, groups and transactional ids."""
-    assert [fold.name for fold in folds()] == ["adjudicate", "frame"]
+    assert [fold.name for fold in folds()] == ["adjudicate", "bind", "frame"]
+
+
+def test_no_two_folds_share_a_ledger():
+    """Each has one of its own, or none and keeps nothing."""
+    ledgers = {fold.name: fold.ledger for fold in folds()}
+
+    assert ledgers == {"adjudicate": "ledger", "bind": "bind-ledger", "frame": ""}
+    assert {TOPICS[topic].role for topic in ledgers.values() if topic} == {"ledger"}
+    assert [fold.name for fold in folds() if fold.stateless] == ["frame"]
 
 
 def test_every_input_has_one_reader():
     """A frame of a topic has one lane to go to."""
     inputs = [topic for fold in folds() for topic in fold.inputs]
 
-    assert sorted(inputs) == ["attestations", "emissions", "observations", "reviews"]
+    assert sorted(inputs) == ["attestations", "citations", "emissions", "observations", "reviews", "sightings"]
     assert {TOPICS[topic].role for topic in inputs} == {"input"}
 
 
-def test_outputs_are_output_topics():
-    """Each of them has a writer, and dead letters have two."""
+def test_every_output_topic_has_a_writer():
+    """Dead letters have three; and two folds write what the other one reads."""
     outputs = [topic for fold in folds() for topic in fold.outputs]
 
-    assert {TOPICS[topic].role for topic in outputs} == {"output"}
-    assert set(outputs) == {spec.name for spec in TOPICS.values() if spec.role == "output"}
+    written = {topic for topic in outputs if TOPICS[topic].role == "output"}
+    assert written == {spec.name for spec in TOPICS.values() if spec.role == "output"}
+    assert set(outputs) - written == {"citations", "observations"}
+    assert {TOPICS[topic].role for topic in set(outputs) - written} == {"input"}
     assert [topic for topic in set(outputs) if outputs.count(topic) > 1] == ["dead-letters"]
 
 
 def test_only_framing_keeps_nothing():
     """It has one input, and its first output is the one whose records name their source."""
-    adjudicate, frame = folds()
+    *others, frame = folds()
 
-    assert (adjudicate.stateless, frame.stateless) == (False, True)
+    assert [fold.stateless for fold in (*others, frame)] == [False, False, True]
     assert list(frame.inputs) == ["attestations"]
     assert list(frame.outputs) == ["grounded", "dead-letters"]
 
@@ -107,7 +137,7 @@ def test_the_partitioner_reaches_the_lane(partitioner: Partitioner):
     assert {True, False} == set(ours)
 
 
-@pytest.mark.parametrize("fold", [Adjudicate(), Frame()], ids=lambda fold: fold.name)
+@pytest.mark.parametrize("fold", [Adjudicate(), Bind(), Frame()], ids=lambda fold: fold.name)
 def test_a_policy_that_was_taken_in_is_told(fold: Fold):
     """No block before it, no policy."""
     state = fold.new(0, 1)
@@ -117,13 +147,12 @@ def test_a_policy_that_was_taken_in_is_told(fold: Fold):
     assert fold.policy_hash(state) == DEFAULT_POLICY.hash
 
 
-@pytest.mark.parametrize("fold", [Adjudicate(), Frame()], ids=lambda fold: fold.name)
+@pytest.mark.parametrize("fold", [Adjudicate(), Bind(), Frame()], ids=lambda fold: fold.name)
 def test_what_a_fold_writes_is_what_it_declares(fold: Fold):
     """Good records and bad ones; and each bad one is counted or has a dead letter."""
     state = fold.new(0, 1)
     fold_of(fold, state, [POLICY])
-    good = emission() if fold.name == "adjudicate" else attestation()
-    key = b"em-1" if fold.name == "adjudicate" else CLAIM.encode()
+    key, good = GOOD[fold.name]
     events = [fold.event_for(0, 0, T, [], key, good), fold.event_for(0, 1, T, [], key, b"{")]
 
     outputs = fold_of(fold, state, events)
@@ -132,7 +161,7 @@ def test_what_a_fold_writes_is_what_it_declares(fold: Fold):
     assert [output.value for output in outputs if output.topic == "dead-letters"] == [b"{"]
 
 
-@pytest.mark.parametrize("fold", [Adjudicate(), Frame()], ids=lambda fold: fold.name)
+@pytest.mark.parametrize("fold", [Adjudicate(), Bind(), Frame()], ids=lambda fold: fold.name)
 def test_what_is_too_large_to_keep_is_told_apart(fold: Fold):
     """The event holds its hash and length, not its bytes."""
     value = b"x" * (MAX_INPUT_BYTES + 1)

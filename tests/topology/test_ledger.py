@@ -11,10 +11,12 @@ import pytest
 from aiokafka import TopicPartition
 
 from sluice.codecs.blocks import Output
+from sluice.codecs.partition import PARTITIONERS
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.connect import open_consumer
+from sluice.topology.folds import Adjudicate, Bind
 from sluice.topology.lane_producer import BATCH_BYTES
-from sluice.topology.ledger import KafkaLedger
+from sluice.topology.ledger import KafkaLedger, ledger_of
 from sluice.topology.settings import Settings
 
 
@@ -45,11 +47,11 @@ async def blocks(ledger: KafkaLedger, start: int | None = None) -> list[tuple[in
     return [found async for found in ledger.blocks(start)]
 
 
-async def read(settings: Settings, topic: str, count: int) -> list[Output]:
-    """So many records of lane 2's partition of an output topic."""
+async def read(settings: Settings, topic: str, count: int, number: int = 2) -> list[Output]:
+    """So many records of a partition of an output topic; by default of lane 2's."""
     found: list[Any] = []
     async with open_consumer(settings, isolation_level="read_uncommitted") as consumer, asyncio.timeout(10):
-        partition = TopicPartition(settings.topic_prefix + topic, 2)
+        partition = TopicPartition(settings.topic_prefix + topic, number)
         consumer.assign([partition])
         await consumer.seek_to_beginning(partition)
         while len(found) < count:
@@ -117,3 +119,39 @@ async def test_closing_twice_does_no_harm(ledger: KafkaLedger):
     """A lane lets go of its ledger on every way out."""
     await ledger.close()
     await ledger.close()
+
+
+async def test_what_another_lane_reads_goes_where_its_key_belongs(settings: Settings, ledger: KafkaLedger):
+    """By the configured partitioner; everything else stands in the lane's own partition."""
+    keys = [f"em-{number}".encode() for number in range(12)]
+    outputs = [Output(topic, key, key, []) for key in keys for topic in ("citations", "observations", "admitted")]
+
+    await ledger.write(b"block", outputs, {})
+
+    for topic in ("citations", "observations"):
+        for number in range(settings.partitions):
+            wanted = [key for key in keys if PARTITIONERS["murmur2"](key, settings.partitions) == number]
+            assert wanted
+            assert [one.key for one in await read(settings, topic, len(wanted), number)] == wanted
+    assert [one.key for one in await read(settings, "admitted", len(keys))] == keys
+
+
+async def test_every_fold_has_a_ledger_of_its_own(settings: Settings):
+    """What one lane writes no other one takes for its past."""
+    adjudicate, bind = (ledger_of(settings, fold, 2) for fold in (Adjudicate(), Bind()))
+    await bind.open()
+    try:
+        await bind.write(b"of bind", [], {})
+
+        assert [data for _, data in await blocks(bind)] == [b"of bind"]
+        assert await blocks(adjudicate) == []
+        assert (await read(settings, "bind-ledger", 1))[0].value == b"of bind"
+    finally:
+        await bind.close()
+
+
+def test_no_two_ledgers_have_one_transactional_id(settings: Settings):
+    """A lane would fence another one else. The adjudicating one's is what it always was."""
+    names = {ledger_of(settings, fold, 2)._producer._id for fold in (Adjudicate(), Bind())}
+
+    assert names == {"sluice-lane-2", "sluice-bind-2"}

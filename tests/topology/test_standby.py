@@ -12,10 +12,12 @@ from sluice.codecs.blocks import Event, EventKind, Header, Output, seal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.policy import DEFAULT_POLICY
 from sluice.topology import standby as module
+from sluice.topology.app import create_app
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.chain import Tip
-from sluice.topology.folds import Adjudicate
-from sluice.topology.ledger import KafkaLedger
+from sluice.topology.contracts import Fold
+from sluice.topology.folds import Adjudicate, Bind
+from sluice.topology.ledger import ledger_of
 from sluice.topology.settings import Settings
 from sluice.topology.standby import Standby, Standbys
 from sluice.topology.takeover import Restored, Start
@@ -34,9 +36,9 @@ def broker() -> Iterator[str]:
 class Owner:
     """Who owns lane 1, and writes empty blocks to its ledger."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.fold, self.settings = Adjudicate(), settings
-        self.ledger, self.tip = KafkaLedger(settings, 1), Tip()
+    def __init__(self, settings: Settings, fold: Fold | None = None) -> None:
+        self.fold, self.settings = fold or Adjudicate(), settings
+        self.ledger, self.tip = ledger_of(settings, self.fold, 1), Tip()
         self.state: Any = self.fold.new(1, settings.partitions)
 
     async def close(self, outputs: str | None = None) -> None:
@@ -157,3 +159,33 @@ async def test_what_is_no_longer_wanted_lingers_to_be_taken(owner: Owner, monkey
 async def test_nothing_is_there_for_a_lane_that_was_never_followed(owner: Owner) -> None:
     """Taking it is asking, not demanding."""
     assert standbys(owner).take(0) is None
+
+
+async def test_it_follows_the_ledger_of_its_own_fold(owner: Owner) -> None:
+    """Every fold's lanes have a ledger and standbys of their own."""
+    other = Owner(owner.settings, Bind())
+    await other.ledger.open()
+    try:
+        await other.close()
+        following, beside = standbys(other), standbys(owner)
+        following.assign([1])
+        beside.assign([1])
+        await until(lambda: (following.heights[1], beside.heights[1]) == (0, 1))
+
+        restored = following.take(1)
+
+        assert restored is not None
+        assert restored.tip == other.tip
+        assert restored.state.rules.policy_hash == DEFAULT_POLICY.hash
+        await following.stop()
+        await beside.stop()
+    finally:
+        await other.ledger.close()
+
+
+def test_a_worker_stands_by_for_every_fold_that_keeps_something() -> None:
+    """The leader is told how far the adjudicating one has come, which has most to fold."""
+    app = create_app(Settings())
+
+    assert list(app.standbys) == ["adjudicate", "bind"]
+    assert app.heights == {}

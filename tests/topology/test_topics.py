@@ -14,7 +14,7 @@ from sluice.topology.topics import TOPICS, check_topics, create_topics, declared
 
 INPUTS = {"emissions", "observations", "sightings", "citations", "reviews", "attestations"}
 COMPACTED = {"admitted", "inadmissible", "review-requests", "re-emission-requests"}
-FOR_EVER = {"attestations", "policies", "grounded", "ledger", "checkpoints"}
+FOR_EVER = {"attestations", "policies", "grounded", "ledger", "bind-ledger", "checkpoints"}
 DAY = 86_400_000
 
 
@@ -50,7 +50,7 @@ def test_the_brokers_clock_stamps_what_lanes_write():
     """A record that carries an old event time would be deleted by it."""
     stamped = {name for name, spec in TOPICS.items() if spec.config.get("message.timestamp.type") == "LogAppendTime"}
 
-    assert stamped == COMPACTED | {"grounded", "dead-letters", "ledger", "checkpoints"}
+    assert stamped == COMPACTED | {"grounded", "dead-letters", "ledger", "bind-ledger", "checkpoints"}
 
 
 def test_inputs_take_a_megabyte_and_what_the_lane_writes_takes_four():
@@ -58,7 +58,7 @@ def test_inputs_take_a_megabyte_and_what_the_lane_writes_takes_four():
     sizes = {name: int(spec.config["max.message.bytes"]) for name, spec in TOPICS.items()}
 
     assert all(MAX_INPUT_BYTES < sizes[name] < 1.1 * MAX_INPUT_BYTES for name in INPUTS)
-    assert all(sizes[name] == 4 << 20 for name in COMPACTED | {"grounded", "dead-letters", "ledger"})
+    assert all(sizes[name] == 4 << 20 for name in COMPACTED | {"grounded", "dead-letters", "ledger", "bind-ledger"})
 
 
 @pytest.mark.parametrize(("replication", "in_sync"), [(1, "1"), (2, "1"), (3, "2"), (5, "2")])

@@ -18,7 +18,7 @@ class Counts(msgspec.Struct):
         equal: of these, the ones that stand there, byte for byte.
         compacted, expired: absent in order.
         newer: absent because they came after what was read.
-        foreign: dead letters of the attestation lane, which has no ledger.
+        foreign: dead letters of lanes of other folds, which have another ledger or none.
         unjudged: records behind what was folded or asked for.
     """
 

@@ -21,6 +21,7 @@ from typing import BinaryIO, Final, NamedTuple
 import msgspec
 
 from ...codecs.errors import DoesNotHoldError, UsageError
+from ...streams.privacy import NO_SECRETS, Secrets
 
 OUTPUTS: Final[Sequence[str]] = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters")
 AUDITED: Final[Sequence[str]] = ("ledger", "checkpoints", *OUTPUTS)
@@ -91,12 +92,12 @@ def _no_export(folder: Path, why: str) -> UsageError:
 class FolderLogs:
     """The topics of an export (`stored.Logs`)."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, secrets: Secrets = NO_SECRETS) -> None:
         """
         Raises:
             UsageError: the folder is no export that this version reads.
         """
-        self._folder = folder
+        self._folder, self.secrets = folder, secrets
         try:
             self.manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
         except OSError as error:

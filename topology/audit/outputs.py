@@ -31,6 +31,10 @@ ABSENT: Final = 2_000_000
 """So many absent outputs wait for a later record of their key; what exceeds it is judged as it stands."""
 
 
+_FOREIGN: Final = (b"attestations/", b"sightings/", b"citations/")
+"""Sources of dead letters that other lanes write: of the same partition, and of no block of this ledger."""
+
+
 class Expected(NamedTuple):
     """An output that the fold gives, `number` among its block's.
 
@@ -262,7 +266,7 @@ class Comparison:
     def _is_foreign(self, record: Stored) -> bool:
         if self._topic != "dead-letters":
             return False
-        return (source_of(record) or b"").startswith(b"attestations/")
+        return (source_of(record) or b"").startswith(_FOREIGN)
 
     def _missing(self, key: bytes | None, one: Absent) -> None:
         if one.newer:

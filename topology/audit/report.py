@@ -164,7 +164,7 @@ def notes(report: Report) -> Iterator[str]:
         ("compacted", "outputs were taken by compaction, and a later record of their key stands"),
         ("expired", "outputs were taken by retention"),
         ("newer", "outputs of the last blocks came after their topic was read"),
-        ("foreign", "dead letters are of the attestation lane, which has no ledger"),
+        ("foreign", "dead letters are of lanes that have another ledger, or none"),
         ("unjudged", "records stand behind the last block that was folded, and were not judged"),
     ):
         if count := sum(counted(lane, name) for lane in report.lanes):

@@ -7,6 +7,7 @@ import fcntl
 import os
 import subprocess
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...codecs.errors import UnreachableError, UsageError
@@ -82,14 +83,18 @@ def lock_folder(data: Path) -> int:
     return lock
 
 
-def write_properties(data: Path, ports: tuple[int, int]) -> None:
-    """Kafka's configuration for these ports: of the listener, of the controller."""
+def write_properties(data: Path, ports: tuple[int, int], further: Mapping[str, str]) -> None:
+    """Kafka's configuration for these ports (of the listener, of the controller), and what further settings say."""
     text = _PROPERTIES.format(port=ports[0], controller=ports[1], max_message=MAX_MESSAGE_BYTES)
-    (data / "server.properties").write_text(text, "ascii")
+    ours = [line for line in text.splitlines() if line.partition("=")[0] not in further]
+    theirs = [f"{name}={value.format(port=ports[0], controller=ports[1])}" for name, value in further.items()]
+    path = data / "server.properties"
+    path.touch(0o600)  # it may hold a password
+    path.write_text("\n".join([*ours, *theirs, ""]), "utf-8")
 
 
-def format_folder(java: str, libs: Path, data: Path) -> None:
-    """Gives a new data folder its cluster id; one that has it stays as it is.
+def format_folder(java: str, libs: Path, data: Path, users: Mapping[str, str]) -> None:
+    """Gives a new data folder its cluster id, and users with their passwords (SCRAM); one that has it stays as it is.
 
     Raises:
         UnreachableError: Kafka's storage tool fails.
@@ -99,6 +104,8 @@ def format_folder(java: str, libs: Path, data: Path) -> None:
     cluster = "k" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # never a leading `-`
     command = [java, "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{libs}/*"]
     command += ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", "server.properties"]
+    for name, password in users.items():
+        command += ["--add-scram", f"SCRAM-SHA-512=[name={name},password={password}]"]
     try:
         done = subprocess.run(command, cwd=data, capture_output=True, text=True, timeout=FORMAT_SECONDS, check=False)
     except subprocess.TimeoutExpired:

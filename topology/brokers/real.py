@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -57,6 +57,8 @@ class RealBroker:
         port: of the listener; None picks a free one.
         heap: of the Java machine, in MB.
         tell: what is done with a line of progress; by default standard error.
+        properties: further settings of the server, or others than ours; `{port}`, `{controller}` stand for ports.
+        users: passwords by user (SCRAM-SHA-512), known to a new data folder from the beginning.
     """
 
     def __init__(
@@ -66,7 +68,10 @@ class RealBroker:
         *,
         heap: int = 512,
         tell: Callable[[str], None] = tell_stderr,
+        properties: Mapping[str, str] | None = None,
+        users: Mapping[str, str] | None = None,
     ) -> None:
+        self._properties, self._users = properties or {}, users or {}
         self._kept, self._port_wanted, self._heap, self._tell = data, port, heap, tell
         self._data: Path | None = None
         self._lock = -1
@@ -97,8 +102,8 @@ class RealBroker:
         try:
             data = self._take_data()
             self._ports = self._ports or _free_ports(self._port_wanted)
-            write_properties(data, self._ports)
-            format_folder(java, libs, data)
+            write_properties(data, self._ports, self._properties)
+            format_folder(java, libs, data, self._users)
             self._launch(java, libs, data)
         except BaseException:
             self.stop()

@@ -13,8 +13,9 @@ from ...codecs.errors import Fault, UsageError, printable
 from ...codecs.parsed import parsed_form
 from ...streams.policy import DEFAULT_POLICY, Policy
 from ...streams.policy_file import load_policy, locate
+from ..settings import Settings, load_settings
 from .lines import files_argument, run_filter, run_filter_many
-from .policy import policy_text
+from .policy import policy_text, warnings_of
 
 
 @click.command()
@@ -58,7 +59,8 @@ def render(files: tuple[str, ...]) -> None:
 @click.option("--policy", "policy_file", type=click.Path(dir_okay=False), help="Policy file [the reference policy].")
 @click.option("--until", metavar="TIME", help="At the end of input, let time pass until then.")
 @files_argument
-def fold(policy_file: str | None, until: str | None, files: tuple[str, ...]) -> None:
+@click.pass_context
+def fold(ctx: click.Context, policy_file: str | None, until: str | None, files: tuple[str, ...]) -> None:
     """The whole of adjudication as a filter: one lane, a block a line.
 
     A line is {"at": TIME, "topic": "emissions" | "observations" | "reviews", "key": …, "value": {…}}, `at` never
@@ -70,13 +72,14 @@ def fold(policy_file: str | None, until: str | None, files: tuple[str, ...]) -> 
       sluice fold --policy policy.toml --until 2026-11-22T00:00:00Z history.jsonl
     """
     from ..fold_filter import FoldFilter, parse_until
+    from ..privacy import secrets_of
 
-    end = parse_until(until)
-    filtering = FoldFilter(read_policy(policy_file))
+    end, settings = parse_until(until), load_settings((ctx.obj or {}).get("config_file"), {})
+    filtering = FoldFilter(read_policy(policy_file, settings), secrets_of(settings))
     run_filter_many(files, filtering.line, lambda: filtering.end(end))
 
 
-def read_policy(name: str | None) -> Policy:
+def read_policy(name: str | None, settings: Settings | None = None) -> Policy:
     """The policy of a file, the reference policy where none is named; what is unwise in it goes to standard error.
 
     Raises:
@@ -86,7 +89,7 @@ def read_policy(name: str | None) -> Policy:
         return DEFAULT_POLICY
     text = policy_text(name)
     policy = load_policy(text, name)
-    for line, path, sentence in locate(text, [*policy.problems(), *policy.warnings()]):
+    for line, path, sentence in locate(text, [*policy.problems(), *warnings_of(policy, settings)]):
         click.echo(printable(f"{name}:{line}: warning: {path}: {sentence}"), err=True)
     return policy
 

@@ -17,6 +17,7 @@ from ..inputs import prepare
 from ..observers.instruments import Instruments
 from ..observers.look import look as look_at
 from ..observers.look import written
+from ..observers.record import signer_of
 from ..settings import Settings, load_settings
 from .lines import files_argument, run_filter
 
@@ -30,6 +31,9 @@ _substrates = click.option(
     help="The MCP servers, event streams and sockets that may be looked at besides; else as configured.",
 )
 _observer = click.option("--observer", metavar="NAME", help="The name under which observations are written.")
+_observer_key = click.option(
+    "--observer-key", metavar="FILE", type=click.Path(), help="The private key that signs them; else as configured."
+)
 
 
 def _settings(ctx: click.Context, **flags: str | None) -> Settings:
@@ -40,11 +44,10 @@ def _settings(ctx: click.Context, **flags: str | None) -> Settings:
 @_root
 @_substrates
 @_observer
+@_observer_key
 @files_argument
 @click.pass_context
-def look(
-    ctx: click.Context, root: str | None, substrates: str | None, observer: str | None, files: tuple[str, ...]
-) -> None:
+def look(ctx: click.Context, substrates: str | None, files: tuple[str, ...], **flags: str | None) -> None:
     """See what stands now where an emission's annotations point: emissions in, observations out, as JSON lines.
 
     One observation for each annotation that is neither terminal nor unknown, in their order. Nothing is written to
@@ -55,7 +58,8 @@ def look(
     Example:
         sluice look --root ~/src/project < emissions.jsonl
     """
-    settings = _settings(ctx, root=root, observer=observer)
+    settings = _settings(ctx, **flags)
+    signer = signer_of(settings)
 
     def answer(line: bytes) -> Any | Fault:
         prepared = prepare(line, "emissions", time.time_ns() // 1_000_000)
@@ -65,7 +69,7 @@ def look(
         return {
             "emission_id": emission.emission_id,
             "observations": [
-                written(one) for one in look_at(emission, settings, settings.root, instruments=instruments)
+                written(one, signer) for one in look_at(emission, settings, settings.root, instruments=instruments)
             ],
         }
 
@@ -78,10 +82,9 @@ def look(
 @click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port[,host:port].")
 @_substrates
 @_observer
+@_observer_key
 @click.pass_context
-def observe(
-    ctx: click.Context, root: str | None, broker: str | None, substrates: str | None, observer: str | None
-) -> None:
+def observe(ctx: click.Context, substrates: str | None, **flags: str | None) -> None:
     """Run the observers: every emission on the topic `emissions` is looked at, what was seen goes to `observations`.
 
     \b
@@ -90,7 +93,7 @@ def observe(
     """
     from ..observers.service import ObserverService
 
-    settings = _settings(ctx, root=root, broker=broker, observer=observer)
+    settings = _settings(ctx, **flags)
     logs.configure(settings.log_level)
 
     async def run() -> None:

@@ -34,6 +34,12 @@ def policy_text(name: str) -> str:
         raise UsageError(f"cannot read the policy {name!r}: {why}", hint="name a TOML file") from None
 
 
+def warnings_of(policy: Policy, settings: Settings | None) -> list[tuple[str, str]]:
+    """What is allowed but unwise: that a secret is wanted only where there is none."""
+    has_secret = settings is not None and settings.privacy_secret is not None
+    return [one for one in policy.warnings() if one[0] != "privacy" or not has_secret]
+
+
 @click.group()
 def policy() -> None:
     """Check a policy file, bring it into force, show the one in force."""
@@ -42,13 +48,16 @@ def policy() -> None:
 @policy.command()
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="One JSON line a finding.")
-def check(file: str, as_json: bool) -> None:
+@click.pass_obj
+def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
     """Report every error of a policy FILE with its line, and what is allowed but unwise; exit 1 if there are errors.
 
     \b
     Example:
       sluice policy check policy.toml
     """
+    from ..settings import load_settings
+
     text = policy_text(file)
     errors: list[Problem] = []
     warnings: list[Problem] = []
@@ -58,7 +67,8 @@ def check(file: str, as_json: bool) -> None:
     except PolicyError as error:
         errors = error.problems
     else:
-        errors, warnings, digest = locate(text, loaded.problems()), locate(text, loaded.warnings()), loaded.hash
+        errors, digest = locate(text, loaded.problems()), loaded.hash
+        warnings = locate(text, warnings_of(loaded, load_settings(obj["config_file"], {})))
     for severity, found in (("error", errors), ("warning", warnings)):
         for line, path, sentence in found:
             if as_json:
@@ -96,9 +106,9 @@ def apply(obj: dict[str, Any], file: str, wait: float, **flags: Any) -> None:
     wanted = load_policy(text, file)
     if problems := locate(text, wanted.problems()):
         raise PolicyError(file, problems)
-    for line, path, sentence in locate(text, wanted.warnings()):
-        click.echo(printable(f"{file}:{line}: warning: {path + ': ' if path else ''}{sentence}"), err=True)
     settings = load_settings(obj["config_file"], flags)
+    for line, path, sentence in locate(text, warnings_of(wanted, settings)):
+        click.echo(printable(f"{file}:{line}: warning: {path + ': ' if path else ''}{sentence}"), err=True)
     connect.quiet()
     asyncio.run(policies.apply(settings, wanted))
     click.echo(wanted.hash)

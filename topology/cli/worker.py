@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...codecs.errors import UsageError
 from ..settings import Settings, load_settings
 from .policy import policy_text
 
@@ -46,14 +47,23 @@ def read_policy(settings: Settings) -> Policy:
     """The policy of the settings' file, or the reference policy where none is named.
 
     Raises:
-        UsageError: the file cannot be read, or is no policy; all its errors at once.
+        UsageError: the file cannot be read, is no policy (all its errors at once), or needs a secret that is not set.
     """
     from ...streams.policy import DEFAULT_POLICY
     from ...streams.policy_file import load_policy
 
     if settings.policy is None:
         return DEFAULT_POLICY
-    return load_policy(policy_text(settings.policy), settings.policy)
+    policy = load_policy(policy_text(settings.policy), settings.policy)
+    if policy.privacy.hashes and settings.privacy_secret is None:
+        # Left out they could be for good reason; but then the policy says so. Lanes of a worker that forgot its secret
+        # would leave out what the others hash, and what was left out nobody can put back.
+        raise UsageError(
+            "the policy hashes identifiers, and there is no secret to hash them with",
+            path=settings.policy,
+            hint='set privacy_secret (SLUICE_PRIVACY_SECRET), or say "omitted"',
+        )
+    return policy
 
 
 @click.command(

@@ -6,13 +6,20 @@ that its class knows. Of credentials not even what was declared (`unix_peercred.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from ...codecs.canonical import CanonicalError
+from ...codecs.notes import Signer
 from ...codecs.records import Annotation, Assertion, Emission, Locator, Observation, Subject
+from ...codecs.signatures import signed
 from ...codecs.spans import Span
 from ...codecs.times import format_time
+from ...streams.privacy import IDENTITY_BOUND
+from ..settings import Settings
+from ..signing import load_signer
 from .ask import Finding
 from .unix_peercred import fit_to_show
 
@@ -28,8 +35,6 @@ LOCATORS: Final[dict[str, dict[str, tuple[type, ...]]]] = {
 }
 """The classes that are observed below the root, and the members of a locator that each of them knows."""
 
-IDENTITY_BOUND: Final = frozenset({"substrate.unix.peercred"})
-"""Classes whose observations name who somebody is [S §12]."""
 MAX_SHOWN: Final = 200
 """Characters of a term that an observation shows; its text is a stranger's, and an observation has to stay small."""
 
@@ -76,11 +81,32 @@ def observation(
     )
 
 
-def written(one: Observation) -> dict[str, Any]:
-    """The JSON-ready form of an observation; `subject.attempt` is always written (records.md)."""
+def written(one: Observation, signer: Signer | None = None) -> dict[str, Any]:
+    """The JSON-ready form of an observation; `subject.attempt` is always written (records.md).
+
+    Args:
+        one: what was seen.
+        signer: who signs it; None leaves it unsigned.
+    """
     form: dict[str, Any] = msgspec.to_builtins(one)
     form["subject"]["attempt"] = one.subject.attempt
-    return form
+    if signer is None:
+        return form
+    try:
+        return signed(form, signer)
+    except CanonicalError:
+        # A stranger's locator may hold what RFC 8785 cannot say, such as 2^60. What was seen must not go with it.
+        del form["locator"]
+        return signed(form, signer)
+
+
+def signer_of(settings: Settings) -> Signer | None:
+    """Who signs our observations; None where no key is set.
+
+    Raises:
+        UsageError: the file of `observer_key` cannot be read, or holds no private key.
+    """
+    return None if settings.observer_key is None else load_signer(Path(settings.observer_key))
 
 
 def known_members(name: str, locator: Locator | None) -> Locator | None:

@@ -27,6 +27,7 @@ from msgspec.structs import replace
 from ...codecs.records import Locator
 from ...codecs.unicode_text import nfkc
 from ...streams.moments import negates
+from ...streams.privacy import may_be_credentials
 from ...streams.terms import Presence, terms_of
 from .ask import Ask, CannotLook, Finding
 from .keeping import Kept, Memory, Rest
@@ -140,7 +141,7 @@ class UnixPeercred:
 
 def fit_to_show(declared: str | None) -> str | None:
     """A declared id where it is an HMAC or names no credentials; None for one that may hold them in clear."""
-    return declared if declared is None or _HMAC.fullmatch(declared) or not declared.startswith("peercred:") else None
+    return None if declared is None or may_be_credentials(declared) else declared
 
 
 def identifier(key: bytes, peer: Peer) -> str:

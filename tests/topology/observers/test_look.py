@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from looking import EMITTED, TS, Repository, ask, emission, outcome, reason
+from msgspec.structs import replace
 
 from sluice.codecs.decode import decode_emission, decode_observation
-from sluice.codecs.errors import Fault
+from sluice.codecs.errors import Fault, UsageError
 from sluice.codecs.records import Annotation, Emission
+from sluice.codecs.signatures import holds
 from sluice.topology.observers import look as look_module
-from sluice.topology.observers.look import cannot_look, look
+from sluice.topology.observers.look import cannot_look, look, written
+from sluice.topology.observers.record import signer_of
 from sluice.topology.settings import Settings
+from sluice.topology.signing import new_signer, save_signer
 
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 CLASSES = ["git.log", "grep", "code.read", "fs.mtime", "mcp.brief", "do.sse-count", "unix.peercred"]
@@ -184,3 +190,36 @@ def test_an_observer_that_is_told_to_stop_looks_no_further(changelog: Repository
     """What was seen so far is not returned: half an emission must not pass for all of it."""
     with pytest.raises(look_module.StoppedError):
         look(emission(TEXT, *annotations("grep")), Settings(), changelog.path, stopped=lambda: True)
+
+
+def test_what_is_written_is_signed_where_there_is_a_key(changelog: Repository, tmp_path: Path):
+    """By the key of the settings, over every member, and it verifies with what `sluice key` prints."""
+    signer = new_signer("observer/1")
+    save_signer(signer, tmp_path / "observer.key")
+    settings = Settings(observer_key=str(tmp_path / "observer.key"))
+    for found in look(emission(TEXT, *annotations(*CLASSES)), settings, changelog.path):
+        form = written(found, signer_of(settings))
+        value = msgspec.json.encode(form)
+
+        assert holds(str(signer.verifier), form["signature"], value)
+        assert not holds(str(signer.verifier), form["signature"], value.replace(b"em-", b"EM-"))
+        assert not isinstance(decode_observation(value), Fault)
+        assert "signature" not in written(found)
+    assert signer_of(Settings()) is None
+
+
+@pytest.mark.parametrize("lines", [[1, 2**60], [1e300 * 1e10]], ids=["big", "not-finite"])
+def test_what_cannot_be_signed_does_not_keep_an_observation_from_being_written(lines: list[float]):
+    """A stranger's locator goes, what was seen stays."""
+    signer = new_signer("observer/1")
+    one = cannot_look(emission(TEXT, *annotations("grep")), Settings(), "away")[0]
+    form = written(replace(one, locator={"lines": lines}), signer)
+
+    assert "locator" not in form
+    assert holds(str(signer.verifier), form["signature"], msgspec.json.encode(form))
+
+
+def test_a_key_that_is_none_is_wrong_usage(tmp_path: Path):
+    """In one sentence, before anything is looked at."""
+    with pytest.raises(UsageError, match="private key cannot be read"):
+        signer_of(Settings(observer_key=str(tmp_path / "nothing.key")))

@@ -15,17 +15,20 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from looking import EMITTED, Repository
+from msgspec.structs import replace
 
 from sluice.codecs.decode import decode_observation
-from sluice.codecs.errors import Fault, UnreachableError
+from sluice.codecs.errors import Fault, UnreachableError, UsageError
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.records import Observation
+from sluice.codecs.signatures import holds
 from sluice.topology.brokers.embedded import PARTITIONS, EmbeddedBroker
 from sluice.topology.connect import open_consumer, open_producer
 from sluice.topology.observers import service as service_module
 from sluice.topology.observers.look import StoppedError, look
 from sluice.topology.observers.service import ObserverService, _Progress
 from sluice.topology.settings import Settings
+from sluice.topology.signing import new_signer, save_signer
 
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25. [substrate.code.read] [substrate.grep; pattern=2026-05-25]"
 PATIENCE = 20
@@ -303,3 +306,24 @@ def test_progress_never_passes_what_is_not_done():
         progress.end(offset)
         positions.append(progress.position)
     assert positions == [None, 5, 5, 9]
+
+
+async def test_observations_are_signed_where_there_is_a_key(settings: Settings, tmp_path: Path):
+    """What stands on the topic verifies as it stands there; a key that is none keeps the service from starting."""
+    signer, file = new_signer("observer/1"), tmp_path / "observer.key"
+    save_signer(signer, file)
+    async with running(replace(settings, observer_key=str(file))):
+        await send(settings, emission(1))
+        await observations(settings, 2)
+    values: list[bytes] = []
+    async with asyncio.timeout(PATIENCE), open_consumer(settings) as consumer:
+        places = [TopicPartition(f"{settings.topic_prefix}observations", number) for number in range(PARTITIONS)]
+        consumer.assign(places)
+        await consumer.seek_to_beginning(*places)
+        while len(values) < 2:
+            batches = await consumer.getmany(timeout_ms=100)
+            values += [record.value for records in batches.values() for record in records]
+
+    assert all(holds(str(signer.verifier), json.loads(value)["signature"], value) for value in values)
+    with pytest.raises(UsageError, match="private key"):
+        await ObserverService(replace(settings, observer_key=str(tmp_path / "none"))).start()

@@ -1,0 +1,54 @@
+"""Bytes to sightings and citations, the two sides that the bind lane joins (records.md, «sighting»).
+
+As in `decode.py`: a record or a `Fault`, never an exception, with the rules that a JSON Schema cannot say.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from . import times
+from .decode import decode_json
+from .errors import Fault, schema_fault
+from .records import Citation, Sighting
+from .spans import span_key
+
+MAX_CONTENT_BYTES: Final = 64_000
+"""The text of a sighting (records.md: «at most 64 kB»)."""
+MAX_TERMS: Final = 100
+"""Terms of one citation: as many as an observer looks for in one look."""
+
+_sightings = msgspec.json.Decoder(Sighting)
+_citations = msgspec.json.Decoder(Citation)
+
+
+def decode_sighting(data: bytes | None) -> Sighting | Fault:
+    """A sighting whose time is one, and whose content is not too long."""
+    sighting = decode_json(data, _sightings)
+    if isinstance(sighting, Fault):
+        return sighting
+    if times.parse_time(sighting.observed_at) is None:
+        return schema_fault("$.observed_at", times.EXPECTED, sighting.observed_at)
+    length = len(sighting.content.encode()) if isinstance(sighting.content, str) else 0
+    if length > MAX_CONTENT_BYTES:
+        return schema_fault("$.content", f"at most {MAX_CONTENT_BYTES} octets", f"{length}")
+    return sighting
+
+
+def decode_citation(data: bytes | None) -> Citation | Fault:
+    """A citation whose time is one, whose span is well formed, and which has not too many terms."""
+    citation = decode_json(data, _citations)
+    if isinstance(citation, Fault):
+        return citation
+    if times.parse_time(citation.cited_at) is None:
+        return schema_fault("$.cited_at", times.EXPECTED, citation.cited_at)
+    problem = citation.span.problem()
+    if problem is not None:
+        return schema_fault("$.span", *problem)
+    if not citation.span.in_range(None):
+        return Fault("span-out-of-range", f"$.span: {span_key(citation.span)} is empty or runs backwards")
+    if len(citation.terms) > MAX_TERMS:
+        return schema_fault("$.terms", f"at most {MAX_TERMS} terms", f"{len(citation.terms)}")
+    return citation

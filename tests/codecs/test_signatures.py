@@ -1,0 +1,179 @@
+"""A signature covers exactly what was sent: it outlives every way to write the same JSON, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+import rfc8785
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.codecs.canonical import CanonicalError
+from sluice.codecs.decode import decode_observation
+from sluice.codecs.notes import Signer
+from sluice.codecs.reading import read_observation
+from sluice.codecs.records import Observation
+from sluice.codecs.signatures import holds, public_key_of, signed
+
+SEED = bytes(range(32))
+SIGNER, OTHER = Signer("observer-2", SEED), Signer("observer-2", bytes(32))
+KEY = base64.b64encode(SIGNER.verifier.public_key).decode()
+RECORD: dict[str, Any] = {
+    "observation_id": "sha256:1",
+    "substrate_class": "substrate.grep",
+    "observed_at": "2026-11-21T09:00:02Z",
+    "observer": "observer-2",
+    "subject": {"emission_id": "em-1", "span": {"chars": [0, 9]}},
+    "outcome": "corroborates",
+    "confidence": 0.25,
+    "detail": {"found": ["ü", "\u20ac"], "missing": []},
+    "of_a_later_version": [1, None, True],
+}
+
+SCALARS = st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False) | st.text()
+VALUES = st.recursive(
+    SCALARS.filter(lambda one: one not in (float("inf"), float("-inf"))),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+RECORDS = st.dictionaries(st.text(max_size=8), VALUES, max_size=5).filter(
+    lambda one: "signature" not in one and all(_encodable(text) for text in _texts(one))
+)
+
+
+def _encodable(text: str) -> bool:
+    return not any("\ud800" <= one <= "\udfff" for one in text)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [text for one in inner for text in _texts(one)]
+
+
+def written(record: Any, **how: Any) -> bytes:
+    return json.dumps(record, **how).encode()
+
+
+@given(RECORDS)
+def test_what_is_signed_holds_however_it_is_written(record: dict[str, Any]) -> None:
+    """Order, white space and escapes of JSON are not what is signed [RFC 8785]."""
+    form = signed(record, SIGNER)
+    backwards = dict(reversed(form.items()))
+
+    assert holds(KEY, form["signature"], written(form))
+    assert holds(KEY, form["signature"], written(backwards, indent=3, ensure_ascii=False))
+
+
+def test_it_is_an_ed25519_signature_over_the_canonical_form_without_it() -> None:
+    """Anybody can make one, with no code of ours."""
+    octets = Ed25519PrivateKey.from_private_bytes(SEED).sign(rfc8785.dumps(RECORD))
+
+    assert signed(RECORD, SIGNER)["signature"] == base64.b64encode(octets).decode()
+    assert "signature" not in RECORD
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"outcome": "contradicts"},
+    {"of_a_later_version": [1, None, False]},
+    {"added": 1},
+    {"observed_at": "2026-11-21T09:00:03Z"},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
+def test_nothing_can_be_changed_or_added(change: dict[str, Any]) -> None:
+    """Members that this version does not know are covered as well."""
+    form = signed(RECORD, SIGNER)
+
+    assert not holds(KEY, form["signature"], written({**form, **change}))
+
+
+@pytest.mark.parametrize("name", list(RECORD))
+def test_nothing_can_be_left_out(name: str) -> None:
+    """No member, whichever."""
+    form = signed(RECORD, SIGNER)
+
+    assert not holds(KEY, form["signature"], written({key: value for key, value in form.items() if key != name}))
+
+
+def test_another_key_s_signature_does_not_hold() -> None:
+    """The name of a key says nothing."""
+    form = signed(RECORD, OTHER)
+
+    assert not holds(KEY, form["signature"], written(form))
+
+
+@pytest.mark.parametrize("signature", ["", "AA==", "no base64", "A" * 88, base64.b64encode(bytes(65)).decode(), "ü"])
+def test_what_is_no_signature_does_not_hold(signature: str) -> None:
+    """And is no error: it comes from strangers."""
+    assert not holds(KEY, signature, written({**RECORD, "signature": signature}))
+
+
+def test_a_signature_has_one_spelling() -> None:
+    """The same octets in the alphabet of URLs, or with other padding bits, are not that text."""
+    form = signed(RECORD, SIGNER)
+    text = form["signature"]
+    changed = text[:-3] + chr(ord(text[-3]) + 1) + "=="
+
+    assert not holds(KEY, changed, written(form))
+    assert not holds(KEY, text.rstrip("="), written(form))
+
+
+@pytest.mark.parametrize(
+    "member",
+    [b'"signature":"x",', b'"outcome":"contradicts",', b'"big":9007199254740993,', b'"huge":1e999,'],
+)
+def test_what_has_no_canonical_form_is_signed_by_nobody(member: bytes) -> None:
+    """A member named twice would be one thing to who verifies, and another to who decides."""
+    form = signed(RECORD, SIGNER)
+    value = b"{" + member + written(form)[1:]
+
+    assert not holds(KEY, form["signature"], value)
+    with pytest.raises(CanonicalError):
+        signed({"big": 2**53 + 1}, SIGNER)
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_each_way_to_write_a_public_key_is_the_same_key(seed: bytes) -> None:
+    """Base64, hex in either case, and the line that `sluice key` prints."""
+    verifier = Signer("a/b", seed).verifier
+    key = base64.b64encode(verifier.public_key).decode()
+
+    forms = [key, verifier.public_key.hex(), verifier.public_key.hex().upper(), str(verifier), f" {verifier}\n"]
+    assert {public_key_of(form) for form in forms} == {key}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "key",
+        KEY[:-1],
+        KEY + "=",
+        SIGNER.encoded(),
+        "a+00000000+" + str(SIGNER.verifier).rpartition("+")[2],
+        "0" * 62,
+    ],
+)
+def test_what_is_no_public_key_is_none(text: str) -> None:
+    """A private key neither, nor a verifier whose id is another's; with none of them anything is signed."""
+    form = signed(RECORD, SIGNER)
+
+    assert public_key_of(text) is None
+    assert not holds(text, form["signature"], written(form))
+
+
+def test_both_readers_of_observations_keep_the_signature() -> None:
+    """The fast one of the fold, and the strict one."""
+    form = signed(RECORD, SIGNER)
+
+    for read in (read_observation, decode_observation):
+        observation = read(written(form))
+        assert isinstance(observation, Observation)
+        assert observation.signature == form["signature"]

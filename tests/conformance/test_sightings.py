@@ -1,0 +1,408 @@
+"""Sightings: what an observer saw that knows of no emission (records.md, «sighting»; [S §3, §4, §11.1]).
+
+The adjudicating side is driven through `sluice fold`, the binding side through its fold, as a lane runs it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+import rfc8785
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from sluice.codecs import blocks
+from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Source
+from sluice.codecs.times import parse_time
+from sluice.streams.policy_file import load_policy
+from sluice.topology.folds import Bind
+
+READ, LOG = "substrate.code.read", "substrate.git.log"
+POLICY = f'[sightings]\nclasses = ["{READ}"]\n'
+CITED = "sha256:e3b0c442"
+Record = tuple[str, dict[str, Any]]
+
+
+@pytest.fixture
+def bind(at):
+    """`bind((seconds, records), …, policy=…)`: what a binding lane writes; a record is (topic, value)."""
+
+    def run(*steps: tuple[float, list[Record]], policy: str = POLICY) -> list[dict[str, Any]]:
+        fold = Bind()
+        state, written = fold.new(0, 1), list[dict[str, Any]]()
+        begun = Event(EventKind.POLICY, 0, 0, 0, [], None, load_policy(policy).document)
+        for height, (seconds, records) in enumerate([(0.0, None), *steps]):
+            time = parse_time(at(seconds)) or 0
+            events = [begun]
+            if records is not None:
+                events = [
+                    fold.event_for(
+                        list(fold.inputs).index(topic), place, time, [], value["observation_id"].encode(), _json(value)
+                    )
+                    for place, (topic, value) in enumerate(records)
+                ]
+            header = Header(
+                lane=0,
+                lanes=1,
+                height=height,
+                prev=GENESIS,
+                time=time,
+                watermark=time,
+                policy="",
+                fold=fold.version,
+                sources=[Source(topic, 0, 0) for topic in fold.inputs],
+                outputs="",
+            )
+            written += [
+                {
+                    "topic": one.topic,
+                    "key": (one.key or b"").decode(),
+                    "value": json.loads(one.value),
+                    "headers": {name: content.decode() for name, content in one.headers},
+                }
+                for one in fold.fold(state, blocks.seal(header, events)[0])
+            ]
+        return written
+
+    return run
+
+
+@pytest.fixture
+def sighting(at):
+    """`sighting(seen, content=…, **fields)`: one of the cited observation."""
+
+    def make(seen: float = 0, content: Any = "## 2026-05-25", **fields: Any) -> Record:
+        value = {
+            "observation_id": CITED,
+            "substrate_class": READ,
+            "observed_at": at(seen),
+            "observer": "observer-2",
+            "content": content,
+        }
+        return "sightings", value | fields
+
+    return make
+
+
+@pytest.fixture
+def cited(adjudicate, emission, annotation):
+    """`cited(**assertion)`: the citations of an emission of one assertion, as records for `bind`."""
+
+    def make(policy: str = POLICY, **claim: Any) -> list[Record]:
+        claim.setdefault("provenance", [annotation(READ, observation_id=CITED)])
+        lines = adjudicate([emission(0, **claim)], policy).lines_on("citations")
+        return [("citations", line["value"]) for line in lines]
+
+    return make
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value).encode()
+
+
+# ---------------------------------------------------------------- citations
+
+
+def test_what_is_cited_goes_to_citations_under_the_id_that_it_cites(adjudicate, emission, annotation, at):
+    """records.md: key = `observation_id`, with class, emission, attempt, span, kind, terms and time."""
+    (line,) = adjudicate(
+        [emission(0, provenance=[annotation(READ, observation_id=CITED), annotation(LOG, observation_id="5b1c2d3")])],
+        POLICY,
+    ).lines_on("citations")
+
+    assert line["key"] == CITED
+    assert line["value"] == {
+        "observation_id": CITED,
+        "substrate_class": READ,
+        "emission_id": "em-1",
+        "attempt": 0,
+        "span": {"chars": [0, 43]},
+        "kind": "assertion",
+        "terms": ["moment:2026-05-25"],
+        "cited_at": at(0),
+    }
+
+
+def test_nothing_is_cited_unless_the_policy_names_the_class(adjudicate, emission):
+    """Who does not use sightings gets the outputs that he always got."""
+    assert adjudicate([emission(0)]).lines_on("citations") == []
+    assert adjudicate([emission(0)], '[sightings]\nclasses = ["substrate.grep"]\n').lines_on("citations") == []
+
+
+@pytest.mark.parametrize("name", ["unverified-inference", "decayed-to-uncertainty", "substrate.nowhere"])
+def test_a_terminal_or_an_unknown_class_is_never_cited(cited, annotation, name: str):
+    """[S §5, §11.2]: the assertion is decided already."""
+    provenance = [annotation(READ, observation_id=CITED), annotation(name, observation_id=CITED)]
+
+    assert cited(provenance=provenance) == []
+
+
+def test_a_refusal_is_never_cited(cited):
+    """[S §5]: it makes no claim."""
+    assert cited(kind="refusal") == []
+
+
+def test_what_is_decided_on_arrival_is_not_cited(cited):
+    """An ungrounded claim [C §3] waits for no evidence."""
+    assert cited(grounded=True, chain=[{"step": "severed", "reason": "cut"}]) == []
+
+
+def test_an_attempt_that_comes_late_is_not_cited(adjudicate, emission):
+    """It is superseded on arrival."""
+    lines = [emission(0, fields={"attempt": 1}), emission(1, fields={"attempt": 0})]
+
+    assert [line["value"]["attempt"] for line in adjudicate(lines, POLICY).lines_on("citations")] == [1]
+
+
+def test_a_repeated_emission_is_not_cited_again(adjudicate, emission):
+    """A duplicate changes nothing."""
+    assert len(adjudicate([emission(0), emission(5, emitted=0)], POLICY).lines_on("citations")) == 1
+
+
+def test_a_trace_context_goes_along(adjudicate, emission):
+    """From the emission to its citation."""
+    (line,) = adjudicate([emission(0, headers={"traceparent": "00-aa-bb-01"})], POLICY).lines_on("citations")
+
+    assert line["headers"]["traceparent"] == "00-aa-bb-01"
+
+
+# ---------------------------------------------------------------- binding
+
+
+def test_a_sighting_comes_back_as_an_observation_of_each_assertion_that_cites_it(bind, sighting, cited):
+    """records.md: the same record with `subject` and `outcome`, under the emission's id."""
+    citations = [*cited(), *cited(emission_id="em-2")]
+
+    found = bind((0, citations), (1, [sighting(locator={"path": "CHANGELOG.md"}, tier="identity-bound")]))
+
+    assert [one["topic"] for one in found] == ["observations"] * 2
+    assert [one["key"] for one in found] == ["em-1", "em-2"]
+    value = found[0]["value"]
+    assert value["subject"] == {"emission_id": "em-1", "span": {"chars": [0, 43]}, "attempt": 0}
+    assert (value["outcome"], value["observer"], value["tier"]) == ("corroborates", "observer-2", "identity-bound")
+    assert value["locator"] == {"path": "CHANGELOG.md"}
+    assert "content" not in value
+
+
+def test_it_is_the_same_whichever_comes_first(bind, sighting, cited):
+    """Either side waits for the other."""
+    assert bind((0, cited()), (1, [sighting()])) == bind((0, [sighting()]), (1, cited()))
+
+
+def test_citing_a_real_observation_does_not_make_it_support_just_any_text(bind, sighting, cited):
+    """[S §4]: the assertion's content has to appear within what was observed."""
+    (found,) = bind((0, [*cited(), sighting(content="## 2026-05-26")]))
+
+    assert found["value"]["outcome"] == "absent"
+    assert found["value"]["detail"]["missing"] == ["2026-05-25"]
+
+
+def test_a_denial_is_contradicted_by_what_is_there(bind, sighting, cited):
+    """observing.md: denials turn the test round."""
+    (found,) = bind((0, [*cited(kind="denial"), sighting()]))
+
+    assert found["value"]["outcome"] == "contradicts"
+
+
+@pytest.mark.parametrize("content", ["2026-05-25T10:00:00Z", 1_779_703_200_000])
+def test_of_a_modification_time_the_time_is_compared(bind, sighting, cited, annotation, content: Any):
+    """records.md: `content` is text, a number or a time."""
+    name = "substrate.fs.mtime"
+    policy = f'[sightings]\nclasses = ["{name}"]\n'
+    text = "CHANGELOG.md was modified on 2026-05-25."
+    citations = cited(policy, text=text, provenance=[annotation(name, observation_id=CITED)])
+
+    (found,) = bind((0, [*citations, sighting(content=content, substrate_class=name)]), policy=policy)
+    (other,) = bind((0, [*citations, sighting(content="2026-05-26T10:00:00Z", substrate_class=name)]), policy=policy)
+
+    assert (found["value"]["outcome"], other["value"]["outcome"]) == ("corroborates", "contradicts")
+
+
+def test_of_a_count_the_number_is_compared(bind, sighting, cited, annotation):
+    """Another one contradicts."""
+    name = "substrate.do.sse-count"
+    policy = f'[sightings]\nclasses = ["{name}"]\n'
+    citations = cited(policy, text="There are 5 subscribers.", provenance=[annotation(name, observation_id=CITED)])
+
+    for count, outcome in ((5, "corroborates"), (6, "contradicts")):
+        (found,) = bind((0, [*citations, sighting(content=count, substrate_class=name)]), policy=policy)
+        assert found["value"]["outcome"] == outcome
+
+
+def test_either_side_waits_for_window_and_horizon_and_no_longer(bind, sighting, cited):
+    """W(code.read) is 1 h and the horizon 10 min, that instant included."""
+    assert len(bind((0, cited()), (4200, [sighting()]))) == 1
+    assert bind((0, cited()), (4200.001, [sighting()])) == []
+    assert len(bind((0, [sighting()]), (4200, cited()))) == 1
+    assert bind((0, [sighting()]), (4200.001, cited())) == []
+
+
+def test_a_repetition_binds_nothing_again(bind, sighting, cited):
+    """Of either side."""
+    assert len(bind((0, cited()), (1, [sighting()]), (2, [sighting(), *cited()]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"content": "x" * 64_001}, "schema"),
+        ({"observed_at": "soon"}, "schema"),
+        ({"detail": {"much": "x" * 900_000}}, "oversize"),
+        ({"detail": {"much": "x" * 1_000_000}}, "oversize"),
+    ],
+)
+def test_a_bad_sighting_is_a_dead_letter_and_stops_nothing(bind, sighting, cited, fields: dict[str, Any], reason: str):
+    """With its source and reason, as every input."""
+    bad = sighting()[1] | fields
+
+    found = bind((0, [("sightings", bad), *cited(), sighting()]))
+
+    assert [one["topic"] for one in found] == ["dead-letters", "observations"]
+    assert found[0]["headers"]["sluice-reason"] == reason
+    assert found[0]["headers"]["sluice-source"] == "sightings/0/0"
+
+
+def test_a_sighting_from_the_future_is_refused(bind, sighting):
+    """It would never grow old."""
+    (found,) = bind((0, [sighting(seen=30.001)]))
+
+    assert found["headers"]["sluice-reason"] == "clock-skew"
+
+
+# ---------------------------------------------------------------- from the one to the other
+
+
+def test_a_sighting_and_another_class_admit_what_cites_it(
+    adjudicate, emission, observation, annotation, bind, sighting
+):
+    """k = 2: two distinct classes, one of them seen by somebody who knew of no emission."""
+    provenance = [annotation(READ, observation_id=CITED), annotation(LOG)]
+    lines = [emission(0, provenance=provenance), observation(1, LOG)]
+    citations = [("citations", line["value"]) for line in adjudicate(lines, POLICY).lines_on("citations")]
+    (bound,) = bind((0, citations), (2, [sighting(seen=2)]))
+
+    outputs = adjudicate(
+        [*lines, {"at": bound["value"]["observed_at"], "topic": "observations", **_line(bound)}], POLICY
+    )
+
+    (word,) = outputs.on("admitted")
+    assert (word["status"], word["classes"]) == ("admitted", [READ, LOG])
+    assert outputs.dead == []
+
+
+def _line(bound: dict[str, Any]) -> dict[str, Any]:
+    return {"key": bound["key"], "value": bound["value"]}
+
+
+# ---------------------------------------------------------------- signed ones
+
+KEY = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
+
+
+def _keyed(more: str = "", require: bool = True) -> str:
+    public = base64.b64encode(KEY.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
+    observers = f"[observers]\nrequire_signatures = {str(require).lower()}\n[observers.observer-2]\n"
+    return f'{POLICY}{observers}public_key = "{public}"\n{more}'
+
+
+def _signed(value: dict[str, Any], key: Ed25519PrivateKey = KEY) -> dict[str, Any]:
+    said = {name: one for name, one in value.items() if name != "signature"}
+    return said | {"signature": base64.b64encode(key.sign(rfc8785.dumps(said))).decode()}
+
+
+@pytest.fixture
+def bound(bind, sighting, cited):
+    """`bound(policy, **fields)`: the observation that a signed sighting becomes, as a line for `sluice fold`."""
+
+    def make(policy: str, **fields: Any) -> dict[str, Any]:
+        value = _signed(sighting(seen=2, **fields)[1])
+        (found,) = bind((0, cited()), (2, [("sightings", value)]), policy=policy)
+        return {"at": value["observed_at"], "topic": "observations", **_line(found)}
+
+    return make
+
+
+def _claims(emission, observation, annotation) -> list[dict[str, Any]]:
+    provenance = [annotation(READ, observation_id=CITED), annotation(LOG)]
+    other = observation(1, LOG, observer="observer-2")
+    return [emission(0, provenance=provenance), other | {"value": _signed(other["value"])}]
+
+
+def test_a_signed_sighting_is_heard_where_signatures_are_required(adjudicate, emission, observation, annotation, bound):
+    """What it is bound to carries it whole, members that this version does not know included."""
+    line = bound(_keyed(), of_a_later_version={"x": [1.5, "ü"]})
+
+    outputs = adjudicate([*_claims(emission, observation, annotation), line], _keyed())
+
+    assert line["value"]["sighting"]["of_a_later_version"] == {"x": [1.5, "ü"]}
+    assert (outputs.words, outputs.dead) == ([("admitted", "admitted", None)], [])
+
+
+def test_an_unsigned_sighting_of_an_observer_with_a_key_is_refused_where_it_comes(bind, sighting, cited):
+    """It is bound to nothing."""
+    (found,) = bind((0, cited()), (2, [sighting(seen=2)]), policy=_keyed())
+
+    assert (found["topic"], found["headers"]["sluice-reason"]) == ("dead-letters", "unauthorised-observer")
+
+
+@pytest.mark.parametrize(
+    ("changed", "where"),
+    [
+        ({"observed_at": "2026-11-21T09:00:03Z"}, "$.sighting:"),
+        ({"observation_id": "sha256:0000"}, "$.sighting:"),
+        ({"tier": "identity-bound"}, "$.sighting:"),
+        ({"confidence": 0.5}, "$.sighting:"),
+        ({"substrate_class": LOG}, "$.substrate_class:"),
+        ({"outcome": "unknown-observation"}, "$.outcome:"),
+        ({"sighting": None}, "$.sighting:"),
+        ({"sighting": {}}, "$.sighting:"),
+        ({"signature": "AAAA"}, "$.signature:"),
+    ],
+)
+def test_a_bound_observation_says_no_more_of_the_substrate_than_was_signed(
+    adjudicate, bound, changed: dict[str, Any], where: str
+):
+    """Observer, id, class, time, tier and confidence are those of the sighting; it never tells of an invented id."""
+    line = bound(_keyed())
+
+    outputs = adjudicate([line | {"value": line["value"] | changed}], _keyed())
+
+    assert outputs.dead == ["unauthorised-observer"]
+    assert outputs.lines_on("dead-letters")[0]["headers"]["sluice-detail"].startswith(where)
+
+
+def test_a_sighting_in_a_bound_observation_must_be_signed_by_its_observer(adjudicate, bound):
+    """Changed, unsigned, or signed with another key: refused."""
+    line = bound(_keyed())
+    signed = line["value"]["sighting"]
+    wrong = [
+        signed | {"content": "something else"},
+        {name: one for name, one in signed.items() if name != "signature"},
+        _signed(signed, Ed25519PrivateKey.from_private_bytes(b"\x08" * 32)),
+    ]
+
+    outputs = adjudicate([line | {"value": line["value"] | {"sighting": one}} for one in wrong], _keyed())
+
+    details = [one["headers"]["sluice-detail"] for one in outputs.lines_on("dead-letters")]
+    assert outputs.dead == ["unauthorised-observer"] * 3
+    assert all(detail.startswith("$.sighting.signature: expected the signature of 'observer-2'") for detail in details)
+
+
+def test_another_observer_s_sighting_speaks_for_nobody(adjudicate, bound):
+    """Not for one with a key, under whose name it is put."""
+    line = bound(POLICY, observer="observer-3")
+
+    outputs = adjudicate([line | {"value": line["value"] | {"observer": "observer-2"}}], _keyed(require=False))
+
+    assert outputs.dead == ["unauthorised-observer"]
+
+
+@pytest.mark.parametrize("more", ['classes = ["substrate.grep"]\n', None])
+def test_a_signed_sighting_of_a_class_that_nobody_asked_for_is_refused(adjudicate, bound, more: str | None):
+    """Of one that its observer may not speak for, or of one whose sightings the policy does not bind."""
+    policy = _keyed().removeprefix(POLICY) if more is None else _keyed(more)
+
+    assert adjudicate([bound(_keyed())], policy).dead == ["unauthorised-observer"]

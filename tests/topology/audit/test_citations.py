@@ -1,0 +1,84 @@
+"""A ledger whose policy has sightings: citations are outputs like others, and stand in other lanes' partitions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from sluice.streams.policy import DEFAULT_POLICY, Policy, Sightings
+from sluice.topology.audit.run import Question, audit
+from sluice.topology.cli import main
+from sluice.topology.settings import Settings
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from exported import ExportedLane
+
+T = 1_800_000_000_000
+CITING = Policy(sightings=Sightings(classes=["substrate.grep"]))
+
+
+def emission(name: str) -> dict[str, Any]:
+    annotation = {"substrate_class": "substrate.grep", "observation_id": f"o-{name}"}
+    assertion = {"span": {"chars": [0, 9]}, "provenance": [annotation]}
+    return {"emission_id": name, "emitted_at": T, "text": "It is so.", "assertions": [assertion]}
+
+
+def lane(policy: Policy) -> ExportedLane:
+    made = ExportedLane(policy, T)
+    made.block(T, [("emissions", emission(f"em-{number}")) for number in range(5)])
+    made.block(T + 1, [("emissions", (b"em-9", b"{"))])
+    made.block(T + 3_600_000)
+    return made
+
+
+async def test_they_are_passed_over_and_everything_else_is_compared(tmp_path: Path):
+    """Their outputs root was checked; record by record nobody compares them."""
+    made = lane(CITING)
+    assert [one.topic for one in made.outputs].count("citations") == 5
+
+    report = await audit(Question(Settings(), made.export(tmp_path)), "now")
+
+    (found,) = report.lanes
+    assert found.divergences == []
+    assert found.topics["dead-letters"].equal == 1
+    assert "citations" not in found.topics
+
+
+async def test_one_that_is_otherwise_is_told_by_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A fold that cited otherwise than the one that wrote the ledger."""
+    made = lane(CITING)
+    monkeypatch.setattr("sluice.streams.citing.MAX_READ", 0)
+
+    report = await audit(Question(Settings(), made.export(tmp_path)), "now")
+
+    assert [one.kind for one in report.lanes[0].divergences] == ["outputs-root"]
+
+
+async def test_dead_letters_of_the_binding_lane_are_foreign(tmp_path: Path):
+    """They stand in the same partition, and no block of this ledger gives them."""
+    made = lane(DEFAULT_POLICY)
+    own = next(one for one in made.outputs if one.topic == "dead-letters")
+    for topic in ("sightings", "citations"):
+        headers = [("sluice-reason", b"schema"), ("sluice-source", f"{topic}/0/7".encode())]
+        made.outputs.append(own._replace(headers=headers))
+
+    report = await audit(Question(Settings(), made.export(tmp_path)), "now")
+
+    assert report.lanes[0].divergences == []
+    assert report.lanes[0].topics["dead-letters"].foreign == 2
+
+
+def test_the_story_of_an_assertion_and_the_past_under_another_policy_are_told(tmp_path: Path):
+    """Citations are no words about an assertion."""
+    folder, policy = lane(CITING).export(tmp_path / "export"), tmp_path / "policy.toml"
+    policy.write_text('[sightings]\nclasses = ["substrate.grep"]\n', encoding="utf-8")
+
+    for command in (["explain", "em-1"], ["what-if", "--policy", str(policy)]):
+        result = CliRunner().invoke(main, [*command, "--offline", str(folder)])
+
+        assert result.exit_code == 0, result.output
+        assert "unverified-inference" in result.output
