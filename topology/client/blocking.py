@@ -1,0 +1,250 @@
+"""The same for programs without an event loop: each emitter and reader has a loop in a thread of its own.
+
+An `Emitter` may be used from any number of threads at once. An `AdmittedReader` is iterated by one thread; others may
+look at `current` and `position`, and close it: whoever waits in it is then told with a `ClosedError`. Closing is
+safe from any thread, and twice. Neither survives a fork.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from types import TracebackType
+from typing import Self, TypeVar
+
+from ..contracts import now_ms
+from ..inputs import Prepared
+from ..settings import Settings
+from .changes import AdmittedRecord, AnyChange
+from .emitting import BUFFER_OCTETS, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery
+from .errors import BufferFullError, ClosedError
+from .portal import Portal, next_of
+from .ports import Clock, Delivered, Outlet, Position, Source
+from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting
+from .reading import GRACE, AsyncAdmittedReader
+
+T = TypeVar("T")
+
+
+# ---------------------------------------------------------------- emitter
+
+
+class Emitter:
+    """As `AsyncEmitter`, blocking: `emit` waits while the buffer is full, for `timeout` seconds at the most.
+
+    Arguments are those of `AsyncEmitter`. What was taken is sent though nobody waits for it; leaving the `with` block,
+    or `close`, waits for all of it. A program that ends without either may lose what was not stored yet.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        bootstrap: str | None = None,
+        buffer: int = BUFFER_RECORDS,
+        buffer_octets: int = BUFFER_OCTETS,
+        delivery_timeout: float = DELIVERY_SECONDS,
+        outlet: Outlet | None = None,
+        clock: Clock = now_ms,
+    ) -> None:
+        self._portal = Portal("emitter")
+        self._emitter = AsyncEmitter(
+            settings,
+            bootstrap=bootstrap,
+            buffer=buffer,
+            buffer_octets=buffer_octets,
+            delivery_timeout=delivery_timeout,
+            outlet=outlet,
+            clock=clock,
+        )
+
+    def emit(self, emission: AnyEmission, timeout: float | None = None) -> Future[Delivered]:
+        """Takes an emission; the future is done once the broker has stored it.
+
+        Args:
+            emission: a struct, a `Draft`, a mapping or JSON.
+            timeout: seconds to wait for room in the buffer; None: as long as it takes.
+
+        Raises:
+            InvalidRecordError: the lanes would refuse it; nothing is sent.
+            BufferFullError: there was no room in time; nothing is sent.
+        """
+        return self._take(self._emitter.prepare("emissions", emission), timeout)
+
+    def observe(self, observation: AnyObservation, timeout: float | None = None) -> Future[Delivered]:
+        """Takes what an observer saw; as `emit`."""
+        return self._take(self._emitter.prepare("observations", observation), timeout)
+
+    def sight(self, sighting: AnySighting, timeout: float | None = None) -> Future[Delivered]:
+        """Takes what an observer saw who knows of no emission; as `emit`."""
+        return self._take(self._emitter.prepare("sightings", sighting), timeout)
+
+    def review(self, review: AnyReview, timeout: float | None = None) -> Future[Delivered]:
+        """Takes a person's decision; as `emit`."""
+        return self._take(self._emitter.prepare("reviews", review), timeout)
+
+    def attest(self, attestation: AnyAttestation, timeout: float | None = None) -> Future[Delivered]:
+        """Takes a validator's verdict; as `emit`."""
+        return self._take(self._emitter.prepare("attestations", attestation), timeout)
+
+    def flush(self) -> None:
+        """Waits until all that was taken is stored."""
+        self._portal.call(self._emitter.flush())
+
+    def _take(self, record: Prepared, timeout: float | None) -> Future[Delivered]:
+        future: Future[Delivered] = Future()
+        future.set_running_or_notify_cancel()  # what was taken is sent: it cannot be called back
+        self._portal.call(self._put(record, timeout, future))
+        return future
+
+    async def _put(self, record: Prepared, seconds: float | None, future: Future[Delivered]) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                delivery = await self._emitter.put(record)
+        except TimeoutError:
+            raise BufferFullError(
+                f"the buffer has been full for {seconds:g} s with {self._emitter.held} records that are not stored yet",
+                hint="wait longer, or send less",
+            ) from None
+        delivery.add_done_callback(lambda done: _copy(done, future))
+
+    def __enter__(self) -> Self:
+        self._portal.open()
+        try:
+            self._portal.call(self._emitter.__aenter__())
+        except BaseException:
+            self._portal.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._portal.call(self._emitter.__aexit__(kind, error, None))
+        except ClosedError:
+            pass  # it was closed inside of the block
+        finally:
+            self._portal.close()
+
+    def close(self) -> None:
+        """Waits until all is stored, then closes; a second call does nothing.
+
+        Raises:
+            UnreachableError: something was not stored.
+        """
+        try:
+            self._portal.call(self._emitter.close())
+        except ClosedError:
+            pass
+        finally:
+            self._portal.close()
+
+
+def _copy(done: Delivery, future: Future[Delivered]) -> None:
+    if done.cancelled():
+        future.set_exception(ClosedError("emitter"))
+    elif (error := done.exception()) is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(done.result())
+
+
+# ---------------------------------------------------------------- reader
+
+
+class AdmittedReader:
+    """As `AsyncAdmittedReader`, blocking. Arguments are those of `AsyncAdmittedReader`."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        bootstrap: str | None = None,
+        from_position: Position | None = None,
+        group: str | None = None,
+        partitions: Sequence[int] | None = None,
+        follow: bool = True,
+        grace: float = GRACE,
+        source: Source | None = None,
+        clock: Clock = now_ms,
+    ) -> None:
+        self._portal = Portal("reader")
+        self._reader = AsyncAdmittedReader(
+            settings,
+            bootstrap=bootstrap,
+            from_position=from_position,
+            group=group,
+            partitions=partitions,
+            follow=follow,
+            grace=grace,
+            source=source,
+            clock=clock,
+        )
+        self._position = Position()
+
+    @property
+    def current(self) -> Mapping[str, AdmittedRecord]:
+        """What is admitted now, as of the changes that were handed out; a live view, for any thread."""
+        return self._reader.current
+
+    @property
+    def position(self) -> Position:
+        """How far changes were handed out to the caller."""
+        return self._position
+
+    @property
+    def unreadable(self) -> int:
+        """How many words were no records that this version knows."""
+        return self._reader.unreadable
+
+    def __iter__(self) -> Iterator[AnyChange]:
+        changes = aiter(self._reader)
+        while True:
+            change, self._position = self._portal.call(self._with_position(partial(next_of, changes)))
+            if change is None:
+                return
+            yield change
+
+    def next(self, seconds: float | None = None) -> AnyChange | None:
+        """The next change; None where there is none for so many seconds."""
+        found, self._position = self._portal.call(self._with_position(partial(self._reader.next, seconds)))
+        return found
+
+    def catch_up(self) -> list[AnyChange]:
+        """The changes up to where committed records end now; after it, `current` is whole."""
+        found, self._position = self._portal.call(self._with_position(self._reader.catch_up))
+        return found
+
+    def commit(self) -> None:
+        """Keeps the position on the broker, in the group's name."""
+        self._portal.call(self._reader.commit())
+
+    async def _with_position(self, work: Callable[[], Awaitable[T]]) -> tuple[T, Position]:
+        return await work(), self._reader.position
+
+    def __enter__(self) -> Self:
+        self._portal.open()
+        try:
+            self._portal.call(self._reader.__aenter__())
+        except BaseException:
+            self._portal.close()
+            raise
+        self._position = self._reader.position
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._portal.call(self._reader.__aexit__(kind, error, None))
+        except ClosedError:
+            pass
+        finally:
+            self._portal.close()
+
+    def close(self) -> None:
+        """Commits, in a group, what was handed out, and closes; a second call does nothing."""
+        self.__exit__(None, None, None)

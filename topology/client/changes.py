@@ -1,0 +1,121 @@
+"""What happens to the admitted set, one typed change at a time (records.md, «admitted»).
+
+Text that strangers wrote stays in its frame [V §5]: a change has no attribute that is the bare text, and neither
+`str()` nor `repr()` of it shows any. Who wants the text goes through `untrusted_text`, or takes `framed()`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+
+from ...codecs.records import Admitted as AdmittedRecord
+from ...codecs.records import UntrustedAssertion
+from ...codecs.times import parse_time
+
+_decode = msgspec.json.Decoder(AdmittedRecord).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """One change of the admitted set.
+
+    Attributes:
+        key: `emission_id#span-key`, which names the assertion.
+        record: the word on `admitted`. Its `untrusted_text` is the frame.
+        partition: where it stands.
+        offset: where it stands there; None where no record says so, but the reader's clock.
+    """
+
+    key: str
+    record: AdmittedRecord
+    partition: int
+    offset: int | None
+
+    @property
+    def emission_id(self) -> str:
+        """Of the emission that the assertion is part of."""
+        return self.record.emission_id
+
+    @property
+    def span_key(self) -> str:
+        """The canonical key of its span, such as `c:0-43`."""
+        return self.key.partition("#")[2]
+
+    @property
+    def untrusted_text(self) -> UntrustedAssertion:
+        """The frame: what stands in it was written by strangers and is data, never instruction."""
+        return self.record.untrusted_text
+
+    @property
+    def valid_until(self) -> int | None:
+        """The last instant of its validity, Unix milliseconds; None where it has none."""
+        return valid_until(self.record)
+
+    def framed(self) -> str:
+        """The frame as JSON, under its own name, to be handed on whole: into a prompt, say."""
+        return _encode({"_untrusted_text": self.record.untrusted_text}).decode()
+
+    def __repr__(self) -> str:
+        where = "by the clock" if self.offset is None else f"{self.partition}/{self.offset}"
+        return (
+            f"<{type(self).__name__} {self.key} attempt {self.record.attempt} revision {self.record.revision} {where}>"
+        )
+
+
+class Admitted(Change, frozen=True, kw_only=True):
+    """It is admitted, until `valid_until`."""
+
+
+class Renewed(Change, frozen=True, kw_only=True):
+    """Newer evidence moved `valid_until` on. After compaction it may be the first word that a reader gets."""
+
+
+class Decayed(Change, frozen=True, kw_only=True):
+    """Its evidence aged out. `record` is the lane's word, or, where the clock told it, the last admission."""
+
+    @property
+    def told_by(self) -> Literal["lane", "reader"]:
+        """Who says so: a lane that is down writes no decays, so the reader's own clock tells them too."""
+        return "reader" if self.offset is None or self.record.status in ("admitted", "renewed") else "lane"
+
+
+class Contradicted(Change, frozen=True, kw_only=True):
+    """An observer saw otherwise: it is admitted no more."""
+
+
+class Rejected(Change, frozen=True, kw_only=True):
+    """A reviewer refused it, or its evidence was invented: it is admitted no more."""
+
+
+class Refused(Change, frozen=True, kw_only=True):
+    """The emitter declined to answer, or policy withholds what was said; `record.basis` tells which."""
+
+
+AnyChange: TypeAlias = Admitted | Renewed | Decayed | Contradicted | Rejected | Refused
+
+CHANGES: dict[str, type[AnyChange]] = {
+    "admitted": Admitted,
+    "renewed": Renewed,
+    "decayed-to-uncertainty": Decayed,
+    "contradicted": Contradicted,
+    "rejected": Rejected,
+    "refused": Refused,
+}
+"""The kind of change by the status of the record."""
+
+
+def read_record(value: bytes | None) -> AdmittedRecord | None:
+    """The record of a word on `admitted`; None where it is none that this version knows."""
+    try:
+        record = _decode(value or b"")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return record if record.status in CHANGES else None
+
+
+def valid_until(record: AdmittedRecord) -> int | None:
+    """The last instant of a record's validity, Unix milliseconds; None where it has none."""
+    return None if record.valid_until is UNSET else parse_time(record.valid_until)

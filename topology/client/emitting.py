@@ -1,0 +1,273 @@
+"""The emitter: typed records in, validated, keyed rightly, batched, sent by an idempotent producer in their order.
+
+Its buffer is bounded in records and octets. Once it is full, `emit` waits: whoever makes records faster than the broker
+takes them is slowed down, and memory does not grow. What the broker has stored is told by a future for each record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from aiokafka.errors import KafkaError
+
+from ...codecs.errors import SluiceError, UnreachableError
+from ..contracts import now_ms
+from ..inputs import Prepared
+from ..settings import Settings
+from .errors import ClosedError
+from .kafka import KafkaOutlet, settings_for
+from .ports import Clock, Delivered, Outlet, Stored
+from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting, prepared
+
+BUFFER_RECORDS = 1000
+BUFFER_OCTETS = 16_000_000
+"""Sixteen of the greatest records; of usual ones the number is what bounds."""
+DELIVERY_SECONDS = 120.0
+"""How long the broker may acknowledge nothing, as Kafka's own `delivery.timeout.ms`. An idempotent producer itself
+tries for ever: giving up on a batch would leave a hole in its sequence numbers."""
+
+Delivery: TypeAlias = "asyncio.Future[Delivered]"
+
+
+class AsyncEmitter:
+    """Sends emissions, and what observers, validators and reviewers have to say. Use it as an async context manager.
+
+    Leaving it waits until all that was taken is stored. Its methods may be called by any number of tasks of one event
+    loop; records go out in the order in which they were taken.
+
+    Invariant: `held` and `octets` are those of the records that were taken and are neither stored nor given up; after
+    the first failure nothing more is sent.
+
+    Args:
+        settings: where to, under which prefix, by which partitioner.
+        bootstrap: a broker's address instead; all else is as the environment and `sluice.toml` have it.
+        buffer: so many records may wait for the broker at the most.
+        buffer_octets: and so many octets of them; a single record always fits.
+        delivery_timeout: seconds without any acknowledgement, while something waits, after which all is given up.
+
+    Raises:
+        UnreachableError: on entering where no broker answers; from any call, and from deliveries, once it was given up.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        bootstrap: str | None = None,
+        buffer: int = BUFFER_RECORDS,
+        buffer_octets: int = BUFFER_OCTETS,
+        delivery_timeout: float = DELIVERY_SECONDS,
+        outlet: Outlet | None = None,
+        clock: Clock = now_ms,
+    ) -> None:
+        self._outlet = outlet if outlet is not None else KafkaOutlet(settings_for(settings, bootstrap))
+        self._clock, self._most, self._most_octets = clock, buffer, buffer_octets
+        self._patience = delivery_timeout
+        self.held = self.octets = self.stored = 0
+        self._waiting: deque[tuple[Prepared, Delivery]] = deque()
+        self._given: set[Delivery] = set()
+        self._order, self._moved, self._work = asyncio.Lock(), asyncio.Event(), asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._failure: SluiceError | None = None
+
+    # ------------------------------------------------------------ what there is to say
+
+    async def emit(self, emission: AnyEmission) -> Delivery:
+        """Takes an emission of a language model; waits while the buffer is full.
+
+        Args:
+            emission: a struct, a `Draft`, a mapping or JSON. Without `emitted_at` it gets the present time.
+
+        Returns:
+            A future, done once the broker has stored it. Who needs no word on each record lets it go: `flush` and
+            leaving the emitter wait for all of them, and raise where one was not stored.
+
+        Raises:
+            InvalidRecordError: the lanes would refuse it; nothing is sent.
+        """
+        return await self.put(self.prepare("emissions", emission))
+
+    async def observe(self, observation: AnyObservation) -> Delivery:
+        """Takes what an observer saw when it looked at a substrate for an assertion; as `emit`."""
+        return await self.put(self.prepare("observations", observation))
+
+    async def sight(self, sighting: AnySighting) -> Delivery:
+        """Takes what an observer saw who knows of no emission; as `emit`."""
+        return await self.put(self.prepare("sightings", sighting))
+
+    async def review(self, review: AnyReview) -> Delivery:
+        """Takes a person's decision about an assertion; as `emit`."""
+        return await self.put(self.prepare("reviews", review))
+
+    async def attest(self, attestation: AnyAttestation) -> Delivery:
+        """Takes a validator's verdict on a claim; as `emit`."""
+        return await self.put(self.prepare("attestations", attestation))
+
+    # ------------------------------------------------------------ the buffer
+
+    def prepare(
+        self, topic: str, record: AnyEmission | AnyObservation | AnySighting | AnyReview | AnyAttestation
+    ) -> Prepared:
+        """The record as it would be sent; may be called from any thread.
+
+        Raises:
+            InvalidRecordError: the lanes would refuse it.
+        """
+        return prepared(topic, record, self._clock())
+
+    async def put(self, record: Prepared) -> Delivery:
+        """Takes a record that `prepare` made."""
+        octets = len(record.key) + len(record.value)
+        async with self._order:
+            self._demand_open()
+            while self.held >= self._most or (self.held and self.octets + octets > self._most_octets):
+                self._moved.clear()
+                await self._moved.wait()
+                self._demand_open()
+            delivery: Delivery = asyncio.get_running_loop().create_future()
+            delivery.add_done_callback(_know)
+            self.held += 1
+            self.octets += octets
+            self._given.add(delivery)
+            self._waiting.append((record, delivery))
+            self._work.set()
+            return delivery
+
+    async def flush(self) -> None:
+        """Waits until all that was taken is stored.
+
+        Raises:
+            UnreachableError: it was given up.
+        """
+        while self.held and self._failure is None:
+            self._moved.clear()
+            await self._moved.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def _demand_open(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if not self._tasks:
+            raise ClosedError("emitter")
+
+    async def _pump(self) -> None:
+        """Hands records to the producer in their order, as fast as it has room."""
+        while True:
+            while self._waiting:
+                record, delivery = self._waiting.popleft()
+                try:
+                    sent = await self._outlet.send(record)
+                except SluiceError as error:
+                    self._fail(error)
+                    return
+                except (KafkaError, OSError) as error:
+                    self._fail(self._unstored(str(error) or type(error).__name__))
+                    return
+                sent.add_done_callback(partial(self._answered, record, delivery))
+            self._work.clear()
+            await self._work.wait()
+
+    def _answered(self, record: Prepared, delivery: Delivery, sent: asyncio.Future[Stored]) -> None:
+        error = None if sent.cancelled() else sent.exception()
+        if sent.cancelled() or error is not None:
+            self._fail(self._unstored(str(error) if error else "it was given up"))
+            return
+        self.held -= 1
+        self.octets -= len(record.key) + len(record.value)
+        self.stored += 1
+        self._given.discard(delivery)
+        self._moved.set()
+        if not delivery.done():  # who waited for it may have stopped waiting
+            at = sent.result()
+            found = Delivered(record.topic, at.partition, at.offset, at.timestamp, record.key, record.value)
+            delivery.set_result(found)
+
+    async def _watch(self) -> None:
+        """Gives up once nothing has been stored for too long while something waits."""
+        loop = asyncio.get_running_loop()
+        seen, since = -1, loop.time()
+        while True:
+            if self.stored != seen or not self.held:
+                seen, since = self.stored, loop.time()
+            elif loop.time() - since > self._patience:
+                self._fail(self._unstored(f"no answer for {self._patience:g} s"))
+                return
+            await asyncio.sleep(min(0.1, self._patience / 4))
+
+    def _unstored(self, said: str) -> UnreachableError:
+        return UnreachableError(
+            f"the broker does not take the records: {said[:200]}",
+            hint=f"{self.stored} were stored before, {self.held} were not",
+        )
+
+    def _fail(self, error: SluiceError) -> None:
+        if self._failure is None:
+            self._failure = error
+        for delivery in self._given:
+            if not delivery.done():
+                delivery.set_exception(self._failure)
+        self._given.clear()
+        self._waiting.clear()
+        self._moved.set()
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(self._unstored(f"{type(error).__name__}: {error}"))
+
+    # ------------------------------------------------------------ open and close
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._outlet.open()
+        except BaseException:
+            await self._outlet.close()
+            raise
+        self._tasks = [asyncio.create_task(self._pump()), asyncio.create_task(self._watch())]
+        for task in self._tasks:
+            task.add_done_callback(self._task_ended)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # What was taken is sent though the caller failed elsewhere; not when it is being cancelled.
+        await self._close(flush=error is None or isinstance(error, Exception))
+        if error is None and self._failure is not None:
+            raise self._failure
+
+    async def close(self) -> None:
+        """Waits until all is stored, then closes; a second call does nothing.
+
+        Raises:
+            UnreachableError: something was not stored.
+        """
+        await self._close(flush=True)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _close(self, *, flush: bool) -> None:
+        try:
+            if flush and self._tasks:
+                with suppress(SluiceError):
+                    await self.flush()
+        finally:
+            tasks, self._tasks = self._tasks, []
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if tasks:
+                await self._outlet.close()
+                if self.held:
+                    self._fail(self._unstored("the emitter was closed"))
+
+
+def _know(delivery: Delivery) -> None:
+    """Looks at the error of a delivery that nobody waits for: `flush` raises it, and asyncio need not complain."""
+    if not delivery.cancelled():
+        delivery.exception()

@@ -1,0 +1,172 @@
+"""One lane of every fold in memory: the real folds over real blocks, with a clock that somebody else moves.
+
+What stands on its topics can be read like an export (`stored.Logs`), so the real auditor audits a fake.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import AsyncGenerator, Sequence
+
+from ...codecs.blocks import GENESIS, Event, EventKind, Header, Output, Source, outputs_root, seal
+from ...streams.policy import Policy
+from ...streams.privacy import NO_SECRETS
+from ..audit.files import OUTPUTS, Cut, Range, Stored
+from ..contracts import Fold
+from ..folds import folds
+from ..inputs import Prepared
+from ..topics import TOPICS
+
+
+class FakeLane:
+    """The only lane of each fold, with ledgers that start with one policy.
+
+    Each fold reads its inputs from the topics; what one writes, another may read. While `is_down`, nobody does.
+
+    Attributes:
+        topics: the records of every topic, by its logical name; offsets are those of a log, also after compaction.
+    """
+
+    where, lanes, app_id, ledger, secrets = "a fake", 1, "fake", "ledger", NO_SECRETS
+
+    def __init__(self, policy: Policy, start: int) -> None:
+        self.topics: dict[str, list[Stored]] = {name: [] for name in TOPICS}
+        self.is_down = False
+        self._chains = [_Chain(self, fold, policy, start) for fold in folds(secrets=NO_SECRETS)]
+
+    # ------------------------------------------------------------ what happens
+
+    def take(self, record: Prepared, time: int) -> int:
+        """An input record comes; returns its offset."""
+        self.pass_to(time)
+        offset = self.put(record.topic, record.key, record.value, [], time)
+        self._read(time)
+        return offset
+
+    def pass_to(self, time: int) -> None:
+        """Time passes: whatever is due meanwhile fires at its instant, a block each."""
+        while not self.is_down:
+            dues = [(due, place) for place, chain in enumerate(self._chains) if (due := chain.next_due()) is not None]
+            if not dues or min(dues)[0] > time:
+                return
+            due, place = min(dues)
+            self._chains[place].settle(due)
+            self._read(due)
+
+    def come_back(self, time: int) -> None:
+        """The lane runs again: it reads what came meanwhile before it closes anything for lack of evidence."""
+        self.is_down = False
+        self._read(time, marks=False)
+        self.pass_to(time)
+
+    def compact(self, topic: str) -> None:
+        """What Kafka's log cleaner does: of each key the last record stays, at its offset."""
+        last = {record.key: record.offset for record in self.topics[topic]}
+        self.topics[topic] = [record for record in self.topics[topic] if last[record.key] == record.offset]
+
+    def put(self, topic: str, key: bytes | None, value: bytes, headers: list[tuple[str, bytes]], time: int) -> int:
+        """A record is stored; returns its offset."""
+        offset = self.end(topic)
+        self.topics[topic].append(Stored(offset, time, key, value, headers))
+        return offset
+
+    def _read(self, time: int, *, marks: bool = True) -> None:
+        """Every fold reads what its inputs hold, until none finds anything; `marks`: whether watermarks move."""
+        while not self.is_down and any(chain.read(time, marks=marks) for chain in self._chains):
+            pass
+
+    # ------------------------------------------------------------ what is there (`stored.Logs`)
+
+    def after(self, topic: str, offset: int) -> list[Stored]:
+        """The records from an offset on."""
+        stored = self.topics[topic]
+        return stored[bisect.bisect_left(stored, offset, key=lambda record: record.offset) :]
+
+    def end(self, topic: str) -> int:
+        """The offset behind the last record."""
+        stored = self.topics[topic]
+        return stored[-1].offset + 1 if stored else 0
+
+    async def range(self, topic: str, lane: int) -> Range:
+        return Range(0, self.end(topic))
+
+    async def cut(self) -> Cut:
+        ends = {topic: [self.end(topic)] for topic in ("ledger", "checkpoints", *OUTPUTS)}
+        return Cut(ends, ends)
+
+    async def batches(
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+    ) -> AsyncGenerator[list[Stored], None]:
+        found = [one for one in self.after(topic, start or 0) if end is None or one.offset < end]
+        if found:
+            yield found
+
+    async def records(self, topic: str, lane: int, start: int | None = None) -> AsyncGenerator[Stored, None]:
+        for record in self.after(topic, start or 0):
+            yield record
+
+
+class _Chain:
+    """One fold's blocks, made as lanes make them.
+
+    Invariant: block times and watermarks never decrease, heights have no gap, and `prev` names the block before.
+    """
+
+    def __init__(self, lane: FakeLane, fold: Fold, policy: Policy, start: int) -> None:
+        self._lane, self._fold, self._policy_hash = lane, fold, policy.hash
+        self._state = fold.new(0, 1)
+        self._prev, self._root, self._height = GENESIS, outputs_root(()), 0
+        self._time = self._mark = start
+        self._next = dict.fromkeys(fold.inputs, 0)
+        self._close(start, start, [Event(EventKind.POLICY, 0, 0, start, [], None, policy.document)], self._next)
+
+    def read(self, time: int, *, marks: bool) -> bool:
+        """Takes in what its inputs hold; whether there was anything."""
+        first, events = dict(self._next), list[Event]()
+        for place, topic in enumerate(self._fold.inputs):
+            for one in self._lane.after(topic, self._next[topic]):
+                events.append(self._fold.event_for(place, one.offset, one.timestamp, one.headers, one.key, one.value))
+                self._next[topic] = one.offset + 1
+        if events:
+            self._close(time, time if marks else self._mark, events, first)
+            self._finish()
+        return bool(events)
+
+    def next_due(self) -> int | None:
+        """The instant at which something fires; watermarks go with time."""
+        dues = () if self._fold.stateless else self._fold.next_due(self._state)
+        found = [due for due in dues if due is not None]
+        return max(min(found), self._time) if found else None
+
+    def settle(self, time: int) -> None:
+        """Lets fire what is due at this instant."""
+        self._close(time, time, (), self._next)
+        self._finish()
+
+    def _finish(self) -> None:
+        """Closes empty blocks until nothing is due at this instant (architecture.md, «Block»)."""
+        while not self._fold.stateless and self._fold.due(self._state, self._time, self._mark):
+            self._close(self._time, self._mark, (), self._next)
+
+    def _close(self, time: int, mark: int, events: Sequence[Event], first: dict[str, int]) -> None:
+        fold = self._fold
+        self._time, self._mark = max(self._time, time), max(self._mark, mark)
+        header = Header(
+            lane=0,
+            lanes=1,
+            height=self._height,
+            prev=self._prev,
+            time=self._time,
+            watermark=self._mark,
+            policy=fold.policy_hash(self._state) or self._policy_hash,
+            fold=fold.named(self._state),
+            sources=[Source(topic, first[topic], self._next[topic]) for topic in fold.inputs],
+            outputs=self._root,
+        )
+        block, data = seal(header, events)
+        outputs: list[Output] = fold.fold(self._state, block)
+        self._prev, self._root, self._height = block.hash, outputs_root(outputs), self._height + 1
+        if not fold.stateless:
+            self._lane.put(fold.ledger, None, data, [], self._time)
+        for output in outputs:
+            self._lane.put(output.topic, output.key, output.value, output.headers, self._time)

@@ -1,0 +1,129 @@
+"""What emitters and readers ask of a broker: as little as a fake can give, so that the fake runs the very same code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from ...codecs.errors import UsageError
+from ..inputs import Prepared
+from .admitted_set import Word
+
+Clock = Callable[[], int]
+"""The present in Unix milliseconds."""
+
+
+class Stored(NamedTuple):
+    """Where the broker stored a record. `timestamp` is Unix milliseconds."""
+
+    partition: int
+    offset: int
+    timestamp: int
+
+
+class Delivered(NamedTuple):
+    """The broker has stored a record: on all replicas that must have it.
+
+    Attributes:
+        topic: by its logical name.
+        value: the bytes as they were sent. Sent again, they are a duplicate, which changes nothing.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes
+    value: bytes
+
+
+class Outlet(Protocol):
+    """Where an emitter sends to. Used from one event loop."""
+
+    async def open(self) -> None: ...
+
+    async def send(self, record: Prepared) -> asyncio.Future[Stored]:
+        """Takes a record, waiting for room; the future is done once it is stored.
+
+        Raises:
+            UsageError: the broker has no such topic.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Goal(Protocol):
+    """The end of the topic as of one moment."""
+
+    @property
+    def ends(self) -> Mapping[int, int]:
+        """By partition, as far as they are known."""
+        ...
+
+    async def reached(self) -> bool:
+        """Whether all that was committed then has been fetched."""
+        ...
+
+
+class Source(Protocol):
+    """Where a reader reads from: the topic `admitted` from its beginning, read_committed. Used from one event loop."""
+
+    async def open(self) -> Sequence[int]:
+        """Begins; returns the partitions."""
+        ...
+
+    async def fetch(self, seconds: float) -> Sequence[Word]:
+        """What has come, in order within each partition; waits so long at the most if nothing has."""
+        ...
+
+    async def at(self, partition: int) -> int:
+        """The offset of the next word that `fetch` can return, or of what the broker keeps to itself there."""
+        ...
+
+    def goal(self) -> Goal: ...
+
+    async def first_offsets(self) -> Mapping[int, int]:
+        """The first offset that is kept, by partition."""
+        ...
+
+    async def committed(self) -> Position | None:
+        """What the group has committed; None without a group, or where it has committed nothing."""
+        ...
+
+    async def commit(self, position: Position) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Position(msgspec.Struct, frozen=True):
+    """How far a reader has handed out changes: to be stored with what was made of them, and given back.
+
+    Attributes:
+        offsets: by partition, the offset behind the last word that was handed out.
+        told_until: the ends of validities before this instant were told by the clock, Unix milliseconds.
+    """
+
+    offsets: dict[int, int] = {}
+    told_until: int = 0
+
+    def encode(self) -> str:
+        """As text of JSON, which `decode` reads."""
+        return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def decode(cls, text: str | bytes) -> Position:
+        """The position that `encode` wrote.
+
+        Raises:
+            UsageError: it is none.
+        """
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"this is no position of a reader: {error}", hint="give back what `encode` wrote"
+            ) from None

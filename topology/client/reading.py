@@ -1,0 +1,269 @@
+"""The admitted reader: the changes of the admitted set, in order, and the set itself, for as long as it is read.
+
+It reads the topic from its beginning, read_committed: compaction keeps that short, and only so is the set whole after
+a restart. What was handed out before the position that it is given is taken in silently. Decays are told though nobody
+writes them: while a lane or the broker is down, the reader's clock goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
+from ..contracts import now_ms
+from ..settings import Settings
+from .admitted_set import AdmittedSet, Word
+from .changes import AdmittedRecord, AnyChange
+from .errors import ClosedError
+from .kafka import KafkaSource, settings_for
+from .ports import Clock, Goal, Position, Source
+
+GRACE = 2.0
+"""Seconds that a decay waits for the lane's word: a lane writes it within a block, so within some 100 ms."""
+LONGEST_FETCH = 1.0
+COMMIT_SECONDS = 1.0
+RETRY_SECONDS = 10.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class AsyncAdmittedReader:
+    """The changes of the admitted set. Use it as an async context manager, and iterate.
+
+    Changes are `Admitted`, `Renewed`, `Decayed`, `Contradicted`, `Rejected` and `Refused`; those of one assertion come
+    in order. What was past its `valid_until` before it could be handed out is never told as admitted. An end may be
+    told of something that was never told as admitted (compaction may have taken that word), and, after a resumption,
+    twice; it is never left out. One task iterates; anyone may look at `current`.
+
+    Args:
+        settings: the broker and prefix.
+        bootstrap: a broker's address instead; all else is as the environment and `sluice.toml` have it.
+        from_position: where an earlier reader stood: its `position`.
+        group: keeps positions on the broker, under this name. What was handed out is committed when the next change is
+            asked for (once a second), on `commit`, and on leaving without an error. Kafka forgets a group that has been
+            silent for a week (`offsets.retention.minutes`): for longer, store `position` with your own data.
+        partitions: only these; all where none are named.
+        follow: False: iterating ends where committed records ended when it began; it can be begun again.
+        grace: seconds that the *change* of a decay waits for the lane's own word; `current` never waits.
+
+    Raises:
+        UnreachableError: no broker answers on entering; or it falls silent while `catch_up` waits for the end.
+        DoesNotHoldError: on entering, where the topic does not hold what follows the position any more.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        bootstrap: str | None = None,
+        from_position: Position | None = None,
+        group: str | None = None,
+        partitions: Sequence[int] | None = None,
+        follow: bool = True,
+        grace: float = GRACE,
+        source: Source | None = None,
+        clock: Clock = now_ms,
+    ) -> None:
+        if from_position is not None and group is not None:
+            raise UsageError("takes a position or a group, not both", path="reader")
+        self._source = (
+            source if source is not None else KafkaSource(settings_for(settings, bootstrap), group, partitions)
+        )
+        self._clock, self._follow, self._group = clock, follow, group
+        self._set = AdmittedSet(clock, int(grace * 1000))
+        self._from = from_position
+        self._offsets: dict[int, int] = {}
+        self._queue: deque[Word] = deque()
+        self._opened, self._fetched_at = False, 0
+        self._committed, self._committed_at = Position(), 0.0
+
+    # ------------------------------------------------------------ the set
+
+    @property
+    def current(self) -> Mapping[str, AdmittedRecord]:
+        """What is admitted now, by `emission_id#span-key`, as of the changes that were handed out.
+
+        A live view that tests `valid_until` at each look. It is whole once `catch_up` has returned.
+        """
+        return self._set
+
+    @property
+    def position(self) -> Position:
+        """How far changes were handed out; what was made of them should be stored together with it."""
+        return Position(dict(self._offsets), self._set.told_until)
+
+    @property
+    def unreadable(self) -> int:
+        """How many words were no records that this version knows; they changed nothing."""
+        return self._set.unreadable
+
+    # ------------------------------------------------------------ the changes
+
+    def __aiter__(self) -> AsyncIterator[AnyChange]:
+        return self._changes() if self._follow else self._changes_to_end(commits=True)
+
+    async def _changes(self) -> AsyncIterator[AnyChange]:
+        while True:
+            change = await self.next()
+            assert change is not None
+            yield change
+
+    async def _changes_to_end(self, *, commits: bool) -> AsyncIterator[AnyChange]:
+        self._demand_open()
+        goal, ended = self._source.goal(), False
+        while True:
+            while (change := self._ready()) is not None:
+                yield change
+                if commits:
+                    await self._commit_if_due()
+            if ended:
+                return
+            ended = await goal.reached()
+            self._queue.extend(await self._fetch(0.0 if ended else 0.1))
+
+    async def next(self, seconds: float | None = None) -> AnyChange | None:
+        """The next change; None where there is none for so many seconds."""
+        self._demand_open()
+        await self._commit_if_due()
+        end = None if seconds is None else time.monotonic() + seconds
+        while (change := self._ready()) is None:
+            left = LONGEST_FETCH if end is None else end - time.monotonic()
+            fetched = await self._fetch(max(0.0, min(left, self._until_expiry())))
+            if not fetched and end is not None and time.monotonic() >= end:
+                return self._ready()
+            self._queue.extend(fetched)
+        return change
+
+    async def catch_up(self) -> list[AnyChange]:
+        """The changes up to where committed records end now; after it, `current` is whole."""
+        await self._commit_if_due()
+        return [change async for change in self._changes_to_end(commits=False)]
+
+    async def commit(self) -> None:
+        """Keeps the position on the broker, in the group's name.
+
+        Raises:
+            UsageError: the reader has no group.
+        """
+        self._demand_open()
+        position = self.position
+        await self._source.commit(position)
+        self._committed, self._committed_at = position, time.monotonic()
+
+    def _ready(self) -> AnyChange | None:
+        """The next change of what was fetched, or that the clock tells."""
+        queue, now = self._queue, self._clock()
+        while queue:
+            word = queue.popleft()
+            self._offsets[word.partition] = word.offset + 1
+            if (change := self._set.take(word, now)) is not None:
+                return change
+        # Only what had ended before the last fetch began: else the lane's own word may be there, and not looked at.
+        return self._set.expire(self._fetched_at)
+
+    async def _fetch(self, seconds: float) -> Sequence[Word]:
+        now = self._clock()
+        fetched = await self._source.fetch(seconds)
+        self._fetched_at = now
+        return fetched
+
+    def _until_expiry(self) -> float:
+        at = self._set.next_expiry()
+        return LONGEST_FETCH if at is None else min(LONGEST_FETCH, max(0.01, (at - self._clock()) / 1000))
+
+    async def _commit_if_due(self) -> None:
+        """Who asks for the next change has done with those before."""
+        if self._group is None or time.monotonic() - self._committed_at < COMMIT_SECONDS:
+            return
+        try:
+            await self._commit_news()
+        except UnreachableError as error:  # ends are told while the broker is away; what was handed out comes again
+            self._committed_at = time.monotonic() + RETRY_SECONDS
+            log.warning("the position could not be committed", group=self._group, error=str(error))
+
+    async def _commit_news(self) -> None:
+        if self._group is not None and self.position != self._committed:
+            await self.commit()
+
+    # ------------------------------------------------------------ open and close
+
+    async def __aenter__(self) -> Self:
+        try:
+            partitions = await self._source.open()
+            position = self._from if self._from is not None else await self._source.committed()
+            if position is not None:
+                await self._resume(position, partitions)
+        except BaseException:
+            await self._source.close()
+            raise
+        self._opened, self._committed = True, self.position
+        self._committed_at = time.monotonic()
+        return self
+
+    async def _resume(self, position: Position, partitions: Iterable[int]) -> None:
+        """Takes in what stands before the position, so that the set is as it was there."""
+        left = {one: position.offsets[one] for one in partitions if position.offsets.get(one)}
+        first = await self._source.first_offsets()
+        for partition, offset in left.items():
+            if offset < first[partition]:
+                raise DoesNotHoldError(
+                    "the topic does not hold what follows this position any more",
+                    path=f"admitted/{partition}/{offset}",
+                    hint="begin without a position, `catch_up`, and replace what you hold by `current`",
+                )
+        self._offsets, self._set.told_until = dict(left), position.told_until
+        goal = self._source.goal()
+        while left:
+            ended = await goal.reached()
+            fetched = await self._source.fetch(0.1)
+            for word in fetched:
+                if word.offset < position.offsets.get(word.partition, 0):
+                    self._set.take(word, position.told_until)
+                else:
+                    self._queue.append(word)
+            for partition, offset in list(left.items()):
+                if await self._source.at(partition) >= offset:
+                    del left[partition]
+            if ended and not fetched:
+                _demand_there(left, goal)
+                break  # the broker has removed what stood there
+
+    def _demand_open(self) -> None:
+        if not self._opened:
+            raise ClosedError("reader")
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close(commit=error is None)
+
+    async def close(self) -> None:
+        """Commits, in a group, what was handed out, and closes; a second call does nothing."""
+        await self._close(commit=True)
+
+    async def _close(self, *, commit: bool) -> None:
+        if not self._opened:
+            return
+        try:
+            if commit:
+                await self._commit_news()
+        finally:
+            self._opened = False
+            await self._source.close()
+
+
+def _demand_there(left: Mapping[int, int], goal: Goal) -> None:
+    """That the topic is not another one of this name, which ends before the position."""
+    for partition, offset in left.items():
+        if goal.ends.get(partition, 0) < offset:
+            raise DoesNotHoldError(
+                "the topic ends before this position: it was made anew, or is another one",
+                path=f"admitted/{partition}/{offset}",
+                hint="begin without a position",
+            )
