@@ -1,0 +1,52 @@
+# Two images from one file: `sluice` (the default target: worker, adapter, tools) and `sluice-observer` (with git).
+# Both run as user 10001 on a root file system that may be read-only; state goes to /var/lib/sluice alone.
+#
+#   docker build --tag sluice .
+#   docker build --target observer --tag sluice-observer .
+
+FROM python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d AS base
+
+FROM base AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+WORKDIR /src
+RUN python -m venv /opt/sluice
+# The libraries first: they change less often than the sources, and each is held to its hash.
+COPY requirements/run.txt requirements/run.txt
+RUN /opt/sluice/bin/pip install --require-hashes --only-binary :all: --requirement requirements/run.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY codecs codecs
+COPY streams streams
+COPY topology topology
+RUN /opt/sluice/bin/pip install --no-deps --no-build-isolation . \
+    && /opt/sluice/bin/pip uninstall --yes setuptools pip
+
+FROM base AS runtime
+# The writable folder has to be there, and the user's: a new volume takes its owner from it.
+RUN groupadd --system --gid 10001 sluice \
+    && useradd --system --uid 10001 --gid 10001 --home-dir /var/lib/sluice --shell /usr/sbin/nologin sluice \
+    && install --directory --owner=10001 --group=10001 --mode=0750 /var/lib/sluice \
+    && install --directory /etc/sluice
+COPY --from=build /opt/sluice /opt/sluice
+ENV PATH=/opt/sluice/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    SLUICE_STATE_DIR=/var/lib/sluice
+# Where `sluice.toml` is looked for: mounted by whoever prefers a file to variables.
+WORKDIR /etc/sluice
+USER 10001:10001
+# Asks the worker's web server; a command without one has nothing to be asked, and ends when it fails.
+HEALTHCHECK --interval=10s --timeout=4s --start-period=30s --retries=3 \
+    CMD ["python", "-c", "import os, urllib.request as u; p = os.environ.get('SLUICE_WEB_PORT'); p and u.urlopen(f'http://127.0.0.1:{p}/healthz', timeout=3)"]
+ENTRYPOINT ["sluice"]
+CMD ["--help"]
+
+FROM runtime AS observer
+USER 0:0
+# Debian keeps one version of git in a release, with its security fixes: a version named here would soon be gone.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends git \
+    && rm -rf /var/lib/apt/lists/*
+USER 10001:10001
+
+FROM runtime AS sluice

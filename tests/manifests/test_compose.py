@@ -1,0 +1,109 @@
+"""The Compose file and the images: fixed, unprivileged, reachable from this machine only."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+sys.path.insert(0, str(Path(__file__).parent))
+import manifests
+
+SERVICES = manifests.compose()["services"]
+OURS = sorted(name for name, service in SERVICES.items() if str(service["image"]).startswith("sluice"))
+DOCKERFILE = (manifests.ROOT / "Dockerfile").read_text("utf-8")
+UNPINNED = {"kafka-ui"}
+"""Whose digest is not known here: a fixed tag, which docs/compose.md says how to pin."""
+
+
+def test_all_the_services_are_there():
+    """Kafka, its topics, two workers, observers, the adapter, and what one looks with."""
+    wanted = {"kafka", "topics", "worker-1", "worker-2", "observer", "adapter", "kafka-ui", "prometheus", "grafana"}
+    assert set(SERVICES) == wanted
+
+
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - set(OURS)))
+def test_an_image_of_others_is_fixed(name: str):
+    """By digest where it is known, and never by a tag that moves."""
+    image = SERVICES[name]["image"]
+    pinned = re.fullmatch(r"[a-z0-9/-]+:v?\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?", image)
+    assert pinned, image
+    assert bool(pinned[1]) == (name not in UNPINNED)
+
+
+def test_the_dockerfile_starts_from_a_digest():
+    """One base for all stages."""
+    bases = re.findall(r"^FROM (\S+)(?: AS (\S+))?", DOCKERFILE, re.MULTILINE)
+    stages = {stage for _, stage in bases}
+    assert [base for base, _ in bases if base not in stages] == [
+        base for base, _ in bases if re.fullmatch(r"python:3\.11\.\d+-slim-bookworm@sha256:[0-9a-f]{64}", base)
+    ]
+
+
+def test_the_image_runs_as_nobody_in_particular():
+    """The last user of every stage that can be run is a number other than root's."""
+    for stage in ("runtime", "observer"):
+        text = DOCKERFILE.split(f" AS {stage}\n")[1].split("\nFROM ")[0]
+        assert re.findall(r"^USER (\S+)", text, re.MULTILINE)[-1] == "10001:10001"
+
+
+def test_the_build_context_holds_what_is_copied_and_nothing_else():
+    """`.dockerignore` lets in exactly what the Dockerfile copies."""
+    lines = (manifests.ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert "*" in lines
+    let_in = {line.removeprefix("!") for line in lines if line.startswith("!")}
+    copied = {
+        source for line in re.findall(r"^COPY (?!--from)(.+)", DOCKERFILE, re.MULTILINE) for source in line.split()[:-1]
+    }
+    assert let_in == copied
+    assert all((manifests.ROOT / source).exists() for source in copied)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_ours_run_without_privileges(name: str):
+    """Read-only root, no capabilities, nothing to be gained."""
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "privileged" not in service
+    assert "user" not in service
+
+
+def test_ports_are_open_on_this_machine_only():
+    """Kafka, its page and Grafana ask for no password here."""
+    for service in SERVICES.values():
+        for port in service.get("ports", ()):
+            assert port.startswith("127.0.0.1:")
+
+
+def test_the_observed_folder_and_the_configuration_cannot_be_written():
+    """Whatever comes from the host comes read-only."""
+    for service in SERVICES.values():
+        for volume in service.get("volumes", ()):
+            if volume.startswith((".", "${")):
+                assert volume.endswith(":ro"), volume
+
+
+def test_what_is_mounted_is_there():
+    """Each path of this repository that a service mounts exists."""
+    for service in SERVICES.values():
+        for volume in service.get("volumes", ()):
+            default = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", volume).split(":")[0]
+            if default.startswith("."):
+                assert (manifests.ROOT / default).exists(), volume
+
+
+def test_prometheus_asks_every_worker_and_the_observer():
+    """Its targets are the services' names and port."""
+    prometheus = yaml.safe_load((manifests.DEPLOY / "prometheus" / "prometheus.yml").read_text("utf-8"))
+    job, observer = prometheus["scrape_configs"]
+    workers = sorted(name for name in SERVICES if name.startswith("worker"))
+    port = SERVICES["worker-1"]["environment"]["SLUICE_WEB_PORT"]
+    assert job["static_configs"] == [{"targets": [f"{name}:{port}" for name in workers]}]
+    assert job["job_name"] == "sluice-worker"  # as the ServiceMonitor's service is called
+    port = SERVICES["observer"]["environment"]["SLUICE_WEB_PORT"]
+    assert observer["static_configs"] == [{"targets": [f"observer:{port}"]}]
