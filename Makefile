@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo test lint types format bench conformance fuzz soak chaos lock clean help
+.PHONY: demo test lint types format bench conformance fuzz manifests soak chaos lock clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ conformance: $(DEV) ## one test per requirement of the documents
 
 fuzz: $(DEV) ## fuzz the sanitiser for SECONDS (60)
 	$(BIN)/python fuzz/sanitise.py --seconds $(or $(SECONDS),60) $(ARGS)
+
+manifests: $(DEV) ## Dockerfile, Compose, Kubernetes and alert rules, by their own parsers (needs Go)
+	$(BIN)/python tools/validate_manifests.py
 
 soak: $(DEV) ## 100,000 seeds of the simulation
 	$(BIN)/python tests/simulation/run.py --seeds $(or $(SEEDS),0..100000) $(ARGS)
