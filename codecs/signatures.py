@@ -29,6 +29,8 @@ SIGNATURE_OCTETS: Final = 64
 PUBLIC_KEY: Final = "an Ed25519 public key: base64 or hex of its 32 octets, or the line that `sluice key show` prints"
 """What a public key may be written as, for a sentence."""
 
+_P: Final = 2**255 - 19
+_D: Final = -121665 * pow(121666, -1, _P) % _P
 _HEX: Final = re.compile(r"[0-9A-Fa-f]{64}")
 
 
@@ -38,16 +40,30 @@ def public_key_of(text: str) -> str | None:
     Args:
         text: base64, hex, or a C2SP verifier `name+id+base64`, whose id must be that of its name and key.
     """
-    given = text.strip()
+    octets = _octets(text.strip())
+    return None if octets is None or _is_anybody_s(octets) else base64.b64encode(octets).decode()
+
+
+def _octets(given: str) -> bytes | None:
     if _HEX.fullmatch(given):
-        return base64.b64encode(bytes.fromhex(given)).decode()
+        return bytes.fromhex(given)
     octets = unbase64(given)
     if octets is not None and len(octets) == KEY_OCTETS:
-        return given
+        return octets
     try:
-        return base64.b64encode(Verifier.parse(given).public_key).decode()
+        return Verifier.parse(given).public_key
     except UsageError:
         return None
+
+
+def _is_anybody_s(octets: bytes) -> bool:
+    """Whether a key is a point of order 1, 2, 4 or 8, under which whoever likes can sign: all zeros, for instance.
+
+    OpenSSL verifies with such keys as RFC 8032 §5.1.7 says. On Ed25519's curve their y is 1, -1, 0 or a root of
+    d y^4 + 2 y^2 - 1, which is where doubling a point gives y = 0.
+    """
+    y = int.from_bytes(octets, "little") % 2**255 % _P
+    return y in (0, 1, _P - 1) or (_D * y**4 + 2 * y**2 - 1) % _P == 0
 
 
 def signed(record: dict[str, Any], signer: Signer) -> dict[str, Any]:

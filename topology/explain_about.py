@@ -74,12 +74,17 @@ def shown_text(policy: Policy, text: str, effect: Effect) -> str:
     return clean(text, "assertion", rules.caps["assertion"], "replace" if given == "reject" else given, Trace())
 
 
+def is_bound(observation: Observation) -> bool:
+    """Whether an observation is of the identity-bound tier, by its own word or by its class."""
+    return observation.tier == "identity-bound" or _is_identity_bound(observation.substrate_class)
+
+
 def observed(veil: Veil, observation: Observation) -> Observed:
     """An observation, as far as it may be shown [S §12]: its id as in the outputs; where that is not in clear, nothing
     of the place that was looked at either, and of the detail only which terms were found and why not."""
-    bound = observation.tier == "identity-bound" or _is_identity_bound(observation.substrate_class)
+    bound = is_bound(observation)
     hidden = bound or veil.hides_ids
-    shown = veil.observation_id(observation.observation_id, identity_bound=observation.tier == "identity-bound")
+    shown = veil.observation_id(observation.observation_id, identity_bound=bound)
     detail = observation.detail
     return Observed(
         substrate_class=_class(observation.substrate_class),

@@ -24,7 +24,7 @@ from ..streams.policy import Policy
 from ..streams.privacy import Veil
 from ..streams.state import State
 from . import explanation as told
-from .explain_about import claims, emitter_of, observed, reviewed, shown_text
+from .explain_about import claims, emitter_of, is_bound, observed, reviewed, shown_text
 from .explain_alone import Alone, Step
 from .explain_why import why_not
 from .revealing import Said
@@ -212,7 +212,7 @@ class Chapter:
         if isinstance(record, Observation):
             entry.attempt, key = record.subject.attempt, span_key(record.subject.span)
             entry.observation = observed(self.veil, record)
-            if record.tier == "identity-bound":
+            if is_bound(record):
                 self._book.bound.add(record.observation_id)
         elif isinstance(record, Review):
             entry.attempt, key = record.attempt, span_key(record.span)

@@ -169,6 +169,30 @@ def test_what_is_no_public_key_is_none(text: str) -> None:
     assert not holds(text, form["signature"], written(form))
 
 
+@pytest.mark.parametrize(
+    "octets",
+    [
+        bytes(32),
+        bytes([*bytes(31), 0x80]),
+        (1).to_bytes(32, "little"),
+        (2**255 - 20).to_bytes(32, "little"),
+        (2**255 - 19).to_bytes(32, "little"),
+        (2**255 - 18).to_bytes(32, "little"),
+        bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+        bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85"),
+        bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
+    ],
+    ids=lambda octets: octets.hex()[:6] + octets.hex()[-2:],
+)
+def test_a_key_under_which_anybody_can_sign_is_none(octets: bytes):
+    """A point of small order, all zeros among them: one signature would hold for about every eighth record at least."""
+    identity = base64.b64encode((1).to_bytes(32, "little") + bytes(32)).decode()
+    key = base64.b64encode(octets).decode()
+
+    assert (public_key_of(key), public_key_of(octets.hex())) == (None, None)
+    assert not any(holds(key, identity, written({**RECORD, "confidence": n / 64})) for n in range(64))
+
+
 def test_both_readers_of_observations_keep_the_signature() -> None:
     """The fast one of the fold, and the strict one."""
     form = signed(RECORD, SIGNER)

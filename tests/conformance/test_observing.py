@@ -537,6 +537,7 @@ def test_mcp_brief(look: Look, listed: Path):
 
     def brief(text: str, issue: int, **more: Any) -> dict[str, Any]:
         more |= {"server": "tracker", "tool": "brief", "arguments": {"issue": issue}}
+        more["settings"] = {"SLUICE_LOOK_TIMEOUT": "30"}  # the server starts anew for each look
         return look(BRIEF, text, substrates=listed, declared="sha256:0badcafe12", **more)
 
     found = brief("Issue 7 was closed on 2026-05-25.", 7)

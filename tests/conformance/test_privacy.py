@@ -50,6 +50,20 @@ def test_pseudonymous_ids_are_clear_and_identity_bound_ones_left_out_by_default(
     assert "/home/alice/notes.md" in json.dumps(word["_untrusted_text"]["chain"])
 
 
+@pytest.mark.parametrize("observers", ["", "[admissibility]\nmin_observers = 2\n"], ids=["one", "two"])
+@pytest.mark.parametrize("claimed", ["uid1000", "1000:1000:77", "peercred:" + "0f" * 32])
+def test_a_peer_s_credentials_are_identity_bound_whichever_tier_is_claimed(
+    adjudicate, emission, observation, claimed: str, observers: str
+):
+    """In whichever form an observer of its own writes their id."""
+    seen = observation(2, PEER, observation_id=claimed, tier="pseudonymous", observer="another")
+
+    (word,) = adjudicate([emission(0), observation(1, GREP, observation_id="a:1"), seen], observers).on("admitted")
+
+    assert told(word) == {GREP: "a:1", PEER: None}
+    assert claimed not in json.dumps(word)
+
+
 @pytest.mark.usefixtures("secret")
 def test_hashed_ids_and_sources_are_hmacs_with_the_secret(adjudicate, lines):
     """`hmac:`, the key's id, `:`, and the HMAC-SHA256 in hexadecimal; in the evidence and in the chain."""

@@ -374,6 +374,17 @@ def test_a_bound_observation_says_no_more_of_the_substrate_than_was_signed(
     assert outputs.lines_on("dead-letters")[0]["headers"]["sluice-detail"].startswith(where)
 
 
+def test_a_bound_observation_is_of_the_class_that_was_signed(adjudicate, bound):
+    """With or without the version's anchor; not of another one whose sightings are bound as well."""
+    policy = _keyed().replace(f'["{READ}"]', f'["{READ}", "{LOG}"]')
+    line = bound(policy, substrate_class=f"1.0.{READ}")
+
+    outputs = adjudicate([line, line | {"value": line["value"] | {"substrate_class": LOG}}], policy)
+
+    (dead,) = outputs.lines_on("dead-letters")
+    assert dead["headers"]["sluice-detail"].startswith("$.sighting:")
+
+
 def test_a_sighting_in_a_bound_observation_must_be_signed_by_its_observer(adjudicate, bound):
     """Changed, unsigned, or signed with another key: refused."""
     line = bound(_keyed())

@@ -62,7 +62,7 @@ def test_only_clear_shows_an_id_as_it_is(observation_id: str, bound: bool) -> No
 
 
 @pytest.mark.parametrize(
-    "claimed", ["peercred:1000", "peercred:uid=1000", "peercred:", PSEUDONYM + "0", PSEUDONYM[:-1]]
+    "claimed", ["peercred:1000", "peercred:uid=1000", "PeerCred:uid=1000", "peercred:", PSEUDONYM + "0", PSEUDONYM[:-1]]
 )
 def test_what_may_be_a_peer_s_credentials_never_leaves_in_clear(claimed: str) -> None:
     """Whatever tier an observer claims for it, and though an emitter declared it; an HMAC over them may."""
