@@ -9,11 +9,17 @@ FROM python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa1849
 FROM base AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
+# For the compiled core, which is optional: without a compiler the image would fold in Python alone.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends gcc libc6-dev \
+    && rm -rf /var/lib/apt/lists/*
 RUN python -m venv /opt/sluice
 # The libraries first: they change less often than the sources, and each is held to its hash.
 COPY requirements/run.txt requirements/run.txt
 RUN /opt/sluice/bin/pip install --require-hashes --only-binary :all: --requirement requirements/run.txt
 COPY pyproject.toml README.md LICENSE ./
+COPY native native
 COPY codecs codecs
 COPY streams streams
 COPY topology topology

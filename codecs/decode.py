@@ -235,17 +235,16 @@ def _check_assertion_times(place: int, assertion: Assertion) -> Fault | None:
         if annotation.ts is not None and times.parse_time(annotation.ts) is None:
             which = f"[{at}]" if isinstance(assertion.provenance, list) else ""
             return _check_time(f"$.assertions[{place}].provenance{which}.ts", annotation.ts)
-    return _check_chain(f"$.assertions[{place}].chain", assertion.chain) if assertion.chain else None
+    return check_chain(f"$.assertions[{place}].chain", assertion.chain) if assertion.chain else None
 
 
-def _check_chain(path: str, chain: list[AnyStep]) -> Fault | None:
+def check_chain(path: str, chain: list[AnyStep]) -> Fault | None:
+    """The first time in a chain that is none."""
     for place, step in enumerate(chain):
         if isinstance(step, Retrieval):
             fault = _check_time(f"{path}[{place}].timestamp", step.timestamp)
         elif isinstance(step, Derived):
-            fault = _check_chain(f"{path}[{place}].left", step.left) or _check_chain(
-                f"{path}[{place}].right", step.right
-            )
+            fault = check_chain(f"{path}[{place}].left", step.left) or check_chain(f"{path}[{place}].right", step.right)
         else:
             fault = None
         if fault is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from . import native
 from .errors import DoesNotHoldError
 
 EMPTY_ROOT = sha256(b"").digest()
@@ -23,6 +24,10 @@ def leaf_hash(data: bytes) -> bytes:
     return sha256(b"\x00" + data).digest()
 
 
+if native.codecs is not None:
+    leaf_hash = native.codecs.leaf_hash
+
+
 def _node(left: bytes, right: bytes) -> bytes:
     return sha256(b"\x01" + left + right).digest()
 
@@ -31,6 +36,9 @@ def root(leaves: Sequence[bytes]) -> bytes:
     """The Merkle tree hash of leaves that are already hashed."""
     if not leaves:
         return EMPTY_ROOT
+    found = None if native.codecs is None else native.codecs.root(leaves)
+    if found is not None:
+        return found
     level = list(leaves)
     while len(level) > 1:
         level = _above(level)

@@ -11,6 +11,8 @@ import zlib
 from collections.abc import Callable
 from typing import Literal
 
+from . import native
+
 Partitioner = Literal["murmur2", "crc32"]
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF
@@ -28,6 +30,10 @@ def murmur2(key: bytes) -> int:
         h = (h ^ int.from_bytes(key[-rest:], "little")) * _M & _MASK
     h = (h ^ h >> 13) * _M & _MASK
     return h ^ h >> 15
+
+
+if native.codecs is not None:
+    murmur2 = native.codecs.murmur2
 
 
 def _kafka(key: bytes, partitions: int) -> int:

@@ -20,7 +20,7 @@ import msgspec
 from ..codecs.blocks import Block
 from ..codecs.canonical import assertion_hash
 from ..codecs.errors import Fault
-from ..codecs.records import AnyStep, Basis, Reason, Status
+from ..codecs.records import AnyStep, Basis, Effect, Reason, Status
 from ..codecs.spans import Span, parse_span_key
 from ..codecs.times import format_time
 from .grounding import data_categories
@@ -86,6 +86,11 @@ class DecisionWriter:
         )
         self._behind = f',"block":"{block.hash}"}},"_meta":'
 
+    def constants(self) -> tuple[bytes, ...]:
+        """What stands in each record of this block, for the compiled core (native.py)."""
+        texts = (self._ledger, self._behind, _FRAME, _FRAME_TYPE, _NO_TEXT[0], _META_UNCHANGED)
+        return tuple(text.encode() for text in texts)
+
     def decision(
         self,
         type_: str,
@@ -135,24 +140,40 @@ class DecisionWriter:
             observation_id = self._veil.observation_id(observation_id, identity_bound=seen.identity_bound)
         return f'"observer":"{seen.observer}"' + (f',"observation_id":"{observation_id}"' if observation_id else "")
 
+    def shown(self, observation_id: str, identity_bound: bool) -> bytes:
+        """An observation id as far as privacy lets it out, for the compiled core; empty where it does not."""
+        return (self._veil.observation_id(observation_id, identity_bound=identity_bound) or "").encode()
+
     def _frame(
         self, life: Life, counted: Sequence[Seen], retrievals: Sequence[str], steps: list[AnyStep] | None
     ) -> tuple[str, str]:
         """The frame, and the `_meta` that says what sanitation changed in it."""
+        told = [seen.attestation for seen in counted if seen.attestation is not None]
+        assertion, attestations, own, meta = self.framed(life.text, life.effect, steps, told)
+        # The emitter's own steps, a retrieval for each counted evidence, then the hand-off from the emitter.
+        handoff = f'{{"step":"agent-handoff","agent_name":"{life.emitter or "sluice"}"}}'
+        return (
+            f'{_FRAME}{assertion},{_FRAME_TYPE},"attestations":{attestations},'
+            f'"chain":[{",".join((*own, *retrievals, handoff))}]}},',
+            meta,
+        )
+
+    def framed(
+        self, text: str, effect: Effect, steps: list[AnyStep] | None, attestations: Sequence[bytes]
+    ) -> tuple[str, str, list[str], str]:
+        """What strangers wrote, sanitised: the text, attestations, the chain's steps, and the `_meta`, each as JSON."""
         rules, trace = self._policy.sanitation, Trace()
-        given = rules.confusables.external if life.effect == "external" else rules.confusables.internal
+        given = rules.confusables.external if effect == "external" else rules.confusables.internal
         # What `reject` refuses is decided before this (decisions.py); a rejected text is still shown to a reviewer.
         confusables = "replace" if given == "reject" else given
-        assertion = to_json(clean(life.text, "assertion", rules.caps["assertion"], confusables, trace))
-        attestations = self._attestations(counted, trace)
-        # The emitter's own steps, a retrieval for each counted evidence, then the hand-off from the emitter.
-        chain = [to_json(step) for step in self._own_chain(steps, confusables, trace)] if steps else []
-        chain += retrievals
-        chain.append(f'{{"step":"agent-handoff","agent_name":"{life.emitter or "sluice"}"}}')
+        assertion = to_json(clean(text, "assertion", rules.caps["assertion"], confusables, trace))
+        framed = self._attestations(attestations, trace)
+        own = [to_json(step) for step in self._own_chain(steps, confusables, trace)] if steps else []
         meta = trace.meta()
         return (
-            f'{_FRAME}{assertion},{_FRAME_TYPE},"attestations":{to_json(attestations) if attestations else "[]"},'
-            f'"chain":[{",".join(chain)}]}},',
+            assertion,
+            to_json(framed) if framed else "[]",
+            own,
             _META_UNCHANGED if meta is _UNCHANGED else to_json(meta),
         )
 
@@ -163,10 +184,10 @@ class DecisionWriter:
                 self._veil.source(step)
         return clean_tree(chain, "chain", _CHAIN_CAP, confusables, trace)
 
-    def _attestations(self, counted: Sequence[Seen], trace: Trace) -> list[dict[str, Any]]:
+    def _attestations(self, attestations: Sequence[bytes], trace: Trace) -> list[dict[str, Any]]:
         framed: list[dict[str, Any]] = []
-        for seen in counted:
-            one = None if seen.attestation is None else self._attestation(seen.attestation, len(framed), trace)
+        for attestation in attestations:
+            one = self._attestation(attestation, len(framed), trace)
             if one is not None:
                 framed.append(one)
         return framed

@@ -30,6 +30,7 @@ from . import corroboration, gates, grounding
 from .citing import Citing
 from .claims import Claims, claims_of
 from .decisions import Case, Moment
+from .folder import folder_for, topics_of
 from .lives import Attempt, Known, Life, Phase, Waiting, json_of
 from .outputs import Writer, traceparent_of
 from .policy import Policy, policy_of_document
@@ -71,8 +72,8 @@ def fold(state: State, block: Block) -> list[Output]:
     folding = _Folding(state, state.policy, block)
     folding.fire()
     folding.apply(block.events)
-    folding.verdicts.renew()
-    state.settle()
+    folding.verdicts.renew(folding.core)
+    state.settle(None if folding.core is None else 0)  # the compiled core takes up only what lies packed
     return folding.writer.outputs
 
 
@@ -126,11 +127,18 @@ class _Folding:
         self.cited = policy.sightings.classes
         self.refuses = tuple(policy.emitters.refuse)
         self.guarded = bool(policy.observers) or policy.require_signatures
+        self.core = folder_for(state, policy, block, self.writer, self.verdicts.renewed)
+        self.topics = topics_of(block)
 
     def fire(self) -> None:
         """Fires what is due, at most `MAX_TIMERS`, in the order of the instants, on whichever clock."""
-        state, mark = self.state, self.state.evidence_mark()
-        for _ in range(MAX_TIMERS):
+        state, core, mark, left = self.state, self.core, self.state.evidence_mark(), MAX_TIMERS
+        while left > 0:
+            if core is not None:
+                left -= core.fire(left, mark)
+                if left == 0:
+                    return
+            left -= 1
             waits, expires = state.pending.head(mark), state.expiring.head(state.time)
             if waits is not None and (expires is None or waits < expires):
                 self.end_waiting(*state.pending.pop())
@@ -162,14 +170,20 @@ class _Folding:
             self.counters["unreviewed"] += 1
             self.state.close(item)
 
-    def apply(self, events: Iterable[Event]) -> None:
-        """Applies events in order; whatever is wrong with one becomes a dead letter and stops nothing."""
-        appliers = self.appliers
+    def apply(self, events: Sequence[Event]) -> None:
+        """Applies events in order: the compiled core what is common, where it is there."""
+        if self.core is not None:
+            self.core.apply(events, self.topics, self.take_in)
+            return
         for event in events:
-            fault = appliers[event.source](self, event) if event.kind == _RECORD else self.other(event)
-            if fault is not None:
-                self.counters["dead-letters"] += 1
-                self.writer.dead_letter(event, fault)
+            self.take_in(event)
+
+    def take_in(self, event: Event) -> None:
+        """Takes one event in; whatever is wrong with it becomes a dead letter and stops nothing."""
+        fault = self.appliers[event.source](self, event) if event.kind == _RECORD else self.other(event)
+        if fault is not None:
+            self.counters["dead-letters"] += 1
+            self.writer.dead_letter(event, fault)
 
     def other(self, event: Event) -> Fault | None:
         """Takes in an event that is no record."""

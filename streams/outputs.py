@@ -42,6 +42,15 @@ class Writer:
         self._source = ("ce_source", f"/sluice/lanes/{block.header.lane}".encode())
         self._time = ("ce_time", format_time(block.header.time).encode())
 
+    @property
+    def decisions(self) -> DecisionWriter:
+        """What writes the decisions of this block."""
+        return self._decisions
+
+    def constants(self) -> tuple[tuple[bytes, ...], tuple[tuple[str, bytes], ...]]:
+        """What stands in each record and header of this block, for the compiled core (native.py)."""
+        return self._decisions.constants(), (_SPECVERSION, self._source, self._time, _JSON)
+
     # ------------------------------------------------------------ about assertions
 
     def admitted(self, life: Life, status: Status, basis: Basis, reason: Reason | None = None, *, text: bool) -> None:

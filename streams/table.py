@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 
+from . import native
 from .lives import Attempt, Known, Life, Phase, Terms, Waiting, fill, pack, unpack
 from .policy import Policy
 from .timers import TIME, WATERMARK, TimerQueue
@@ -45,8 +46,8 @@ class Table:
         self.ran: int = 0
         self.order: int = 0
         self.terms: list[Terms] = []
-        self.pending: TimerQueue[Life | Attempt | Waiting] = TimerQueue(WATERMARK, self.item)
-        self.expiring: TimerQueue[Life | Attempt | Waiting] = TimerQueue(TIME, self.item)
+        self.pending: TimerQueue[Life | Attempt | Waiting] = TimerQueue(WATERMARK, self.item, self.timer)
+        self.expiring: TimerQueue[Life | Attempt | Waiting] = TimerQueue(TIME, self.item, self.timer)
         self.counters: Counter[str] = Counter()
         self.max_validities: list[tuple[int, int]] = []  # (in force since, milliseconds), oldest first
         self.running: deque[tuple[int, int]] = deque()  # (ran, time) about once a second of running: for max_stall
@@ -79,12 +80,30 @@ class Table:
         known = self.known(emission_id)
         return None if known is None else known.item(order)
 
-    def settle(self) -> None:
-        """Between blocks: packs what lies open, where that has become much."""
-        if len(self._open) > OPEN:
+    def timer(self, emission_id: str, order: int) -> tuple[int, int | None] | None:
+        """The clock and the instant of an item; the compiled core tells them without taking the emission apart."""
+        if native.core is not None and emission_id not in self._open:
+            packed = self._packed.get(emission_id)
+            found = None if packed is None else native.core.timer(packed, order)
+            if found is not NotImplemented:
+                return found
+        item = self.item(emission_id, order)
+        return None if item is None else (item.clock, item.due)
+
+    def tables(self) -> tuple[dict[str, bytes], dict[str, Known], Counter[str], list[bytes], list[bytes]]:
+        """What holds everything, for the compiled core (native.py), which works on what lies packed."""
+        return self._packed, self._open, self.counters, self.pending.keys(), self.expiring.keys()
+
+    def settle(self, most: int | None = None) -> None:
+        """Between blocks: packs what lies open, where that has become more than `most` (`OPEN`)."""
+        if len(self._open) > (OPEN if most is None else most):
             for emission_id, known in self._open.items():
                 self._packed[emission_id] = pack(known)
             self._open.clear()
+
+    def put_away(self, emission_id: str) -> None:
+        """Packs one emission that lies open: the compiled core (native.py) takes up only what lies packed."""
+        self._packed[emission_id] = pack(self._open.pop(emission_id))
 
     def at_rest(self) -> dict[str, bytes]:
         """Every emission packed; what lies open goes on doing so."""

@@ -49,18 +49,29 @@ class TimerQueue(Generic[T]):
     Args:
         clock: which one.
         find: the item of this order under a name, or None where it is gone.
+        look: its `clock` and `due`, where they can be told without the item itself.
     """
 
-    __slots__ = ("_find", "_heap", "clock")
+    __slots__ = ("_find", "_heap", "_look", "clock")
 
-    def __init__(self, clock: int, find: Callable[[str, int], T | None]) -> None:
+    def __init__(
+        self,
+        clock: int,
+        find: Callable[[str, int], T | None],
+        look: Callable[[str, int], tuple[int, int | None] | None] | None = None,
+    ) -> None:
         self.clock = clock
         self._find = find
+        self._look = look or self._found
         self._heap: list[bytes] = []
 
     def __len__(self) -> int:
         """The entries, stale ones included: what the queue costs, not what is due."""
         return len(self._heap)
+
+    def keys(self) -> list[bytes]:
+        """The heap itself, for the compiled core (native.py)."""
+        return self._heap
 
     def wait(self, name: str, item: T, due: int) -> None:
         """Makes the item of this name wait in this queue until `due` has passed, wherever it waited before."""
@@ -102,8 +113,8 @@ class TimerQueue(Generic[T]):
             if place < len(heap) and heap[place] < end:
                 key = heap[place]
                 due, order, name = _read(key)
-                item = self._find(name, order)
-                if item is not None and item.clock == self.clock and item.due is not None and due <= item.due < clock:
+                waits = self._due(name, order)
+                if waits is not None and due <= waits < clock:
                     found.add(key[_DUE:])
                 todo += (2 * place + 1, 2 * place + 2)
         return len(found)
@@ -113,16 +124,22 @@ class TimerQueue(Generic[T]):
         heap = self._heap
         while heap:
             due, order, name = _read(heap[0])
-            item = self._find(name, order)
-            if item is not None and item.clock == self.clock and item.due is not None:
-                if item.due == due:
-                    return due, order
-                heappop(heap)
-                if item.due > due:  # else an earlier entry has it
-                    self.file(name, order, item.due)
-            else:
-                heappop(heap)
+            waits = self._due(name, order)
+            if waits == due:
+                return due, order
+            heappop(heap)
+            if waits is not None and waits > due:  # else an earlier entry has it
+                self.file(name, order, waits)
         return None
+
+    def _due(self, name: str, order: int) -> int | None:
+        """The instant that an item waits for in this queue; None where it does not."""
+        found = self._look(name, order)
+        return None if found is None or found[0] != self.clock else found[1]
+
+    def _found(self, name: str, order: int) -> tuple[int, int | None] | None:
+        item = self._find(name, order)
+        return None if item is None else (item.clock, item.due)
 
 
 def _read(key: bytes) -> tuple[int, int, str]:

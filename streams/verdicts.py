@@ -5,7 +5,7 @@ What the verdict *is* stands in the table (decisions.py); what the records look 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..codecs.records import Basis, Disposition
 from ..codecs.spans import Span
@@ -16,10 +16,17 @@ from .outputs import Writer
 from .policy import Policy
 from .state import State
 
+if TYPE_CHECKING:
+    from ._native import Folder
+
 Closing = Literal["decayed-to-uncertainty", "contradicted", "rejected"]
 ClosingReason = Literal["validity-ended", "contradicted", "fabricated-annotation", "review"]
 _UNREQUESTED = ("superseded", "review")
 """Reasons after which nobody is asked anything: a newer attempt is there, or a person has spoken."""
+
+
+Renewed = tuple[str, int, str]
+"""An assertion whose validity moved on: emission id, attempt, span key. Not the life itself, which may be packed."""
 
 
 class Verdicts:
@@ -31,7 +38,7 @@ class Verdicts:
     def __init__(self, state: State, policy: Policy, writer: Writer) -> None:
         self._state, self._policy, self._writer = state, policy, writer
         self._rules = policy.admissibility
-        self._renewed: list[Life] = []
+        self.renewed: list[Renewed] = []
 
     def case(self, life: Life) -> Case:
         """What the table looks at, for an assertion that is there already."""
@@ -79,15 +86,22 @@ class Verdicts:
             self._state.expiring.wait(life.emission_id, life, until)
             if not life.touched:
                 life.touched = True
-                self._renewed.append(life)
+                self.renewed.append((life.emission_id, life.attempt, life.span_key))
 
-    def renew(self) -> None:
+    def renew(self, core: Folder | None) -> None:
         """Writes `renewed`, at most once a block, for every validity that moved on in it."""
-        for life in self._renewed:
+        for one in self.renewed:
+            life = None if core is not None and core.renew(one) else self._life(*one)
+            if life is None:
+                continue
             life.touched = False
             if life.phase == Phase.ADMITTED:
                 life.revision += 1
                 self._speak(life, "renewed", life.basis, text=True)
+
+    def _life(self, emission_id: str, number: int, span_key: str) -> Life | None:
+        attempt = self._state.attempt(emission_id, number)
+        return None if attempt is None else attempt.life(span_key)
 
     def _admit(self, case: Case) -> None:
         life, state = case.life, self._state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import get_args
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,15 @@ ODD = st.integers(1, 999_999_999)
 DURATIONS = SECONDS | ODD
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(lambda one: one != "default")
 CLASSES = st.lists(st.sampled_from(sorted(CLASSES_1_0)), unique=True).map(sorted)
-KEYS = st.binary(min_size=32, max_size=32).map(lambda octets: base64.b64encode(octets).decode())
+
+
+def key_of(secret: bytes) -> str:
+    """The public key of a secret, as a policy names it."""
+    public = Ed25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+    return base64.b64encode(public).decode()
+
+
+KEYS = st.binary(min_size=32, max_size=32).map(key_of)
 LEAST = st.lists(st.integers(1, p.MOST_OBSERVERS), min_size=2, max_size=2).map(
     lambda two: p.LeastObservers(internal=min(two), external=max(two))
 )

@@ -1,0 +1,28 @@
+"""Whether the compiled core is there, and may be used (native/README.md).
+
+It is an addition: an install without a compiler, or a run with `SLUICE_PURE=1`, does all in Python, and every output is
+the same byte for byte. A core of another version than this code's is not used either: what was built before the
+sources changed would go by older rules.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Final
+
+VERSION: Final = 3
+"""Raised together with `native/version.h`, whenever what the compiled core does changes."""
+
+
+def usable(found: ModuleType) -> bool:
+    """Whether a compiled module is the one that belongs to this code, and `SLUICE_PURE` does not forbid it."""
+    return getattr(found, "VERSION", None) == VERSION and not getattr(found, "PURE", True)
+
+
+try:
+    from . import _native as _found
+except ImportError:
+    codecs = None
+else:
+    codecs = _found if usable(_found) else None
+"""The compiled codecs, or None."""

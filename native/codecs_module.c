@@ -1,0 +1,262 @@
+/* `sluice.codecs._native`: hashes and blocks, for `codecs/merkle.py`, `blocks.py` and `partition.py`.
+ *
+ * What is not plain gives None, and Python looks at it: whether it is right, and what is wrong with it, is said there
+ * only. Nothing here keeps anything between two calls. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "bytes.h"
+#include "hashes.h"
+#include "version.h"
+
+static PyObject *leaf_hash_of(PyObject *Py_UNUSED(module), PyObject *data)
+{
+    Py_buffer octets;
+    uint8_t hash[SHA256_OCTETS];
+    if (PyObject_GetBuffer(data, &octets, PyBUF_SIMPLE) < 0)
+        return NULL;
+    leaf_hash(octets.buf, (size_t)octets.len, hash);
+    PyBuffer_Release(&octets);
+    return PyBytes_FromStringAndSize((char *)hash, sizeof hash);
+}
+
+static PyObject *root_of(uint8_t *leaves, size_t count)
+{
+    uint8_t root[SHA256_OCTETS];
+    merkle_root(leaves, count, root);
+    return PyBytes_FromStringAndSize((char *)root, sizeof root);
+}
+
+static PyObject *root(PyObject *Py_UNUSED(module), PyObject *given)
+{
+    PyObject *found = NULL, *leaves = PySequence_Fast(given, "the leaves are a sequence");
+    if (leaves == NULL)
+        return NULL;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(leaves);
+    uint8_t *copy = count ? PyMem_Malloc((size_t)count * SHA256_OCTETS) : NULL;
+    if (count && copy == NULL) {
+        Py_DECREF(leaves);
+        return PyErr_NoMemory();
+    }
+    Py_ssize_t place = 0;
+    for (; place < count; place++) {
+        PyObject *leaf = PySequence_Fast_GET_ITEM(leaves, place);
+        if (!PyBytes_CheckExact(leaf) || PyBytes_GET_SIZE(leaf) != SHA256_OCTETS)
+            break;
+        memcpy(copy + place * SHA256_OCTETS, PyBytes_AS_STRING(leaf), SHA256_OCTETS);
+    }
+    if (count && place == count)
+        found = root_of(copy, (size_t)count);
+    else
+        found = Py_NewRef(Py_None);
+    PyMem_Free(copy);
+    Py_DECREF(leaves);
+    return found;
+}
+
+static PyObject *murmur2_of(PyObject *Py_UNUSED(module), PyObject *key)
+{
+    Py_buffer octets;
+    if (PyObject_GetBuffer(key, &octets, PyBUF_SIMPLE) < 0)
+        return NULL;
+    uint32_t hash = murmur2(octets.buf, (size_t)octets.len);
+    PyBuffer_Release(&octets);
+    return PyLong_FromUnsignedLong(hash);
+}
+
+/* ---------------------------------------------------------------- events */
+
+static PyObject *octets_or_none(Reader *reader)
+{
+    View view;
+    if (take_nil(reader))
+        return Py_NewRef(Py_None);
+    return take_octets(reader, &view) ? PyBytes_FromStringAndSize((const char *)view.at, (Py_ssize_t)view.length)
+                                      : NULL;
+}
+
+static PyObject *headers(Reader *reader)
+{
+    uint64_t count;
+    if (!take_array(reader, &count) || count > (uint64_t)(reader->end - reader->at))
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (; list != NULL && count; count--) {
+        View name, content;
+        PyObject *pair = NULL;
+        if (take_array_of(reader, 2) && take_text(reader, &name) && take_octets(reader, &content))
+            pair = Py_BuildValue("s#y#", name.at, (Py_ssize_t)name.length, content.at, (Py_ssize_t)content.length);
+        if (pair == NULL || PyList_Append(list, pair) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    return list;
+}
+
+/* One event, or NULL, with or without an exception. */
+static PyObject *event(Reader *reader, PyObject *type)
+{
+    PyObject *parts[7] = {NULL}, *found = NULL;
+    int64_t number;
+    if (!take_array_of(reader, 7))
+        return NULL;
+    for (int i = 0; i < 4; i++)
+        if (!take_int(reader, &number) || (parts[i] = PyLong_FromLongLong(number)) == NULL)
+            goto done;
+    if ((parts[4] = headers(reader)) != NULL && (parts[5] = octets_or_none(reader)) != NULL &&
+        (parts[6] = octets_or_none(reader)) != NULL)
+        found = PyObject_Vectorcall(type, parts, 7, NULL);
+done:
+    for (int i = 0; i < 7; i++)
+        Py_XDECREF(parts[i]);
+    return found;
+}
+
+/* open_block(data, Event) -> (where the header ends, the events, their root), or None. */
+static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 2 || !PyBytes_CheckExact(args[0]))
+        Py_RETURN_NONE;
+    const uint8_t *data = (const uint8_t *)PyBytes_AS_STRING(args[0]);
+    Reader reader = {data, data + PyBytes_GET_SIZE(args[0])};
+    uint8_t tag;
+    uint64_t count;
+    if (!take_array_of(&reader, 2) || !pass_value(&reader, 8))
+        Py_RETURN_NONE;
+    size_t header = (size_t)(reader.at - data);
+    /* An event has more than one octet: a count beyond what is there allocates nothing. */
+    if (!take_tag(&reader, &tag) || tag != 0xdd || !take_big(&reader, 4, &count) || count == 0 ||
+        count > (uint64_t)(reader.end - reader.at))
+        Py_RETURN_NONE;
+    uint8_t *leaves = PyMem_Malloc(count * SHA256_OCTETS);
+    PyObject *events = PyList_New((Py_ssize_t)count), *root_octets = NULL;
+    if (leaves == NULL || events == NULL) {
+        PyMem_Free(leaves);
+        Py_XDECREF(events);
+        return PyErr_NoMemory();
+    }
+    int plain = 1;
+    for (uint64_t place = 0; plain && place < count; place++) {
+        const uint8_t *start = reader.at;
+        PyObject *one = event(&reader, args[1]);
+        if (one == NULL) {
+            plain = 0;
+            break;
+        }
+        PyList_SET_ITEM(events, (Py_ssize_t)place, one);
+        leaf_hash(start, (size_t)(reader.at - start), leaves + place * SHA256_OCTETS);
+    }
+    plain = plain && reader.at == reader.end;
+    if (plain)
+        root_octets = root_of(leaves, count);
+    PyMem_Free(leaves);
+    if (root_octets == NULL) {
+        Py_DECREF(events);
+        if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_MemoryError))
+            PyErr_Clear(); /* a name that is no UTF-8, say: Python finds it again */
+        if (PyErr_Occurred())
+            return NULL;
+        Py_RETURN_NONE;
+    }
+    return Py_BuildValue("nNN", (Py_ssize_t)header, events, root_octets);
+}
+
+/* ---------------------------------------------------------------- outputs */
+
+static int pack_python_text(Buffer *buffer, PyObject *text)
+{
+    Py_ssize_t length;
+    if (!PyUnicode_CheckExact(text))
+        return 0;
+    const char *octets = PyUnicode_AsUTF8AndSize(text, &length);
+    if (octets == NULL)
+        return 0;
+    pack_text(buffer, (View){(const uint8_t *)octets, (size_t)length});
+    return 1;
+}
+
+static int pack_python_octets(Buffer *buffer, PyObject *octets)
+{
+    if (!PyBytes_CheckExact(octets))
+        return 0;
+    pack_octets(buffer, (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)});
+    return 1;
+}
+
+static int pack_output(Buffer *buffer, PyObject *output)
+{
+    if (!PyTuple_Check(output) || PyTuple_GET_SIZE(output) != 4)
+        return 0;
+    PyObject *key = PyTuple_GET_ITEM(output, 1), *pairs = PyTuple_GET_ITEM(output, 3);
+    pack_array(buffer, 4);
+    if (!pack_python_text(buffer, PyTuple_GET_ITEM(output, 0)))
+        return 0;
+    if (key == Py_None)
+        pack_nil(buffer);
+    else if (!pack_python_octets(buffer, key))
+        return 0;
+    if (!pack_python_octets(buffer, PyTuple_GET_ITEM(output, 2)) || !PyList_CheckExact(pairs))
+        return 0;
+    pack_array(buffer, (size_t)PyList_GET_SIZE(pairs));
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(pairs); place++) {
+        PyObject *pair = PyList_GET_ITEM(pairs, place);
+        if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2)
+            return 0;
+        pack_array(buffer, 2);
+        if (!pack_python_text(buffer, PyTuple_GET_ITEM(pair, 0)) ||
+            !pack_python_octets(buffer, PyTuple_GET_ITEM(pair, 1)))
+            return 0;
+    }
+    return !buffer->failed;
+}
+
+/* outputs_root([Output, …]) -> the root of their leaves, or None. */
+static PyObject *outputs_root(PyObject *Py_UNUSED(module), PyObject *outputs)
+{
+    if (!PyList_CheckExact(outputs) || PyList_GET_SIZE(outputs) == 0)
+        Py_RETURN_NONE;
+    Py_ssize_t count = PyList_GET_SIZE(outputs), place = 0;
+    uint8_t *leaves = PyMem_Malloc((size_t)count * SHA256_OCTETS);
+    Buffer buffer = {0};
+    if (leaves == NULL)
+        return PyErr_NoMemory();
+    for (; place < count; place++) {
+        buffer.length = 0;
+        if (!pack_output(&buffer, PyList_GET_ITEM(outputs, place)))
+            break;
+        leaf_hash(buffer.data, buffer.length, leaves + place * SHA256_OCTETS);
+    }
+    buffer_free(&buffer);
+    PyObject *found = NULL;
+    if (place == count) {
+        found = root_of(leaves, (size_t)count);
+    } else {
+        PyErr_Clear(); /* Python says what is wrong */
+        found = Py_NewRef(Py_None);
+    }
+    PyMem_Free(leaves);
+    return found;
+}
+
+static PyMethodDef methods[] = {
+    {"leaf_hash", leaf_hash_of, METH_O, "SHA-256 over 0x00 and the data."},
+    {"root", root, METH_O, "The Merkle root of leaves of 32 octets each; None of others, and of none."},
+    {"murmur2", murmur2_of, METH_O, "The 32-bit MurmurHash2 with Kafka's seed."},
+    {"open_block", (PyCFunction)(void (*)(void))open_block, METH_FASTCALL,
+     "Where a block's header ends, its events, and their root; None where it is not plain."},
+    {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int on_start(PyObject *module)
+{
+    if (PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0)
+        return -1;
+    return PyModule_AddIntConstant(module, "VERSION", SLUICE_NATIVE_VERSION);
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, on_start}, {0, NULL}};
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "sluice.codecs._native", NULL, 0, methods, slots, NULL, NULL,
+                                 NULL};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,539 @@
+/* streams/decision_json.py and outputs.py: a decision's record, member by member.
+ *
+ * Nothing but a text with something to sanitise, and a number, is asked of Python; both callables are pure. */
+#include "folder.h"
+#include "hashes.h"
+#include "json.h"
+#include "times.h"
+
+static const char *const TOPIC_NAMES[TOPICS] = {"admitted", "inadmissible", "review-requests", "re-emission-requests"};
+static const char *const STATUS_NAMES[STATUSES] = {"admitted",    "decayed-to-uncertainty", "below-floor",
+                                                   "unannotated", "unverified-inference",   "renewed",
+                                                   NULL};
+static const char *const DISPOSITIONS[] = {"discard", "review", "re-emit", "refuse"};
+
+static void put_text(Buffer *out, const char *text) { put(out, text, strlen(text)); }
+
+static int in_reach(int64_t milliseconds) { return milliseconds <= LATEST; }
+
+int can_speak(const Folder *self, Life *life)
+{
+    if (folder_needs_several(self, life))
+        return 0;
+    const uint8_t *at = life->span_key.at, *end = at + life->span_key.length;
+    int64_t offsets[2] = {0, 0};
+    if (life->span_key.length < 5 || memcmp(at, "c:", 2) != 0)
+        return 0;
+    at += 2;
+    for (int i = 0; i < 2; i++) {
+        const uint8_t *start = at;
+        while (at < end && *at >= '0' && *at <= '9' && at - start < 10)
+            offsets[i] = offsets[i] * 10 + (*at++ - '0');
+        if (at == start || (i == 0 && (at == end || *at++ != '-')))
+            return 0;
+    }
+    life->start = offsets[0];
+    life->end = offsets[1];
+    if (at != end || life->emitted_at < 0 || !in_reach(life->emitted_at) || !in_reach(life->admitted_at) ||
+        !in_reach(life->valid_until))
+        return 0;
+    for (size_t i = 0; i < life->seen_count; i++)
+        if (!in_reach(life->seen[i].ts))
+            return 0;
+    life->ascii = 1;
+    for (size_t i = 0; i < life->text.length; i++)
+        if (life->text.at[i] >= 0x80)
+            life->ascii = 0;
+    return 1;
+}
+
+/* What counts, by the names of its classes: by their numbers, since the names are numbered in their order. */
+static size_t counted_of(const Life *life, const Seen *counted[CLASSES])
+{
+    size_t count = 0;
+    for (int64_t number = 0; number < CLASSES; number++)
+        for (size_t i = 0; i < life->seen_count; i++)
+            if (life->seen[i].number == number && life->seen[i].ts >= 0 && count < CLASSES)
+                counted[count++] = &life->seen[i];
+    return count;
+}
+
+static View view_of(PyObject *octets)
+{
+    return (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)};
+}
+
+static int put_python(Buffer *out, PyObject *octets) /* takes it over */
+{
+    if (octets == NULL || !PyBytes_CheckExact(octets)) {
+        Py_XDECREF(octets);
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "JSON is a byte string");
+        return 0;
+    }
+    put_view(out, view_of(octets));
+    Py_DECREF(octets);
+    return 1;
+}
+
+static unsigned char lower(unsigned char octet)
+{
+    return octet >= 'A' && octet <= 'Z' ? octet | 0x20 : octet;
+}
+
+/* privacy.py: an id that calls itself a peer's credentials, and is no HMAC over them. */
+static int may_be_credentials(View kept)
+{
+    static const char prefix[] = "peercred:";
+    const size_t named = sizeof prefix - 1;
+    if (kept.length <= named)
+        return 0;
+    for (size_t i = 0; i < named; i++)
+        if (lower(kept.at[i + 1]) != (unsigned char)prefix[i])
+            return 0;
+    if (memcmp(kept.at + 1, prefix, named) != 0)
+        return 1;
+    for (size_t i = named + 1; i < kept.length; i++)
+        if (!((kept.at[i] >= '0' && kept.at[i] <= '9') || (kept.at[i] >= 'a' && kept.at[i] <= 'f')))
+            return 1;
+    return kept.length != named + 65;
+}
+
+/* An observation id as it may be shown; nothing where it may not. Whether Python could say so. */
+static int put_shown(const Folder *self, Buffer *out, const Life *life, const Seen *seen)
+{
+    size_t start = out->length;
+    if (self->shown == CLEAR_IDS) {
+        if (!seen->identity_bound && !may_be_credentials(life->ids[seen->id]))
+            put_whole_id(out, life->ids[seen->id]);
+        return 1;
+    }
+    put_whole_id(out, life->ids[seen->id]);
+    if (out->failed)
+        return 1;
+    PyObject *id = PyUnicode_DecodeUTF8((char *)out->data + start, (Py_ssize_t)(out->length - start), NULL);
+    PyObject *shown = id == NULL ? NULL : PyObject_CallFunctionObjArgs(
+        self->callables[SHOWN], id, seen->identity_bound ? Py_True : Py_False, NULL);
+    Py_XDECREF(id);
+    out->length = start;
+    return put_python(out, shown);
+}
+
+static int put_who(const Folder *self, Buffer *out, const Life *life, const Seen *seen)
+{
+    PUT(out, "\"observer\":\"");
+    put_view(out, seen->observer);
+    put_octet(out, '"');
+    if (self->shown == NO_IDS || seen->id < 0)
+        return 1;
+    size_t without = out->length;
+    PUT(out, ",\"observation_id\":\"");
+    size_t start = out->length;
+    if (!put_shown(self, out, life, seen))
+        return 0;
+    if (out->length == start)
+        out->length = without;
+    else
+        put_octet(out, '"');
+    return 1;
+}
+
+static void put_sha256(Buffer *out, const void *data, size_t length, size_t octets)
+{
+    uint8_t hash[SHA256_OCTETS];
+    char digits[2 * SHA256_OCTETS];
+    Sha256 sha;
+    sha256_begin(&sha);
+    sha256_add(&sha, data, length);
+    sha256_end(&sha, hash);
+    hex_of(hash, octets, digits);
+    put(out, digits, 2 * octets);
+}
+
+/* Whether there is a text only, and sanitation leaves it as it is (sanitise/_steps.py, `clean`). */
+static int is_clean(const Folder *self, const Life *life, const Seen **counted, size_t count)
+{
+    const uint8_t *at = life->text.at;
+    for (size_t i = 0; i < count; i++)
+        if (counted[i]->has_attestation)
+            return 0;
+    if (life->has_chain || !life->ascii || (int64_t)life->text.length > self->cap)
+        return 0;
+    for (size_t i = 0; i < life->text.length; i++)
+        if (at[i] == '<' || (at[i] == '(' && i && at[i - 1] == ']'))
+            return 0;
+    return 1;
+}
+
+static PyObject *text_of(View text) { return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.length, NULL); }
+
+static PyObject *octets_of(View octets)
+{
+    return PyBytes_FromStringAndSize((const char *)octets.at, (Py_ssize_t)octets.length);
+}
+
+enum { TEXT_JSON, ATTESTATIONS_JSON, CHAIN_JSON, META_JSON, FRAMED_PARTS };
+
+/* What strangers wrote, sanitised: that many byte strings of JSON. */
+static PyObject *framed(const Folder *self, const Life *life, const Seen **counted, size_t count)
+{
+    PyObject *text = text_of(life->text), *told = PyList_New(0), *found = NULL;
+    PyObject *chain = life->has_chain ? octets_of(life->chain) : Py_NewRef(Py_None);
+    int fine = text != NULL && told != NULL && chain != NULL;
+    for (size_t i = 0; fine && i < count; i++) {
+        PyObject *one = counted[i]->has_attestation ? octets_of(counted[i]->attestation) : NULL;
+        fine = counted[i]->has_attestation ? one != NULL && PyList_Append(told, one) == 0 : 1;
+        Py_XDECREF(one);
+    }
+    if (fine)
+        found = PyObject_CallFunctionObjArgs(self->callables[FRAMED], text, life->external ? Py_True : Py_False, chain,
+                                             told, NULL);
+    Py_XDECREF(text);
+    Py_XDECREF(told);
+    Py_XDECREF(chain);
+    fine = found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == FRAMED_PARTS;
+    for (int i = 0; fine && i < FRAMED_PARTS; i++)
+        fine = PyBytes_CheckExact(PyTuple_GET_ITEM(found, i));
+    if (found != NULL && !fine) {
+        PyErr_SetString(PyExc_TypeError, "what is framed is byte strings");
+        Py_CLEAR(found);
+    }
+    return found;
+}
+
+static int put_hash(const Folder *self, Buffer *out, const Life *life)
+{
+    PUT(out, "\"canonical_hash\":\"");
+    if (life->ascii) {
+        Buffer claim = {0};
+        PUT(&claim, "{\"assertion\":");
+        put_json(&claim, life->text);
+        PUT(&claim, ",\"kind\":\"");
+        put_view(&claim, life->kind);
+        PUT(&claim, "\"}");
+        PUT(out, "sha256:");
+        if (!claim.failed)
+            put_sha256(out, claim.data, claim.length, SHA256_OCTETS);
+        else
+            out->failed = 1;
+        buffer_free(&claim);
+    } else {
+        PyObject *text = text_of(life->text), *kind = text_of(life->kind), *hash = NULL;
+        if (text != NULL && kind != NULL)
+            hash = PyObject_CallFunctionObjArgs(self->callables[CLAIM_HASH], text, kind, NULL);
+        Py_XDECREF(text);
+        Py_XDECREF(kind);
+        if (!put_python(out, hash))
+            return 0;
+    }
+    PUT(out, "\",");
+    return 1;
+}
+
+static int put_frame(const Folder *self, Buffer *out, const Life *life, const Seen **counted, size_t count,
+                      PyObject *parts)
+{
+    put_view(out, self->frame);
+    parts != NULL ? put_view(out, view_of(PyTuple_GET_ITEM(parts, TEXT_JSON))) : put_json(out, life->text);
+    put_octet(out, ',');
+    put_view(out, self->frame_type);
+    PUT(out, ",\"attestations\":");
+    parts != NULL ? put_view(out, view_of(PyTuple_GET_ITEM(parts, ATTESTATIONS_JSON))) : PUT(out, "[]");
+    PUT(out, ",\"chain\":[");
+    if (parts != NULL)
+        put_view(out, view_of(PyTuple_GET_ITEM(parts, CHAIN_JSON)));
+    for (size_t i = 0; i < count; i++) {
+        PUT(out, "{\"step\":\"retrieval\",\"source\":\"");
+        put_text(out, CLASS_NAMES[counted[i]->number]);
+        PUT(out, "\",\"timestamp\":\"");
+        put_time(out, counted[i]->ts);
+        PUT(out, "\",\"metadata\":{");
+        if (!put_who(self, out, life, counted[i]))
+            return 0;
+        PUT(out, "}},");
+    }
+    PUT(out, "{\"step\":\"agent-handoff\",\"agent_name\":\"");
+    life->has_emitter ? put_view(out, life->emitter) : PUT(out, "sluice");
+    PUT(out, "\"}]},");
+    return 1;
+}
+
+typedef struct {
+    const char *type, *status, *reason, *basis; /* `basis` NULL: none; "": the life's */
+    int disposition, text;                      /* -1: none */
+    char id[32];
+    PyObject *framed; /* held */
+    size_t counted;
+} Decision;
+
+static void put_identity(Buffer *out, const Life *life, Decision *decision)
+{
+    Buffer named = {0};
+    size_t start;
+    put_view(&named, life->emission_id);
+    put_octet(&named, 0x1f);
+    put_decimal(&named, life->attempt);
+    put_octet(&named, 0x1f);
+    put_view(&named, life->span_key);
+    put_octet(&named, 0x1f);
+    put_text(&named, decision->status);
+    put_octet(&named, 0x1f);
+    put_decimal(&named, life->revision);
+    PUT(out, "\",\"@version\":\"1.0\",\"id\":\"");
+    start = out->length;
+    named.failed ? (void)(out->failed = 1) : put_sha256(out, named.data, named.length, 16);
+    buffer_free(&named);
+    if (!out->failed)
+        memcpy(decision->id, out->data + start, 32);
+    PUT(out, "\",\"emission_id\":\"");
+    put_view(out, life->emission_id);
+    PUT(out, "\",\"attempt\":");
+    put_decimal(out, life->attempt);
+    PUT(out, ",\"span\":{\"chars\":[");
+    put_decimal(out, life->start);
+    put_octet(out, ',');
+    put_decimal(out, life->end);
+    PUT(out, "]},\"kind\":\"");
+    put_view(out, life->kind);
+    PUT(out, "\",\"status\":\"");
+    put_text(out, decision->status);
+    PUT(out, "\",");
+}
+
+static void put_verdict(Buffer *out, const Life *life, const Decision *decision)
+{
+    if (decision->basis != NULL) {
+        PUT(out, "\"basis\":\"");
+        put_view(out, life->basis);
+        PUT(out, "\",");
+    }
+    if (decision->reason != NULL) {
+        PUT(out, "\"reason\":\"");
+        put_text(out, decision->reason);
+        PUT(out, "\",");
+    }
+    if (decision->disposition >= 0) {
+        PUT(out, "\"disposition\":\"");
+        put_text(out, DISPOSITIONS[decision->disposition]);
+        PUT(out, "\",");
+    }
+    PUT(out, "\"revision\":");
+    put_decimal(out, life->revision);
+    PUT(out, ",\"effect\":\"");
+    put_text(out, life->external ? "external" : "internal");
+    PUT(out, "\",\"k\":");
+    put_decimal(out, life->k);
+}
+
+static int put_evidence(const Folder *self, Buffer *out, const Life *life, const Seen **counted, size_t count)
+{
+    PUT(out, ",\"classes\":[");
+    for (size_t i = 0; i < count; i++) {
+        put_text(out, i ? ",\"" : "\"");
+        put_text(out, CLASS_NAMES[counted[i]->number]);
+        put_octet(out, '"');
+    }
+    PUT(out, "],\"evidence\":[");
+    for (size_t i = 0; i < count; i++) {
+        put_text(out, i ? ",{\"substrate_class\":\"" : "{\"substrate_class\":\"");
+        put_text(out, CLASS_NAMES[counted[i]->number]);
+        PUT(out, "\",\"observed_at\":\"");
+        put_time(out, counted[i]->ts);
+        PUT(out, "\",");
+        if (!put_who(self, out, life, counted[i]))
+            return 0;
+        put_octet(out, '}');
+    }
+    put_text(out, life->grounded ? "],\"grounded\":true,\"data\":" : "],\"grounded\":false,\"data\":");
+    return 1;
+}
+
+/* The union of the chain's data categories. */
+static int put_data(const Folder *self, Buffer *out, const Life *life)
+{
+    if (!life->has_chain) {
+        put_text(out, life->grounded ? "[\"grounded\"]," : "[],");
+        return 1;
+    }
+    PyObject *chain = octets_of(life->chain), *data = NULL;
+    if (chain != NULL)
+        data = PyObject_CallFunctionObjArgs(self->callables[DATA_OF], chain, life->grounded ? Py_True : Py_False, NULL);
+    Py_XDECREF(chain);
+    if (!put_python(out, data))
+        return 0;
+    put_octet(out, ',');
+    return 1;
+}
+
+/* What a record says up to the index, in `head`; whether it could be written. */
+static int put_head(Folder *self, const Life *life, Decision *decision)
+{
+    Buffer *out = &self->head;
+    const Seen *counted[CLASSES];
+    size_t count = decision->counted = counted_of(life, counted);
+    out->length = 0;
+    PUT(out, "{\"@type\":\"sluice:");
+    put_text(out, decision->type);
+    put_identity(out, life, decision);
+    put_verdict(out, life, decision);
+    if (!put_evidence(self, out, life, counted, count) || !put_data(self, out, life))
+        return 0;
+    if (life->has_confidence) {
+        PyObject *number = PyFloat_FromDouble(life->confidence);
+        PyObject *json = number == NULL ? NULL : PyObject_CallOneArg(self->callables[NUMBER_JSON], number);
+        Py_XDECREF(number);
+        PUT(out, "\"confidence\":");
+        if (!put_python(out, json))
+            return 0;
+        put_octet(out, ',');
+    }
+    PUT(out, "\"emitted_at\":\"");
+    put_time(out, life->emitted_at);
+    PUT(out, "\",");
+    if (!decision->text) {
+        put_view(out, self->no_text);
+    } else {
+        if (!is_clean(self, life, counted, count) &&
+            (decision->framed = framed(self, life, counted, count)) == NULL)
+            return 0;
+        if (!put_frame(self, out, life, counted, count, decision->framed))
+            return 0;
+    }
+    if (!put_hash(self, out, life))
+        return 0;
+    put_view(out, self->ledger);
+    if (out->failed)
+        PyErr_NoMemory();
+    return !out->failed;
+}
+
+/* ---------------------------------------------------------------- outputs */
+
+static PyObject *type_header(Folder *self, int topic, const char *status)
+{
+    int place = 0;
+    while (STATUS_NAMES[place] != NULL && strcmp(STATUS_NAMES[place], status) != 0)
+        place++;
+    PyObject **held = &self->type_headers[topic][place];
+    if (*held == NULL)
+        *held = Py_BuildValue("sN", "ce_type", PyBytes_FromFormat("sluice.%s.%s", TOPIC_NAMES[topic], status));
+    return Py_XNewRef(*held);
+}
+
+static PyObject *headers_of(Folder *self, const Life *life, int topic, const Decision *decision)
+{
+    PyObject *list = PyList_New(life->has_traceparent ? 7 : 6);
+    if (list == NULL)
+        return NULL;
+    char id[96];
+    int length = snprintf(id, sizeof id, "%s/%.32s", TOPIC_NAMES[topic], decision->id);
+    PyObject *given[7] = {
+        Py_NewRef(PyTuple_GET_ITEM(self->headers, 0)),
+        Py_BuildValue("sy#", "ce_id", id, (Py_ssize_t)length),
+        Py_NewRef(PyTuple_GET_ITEM(self->headers, 1)),
+        type_header(self, topic, decision->status),
+        Py_NewRef(PyTuple_GET_ITEM(self->headers, 2)),
+        Py_NewRef(PyTuple_GET_ITEM(self->headers, 3)),
+        life->has_traceparent ? Py_BuildValue("sy#", "traceparent", life->traceparent.at,
+                                              (Py_ssize_t)life->traceparent.length)
+                              : NULL,
+    };
+    int fine = 1;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        fine = fine && given[i] != NULL;
+        PyList_SET_ITEM(list, i, given[i]);
+    }
+    if (!fine)
+        Py_CLEAR(list);
+    return list;
+}
+
+/* The record with its place among the block's outputs, `more` behind it, and the last brace. */
+static int put_output(Folder *self, const Life *life, int topic, const Decision *decision)
+{
+    Buffer *head = &self->head;
+    size_t length = head->length;
+    put_decimal(head, PyList_GET_SIZE(self->outputs));
+    put_view(head, self->behind);
+    put_view(head, decision->framed == NULL ? self->meta : view_of(PyTuple_GET_ITEM(decision->framed, META_JSON)));
+    put_view(head, (View){self->more.data, self->more.length});
+    put_octet(head, '}');
+    if (head->failed || self->more.failed) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    PyTypeObject *type = (PyTypeObject *)self->output_type;
+    PyObject *output = type->tp_alloc(type, 4);
+    if (output == NULL)
+        return 0;
+    PyTuple_SET_ITEM(output, 0, PyUnicode_InternFromString(TOPIC_NAMES[topic]));
+    PyObject *key = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(life->emission_id.length + life->span_key.length + 1));
+    if (key != NULL) {
+        char *at = PyBytes_AS_STRING(key);
+        memcpy(at, life->emission_id.at, life->emission_id.length);
+        at[life->emission_id.length] = '#';
+        memcpy(at + life->emission_id.length + 1, life->span_key.at, life->span_key.length);
+    }
+    PyTuple_SET_ITEM(output, 1, key);
+    PyTuple_SET_ITEM(output, 2, PyBytes_FromStringAndSize((char *)head->data, (Py_ssize_t)head->length));
+    PyTuple_SET_ITEM(output, 3, headers_of(self, life, topic, decision));
+    head->length = length;
+    int fine = 1;
+    for (int i = 0; i < 4; i++)
+        fine = fine && PyTuple_GET_ITEM(output, i) != NULL;
+    fine = fine && PyList_Append(self->outputs, output) == 0;
+    Py_DECREF(output);
+    return fine;
+}
+
+int say_admitted(Folder *self, const Life *life, const char *status, const char *reason, int text)
+{
+    Decision decision = {"AdmittedAssertion", status, reason, "", -1, text, "", NULL, 0};
+    Buffer *more = &self->more;
+    more->length = 0;
+    if (life->admitted_at >= 0) {
+        PUT(more, ",\"admitted_at\":\"");
+        put_time(more, life->admitted_at);
+        put_octet(more, '"');
+    }
+    if (life->valid_until >= 0) {
+        PUT(more, ",\"valid_until\":\"");
+        put_time(more, life->valid_until);
+        put_octet(more, '"');
+    }
+    int fine = put_head(self, life, &decision) && put_output(self, life, ON_ADMITTED, &decision);
+    Py_XDECREF(decision.framed);
+    return fine ? DONE : FAILED;
+}
+
+static void put_missing(Buffer *more, const Life *life, size_t counted)
+{
+    int64_t missing = life->k - (int64_t)counted;
+    int first = 1;
+    more->length = 0;
+    PUT(more, ",\"missing_floor\":");
+    put_decimal(more, missing > 0 ? missing : 0);
+    PUT(more, ",\"classes_seen\":[");
+    for (int64_t number = 0; number < CLASSES; number++)
+        for (size_t i = 0; i < life->seen_count; i++)
+            if (life->seen[i].number == number && (life->seen[i].latest >= 0 || life->seen[i].ts >= 0)) {
+                put_text(more, first ? "\"" : ",\"");
+                put_text(more, CLASS_NAMES[number]);
+                put_octet(more, '"');
+                first = 0;
+            }
+    put_octet(more, ']');
+}
+
+int say_inadmissible(Folder *self, const Life *life, const char *status, const char *reason, int disposition)
+{
+    Decision decision = {"InadmissibleAssertion", status, reason, NULL, disposition, 1, "", NULL, 0};
+    self->more.length = 0;
+    int fine = put_head(self, life, &decision) && put_output(self, life, ON_INADMISSIBLE, &decision);
+    if (fine && (disposition == TO_REVIEW || disposition == RE_EMIT)) {
+        put_missing(&self->more, life, decision.counted);
+        fine = put_output(self, life, disposition == TO_REVIEW ? ON_REVIEWS : ON_REEMISSIONS, &decision);
+    }
+    Py_XDECREF(decision.framed);
+    return fine ? DONE : FAILED;
+}

@@ -1,0 +1,78 @@
+/* One block being folded: what holds for all of it, and the lane's tables.
+ *
+ * The fold's Python is the only definition of every rule (streams/fold.py and what it imports). What is here does the
+ * same for what is common, and before it has changed anything says so where it is not: the functions that take something
+ * in give DONE, PYTHON (nothing has been changed; Python has to do it), or FAILED with an exception set. */
+#ifndef SLUICE_FOLDER_H
+#define SLUICE_FOLDER_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "records.h"
+
+enum { FAILED = -1, PYTHON = 0, DONE = 1 };
+enum { ON_ADMITTED, ON_INADMISSIBLE, ON_REVIEWS, ON_REEMISSIONS, TOPICS };
+enum { DISCARD, TO_REVIEW, RE_EMIT, REFUSE };
+enum { BELOW_FLOOR, DECAYED, UNVERIFIED, UNANNOTATED, ENDS }; /* how waiting for evidence ends */
+enum { LATE, NOT_COUNTED, NEWER_VOCABULARY, DUPLICATE, UNMATCHED, STALLED, DISCARDED, UNREVIEWED, COUNTERS };
+enum { STATUSES = 8 };
+
+/* What is asked of Python (streams/folder.py); each is a pure function. */
+enum { FRAMED, CLAIM_HASH, NUMBER_JSON, DATA_OF, CHAIN_OF, ATTESTATION_OF, SHOWN, REFUSES, CALLABLES };
+enum { NO_IDS, CLEAR_IDS, ASKED_IDS }; /* `shown`: whether observation ids leave in clear, or as Python says */
+enum { REFUSES_NONE, REFUSES_EMAIL, REFUSES_MORE }; /* `refuses`: what an emitter may not look like */
+
+typedef struct {
+    int64_t since, milliseconds;
+} MaxValidity;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *state, *packed, *open, *counters, *pending, *expiring, *outputs; /* the lane's own, and the block's */
+    PyObject *output_type, *headers, *effects, *observers, *renewed, *callables[CALLABLES];
+    PyObject *texts[6];                 /* what the views below point into */
+    View ledger, behind, frame, frame_type, no_text, meta;
+    int64_t time, latest, oldest, watermark, lane, lanes;
+    int64_t k_internal, k_external, horizon, review_window, max_attempts, cap, terms_number;
+    double min_confidence;
+    int crc32, external_default, reject_internal, reject_external, shown, refuses, cites, only_signed;
+    uint8_t disposition[ENDS][2];
+    Terms *terms;
+    MaxValidity *max_validities;
+    Py_ssize_t terms_count, max_validity_count;
+    PyObject *type_headers[TOPICS][STATUSES];
+    /* the state's numbers while this folds, and what is to be added to its counters */
+    int64_t order, lives, asides, count[COUNTERS];
+    int counted[COUNTERS];
+    Arena arena;
+    Buffer packing, head, more;
+} Folder;
+
+/* An emission of which something is known, where it lies. */
+typedef struct {
+    PyObject *name, *octets; /* both held; `octets` NULL where nothing is known */
+    View id;
+} Place;
+
+/* folding.c */
+int folder_observation(Folder *self, View record, PyObject *key);
+int folder_emission(Folder *self, View record, PyObject *key, PyObject *headers);
+int folder_look(Folder *self, View id, Place *place); /* packs it where it lies open */
+void place_leave(Place *place);
+int folder_keep(Folder *self, const Place *place); /* what `packing` holds becomes what is known */
+int folder_admit(Folder *self, Life *life, int64_t until);
+int folder_renew(Folder *self, PyObject *renewed); /* DONE also where the life is no longer admitted */
+int folder_needs_several(const Folder *self, const Life *life); /* observers; or its terms are not known */
+void folder_count(Folder *self, int counter, int64_t by);
+
+/* timers.c */
+int queue_push(PyObject *heap, int64_t due, int64_t order, View name);
+int64_t folder_fire(Folder *self, int64_t most, int64_t mark); /* how many; -1 with an exception */
+
+/* decision.c */
+int can_speak(const Folder *self, Life *life);
+int say_admitted(Folder *self, const Life *life, const char *status, const char *reason, int text);
+int say_inadmissible(Folder *self, const Life *life, const char *status, const char *reason, int disposition);
+
+#endif

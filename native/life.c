@@ -1,0 +1,331 @@
+/* Lives as they lie packed, field by field in the order of streams/lives.py. */
+#include "life.h"
+
+const char *const CLASS_NAMES[CLASSES] = {
+    "substrate.code.read", "substrate.do.sse-count", "substrate.fs.mtime",      "substrate.git.log",
+    "substrate.grep",      "substrate.mcp.brief",    "substrate.unix.peercred",
+};
+
+enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, LIFE_FIELDS = 32, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
+enum { DEPTH = 8 };
+#define MOST ((uint64_t)1 << 20) /* of anything in one emission; a record holds less */
+
+static int pass_values(Reader *reader, uint64_t count)
+{
+    for (; count; count--)
+        if (!pass_value(reader, DEPTH))
+            return 0;
+    return 1;
+}
+
+static int due_read(Reader *reader, int64_t *clock, int *has_due, int64_t *due)
+{
+    if (!take_int(reader, clock))
+        return 0;
+    *has_due = !take_nil(reader);
+    return !*has_due || take_int(reader, due);
+}
+
+int known_read(Known *self, View packed, int64_t attempt)
+{
+    Reader reader = {packed.at, packed.at + packed.length};
+    self->whole = packed;
+    self->found = 0;
+    if (!take_array_of(&reader, KNOWN_FIELDS) || !take_array(&reader, &self->attempts) || self->attempts > MOST)
+        return 0;
+    for (uint64_t i = 0; i < self->attempts; i++) {
+        Known one;
+        if (!take_array_of(&reader, ATTEMPT_FIELDS) || !take_int(&reader, &one.number) ||
+            !take_int(&reader, &one.emitted_at) || !take_octets(&reader, &one.digest) ||
+            !take_int(&reader, &one.order) || !take_array(&reader, &one.lives))
+            return 0;
+        one.lives_start = reader.at;
+        if (!pass_values(&reader, one.lives))
+            return 0;
+        one.lives_end = reader.at;
+        if (!take_array(&reader, &one.closed))
+            return 0;
+        one.closed_start = reader.at;
+        if (!pass_values(&reader, one.closed))
+            return 0;
+        one.closed_end = reader.at;
+        if (!due_read(&reader, &one.clock, &one.has_due, &one.due))
+            return 0;
+        if (one.number == attempt && !self->found) {
+            one.whole = packed;
+            one.attempts = self->attempts;
+            one.found = 1;
+            *self = one;
+        }
+    }
+    self->waiting_header = reader.at;
+    if (!take_array(&reader, &self->waiting) || self->waiting > MOST)
+        return 0;
+    self->waiting_start = reader.at;
+    return pass_values(&reader, self->waiting) && reader.at == reader.end;
+}
+
+enum { BEFORE_ORDER = 17, BEFORE_CLOCK = 11 }; /* fields of a life */
+
+int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_t *due)
+{
+    Reader reader = {packed.at, packed.at + packed.length};
+    uint64_t attempts, lives, waiting;
+    int64_t number, own;
+    if (!take_array_of(&reader, KNOWN_FIELDS) || !take_array(&reader, &attempts))
+        return -1;
+    for (; attempts; attempts--) {
+        if (!take_array_of(&reader, ATTEMPT_FIELDS) || !pass_values(&reader, 3) || !take_int(&reader, &own) ||
+            !take_array(&reader, &lives))
+            return -1;
+        for (; lives; lives--) {
+            if (!take_array_of(&reader, LIFE_FIELDS) || !pass_values(&reader, BEFORE_ORDER) ||
+                !take_int(&reader, &number) || !pass_values(&reader, BEFORE_CLOCK) ||
+                !due_read(&reader, clock, has_due, due) || !pass_value(&reader, DEPTH))
+                return -1;
+            if (number == order)
+                return 1;
+        }
+        if (!pass_value(&reader, DEPTH) || !due_read(&reader, clock, has_due, due))
+            return -1;
+        if (own == order)
+            return 1;
+    }
+    if (!take_array(&reader, &waiting))
+        return -1;
+    for (; waiting; waiting--) {
+        Waiting one;
+        if (!waiting_read(&one, &reader))
+            return -1;
+        *clock = one.clock;
+        *has_due = one.has_due;
+        *due = one.due;
+        if (one.order == order)
+            return 1;
+    }
+    return 0;
+}
+
+static int optional_text(Reader *reader, int *there, View *text)
+{
+    *there = !take_nil(reader);
+    return !*there || take_text(reader, text);
+}
+
+static int optional_octets(Reader *reader, int *there, View *octets)
+{
+    *there = !take_nil(reader);
+    return !*there || take_octets(reader, octets);
+}
+
+static int declared_read(Declared *self, Reader *reader, int64_t ids)
+{
+    if (!take_array_of(reader, DECLARED_FIELDS) || !take_int(reader, &self->number) || !take_int(reader, &self->id))
+        return 0;
+    self->has_ts = !take_nil(reader);
+    if (self->has_ts && !take_int(reader, &self->ts))
+        return 0;
+    return take_int(reader, &self->confirmed) && self->number >= 0 && self->number < CLASSES && self->id >= -1 &&
+           self->id < ids;
+}
+
+static int seen_read(Seen *self, Reader *reader, int64_t ids)
+{
+    return take_array_of(reader, SEEN_FIELDS) && take_int(reader, &self->number) && take_int(reader, &self->latest) &&
+           take_int(reader, &self->ts) && take_int(reader, &self->id) && take_text(reader, &self->observer) &&
+           take_bool(reader, &self->identity_bound) &&
+           optional_octets(reader, &self->has_attestation, &self->attestation) && self->number >= 0 &&
+           self->number < CLASSES && self->id >= -1 && self->id < ids;
+}
+
+static int fixed_read(Life *self, Reader *reader)
+{
+    View nothing, effect;
+    int64_t zero, other;
+    const uint8_t *start = reader->at;
+    if (!take_text(reader, &nothing) || !take_int(reader, &zero) || !take_int(reader, &other) || !take_nil(reader) ||
+        nothing.length || zero || other)
+        return 0;
+    if (!take_text(reader, &self->span_key) || !take_text(reader, &self->kind) || !take_text(reader, &effect) ||
+        !take_int(reader, &self->k) || !take_text(reader, &self->text) || !take_bool(reader, &self->annotated) ||
+        !take_bool(reader, &self->grounded))
+        return 0;
+    self->external = IS(effect, "external");
+    self->has_confidence = !take_nil(reader);
+    if (self->has_confidence && !take_float(reader, &self->confidence))
+        return 0;
+    if (!optional_octets(reader, &self->has_chain, &self->chain) ||
+        !optional_text(reader, &self->has_emitter, &self->emitter) ||
+        !optional_octets(reader, &self->has_traceparent, &self->traceparent) ||
+        !take_int(reader, &self->terms_number) || !take_int(reader, &self->arrival) || !take_int(reader, &self->order))
+        return 0;
+    self->fixed = (View){start, (size_t)(reader->at - start)};
+    return self->external || IS(effect, "internal");
+}
+
+int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View emission_id)
+{
+    uint64_t count;
+    self->emission_id = emission_id;
+    self->attempt = known->number;
+    self->emitted_at = known->emitted_at;
+    if (!take_array_of(reader, LIFE_FIELDS) || !fixed_read(self, reader) || !take_array(reader, &count) || count > MOST)
+        return 0;
+    self->id_count = count;
+    self->id_room = count + 1;
+    self->ids = arena_take(arena, self->id_room * sizeof *self->ids);
+    if (self->ids == NULL)
+        return 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (!take_octets(reader, &self->ids[i]) || !self->ids[i].length)
+            return 0;
+    if (!take_array(reader, &count) || count > MOST)
+        return 0;
+    self->declared_count = count;
+    self->declared = arena_take(arena, count * sizeof *self->declared);
+    if (self->declared == NULL)
+        return 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (!declared_read(&self->declared[i], reader, (int64_t)self->id_count))
+            return 0;
+    if (!take_int(reader, &self->phase) || !take_array(reader, &count) || count > CLASSES)
+        return 0;
+    self->seen_count = count;
+    for (uint64_t i = 0; i < count; i++)
+        if (!seen_read(&self->seen[i], reader, (int64_t)self->id_count))
+            return 0;
+    if (!take_int(reader, &self->fresh) || !take_bool(reader, &self->aged) || !take_int(reader, &self->revision) ||
+        !take_text(reader, &self->basis) || !take_int(reader, &self->admitted_at) ||
+        !take_int(reader, &self->valid_until) || !take_bool(reader, &self->touched) ||
+        !due_read(reader, &self->clock, &self->has_due, &self->due))
+        return 0;
+    const uint8_t *start = reader->at;
+    if (!pass_value(reader, DEPTH))
+        return 0;
+    self->witnesses = (View){start, (size_t)(reader->at - start)};
+    return 1;
+}
+
+int known_life(const Known *self, View span_key, Life *life, Arena *arena, View emission_id, View *place)
+{
+    Reader reader = {self->lives_start, self->lives_end};
+    for (uint64_t i = 0; i < self->lives; i++) {
+        const uint8_t *start = reader.at;
+        View key;
+        if (!take_array_of(&reader, LIFE_FIELDS) || !pass_values(&reader, 4) || !take_text(&reader, &key))
+            return -1;
+        reader.at = start;
+        if (same_view(key, span_key)) {
+            if (!life_read(life, &reader, arena, self, emission_id))
+                return -1;
+            *place = (View){start, (size_t)(reader.at - start)};
+            return 1;
+        }
+        if (!pass_value(&reader, DEPTH))
+            return -1;
+    }
+    return 0;
+}
+
+int known_closed(const Known *self, View span_key)
+{
+    Reader reader = {self->closed_start, self->closed_end};
+    View key;
+    for (uint64_t i = 0; i < self->closed; i++) {
+        if (!take_text(&reader, &key))
+            return -1;
+        if (same_view(key, span_key))
+            return 1;
+    }
+    return 0;
+}
+
+int waiting_read(Waiting *self, Reader *reader)
+{
+    const uint8_t *start = reader->at;
+    if (!take_array_of(reader, WAITING_FIELDS) || !take_octets(reader, &self->record) ||
+        !take_int(reader, &self->attempt) || !take_text(reader, &self->span_key) ||
+        !take_bool(reader, &self->negative) || !take_int(reader, &self->order) ||
+        !due_read(reader, &self->clock, &self->has_due, &self->due))
+        return 0;
+    self->raw = (View){start, (size_t)(reader->at - start)};
+    return 1;
+}
+
+/* ---------------------------------------------------------------- written */
+
+static void due_pack(Buffer *out, int64_t clock, int has_due, int64_t due)
+{
+    pack_int(out, clock);
+    has_due ? pack_int(out, due) : pack_nil(out);
+}
+
+static void fixed_pack(Buffer *out, const Life *self)
+{
+    put(out, "\xa0\x00\x00\xc0", 4); /* the emission knows the first four */
+    pack_text(out, self->span_key);
+    pack_text(out, self->kind);
+    pack_text(out, self->external ? (View){(const uint8_t *)"external", 8} : (View){(const uint8_t *)"internal", 8});
+    pack_int(out, self->k);
+    pack_text(out, self->text);
+    pack_bool(out, self->annotated);
+    pack_bool(out, self->grounded);
+    self->has_confidence ? pack_float(out, self->confidence) : pack_nil(out);
+    self->has_chain ? pack_octets(out, self->chain) : pack_nil(out);
+    self->has_emitter ? pack_text(out, self->emitter) : pack_nil(out);
+    self->has_traceparent ? pack_octets(out, self->traceparent) : pack_nil(out);
+    pack_int(out, self->terms_number);
+    pack_int(out, self->arrival);
+    pack_int(out, self->order);
+}
+
+void life_pack(Buffer *out, const Life *self)
+{
+    pack_array(out, LIFE_FIELDS);
+    self->fixed.length ? put_view(out, self->fixed) : fixed_pack(out, self);
+    pack_array(out, self->id_count);
+    for (size_t i = 0; i < self->id_count; i++)
+        pack_octets(out, self->ids[i]);
+    pack_array(out, self->declared_count);
+    for (size_t i = 0; i < self->declared_count; i++) {
+        const Declared *one = &self->declared[i];
+        pack_array(out, DECLARED_FIELDS);
+        pack_int(out, one->number);
+        pack_int(out, one->id);
+        one->has_ts ? pack_int(out, one->ts) : pack_nil(out);
+        pack_int(out, one->confirmed);
+    }
+    pack_int(out, self->phase);
+    pack_array(out, self->seen_count);
+    for (size_t i = 0; i < self->seen_count; i++) {
+        const Seen *one = &self->seen[i];
+        pack_array(out, SEEN_FIELDS);
+        pack_int(out, one->number);
+        pack_int(out, one->latest);
+        pack_int(out, one->ts);
+        pack_int(out, one->id);
+        pack_text(out, one->observer);
+        pack_bool(out, one->identity_bound);
+        one->has_attestation ? pack_octets(out, one->attestation) : pack_nil(out);
+    }
+    pack_int(out, self->fresh);
+    pack_bool(out, self->aged);
+    pack_int(out, self->revision);
+    pack_text(out, self->basis);
+    pack_int(out, self->admitted_at);
+    pack_int(out, self->valid_until);
+    pack_bool(out, self->touched);
+    due_pack(out, self->clock, self->has_due, self->due);
+    self->witnesses.length ? put_view(out, self->witnesses) : pack_array(out, 0);
+}
+
+void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due)
+{
+    pack_array(out, WAITING_FIELDS);
+    pack_octets(out, record);
+    pack_int(out, attempt);
+    pack_text(out, span_key);
+    pack_bool(out, negative);
+    pack_int(out, order);
+    due_pack(out, ON_WATERMARK, 1, due);
+}

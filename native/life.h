@@ -1,0 +1,102 @@
+/* What streams/lives.py keeps of one emission: read from where it lies packed, changed, and written back.
+ *
+ * An emission is never taken apart as a whole: what does not change is copied as it lies. Views point into the packed
+ * octets, the record or the arena, and hold only as long as these do. */
+#ifndef SLUICE_LIFE_H
+#define SLUICE_LIFE_H
+
+#include "arena.h"
+#include "bytes.h"
+
+enum { CLASSES = 7, GIT_LOG = 3, PEERCRED = 6 };
+enum { PENDING, ADMITTED, REVIEW, CLOSED };
+enum { ON_WATERMARK, ON_TIME };
+
+extern const char *const CLASS_NAMES[CLASSES];
+
+typedef struct {
+    int64_t window[CLASSES], horizon, max_validity, min_observers[2]; /* internal, external */
+} Terms;
+
+typedef struct {
+    int64_t number, id, ts, confirmed;
+    int has_ts;
+} Declared;
+
+typedef struct {
+    int64_t number, latest, ts, id;
+    View observer, attestation;
+    int identity_bound, has_attestation;
+} Seen;
+
+typedef struct {
+    View emission_id; /* the first three are its emission's and attempt's */
+    int64_t attempt, emitted_at;
+    View fixed; /* the fields that never change, packed; empty in a new life */
+    View witnesses; /* as they lie: where several observers are needed, Python counts them */
+    View span_key, kind, text, chain, emitter, traceparent, basis;
+    int external, annotated, grounded, has_confidence, has_chain, has_emitter, has_traceparent;
+    double confidence;
+    int64_t k, terms_number, arrival, order;
+    View *ids;
+    Declared *declared;
+    Seen seen[CLASSES];
+    size_t id_count, id_room, declared_count, seen_count;
+    int64_t phase, fresh, revision, admitted_at, valid_until, clock, due;
+    int aged, touched, has_due, ascii; /* `ascii`: its text */
+    int64_t start, end;                /* its span */
+} Life;
+
+/* An observation as far as it can corroborate. */
+typedef struct {
+    View emission_id, observation_id, observer, span_key, attestation;
+    int64_t number, ts, attempt, start, end;
+    double confidence;
+    enum { CORROBORATES, UNCOUNTED } outcome;
+    int identity_bound, has_attestation;
+} Observation;
+
+/* An emission as it lies packed, with the places of what one attempt holds. */
+typedef struct {
+    View whole;
+    uint64_t attempts, lives, closed, waiting;
+    int found; /* whether the attempt asked for is there; the rest is about it */
+    int64_t number, emitted_at, order, clock, due;
+    int has_due;
+    View digest;
+    const uint8_t *lives_start, *lives_end, *closed_start, *closed_end, *waiting_header, *waiting_start;
+} Known;
+
+typedef struct {
+    View record, span_key, raw;
+    int64_t attempt, order, clock, due;
+    int negative, has_due;
+} Waiting;
+
+/* Each gives 0 where the octets are not as lives.py writes them. */
+int known_read(Known *self, View packed, int64_t attempt);
+int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View emission_id);
+int waiting_read(Waiting *self, Reader *reader);
+
+/* What an item, named by its order, waits for: 1 found, 0 it is gone, -1 Python has to look. */
+int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_t *due);
+
+/* The life of a span, and where it lies. 1 found, 0 none, -1 Python has to look. */
+int known_life(const Known *self, View span_key, Life *life, Arena *arena, View emission_id, View *place);
+int known_closed(const Known *self, View span_key);
+
+void life_pack(Buffer *out, const Life *self);
+void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due);
+
+/* An observation id as `short` has it, in the arena; 0 where memory was refused. And back. */
+int short_id(View id, Arena *arena, View *kept);
+void put_whole_id(Buffer *out, View kept);
+
+/* Takes an annotation's claim in; `id` may be NULL. */
+int life_declare(Life *self, Arena *arena, int64_t number, const View *id, const int64_t *ts);
+
+/* corroboration.py: takes a corroboration in (1: it counts and is news; 0: not; -1: memory), and how long it carries. */
+int corroborate(Life *self, const Terms *terms, const Observation *observation, Arena *arena);
+int64_t validity(const Life *self, const Terms *terms);
+
+#endif

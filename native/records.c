@@ -1,0 +1,481 @@
+/* Reads the inputs' JSON in one pass. What is taken here is a subset of what codecs/reading.py takes, read alike: a
+ * member of an unknown name is passed, and one that is unusual (null, twice there, of another form) is Python's. */
+#include <Python.h>
+
+#include "json.h"
+#include "records.h"
+#include "times.h"
+
+static const uint8_t *names_of(void)
+{
+    static uint8_t table[256];
+    if (!table['a']) {
+        for (const char *at = "ABCDEFGHIJKLMNOPQRSTUVWXYZbcdefghijklmnopqrstuvwxyz0123456789._~:/+=@%-"; *at; at++)
+            table[(uint8_t)*at] = 1;
+        table['a'] = 1; /* last: whoever sees it sees the others */
+    }
+    return table;
+}
+
+static int is_identifier(View name)
+{
+    const uint8_t *table = names_of();
+    if (name.length < 1 || name.length > NAME)
+        return 0;
+    for (size_t i = 0; i < name.length; i++)
+        if (!table[name.at[i]])
+            return 0;
+    return 1;
+}
+
+static int identifier(Json *json, View *name)
+{
+    int ascii;
+    return json_text(json, name, &ascii) && is_identifier(*name);
+}
+
+static int instant(Json *json, int64_t *milliseconds)
+{
+    View text;
+    int ascii;
+    if (json->at < json->end && *json->at == '"')
+        return json_text(json, &text, &ascii) && time_of(text, milliseconds);
+    return json_whole(json, milliseconds) && *milliseconds <= LATEST;
+}
+
+static int effect(Json *json, int *external)
+{
+    View text;
+    int ascii;
+    if (!json_text(json, &text, &ascii))
+        return 0;
+    *external = IS(text, "external");
+    return *external || IS(text, "internal");
+}
+
+/* A substrate-class of version 1.0, bare or anchored; no terminal. */
+static int substrate_class(Json *json, int64_t *number)
+{
+    View text;
+    int ascii;
+    if (!json_text(json, &text, &ascii))
+        return 0;
+    if (text.length > 4 && memcmp(text.at, "1.0.", 4) == 0)
+        text = (View){text.at + 4, text.length - 4};
+    for (*number = 0; *number < CLASSES; ++*number)
+        if (view_is(text, CLASS_NAMES[*number], strlen(CLASS_NAMES[*number])))
+            return 1;
+    return 0;
+}
+
+static int confidence(Json *json, double *value)
+{
+    View number;
+    char text[JSON_NUMBER + 1] = {0};
+    if (!json_number(json, &number) || number.at[0] == '-')
+        return 0;
+    memcpy(text, number.at, number.length);
+    *value = PyOS_string_to_double(text, NULL, NULL);
+    return *value >= 0 && *value <= 1; /* of plain digits: there is no error to be had */
+}
+
+static int attempt(Json *json, int64_t *number) { return json_whole(json, number) && *number <= LAST_ATTEMPT; }
+
+static int begins(Json *json, char bracket)
+{
+    json_space(json);
+    return json_is(json, bracket);
+}
+
+/* Whether null stands here, which is as if the member did not; passes it. */
+static int absent(Json *json)
+{
+    if (json->end - json->at < 4 || memcmp(json->at, "null", 4) != 0)
+        return 0;
+    json->at += 4;
+    return 1;
+}
+
+/* A member's bit, once. */
+static int once(unsigned *seen, unsigned bit)
+{
+    if (*seen & 1u << bit)
+        return 0;
+    *seen |= 1u << bit;
+    return 1;
+}
+
+/* The place of a name in a list, or the list's length. */
+static unsigned which(View name, const char *const *names, unsigned count)
+{
+    unsigned place = 0;
+    while (place < count && !view_is(name, names[place], strlen(names[place])))
+        place++;
+    return place;
+}
+#define WHICH(name, names) which(name, names, sizeof(names) / sizeof *(names))
+
+/* Character offsets, in order and not empty. */
+static int span_read(Json *json, int64_t *start, int64_t *end)
+{
+    static const char *const names[] = {"chars", "tokens", "tokenizer", "path"};
+    int found, first = 1, inner = 1;
+    unsigned seen = 0;
+    View name;
+    if (!begins(json, '{'))
+        return 0;
+    while ((found = json_member(json, &first, &name)) > 0) {
+        unsigned member = WHICH(name, names);
+        if (member == 4) {
+            if (!json_pass(json, JSON_DEPTH / 2))
+                return 0;
+            continue;
+        }
+        if (member != 0 || !once(&seen, 0) || !begins(json, '[') || json_element(json, &inner) != 1 ||
+            !json_whole(json, start) || json_element(json, &inner) != 1 || !json_whole(json, end) ||
+            json_element(json, &inner) != 0)
+            return 0;
+    }
+    return found == 0 && seen && *start < *end && *end <= LAST_OFFSET;
+}
+
+static int span_key(int64_t start, int64_t end, Arena *arena, View *key)
+{
+    char *text = arena_take(arena, 32);
+    if (text == NULL)
+        return 0;
+    *key = (View){(uint8_t *)text, (size_t)snprintf(text, 32, "c:%lld-%lld", (long long)start, (long long)end)};
+    return 1;
+}
+
+/* ---------------------------------------------------------------- emissions */
+
+static int annotation_read(Emission *self, Life *life, Json *json)
+{
+    static const char *const names[] = {"substrate_class", "observation_id", "ts", "locator", "terminal", "unknown"};
+    int found, first = 1, flag, fine = 1;
+    unsigned seen = 0, absences = 0;
+    int64_t number, ts;
+    View name, id;
+    if (!begins(json, '{'))
+        return 0;
+    while (fine && (found = json_member(json, &first, &name)) > 0) {
+        unsigned member = WHICH(name, names);
+        if (member < 6 && !once(&seen, member))
+            return 0;
+        if (member >= 1 && member <= 3 && absent(json)) {
+            absences |= 1u << member;
+            continue;
+        }
+        fine = member == 0   ? substrate_class(json, &number)
+               : member == 1 ? identifier(json, &id)
+               : member == 2 ? instant(json, &ts)
+               : member == 3 ? json_pass_object(json)
+               : member == 4 ? json_bool(json, &flag)
+               : member == 5 ? json_bool(json, &flag) && !flag
+                             : json_pass(json, JSON_DEPTH / 2);
+    }
+    if (!fine || found || !(seen & 1))
+        return 0;
+    seen &= ~absences;
+    if (seen & 4 && ts > self->latest)
+        self->latest = ts;
+    return life_declare(life, json->arena, number, seen & 2 ? &id : NULL, seen & 4 ? &ts : NULL);
+}
+
+static int provenance_read(Emission *self, Life *life, Json *json)
+{
+    int found, first = 1;
+    life->annotated = 1;
+    if (json->at < json->end && *json->at == '{')
+        return annotation_read(self, life, json);
+    if (!begins(json, '['))
+        return 0;
+    while ((found = json_element(json, &first)) > 0)
+        if (!annotation_read(self, life, json))
+            return 0;
+    life->annotated = life->declared_count > 0;
+    return found == 0;
+}
+
+static int kind_read(Life *life, Json *json)
+{
+    int ascii;
+    return json_text(json, &life->kind, &ascii) && (IS(life->kind, "assertion") || IS(life->kind, "denial"));
+}
+
+/* One value of a kind, as its octets. */
+static int raw_read(Json *json, char bracket, View *raw)
+{
+    const uint8_t *start = json->at;
+    if (start >= json->end || *start != (uint8_t)bracket || !json_pass(json, JSON_DEPTH / 2))
+        return 0;
+    *raw = (View){start, (size_t)(json->at - start)};
+    return 1;
+}
+
+static int assertion_read(Emission *self, Life *life, Json *json, View *said)
+{
+    static const char *const names[] = {"span",   "span_key", "assertion", "kind",       "provenance",
+                                        "effect", "grounded", "chain",     "confidence", "cites"};
+    int found, first = 1, flag, fine = 1;
+    unsigned seen = 0;
+    View name;
+    if (!begins(json, '{'))
+        return 0;
+    while (fine && (found = json_member(json, &first, &name)) > 0) {
+        unsigned member = WHICH(name, names);
+        if (member < 10 && !once(&seen, member))
+            return 0;
+        if (member != 0 && member != 3 && member < 10 && absent(json))
+            continue;
+        fine = member == 0   ? span_read(json, &life->start, &life->end)
+               : member == 1 ? json_pass_text(json) /* it is made anew */
+               : member == 2 ? json_text(json, said, &flag)
+               : member == 3 ? kind_read(life, json)
+               : member == 4 ? provenance_read(self, life, json)
+               : member == 5 ? effect(json, &life->external)
+               : member == 6 ? json_bool(json, &life->grounded)
+               : member == 7 ? (life->has_chain = raw_read(json, '[', &life->chain))
+               : member == 8 ? (life->has_confidence = confidence(json, &life->confidence))
+               : member > 9  ? json_pass(json, JSON_DEPTH / 2)
+                             : 0; /* citations are Python's */
+    }
+    return fine && found == 0 && seen & 1;
+}
+
+static int more_lives(Emission *self, Arena *arena)
+{
+    size_t count = self->count;
+    if (count >= MOST_ASSERTIONS)
+        return 0;
+    if (count == 0 || (count >= 4 && (count & (count - 1)) == 0)) {
+        Life *lives = arena_take(arena, (count ? 2 * count : 4) * sizeof *lives);
+        if (lives == NULL)
+            return 0;
+        if (count)
+            memcpy(lives, self->lives, count * sizeof *lives);
+        self->lives = lives;
+    }
+    self->lives[count] = (Life){.kind = {(const uint8_t *)"assertion", 9},
+                                .basis = {(const uint8_t *)"corroboration", 13},
+                                .external = -1,
+                                .admitted_at = -1,
+                                .valid_until = -1};
+    self->count++;
+    return 1;
+}
+
+/* `said`: what each assertion gives as its text; NULL where it gives none. */
+static int assertions_read(Emission *self, Json *json, View *said)
+{
+    int found, first = 1;
+    if (!begins(json, '['))
+        return 0;
+    while ((found = json_element(json, &first)) > 0) {
+        if (!more_lives(self, json->arena))
+            return 0;
+        said[self->count - 1].at = NULL;
+        if (!assertion_read(self, &self->lives[self->count - 1], json, &said[self->count - 1]))
+            return 0;
+    }
+    return found == 0 && self->count;
+}
+
+static int emitter_read(Emission *self, Json *json)
+{
+    static const char *const names[] = {"system", "model", "prompt"};
+    int found, first = 1, fine = 1;
+    unsigned seen = 0, absences = 0;
+    View name;
+    if (!begins(json, '{'))
+        return 0;
+    while (fine && (found = json_member(json, &first, &name)) > 0) {
+        unsigned member = WHICH(name, names);
+        if (member < 3 && !once(&seen, member))
+            return 0;
+        if (member < 3 && absent(json)) {
+            absences |= 1u << member;
+            continue;
+        }
+        fine = member == 0   ? identifier(json, &self->system)
+               : member == 1 ? identifier(json, &self->model)
+               : member == 2 ? identifier(json, &self->prompt)
+                             : json_pass(json, JSON_DEPTH / 2);
+    }
+    self->has_system = seen & ~absences & 1;
+    return fine && found == 0;
+}
+
+/* The octets of a span of code points; 0 where the text has fewer. */
+static int slice(View text, int64_t start, int64_t end, View *part, int *ascii)
+{
+    const uint8_t *at = text.at, *last = text.at + text.length, *from = NULL;
+    *ascii = 1;
+    for (int64_t place = 0; place < end; place++) {
+        if (at >= last)
+            return 0;
+        if (place == start)
+            from = at;
+        if (*at >= 0x80 && place >= start)
+            *ascii = 0;
+        at += utf8_character(at, last); /* the text has been looked at: never 0 */
+    }
+    *part = (View){from, (size_t)(at - from)};
+    return 1;
+}
+
+/* The text and key of every assertion's span, no two of them alike. */
+static int place_lives(Emission *self, Arena *arena, const View *said)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        Life *life = &self->lives[i];
+        life->ascii = 1;
+        if (self->ascii) {
+            if ((uint64_t)life->end > self->text.length)
+                return 0;
+            life->text = (View){self->text.at + life->start, (size_t)(life->end - life->start)};
+        } else if (!slice(self->text, life->start, life->end, &life->text, &life->ascii)) {
+            return 0;
+        }
+        for (size_t other = 0; other < i; other++)
+            if (self->lives[other].start == life->start && self->lives[other].end == life->end)
+                return 0;
+        if ((said[i].at != NULL && !same_view(said[i], life->text)) ||
+            !span_key(life->start, life->end, arena, &life->span_key))
+            return 0;
+        life->emission_id = self->emission_id;
+        life->attempt = self->attempt;
+        life->emitted_at = self->emitted_at;
+        life->emitter = self->system;
+        life->has_emitter = self->has_system;
+    }
+    return 1;
+}
+
+/* What citations would be held against; there are none, so only its form is looked at. */
+static int contexts_read(Json *json)
+{
+    int found, first = 1;
+    View name;
+    if (!begins(json, '{'))
+        return 0;
+    while ((found = json_member(json, &first, &name)) > 0)
+        if (!is_identifier(name) || !json_pass_text(json))
+            return 0;
+    return found == 0;
+}
+
+int emission_read(Emission *self, View record, Arena *arena)
+{
+    static const char *const names[] = {"emission_id", "emitted_at", "emitter",  "effect",  "vocabulary",
+                                        "text",        "assertions", "contexts", "attempt"};
+    Json json = {record.at, record.at + record.length, arena};
+    int found, first = 1, fine = 1, ascii;
+    unsigned seen = 0;
+    View name, vocabulary, said[MOST_ASSERTIONS];
+    *self = (Emission){.ascii = 1};
+    if (!begins(&json, '{'))
+        return 0;
+    while (fine && (found = json_member(&json, &first, &name)) > 0) {
+        unsigned member = WHICH(name, names);
+        if (member < 9 && !once(&seen, member))
+            return 0;
+        if (member == 2 && absent(&json))
+            continue;
+        fine = member == 0   ? identifier(&json, &self->emission_id)
+               : member == 1 ? instant(&json, &self->emitted_at)
+               : member == 2 ? emitter_read(self, &json)
+               : member == 3 ? effect(&json, &self->external)
+               : member == 4 ? json_text(&json, &vocabulary, &ascii) && IS(vocabulary, "1.0")
+               : member == 5 ? (self->has_text = json_text(&json, &self->text, &self->ascii))
+               : member == 6 ? assertions_read(self, &json, said)
+               : member == 7 ? contexts_read(&json)
+               : member == 8 ? attempt(&json, &self->attempt)
+                             : json_pass(&json, JSON_DEPTH);
+    }
+    json_space(&json);
+    if (!fine || found || json.at != json.end || !(seen & 1) || !(seen & 2) || !self->has_text || !self->count)
+        return 0;
+    if (self->emitted_at > self->latest)
+        self->latest = self->emitted_at;
+    return place_lives(self, arena, said);
+}
+
+/* ---------------------------------------------------------------- observations */
+
+static int subject_read(Observation *self, Json *json)
+{
+    static const char *const names[] = {"emission_id", "span", "attempt"};
+    int found, first = 1, fine = 1;
+    unsigned seen = 0;
+    View name;
+    if (!begins(json, '{'))
+        return 0;
+    while (fine && (found = json_member(json, &first, &name)) > 0) {
+        unsigned member = WHICH(name, names);
+        if (member < 3 && !once(&seen, member))
+            return 0;
+        fine = member == 0   ? identifier(json, &self->emission_id)
+               : member == 1 ? span_read(json, &self->start, &self->end)
+               : member == 2 ? attempt(json, &self->attempt)
+                             : json_pass(json, JSON_DEPTH / 2);
+    }
+    return fine && found == 0 && (seen & 3) == 3;
+}
+
+static int outcome_read(Observation *self, Json *json)
+{
+    View text;
+    int ascii;
+    if (!json_text(json, &text, &ascii))
+        return 0;
+    self->outcome = IS(text, "corroborates") ? CORROBORATES : UNCOUNTED;
+    return self->outcome == CORROBORATES || IS(text, "absent") || IS(text, "unavailable");
+}
+
+static int tier_read(Observation *self, Json *json)
+{
+    View text;
+    int ascii;
+    if (!json_text(json, &text, &ascii))
+        return 0;
+    self->identity_bound = IS(text, "identity-bound");
+    return self->identity_bound || IS(text, "pseudonymous");
+}
+
+int observation_read(Observation *self, View record, Arena *arena)
+{
+    static const char *const names[] = {"observation_id", "substrate_class", "observed_at", "observer", "subject",
+                                        "outcome",        "tier",            "confidence",  "locator",  "detail",
+                                        "attestation",    "signature"};
+    Json json = {record.at, record.at + record.length, arena};
+    int found, first = 1, fine = 1;
+    unsigned seen = 0;
+    View name;
+    *self = (Observation){.confidence = 1};
+    if (!begins(&json, '{'))
+        return 0;
+    while (fine && (found = json_member(&json, &first, &name)) > 0) {
+        unsigned member = WHICH(name, names);
+        if (member < 12 && !once(&seen, member))
+            return 0;
+        if (member >= 8 && member < 12 && absent(&json))
+            continue;
+        fine = member == 0                  ? identifier(&json, &self->observation_id)
+               : member == 1                ? substrate_class(&json, &self->number)
+               : member == 2                ? instant(&json, &self->ts)
+               : member == 3                ? identifier(&json, &self->observer)
+               : member == 4                ? subject_read(self, &json)
+               : member == 5                ? outcome_read(self, &json)
+               : member == 6                ? tier_read(self, &json)
+               : member == 7                ? confidence(&json, &self->confidence)
+               : member == 8 || member == 9 ? json_pass_object(&json)
+               : member == 11               ? json_pass_text(&json) /* whom it has to hold for, Python looks at */
+               : member == 10               ? (self->has_attestation = raw_read(&json, '{', &self->attestation))
+                                            : json_pass(&json, JSON_DEPTH);
+    }
+    json_space(&json);
+    return fine && found == 0 && json.at == json.end && (seen & 63) == 63 &&
+           span_key(self->start, self->end, arena, &self->span_key);
+}

@@ -1,0 +1,360 @@
+/* streams/timers.py, and what fires in streams/fold.py: the end of waiting, of a validity, a review and a memory. */
+#include "folder.h"
+
+enum { DUE_OCTETS = 8, KEY_OCTETS = 14 };
+#define ZERO (INT64_C(1) << 62)
+
+static int before(PyObject *one, PyObject *other)
+{
+    Py_ssize_t first = PyBytes_GET_SIZE(one), second = PyBytes_GET_SIZE(other);
+    int order = memcmp(PyBytes_AS_STRING(one), PyBytes_AS_STRING(other), (size_t)(first < second ? first : second));
+    return order < 0 || (order == 0 && first < second);
+}
+
+int queue_push(PyObject *heap, int64_t due, int64_t order, View name)
+{
+    PyObject *key = PyBytes_FromStringAndSize(NULL, KEY_OCTETS + (Py_ssize_t)name.length);
+    if (key == NULL)
+        return -1;
+    uint8_t *at = (uint8_t *)PyBytes_AS_STRING(key);
+    uint64_t instant = (uint64_t)(due + ZERO);
+    for (int i = 0; i < DUE_OCTETS; i++)
+        at[i] = (uint8_t)(instant >> (56 - 8 * i));
+    for (int i = 0; i < KEY_OCTETS - DUE_OCTETS; i++)
+        at[DUE_OCTETS + i] = (uint8_t)((uint64_t)order >> (40 - 8 * i));
+    memcpy(at + KEY_OCTETS, name.at, name.length);
+    int failed = PyList_Append(heap, key);
+    Py_DECREF(key);
+    if (failed)
+        return -1;
+    Py_ssize_t place = PyList_GET_SIZE(heap) - 1;
+    while (place > 0) {
+        Py_ssize_t parent = (place - 1) / 2;
+        if (!before(key, PyList_GET_ITEM(heap, parent)))
+            break;
+        PyList_SET_ITEM(heap, place, PyList_GET_ITEM(heap, parent));
+        PyList_SET_ITEM(heap, parent, key);
+        place = parent;
+    }
+    return 0;
+}
+
+/* Takes out the first key; the last one sinks to its place. */
+static int queue_pop(PyObject *heap)
+{
+    Py_ssize_t last = PyList_GET_SIZE(heap) - 1, place = 0;
+    PyObject *key = Py_NewRef(PyList_GET_ITEM(heap, last));
+    if (PyList_SetSlice(heap, last, last + 1, NULL) < 0) {
+        Py_DECREF(key);
+        return -1;
+    }
+    if (last == 0) {
+        Py_DECREF(key);
+        return 0;
+    }
+    PyObject *first = PyList_GET_ITEM(heap, 0);
+    for (;;) {
+        Py_ssize_t child = 2 * place + 1;
+        if (child >= last)
+            break;
+        if (child + 1 < last && before(PyList_GET_ITEM(heap, child + 1), PyList_GET_ITEM(heap, child)))
+            child++;
+        if (!before(PyList_GET_ITEM(heap, child), key))
+            break;
+        PyList_SET_ITEM(heap, place, PyList_GET_ITEM(heap, child));
+        place = child;
+    }
+    PyList_SET_ITEM(heap, place, key);
+    Py_DECREF(first);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- what is due */
+
+/* What the first key of a queue stands for. */
+typedef struct {
+    int64_t due, order;
+    PyObject *key; /* held, for the name */
+    Place place;
+    Known known;
+    enum { NOTHING, A_LIFE, AN_ATTEMPT, A_WAITING } kind;
+    Life life;
+    Waiting waiting;
+    View lay; /* where the life or the waiting evidence lies */
+} Due;
+
+static void due_leave(Due *self)
+{
+    Py_CLEAR(self->key);
+    place_leave(&self->place);
+}
+
+/* Finds the item of the key: DONE (also where it is gone), PYTHON, FAILED. */
+static int due_find(Folder *self, Due *due)
+{
+    due->kind = NOTHING;
+    if (due->place.octets == NULL)
+        return DONE;
+    View whole = {(const uint8_t *)PyBytes_AS_STRING(due->place.octets), (size_t)PyBytes_GET_SIZE(due->place.octets)};
+    Reader peek = {whole.at, whole.at + whole.length};
+    uint64_t attempts;
+    int64_t number = 0;
+    if (!take_array_of(&peek, 2) || !take_array(&peek, &attempts) || attempts > 1 ||
+        (attempts && (!take_array_of(&peek, 8) || !take_int(&peek, &number))) || !known_read(&due->known, whole, number))
+        return PYTHON;
+    if (due->known.found && due->known.order == due->order) {
+        due->kind = AN_ATTEMPT;
+        return DONE;
+    }
+    Reader reader = {due->known.lives_start, due->known.lives_end};
+    for (uint64_t i = 0; due->known.found && i < due->known.lives; i++) {
+        const uint8_t *start = reader.at;
+        if (!life_read(&due->life, &reader, &self->arena, &due->known, due->place.id))
+            return PYTHON;
+        due->lay = (View){start, (size_t)(reader.at - start)};
+        if (due->life.order == due->order) {
+            due->kind = A_LIFE;
+            return DONE;
+        }
+    }
+    reader = (Reader){due->known.waiting_start, whole.at + whole.length};
+    for (uint64_t i = 0; i < due->known.waiting; i++) {
+        if (!waiting_read(&due->waiting, &reader))
+            return PYTHON;
+        due->lay = due->waiting.raw;
+        if (due->waiting.order == due->order) {
+            due->kind = A_WAITING;
+            return DONE;
+        }
+    }
+    return DONE;
+}
+
+/* The first item that is due on a clock; stale keys go. 1 there is one, 0 none, 2 Python has to look, -1 failed. */
+static int head(Folder *self, PyObject *heap, int clock, int64_t now, Due *due)
+{
+    while (PyList_GET_SIZE(heap)) {
+        PyObject *key = PyList_GET_ITEM(heap, 0);
+        if (!PyBytes_CheckExact(key) || PyBytes_GET_SIZE(key) <= KEY_OCTETS)
+            return 2;
+        const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(key);
+        uint64_t instant = 0, order = 0;
+        for (int i = 0; i < DUE_OCTETS; i++)
+            instant = instant << 8 | at[i];
+        for (int i = DUE_OCTETS; i < KEY_OCTETS; i++)
+            order = order << 8 | at[i];
+        due->due = (int64_t)(instant - (uint64_t)ZERO);
+        due->order = (int64_t)order;
+        if (due->due >= now)
+            return 0;
+        due->key = Py_NewRef(key);
+        View name = {at + KEY_OCTETS, (size_t)PyBytes_GET_SIZE(key) - KEY_OCTETS};
+        int done = folder_look(self, name, &due->place);
+        if (done == DONE)
+            done = due_find(self, due);
+        if (done != DONE)
+            return done == PYTHON ? 2 : -1;
+        int on = due->kind == A_LIFE ? (int)due->life.clock : due->kind == AN_ATTEMPT ? (int)due->known.clock
+                                                                                      : (int)due->waiting.clock;
+        int has = due->kind == A_LIFE ? due->life.has_due : due->kind == AN_ATTEMPT ? due->known.has_due
+                                                                                    : due->waiting.has_due;
+        int64_t then = due->kind == A_LIFE ? due->life.due : due->kind == AN_ATTEMPT ? due->known.due
+                                                                                     : due->waiting.due;
+        int waits = due->kind != NOTHING && on == clock && has;
+        if (waits && then == due->due)
+            return 1;
+        if (queue_pop(heap) < 0 || (waits && then > due->due && queue_push(heap, then, due->order, name) < 0))
+            return -1;
+        due_leave(due);
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------- what becomes of it */
+
+static int64_t least_max_validity(const Folder *self, int64_t emitted_at)
+{
+    int64_t least = self->max_validities[self->max_validity_count - 1].milliseconds;
+    for (Py_ssize_t i = self->max_validity_count - 1; i >= 0; i--) {
+        if (self->max_validities[i].milliseconds < least)
+            least = self->max_validities[i].milliseconds;
+        if (self->max_validities[i].since <= emitted_at)
+            break;
+    }
+    return least;
+}
+
+/* Writes the emission with its attempt as it is now, less the life that lies there (`lay.at` NULL: none); an attempt of
+ * which nothing lives is remembered until a repetition would be too old. */
+static int keep_attempt(Folder *self, const Place *place, Known *known, View lay, View span_key)
+{
+    Buffer *out = &self->packing;
+    uint64_t lives = known->lives - (lay.at != NULL), closed = known->closed + (lay.at != NULL);
+    View waiting = {known->waiting_header, (size_t)(known->whole.at + known->whole.length - known->waiting_header)};
+    out->length = 0;
+    if (!lives) {
+        int64_t until = known->emitted_at + least_max_validity(self, known->emitted_at);
+        if (until < self->time) {
+            if (!known->waiting)
+                return PyDict_DelItem(self->packed, place->name) < 0 ? FAILED : DONE;
+            put(out, "\x92\x90", 2);
+            put_view(out, waiting);
+            return folder_keep(self, place);
+        }
+        int filed = known->clock == ON_TIME && known->has_due && known->due <= until;
+        known->clock = ON_TIME;
+        known->has_due = 1;
+        known->due = until;
+        if (!filed && queue_push(self->expiring, until, known->order, place->id) < 0)
+            return FAILED;
+    }
+    put(out, "\x92\x91\x98", 3);
+    pack_int(out, known->number);
+    pack_int(out, known->emitted_at);
+    pack_octets(out, known->digest);
+    pack_int(out, known->order);
+    pack_array(out, lives);
+    if (lay.at != NULL) {
+        put(out, known->lives_start, (size_t)(lay.at - known->lives_start));
+        put(out, lay.at + lay.length, (size_t)(known->lives_end - lay.at) - lay.length);
+    } else {
+        put(out, known->lives_start, (size_t)(known->lives_end - known->lives_start));
+    }
+    pack_array(out, closed);
+    put(out, known->closed_start, (size_t)(known->closed_end - known->closed_start));
+    if (lay.at != NULL)
+        pack_text(out, span_key);
+    pack_int(out, known->clock);
+    known->has_due ? pack_int(out, known->due) : pack_nil(out);
+    put_view(out, waiting);
+    return folder_keep(self, place);
+}
+
+static int close_life(Folder *self, Due *due)
+{
+    self->lives--;
+    return keep_attempt(self, &due->place, &due->known, due->lay, due->life.span_key);
+}
+
+static int drop_waiting(Folder *self, Due *due)
+{
+    Known *known = &due->known;
+    Buffer *out = &self->packing;
+    if (queue_pop(self->pending) < 0)
+        return FAILED;
+    self->asides--;
+    folder_count(self, UNMATCHED, 1);
+    if (known->waiting == 1 && !known->attempts)
+        return PyDict_DelItem(self->packed, due->place.name) < 0 ? FAILED : DONE;
+    const uint8_t *end = known->whole.at + known->whole.length, *behind = due->lay.at + due->lay.length;
+    out->length = 0;
+    put(out, known->whole.at, (size_t)(known->waiting_header - known->whole.at));
+    pack_array(out, known->waiting - 1);
+    put(out, known->waiting_start, (size_t)(due->lay.at - known->waiting_start));
+    put(out, behind, (size_t)(end - behind));
+    return folder_keep(self, &due->place);
+}
+
+static int keep_life(Folder *self, Due *due)
+{
+    Buffer *out = &self->packing;
+    const Known *known = &due->known;
+    const uint8_t *behind = due->lay.at + due->lay.length;
+    out->length = 0;
+    put(out, known->whole.at, (size_t)(due->lay.at - known->whole.at));
+    life_pack(out, &due->life);
+    put(out, behind, (size_t)(known->whole.at + known->whole.length - behind));
+    return folder_keep(self, &due->place);
+}
+
+/* No more evidence will come: the last rows of the decision table, and where the policy sends what is not admitted. */
+static int end_life(Folder *self, Due *due)
+{
+    static const char *const statuses[ENDS] = {"below-floor", "decayed-to-uncertainty", "unverified-inference",
+                                               "unannotated"};
+    static const char *const reasons[ENDS] = {"below-floor", "aged-out", "no-corroboration", "no-corroboration"};
+    Life *life = &due->life;
+    if (life->phase != PENDING || folder_needs_several(self, life))
+        return PYTHON;
+    int how = life->fresh > 0 && life->fresh < life->k    ? BELOW_FLOOR
+              : life->fresh >= life->k || life->aged      ? DECAYED
+              : life->annotated                           ? UNVERIFIED
+                                                          : UNANNOTATED;
+    int disposition = self->disposition[how][life->external ? 1 : 0];
+    if (disposition == RE_EMIT && life->attempt + 1 >= self->max_attempts)
+        disposition = TO_REVIEW;
+    if (disposition == REFUSE || (disposition != DISCARD && !can_speak(self, life)))
+        return PYTHON;
+    if (queue_pop(self->pending) < 0)
+        return FAILED;
+    if (life->arrival + self->terms[life->terms_number].horizon >= self->watermark)
+        folder_count(self, STALLED, 1);
+    life->has_due = 0;
+    if (disposition == DISCARD) {
+        folder_count(self, DISCARDED, 1);
+        return close_life(self, due);
+    }
+    life->revision++;
+    if (say_inadmissible(self, life, statuses[how], reasons[how], disposition) == FAILED)
+        return FAILED;
+    if (disposition != TO_REVIEW)
+        return close_life(self, due);
+    life->phase = REVIEW;
+    life->clock = ON_TIME;
+    life->has_due = 1;
+    life->due = self->time + self->review_window;
+    if (queue_push(self->expiring, life->due, life->order, life->emission_id) < 0)
+        return FAILED;
+    return keep_life(self, due);
+}
+
+/* A validity, a review window or a memory is over. */
+static int expire(Folder *self, Due *due)
+{
+    Life *life = &due->life;
+    if (due->kind == A_WAITING || (due->kind == AN_ATTEMPT && due->known.lives) ||
+        (due->kind == A_LIFE && (life->phase == ADMITTED ? !can_speak(self, life) : life->phase != REVIEW)))
+        return PYTHON;
+    if (queue_pop(self->expiring) < 0)
+        return FAILED;
+    if (due->kind == AN_ATTEMPT) {
+        due->known.has_due = 0;
+        return keep_attempt(self, &due->place, &due->known, (View){NULL, 0}, (View){NULL, 0});
+    }
+    if (life->phase == ADMITTED) {
+        life->revision++;
+        if (say_admitted(self, life, "decayed-to-uncertainty", "validity-ended", 0) == FAILED)
+            return FAILED;
+    } else {
+        folder_count(self, UNREVIEWED, 1);
+    }
+    return close_life(self, due);
+}
+
+int64_t folder_fire(Folder *self, int64_t most, int64_t mark)
+{
+    int64_t fired = 0;
+    for (int done = DONE; done == DONE && fired < most;) {
+        Due waits = {0}, expires = {0};
+        arena_reset(&self->arena);
+        int waiting = head(self, self->pending, ON_WATERMARK, mark, &waits);
+        int expiring = waiting == 0 || waiting == 1 ? head(self, self->expiring, ON_TIME, self->time, &expires) : 2;
+        if (waiting < 0 || expiring < 0)
+            done = FAILED;
+        else if (waiting == 2 || expiring == 2 || !(waiting || expiring))
+            done = PYTHON;
+        else if (waiting && (!expiring || waits.due < expires.due ||
+                             (waits.due == expires.due && waits.order < expires.order)))
+            done = waits.kind == A_WAITING ? drop_waiting(self, &waits)
+                   : waits.kind == A_LIFE  ? end_life(self, &waits)
+                                           : PYTHON;
+        else
+            done = expire(self, &expires);
+        due_leave(&waits);
+        due_leave(&expires);
+        if (done == FAILED)
+            return -1;
+        fired += done == DONE;
+    }
+    return fired;
+}
