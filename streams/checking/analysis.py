@@ -28,10 +28,18 @@ _HANDED_ON: Final = frozenset(f"{face}.{name}" for face in FACES for name in (*L
 
 
 class Source(NamedTuple):
-    """A file: the path under which it is reported and imported, and its text."""
+    """A file.
+
+    Attributes:
+        path: under which it is reported.
+        text: its text.
+        place: its absolute path, where that is not `path`: what it is imported by may lie above the folder that
+            `path` begins in (`sluice check agents.py` inside a package).
+    """
 
     path: str
     text: str
+    place: str = ""
 
 
 class Report(NamedTuple):
@@ -61,7 +69,7 @@ def check(sources: Iterable[Source]) -> Report:
         order[source.path] = len(order)
         tree = _parse(source, errors)
         if tree is not None:
-            modules.append(Module(source.path, tree, "yield" in source.text))
+            modules.append(Module(source.path, tree, "yield" in source.text, source.place))
             silenced[source.path] = ignores(source.text)
     project = Project(modules)
     _mark_relevant(project)

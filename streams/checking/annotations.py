@@ -207,7 +207,7 @@ def _bare(machine: Machine, slot: Slot, key: Any, depth: int) -> Value:
     if slot.klass is not None:
         return of(slot.klass.cell, note=f"a {slot.klass.name}")
     if not slot.kind:
-        return Value(PLAIN, note="declared plain")
+        return Value(PLAIN, note="a value that is declared plain")
     cell = machine.cell((key, depth), slot.kind)
     for place, one in enumerate(slot.items):
         cell.items[place] = assumed(machine, one, (key, place), depth - 1)

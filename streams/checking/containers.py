@@ -82,7 +82,7 @@ def elements(value: Value) -> Value:
         return ANYTHING
     found = derive(value, SOME_PLAIN) if value.wrapped else NOTHING
     for one in cells(value):
-        found = join(found, one.keys if one.kind == "dict" else one.elements())
+        found = join(found, one.keys if one.kind == "dict" else _any_of(one))
     if found.kinds:
         return found
     return ANYTHING if value.kinds & UNKNOWN or cells(value) else SOME_PLAIN
@@ -100,7 +100,11 @@ def sequence(machine: Machine, frame: Frame, node: ast.List | ast.Tuple | ast.Se
             value = machine.evaluate(frame, one)
         machine.put(cell, place if exact else None, value)
         found.append((one, value))
-    if not isinstance(node, ast.Tuple) and node not in machine.handed_over and any(one.kinds & PLAIN and not one.wrapped for _, one in found):
+    if (
+        not isinstance(node, ast.Tuple)
+        and node not in machine.handed_over
+        and any(one.kinds & PLAIN and not one.wrapped for _, one in found)
+    ):
         # Lists and sets are of one type: where some elements are plain, so is the element type [C §9.3].
         for one, value in found:
             if value.wrapped:
@@ -160,7 +164,20 @@ def _item(cell: Any, key: Value) -> Value:
         return ANYTHING
     if isinstance(key.const, str | int) and key.const in cell.items:
         return cell.item(key.const)
-    return cell.elements()
+    return _any_of(cell)
+
+
+def _any_of(cell: Cell) -> Value:
+    """One of its elements; of a container that nothing was put into where we look, what it is declared to hold."""
+    found = cell.elements()
+    if found.kinds or found.refs or cell.declared is None or cell.declared.element is None:
+        return found
+    element = cell.declared.element
+    return (
+        Value(PLAIN, note="a value that is declared plain")
+        if element.plain and not (element.kind or element.klass)
+        else found
+    )
 
 
 def comprehension(

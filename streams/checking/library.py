@@ -54,6 +54,15 @@ def library(machine: Machine, frame: Frame, name: str, given: Arguments) -> Valu
         if given.positional and any(type(one) is Function for one in given.value(0).refs):
             return decorate(machine, frame, Decorator(role), given)
         return of(Decorator(role))
+    if name == "discarding":
+        machine.impure(frame, given.node, "explicit-unwrap", "discarding() declares that sources may go")
+        return ANYTHING
+    if name in ("to_record", "enc_hook"):
+        for one in given.each():
+            machine.flow_anywhere(frame, one.node, one.value, "argument", f"{name}()")  # the plain value lies in it
+        return ANYTHING
+    if name == "Answer":
+        return _answer(given)
     head, _, last = name.partition(".")
     if head in ("Grounded", "template"):
         if last == UNWRAP:
@@ -71,6 +80,16 @@ def library(machine: Machine, frame: Frame, name: str, given: Arguments) -> Valu
             return derive(found, SOME_PLAIN)
         return Value(MAYBE, open=True)
     return ANYTHING
+
+
+def _answer(given: Arguments) -> Value:
+    """`Answer(value, confidence=…)` is its value, and no surer than it says."""
+    found, said = given.value(0, "value"), _number(given, "confidence")
+    if not found.kinds or given.spread or given.doubled:
+        return ANYTHING
+    if said is not None and said < found.confidence:
+        found = msgspec.structs.replace(found, confidence=said, weakest="an Answer")
+    return found
 
 
 def role_from(name: str, given: Arguments) -> Role:

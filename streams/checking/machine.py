@@ -14,7 +14,7 @@ from typing import Any, Final
 from . import annotations as types
 from .annotations import Slot
 from .findings import Finding, Rule
-from .scopes import FACES, LIBRARY_NAMES, Frame, Module, Project, imported, is_library
+from .scopes import EXPORTED, FACES, LIBRARY_NAMES, Frame, Module, Project, imported, is_library
 from .sites import SITES
 from .values import (
     ANYTHING,
@@ -69,9 +69,7 @@ class Machine:
     def begin(self) -> None:
         """Starts a pass: what was found and remembered is forgotten, what stands on the heap is not."""
         self.findings.clear()
-        self.memo = {
-            key: value for key, value in self.memo.items() if key[0] in ("function", "class", "generator", "annotated")
-        }
+        self.memo = {key: value for key, value in self.memo.items() if key[0] in _OF_THE_SOURCE}
         self.queue.clear()
         self.queued.clear()
         self.contexts.clear()
@@ -125,6 +123,8 @@ class Machine:
         if name in module.frame.names:
             return module.frame.names[name]
         for star in module.frame.stars:
+            if is_library(star) and name not in EXPORTED:
+                continue
             found = self.resolve(module, imported(star, name))
             if found.kinds != UNKNOWN:
                 return found

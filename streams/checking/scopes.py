@@ -20,6 +20,30 @@ LIBRARY: Final = ("sluice.streams.grounded", "streams.grounded")
 FACES: Final = ("sluice.streams", "sluice")
 """Packages that may hand the library's names on."""
 LIBRARY_NAMES: Final = frozenset({"Answer", "Grounded", "agent", "grounded_pure", "prompt", "tool"})
+EXPORTED: Final = LIBRARY_NAMES | frozenset(
+    {
+        "Asserted",
+        "CitationViolation",
+        "GroundedError",
+        "MinConfidenceViolation",
+        "MissingDataCategory",
+        "ProvenanceChain",
+        "PurityViolation",
+        "UndeclaredDiscard",
+        "UngroundedReturn",
+        "dec_hook",
+        "discarding",
+        "discards",
+        "emission",
+        "enc_hook",
+        "from_record",
+        "steps",
+        "template",
+        "to_record",
+        "using_clock",
+    }
+)
+"""What `from sluice.streams.grounded import *` binds, and no more: `print` stays Python's."""
 
 State = dict[str, Value]
 
@@ -29,9 +53,9 @@ class Module:
 
     __slots__ = ("executed", "frame", "has_yield", "name", "parts", "path", "relevant", "tree")
 
-    def __init__(self, path: str, tree: ast.Module, has_yield: bool = True) -> None:
+    def __init__(self, path: str, tree: ast.Module, has_yield: bool = True, place: str = "") -> None:
         self.path, self.tree, self.has_yield = path, tree, has_yield
-        clean = [one for one in path.replace("\\", "/").split("/") if one not in ("", ".")]
+        clean = [one for one in (place or path).replace("\\", "/").split("/") if one not in ("", ".")]
         if clean:
             clean[-1] = clean[-1].rpartition(".")[0] or clean[-1]
         self.parts = tuple(clean)

@@ -52,7 +52,7 @@ class Boundary:
     ) -> None:
         refuse_generators(function)
         answers.check_confidence("confidence", confidence)
-        self.function, self.name = function, function.__name__
+        self.function, self.name = function, getattr(function, "__name__", type(function).__name__)
         self.data, self.confidence = answers.categories(data), confidence
         self.grounded = GROUNDED in self.data
         self.signature = inspect.signature(function)
@@ -142,4 +142,11 @@ def refuse_generators(function: Callable[..., Any]) -> None:
         UsageError: it is a generator: what it yields would go out before anything could be checked.
     """
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise UsageError("a generator has no one result to be grounded", path=function.__name__, hint="return a list")
+        name = getattr(function, "__name__", type(function).__name__)
+        raise UsageError("a generator has no one result to be grounded", path=name, hint="return a list")
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine; of an object that can be called, whether its `__call__` does."""
+    called = inspect.getattr_static(function, "__call__", None)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)

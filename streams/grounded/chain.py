@@ -24,6 +24,7 @@ FLATTENED: Final = "…"
 """The operator of the step that stands for all inner derivations of a flattened chain."""
 
 _STEPS: Final = list[AnyStep]
+_encode = msgspec.json.Encoder().encode
 
 
 class Sum(NamedTuple):
@@ -227,8 +228,11 @@ def _sum(chain: ProvenanceChain) -> Sum:
 def _unique(steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
     """Each step once. One step is one event, not what it says: two retrievals by one tool within a millisecond read
     alike, and are two sources."""
-    seen: dict[int, AnyStep] = {}
+    seen: dict[object, list[AnyStep]] = {}
     for step in steps:
-        if id(step) not in seen:
-            seen[id(step)] = step  # held, so that no other step gets its id
+        # Who reads alike is only looked for among few: by name and time, which costs less than the whole record.
+        key = (step.source, step.timestamp) if isinstance(step, Retrieval) else _encode(step)
+        alike = seen.setdefault(key, [])
+        if not any(one is step for one in alike):
+            alike.append(step)
             yield step

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
+from ...codecs.errors import UsageError
 from ...codecs.unicode_text import nfkc
 from ..quotes import CLOSERS, code_spans, quotes
 from .errors import CitationViolation
@@ -24,6 +25,20 @@ Strictness = Literal["normalised"] | bool
 _MARKS: Final = str.maketrans(dict.fromkeys({*CLOSERS, *"".join(CLOSERS.values()), "'", "`"}, '"'))
 # An apostrophe inside a word neither opens nor closes; a quotation stays in its line, and has more than one character.
 _SINGLE: Final = re.compile(r"(?<!\w)'(?=[^\s'])((?:[^'\n]|(?<=\w)'(?=\w))+?)(?<=\S)'(?!\w)")
+
+
+def check_strictness(prompt: str, strictly: object, cites: Sequence[str]) -> None:
+    """What a prompt declares: a misspelt or pointless option would verify nothing, and look as if it did.
+
+    Raises:
+        UsageError: it is none of the three, or there is nothing to cite.
+    """
+    if not any(strictly is one for one in (True, False)) and strictly != "normalised":
+        raise UsageError(
+            "strictly is not known", path=prompt, expected="True, False or 'normalised'", got=repr(strictly)
+        )
+    if strictly is not False and not cites:
+        raise UsageError("strictly has nothing to verify", path=prompt, hint="name the parameter: cites=...")
 
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:

@@ -82,6 +82,7 @@ class Prompt(Boundary):
         self.strictly: Strictness = strictly
         self.cites = (cites,) if isinstance(cites, str) else tuple(cites)
         self.check_parameters("cites", self.cites)
+        citations.check_strictness(self.name, strictly, self.cites)
 
     def chain(self, call: Call, answer: Answer[Any], inner: Parts) -> ProvenanceChain | None:
         if self.cites:

@@ -10,7 +10,19 @@ import inspect
 import re
 import types
 from collections.abc import Callable
-from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from .value import Grounded
 
@@ -38,6 +50,8 @@ class Declared(NamedTuple):
 
 def declared(function: Callable[..., Any]) -> Declared:
     """What a function's annotations say."""
+    if not hasattr(function, "__annotations__"):  # a partial, or an object that can be called
+        function = getattr(function, "func", cast(Any, function).__call__)
     raw: dict[str, Any] = dict(getattr(function, "__annotations__", {}))
     try:
         found = get_type_hints(function, include_extras=True)

@@ -7,12 +7,11 @@ parentheses. What a call contributes to a chain is in `constructs.py`.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast, overload
 
 from ...codecs.errors import UsageError
-from .boundaries import BOUNDARY, Boundary, mark_pure, refuse_generators
+from .boundaries import BOUNDARY, Boundary, is_async, mark_pure, refuse_generators
 from .citations import Strictness
 from .constructs import Agent, Prompt, Tool
 from .lifted import DeclaredResult, GroundedResult, IsGrounded, Lifted, P, T
@@ -136,6 +135,8 @@ def grounded_pure(function: F) -> F:
 
     `sluice check` proves before anything runs what this only meets with at run time.
     """
+    if isinstance(function, (staticmethod, classmethod)):
+        return _of_class(function, grounded_pure)
     refuse_generators(function)
     mark_pure(function)
 
@@ -149,16 +150,23 @@ def grounded_pure(function: F) -> F:
         with opened(Scope(pure=True, around=current())):
             return function(*args, **kwargs)
 
-    return cast(F, awaited if inspect.iscoroutinefunction(function) else called)
+    return cast(F, awaited if is_async(function) else called)
 
 
 def _decorator(function: Callable[..., Any] | None, boundary: Callable[[Callable[..., Any]], Boundary]) -> Any:
     def decorate(inner: Callable[..., Any]) -> Any:
+        if isinstance(inner, (staticmethod, classmethod)):
+            return _of_class(cast(Any, inner), decorate)
         return _around(boundary(inner))
 
-    if function is not None and not callable(function):
+    if function is not None and not callable(function) and not hasattr(function, "__func__"):
         raise UsageError("a decorator takes its options by name", expected='data="grounded"', got=repr(function))
     return decorate if function is None else decorate(function)
+
+
+def _of_class(method: Any, decorate: Callable[..., Any]) -> Any:
+    """A decorator above `@staticmethod` or `@classmethod` is what it would be below."""
+    return type(method)(decorate(method.__func__))
 
 
 def _around(boundary: Boundary) -> Callable[..., Any]:
@@ -178,6 +186,6 @@ def _around(boundary: Boundary) -> Callable[..., Any]:
             result = function(*call.args, **call.kwargs)
         return boundary.end(call, result)
 
-    wrapper = awaited if inspect.iscoroutinefunction(function) else called
+    wrapper = awaited if is_async(function) else called
     setattr(wrapper, BOUNDARY, boundary)
     return wrapper

@@ -24,7 +24,6 @@ U = TypeVar("U")
 
 _HINTS = {
     "value": "use .map(function), or .unwrap_discarding_sources()",
-    "__len__": "use .map(len)",
 }
 
 
@@ -193,7 +192,12 @@ class Grounded(Operators[T_co]):
     def __reduce__(self) -> tuple[Callable[..., Grounded[Any]], tuple[Any, ...]]:
         return carry, (Grounded, self._value, self._chain, self._cited)
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # for a type checker neither is there
+
+        def __len__(self) -> int:
+            # `list(value)` asks as well, for a hint, and takes the refusal, a TypeError, for "unknown".
+            record_declared("len")
+            return len(self._value)
 
         def __getattr__(self, name: str) -> Any:
             hint = _HINTS.get(name, "what the plain value has is reached by .map(function)")

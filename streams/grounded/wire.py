@@ -12,6 +12,7 @@ import msgspec
 
 from .carrier import UNCITED, Carrier, Cited, carry, parts
 from .chain import ProvenanceChain
+from .scope import refuse_if_pure
 from .value import Grounded
 
 T = TypeVar("T")
@@ -33,7 +34,12 @@ class CitedRecord(msgspec.Struct):
 
 
 def to_record(value: Grounded[Any]) -> dict[str, Any]:
-    """A grounded value as plain values; what it carries has to be something that msgspec knows."""
+    """A grounded value as plain values; what it carries has to be something that msgspec knows.
+
+    Raises:
+        PurityViolation: under `@grounded_pure`: the plain value lies in the record [C §9.3].
+    """
+    refuse_if_pure("to_record")
     whole = parts(value)
     cites = CitedRecord(list(whole.cited.contexts), whole.cited.strictly) if whole.cited.contexts else None
     record = Record(whole.value, whole.chain.to_records(), cites)

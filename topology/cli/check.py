@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 import tokenize
@@ -69,7 +70,8 @@ def _sources(files: tuple[str, ...], unread: list[tuple[str, str]]) -> Iterator[
             seen.add(one)
             try:
                 octets = sys.stdin.buffer.read() if one == "-" else Path(one).read_bytes()
-                yield Source("<stdin>" if one == "-" else one, _decoded(octets))
+                path = "<stdin>" if one == "-" else one
+                yield Source(path, _decoded(octets), os.path.abspath(path))
             except OSError as error:
                 unread.append((one, error.strerror or str(error)))
             except (SyntaxError, UnicodeDecodeError, LookupError):

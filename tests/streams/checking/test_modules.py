@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sluice.streams import grounded as library
 from sluice.streams.checking import Source, check
+from sluice.streams.checking.scopes import EXPORTED
 
 NAMES = "from sluice.streams.grounded import Grounded, agent, grounded_pure\n"
 TOOLS = """\
@@ -95,6 +97,20 @@ def test_a_tool_without_grounded_data_is_no_source_from_afar():
 def test_modules_may_import_one_another_in_a_circle(line: str, name: str):
     """Both are followed, once each."""
     assert found(x=NAMES + line + OPEN.format(name), y="from x import a\n" + TOOLS) == [("x.py", "ungrounded-return")]
+
+
+@pytest.mark.parametrize("heads", [("sluice.streams.grounded", "tools"), ("tools", "sluice.streams.grounded")])
+def test_a_star_of_the_library_binds_its_names_and_no_others(heads: tuple[str, str]):
+    """Neither Python's own nor those of another star are hidden by it."""
+    body = "".join(f"from {one} import *\n" for one in heads) + PURE.format("imp").replace(
+        "return", "print(fetch(x))\n    return"
+    )
+    report = check([Source("main.py", body), Source("tools.py", TOOLS)])
+    assert [(one.line, one.rule) for one in report.findings if one.path == "main.py"] == [
+        (6, "coercion"),
+        (7, "impure-call"),
+    ]
+    assert set(library.__all__) == EXPORTED
 
 
 def test_a_star_that_goes_in_a_circle_comes_to_an_end():

@@ -43,6 +43,51 @@ def a(x: str) -> Grounded[str]:
         [(3, "ungrounded-return")],
     ),
     (
+        "what a container holds that is declared plain",
+        """
+STORE: dict[str, str] = {}
+@agent
+def a(x: str) -> Grounded[str]:
+    return STORE[x]
+""",
+        [(4, "ungrounded-return")],
+    ),
+    (
+        "the weakest step is that of what is iterated over",
+        """
+@tool(data="grounded", confidence=0.5)
+def some(k: str) -> Grounded[list[str]]: return [k]
+@agent(min_confidence=0.8)
+def a(x: str) -> Grounded[str]:
+    first, *rest = some(x)
+    return first
+""",
+        [(6, "unreachable-confidence")],
+    ),
+    (
+        "an answer of nothing retrieved",
+        """
+from sluice.streams.grounded import Answer
+@agent
+def a(x: str) -> Grounded[str]:
+    return Answer("x", confidence=0.9)
+""",
+        [(4, "ungrounded-return")],
+    ),
+    (
+        "an answer is as sure as it says",
+        """
+from sluice.streams.grounded import Answer
+@agent(min_confidence=0.8)
+def a(x: str) -> Grounded[str]:
+    return Answer(fetch(x), confidence=0.5)
+@agent(min_confidence=0.8)
+def b(x: str) -> Grounded[str]:
+    return Answer(fetch(x))
+""",
+        [(4, "unreachable-confidence")],
+    ),
+    (
         "a Grounded parameter",
         """
 @agent

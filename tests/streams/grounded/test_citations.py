@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluice.streams.grounded import CitationViolation
+from sluice.codecs.errors import UsageError
+from sluice.streams.grounded import CitationViolation, Grounded, prompt
 from sluice.streams.grounded.citations import quoted_spans, verify
 from sluice.streams.quotes import quotes
 
@@ -100,6 +103,16 @@ def test_the_violation_names_the_first_quote_and_where_it_stands() -> None:
 
     assert answer[slice(*raised.value.span)] == raised.value.quote == "no"
     assert (raised.value.prompt, raised.value.context) == ("summarise", "doc")
+
+
+@pytest.mark.parametrize(("strictly", "cites"), [("normalized", "doc"), ("", "doc"), (1, "doc"), (True, ())])
+def test_an_option_that_would_verify_nothing_is_refused(strictly: Any, cites: Any) -> None:
+    """A slip of the pen, or no parameter to cite: when the prompt is declared, not when it misquotes."""
+    with pytest.raises(UsageError, match="strictly"):
+
+        @prompt(cites=cites, strictly=strictly)
+        def answer(doc: str) -> Grounded[str]:
+            return doc  # type: ignore[return-value]
 
 
 def test_a_quote_stands_in_any_one_of_the_contexts() -> None:

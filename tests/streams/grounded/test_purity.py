@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from sluice.codecs.errors import SluiceError
@@ -23,8 +25,10 @@ from sluice.streams.grounded import (
     UngroundedReturn,
     agent,
     discarding,
+    enc_hook,
     grounded_pure,
     prompt,
+    to_record,
     tool,
 )
 
@@ -48,6 +52,11 @@ def plain(value: Grounded[Any]) -> Any:
 # ---------------------------------------------------------------- grounded_pure
 
 
+def take_apart(one: Any) -> Any:
+    first, *rest = one
+    return first, rest
+
+
 @pytest.mark.parametrize(
     ("act", "rule"),
     [
@@ -58,6 +67,13 @@ def plain(value: Grounded[Any]) -> Any:
         (str, "coercion"),
         (lambda one: f"{one}", "coercion"),
         (int, "coercion"),
+        (len, "coercion"),
+        (list, "coercion"),
+        (reversed, "coercion"),
+        (iter, "coercion"),
+        (to_record, "coercion"),
+        (lambda one: msgspec.json.encode([one], enc_hook=enc_hook), "coercion"),
+        (take_apart, "coercion"),
         (lambda one: impure_agent(), "impure-call"),
         (lambda one: deep(one), "explicit-unwrap"),
     ],
@@ -233,6 +249,44 @@ def test_methods_are_functions_too() -> None:
 
     assert [plain(one) for one in (library.get("a"), library.of_class("a"), Library.static("a"))] == ["sa", "sa", "a"]
     assert plain(library.ask("a")) == "sa, in short"
+
+
+def test_a_decorator_may_stand_above_staticmethod_and_classmethod() -> None:
+    """It is what it would be below."""
+
+    class Shelf:
+        @tool(data="grounded")
+        @staticmethod
+        def get(key: str) -> str:
+            return key
+
+        @agent
+        @grounded_pure
+        @classmethod
+        def ask(cls, key: str) -> Grounded[str]:
+            return summarise(cls.get(key))
+
+    assert [plain(one) for one in (Shelf.get("a"), Shelf().get("a"))] == ["a", "a"]
+    assert plain(Shelf().ask("a")) == plain(Shelf.ask("a")) == "a, in short"
+
+
+async def test_what_can_be_called_is_a_function_too() -> None:
+    """A partial, and an object with `__call__`, asynchronous or not."""
+
+    class Reader:
+        def __init__(self, shelf: str) -> None:
+            self.shelf = shelf
+
+        async def __call__(self, doc: Grounded[str], key: str) -> Grounded[str]:
+            assert isinstance(doc, Grounded)
+            return self.shelf + key  # type: ignore[return-value]
+
+    value = await tool(data="grounded")(Reader("s"))(fetch("a"), fetch("b"))
+    short = prompt(functools.partial(lambda question, doc: f"{question} {doc}", "What?"))
+
+    assert plain(value) == "stext of b"
+    assert value.retrievals()[-1].source == "Reader"
+    assert plain(short(fetch("a"))) == "What? text of a"
 
 
 def test_wrong_arguments_are_the_functions_own_error() -> None:

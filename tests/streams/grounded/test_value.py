@@ -180,6 +180,8 @@ def test_there_is_no_value() -> None:
 
     with pytest.raises(AttributeError, match="unwrap_discarding_sources"):
         _ = value.value
+    with pytest.raises(AttributeError, match="map"):
+        _ = value.upper
     for name in ("value", "_value", "other"):
         with pytest.raises(AttributeError):
             setattr(value, name, "b")
@@ -325,6 +327,7 @@ def test_a_grounded_list_is_joined() -> None:
         float,
         complex,
         bytes,
+        len,
         range,
         hex,
         lambda one: "abc"[one],
@@ -391,6 +394,18 @@ def test_loops_and_unpacking_discard_nothing() -> None:
     assert only(first).operator == "iter"
     assert len(discards()) == before
     assert [plain(one) for one in (first, *rest)] == [1, 2, 3]
+    assert [plain(one) for one in reversed(grounded([1, 2]))] == [2, 1]
+    assert all(one.retrievals() == [retrieval()] for one in reversed(grounded([1, 2])))
+
+
+def test_a_length_is_let_go_where_that_is_declared() -> None:
+    """A list can be made of it all the same, of grounded items."""
+    value = grounded([1, 2])
+
+    assert [plain(one) for one in list(value)] == [1, 2]
+    with discarding("counted"):
+        assert len(value) == 2
+    assert discards()[-1].rule == "len"
 
 
 def test_sums_and_extremes_are_grounded() -> None:

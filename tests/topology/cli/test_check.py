@@ -54,6 +54,17 @@ def test_standard_input_is_a_file_too():
     assert result.exit_code == 1
 
 
+def test_files_of_a_package_are_found_from_inside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What they call one another may begin above the folder that one stands in; they are reported as they are given."""
+    tools = HEAD + '@tool(data="pii")\ndef person(k: str) -> Grounded[str]:\n    return k\n'
+    asks = HEAD + "from app.tools import person\n@agent\ndef ask(k: str) -> Grounded[str]:\n    return person(k)\n"
+    write(tmp_path, app__tools=tools, app__asks=asks, app__other__x="")
+    monkeypatch.chdir(tmp_path / "app" / "other")
+    result = run("../asks.py", "../tools.py")
+    assert result.stdout.startswith("../asks.py:5:5: ungrounded-return ")
+    assert result.exit_code == 1
+
+
 def test_folders_are_gone_through(tmp_path: Path):
     """In order, with what is below them, but not what is hidden or no Python; a file named twice is checked once."""
     write(tmp_path, b=BAD, a__deep__c=BAD, **{".hidden__d": BAD, "__pycache____e": BAD})
