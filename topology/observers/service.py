@@ -24,15 +24,18 @@ from aiokafka.errors import KafkaError
 from ...codecs.blocks import MAX_INPUT_BYTES
 from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault, UnreachableError
+from ...codecs.notes import Signer
 from ...codecs.records import Emission, Observation
 from .. import logs
 from ..connect import open_consumer, open_producer, partitions_of, unreachable
 from ..settings import Settings
 from ..topics import topic_name
+from ..web import Web
 from .confine import Root
 from .instruments import Instruments
 from .look import StoppedError, cannot_look, look, observed, written
-from .record import LOCATORS
+from .metering import ObserverMetrics
+from .record import LOCATORS, signer_of
 from .turns import Turns
 
 LOOKS_AT_ONCE = 8
@@ -69,6 +72,11 @@ class _Progress:
             first = self._open.popleft()
             self._done.discard(first)
             self.position = first + 1
+
+    @property
+    def first_open(self) -> int | None:
+        """The offset of the first emission that is not done; None where all that were fetched are."""
+        return self._open[0] if self._open else None
 
 
 class _Held:
@@ -123,18 +131,24 @@ class ObserverService(ConsumerRebalanceListener):
         self._stopping = asyncio.Event()
         self._main: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
+        self._metrics = ObserverMetrics(self._lag, lambda: len(self._working))
+        self._read_to: dict[TopicPartition, int] = {}
+        self._assigned = False
         self._consumer: AIOKafkaConsumer
         self._producer: AIOKafkaProducer
         self._instruments: Instruments
+        self._signer: Signer | None
 
     async def start(self) -> None:
         """Joins the group; emissions are looked at from then on.
 
         Raises:
             UnreachableError: the root is not there, or no broker answers.
-            UsageError: a topic is missing, or the operator's list is wrong.
+            UsageError: a topic is missing, the operator's list is wrong, the key to sign with is none, or the port of
+                the metrics cannot be had.
         """
         Root(self._settings.root).close()
+        self._signer = signer_of(self._settings)
         self._instruments = Instruments(self._settings, self._substrates)
         self._stack.callback(self._instruments.close)
         try:
@@ -149,6 +163,7 @@ class ObserverService(ConsumerRebalanceListener):
             )
             for topic in ("emissions", "observations"):
                 await partitions_of(self._producer, self._settings, topic_name(self._settings, topic))
+            await self._serve()
         except BaseException:
             await self._stack.aclose()
             raise
@@ -156,6 +171,28 @@ class ObserverService(ConsumerRebalanceListener):
         self._consumer.subscribe([topic_name(self._settings, "emissions")], listener=self)
         self._main = asyncio.create_task(self._take())
         log.info("observing", root=self._settings.root, observer=self._settings.observer, broker=self._settings.broker)
+
+    async def _serve(self) -> None:
+        port = self._settings.web_port
+        if port is None:
+            return
+        web = Web(
+            self._settings.web_host,
+            port,
+            metrics=self._metrics.text,
+            healthy=self._why_ill,
+            ready=self._why_not_ready,
+        )
+        await web.start()
+        self._stack.push_async_callback(web.stop)
+
+    def _why_ill(self) -> str:
+        """Empty, or the reason why the service ends."""
+        return "" if self._failure is None else str(self._failure) or repr(self._failure)
+
+    def _why_not_ready(self) -> str:
+        """Empty, or what the service waits for: its share of the partitions, which may be none."""
+        return self._why_ill() if self._assigned else "waiting for the group to say which partitions are here"
 
     async def wait(self) -> None:
         """Waits until the service is asked to stop, or fails.
@@ -209,13 +246,16 @@ class ObserverService(ConsumerRebalanceListener):
             while not self._stopping.is_set():
                 # A short wait, for the sake of `_stopping`: fetching goes on behind it.
                 batches = await self._consumer.getmany(timeout_ms=200, max_records=IN_FLIGHT)
-                for place, records in batches.items():
-                    progress = self._progress.setdefault(place, _Progress())
-                    for record in records:
+                taken = [(self._progress.setdefault(place, _Progress()), batch) for place, batch in batches.items()]
+                for progress, batch in taken:
+                    for record in batch:
+                        progress.begin(record.offset)
+                await self._see_how_far()
+                for progress, batch in taken:
+                    for record in batch:
                         await room.acquire()
                         if self._stopping.is_set():
                             return
-                        progress.begin(record.offset)
                         held = _Held(room)
                         task = asyncio.create_task(self._handle(record, progress, held))
                         self._working.add(task)
@@ -225,6 +265,28 @@ class ObserverService(ConsumerRebalanceListener):
                     next_commit = asyncio.get_running_loop().time() + COMMIT_SECONDS
         except (KafkaError, OSError) as error:
             self._fail(unreachable(self._settings, error))
+
+    async def _see_how_far(self) -> None:
+        """Notes how far each partition has been fetched, for the lag that is told."""
+        read_to: dict[TopicPartition, int] = {}
+        for place in self._consumer.assignment():
+            try:
+                async with asyncio.timeout(0.05):  # a partition that has just come may have no position yet
+                    read_to[place] = await self._consumer.position(place)
+            except (TimeoutError, KafkaError):
+                continue
+        self._read_to = read_to
+
+    def _lag(self) -> dict[TopicPartition, int]:
+        """For each partition that is here, how many of its records are not done."""
+        found: dict[TopicPartition, int] = {}
+        for place, read_to in self._read_to.items():
+            if place not in self._consumer.assignment() or (end := self._consumer.highwater(place)) is None:
+                continue
+            progress = self._progress.get(place)
+            first = None if progress is None else progress.first_open
+            found[place] = max(0, end - (read_to if first is None else first))
+        return found
 
     def _ended(self, held: _Held, task: asyncio.Task[None]) -> None:
         self._working.discard(task)
@@ -243,6 +305,7 @@ class ObserverService(ConsumerRebalanceListener):
         emission = await asyncio.to_thread(_decoded, record)
         if emission is None:
             progress.end(record.offset)
+            self._metrics.done(looked_at=False)
             return
         parts: dict[str, asyncio.Task[None]] = {}
         try:
@@ -260,6 +323,7 @@ class ObserverService(ConsumerRebalanceListener):
                 part.cancel()
             await asyncio.gather(*parts.values(), return_exceptions=True)
         progress.end(record.offset)
+        self._metrics.done(looked_at=True)
 
     async def _part(self, emission: Emission, name: str, turn: bool) -> None:
         """One class of an emission: looked at in its turn, or answered without a look, and stored."""
@@ -271,16 +335,20 @@ class ObserverService(ConsumerRebalanceListener):
         try:
             topic = topic_name(self._settings, "observations")
             sent = [
-                await self._producer.send(topic, key=one.subject.emission_id.encode(), value=_encode(written(one)))
+                await self._producer.send(topic, key=one.subject.emission_id.encode(), value=self._encoded(one))
                 for one in found
             ]
             await asyncio.gather(*sent)
+            self._metrics.stored(found)
         except (KafkaError, OSError) as error:
             raise unreachable(self._settings, error) from None
 
+    def _encoded(self, one: Observation) -> bytes:
+        return _encode(written(one, self._signer))
+
     def _observe(self, emission: Emission, name: str) -> list[Observation]:
         """In a thread of the class: what was seen of one class of an emission."""
-        with logs.about(emission.emission_id):
+        with logs.about(emission.emission_id), self._metrics.looking(name):
             found = self._look(emission, name)
             outcomes = Counter(one.outcome for one in found)
             counts = {outcome.replace("-", "_"): n for outcome, n in outcomes.items()}
@@ -334,4 +402,5 @@ class ObserverService(ConsumerRebalanceListener):
     async def on_partitions_assigned(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, assigned: Iterable[TopicPartition]
     ) -> None:
-        """Nothing to do: reading goes on at the committed positions."""
+        """Reading goes on at the committed positions."""
+        self._assigned = True
