@@ -1,0 +1,81 @@
+"""An independent reader of what a contestant let through: all ids, each once, and no others.
+
+It reads with read_committed, and shares nothing with any contestant but librdkafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from workload import servers
+
+SECONDS = 120.0
+"""Without a message for so long, a partition whose end has not come is taken for broken."""
+
+
+class Verdict(NamedTuple):
+    """How many ids are missing, came more than once, or should not have come at all."""
+
+    missing: int
+    doubled: int
+    foreign: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether all came, and nothing else."""
+        return not self.missing and not self.foreign
+
+
+class Said(msgspec.Struct):
+    """What is needed of an output; peers have no status, and mean admitted."""
+
+    emission_id: str
+    status: str = "admitted"
+
+
+def judge(values: Iterable[bytes], expected: set[str]) -> Verdict:
+    """Holds outputs against the ids that must be there; a `renewed` or `refused` one is no admission."""
+    decode, seen, doubled = msgspec.json.Decoder(Said).decode, set[str](), 0
+    for value in values:
+        said = decode(value)
+        if said.status != "admitted":
+            continue
+        doubled += said.emission_id in seen
+        seen.add(said.emission_id)
+    return Verdict(len(expected - seen), doubled, len(seen - expected))
+
+
+def committed(address: str, topic: str, partitions: int) -> Iterator[bytes]:
+    """All committed values that the topic holds at present, partition by partition as they come.
+
+    Raises:
+        RuntimeError: a partition's end is not reached.
+    """
+    reader = Consumer(
+        {
+            "bootstrap.servers": servers(address),
+            "group.id": "completeness",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    reader.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
+    left = set(range(partitions))
+    try:
+        while left:
+            message = reader.poll(SECONDS)
+            if message is None:
+                raise RuntimeError(f"{topic} does not come to an end")
+            error = message.error()
+            if error is None:
+                yield message.value()
+            elif error.code() == KafkaError._PARTITION_EOF:
+                left.discard(message.partition())
+            elif not error.retriable():
+                raise RuntimeError(f"{topic} cannot be read: {error}")
+    finally:
+        reader.close()

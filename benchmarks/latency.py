@@ -1,0 +1,186 @@
+"""End-to-end latency of sluice: from the producer's call to a read_committed consumer's hands, at a steady rate.
+
+An emission and its evidence are produced one right after the other; its latency is counted from the call that produces
+the last observation that it needs to the return of the call that consumes it as admitted. Producer and consumer are
+librdkafka's, on the machine of broker and worker, in one process: one clock, and no network to speak of.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from completeness import Said
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from contestants import Course, environment_with, sluice_command, sluice_environment
+from measuring import FailedError, last_line, stop
+from workload import create, delete, is_admitted, producer, records, servers
+
+from sluice.topology.topics import TOPICS
+
+WARM_SECONDS = 5.0
+"""Not counted: connections, first blocks, and code that specialises itself."""
+TICK_SECONDS = 0.005
+START_SECONDS = 60.0
+DRAIN_SECONDS = 15.0
+
+
+class Latency(msgspec.Struct, kw_only=True):
+    """Milliseconds at a rate; `lost` counts what had not come when the wait was over."""
+
+    p50: float
+    p90: float
+    p99: float
+    most: float
+    samples: int
+    lost: int
+    inputs_per_second: int
+    achieved_inputs_per_second: int
+    processes: int
+
+
+def percentile(ordered: Sequence[float], part: float) -> float:
+    """The least value that at least this part (0 to 1) of the ascending values does not exceed.
+
+    Raises:
+        ValueError: there is no value.
+    """
+    if not ordered:
+        raise ValueError("of no values there is no percentile")
+    return ordered[max(0, math.ceil(part * len(ordered)) - 1)]
+
+
+class _Reader(threading.Thread):
+    """Takes the time at which each id is first consumed as admitted."""
+
+    def __init__(self, course: Course) -> None:
+        super().__init__(daemon=True)
+        self.came: dict[str, float] = {}
+        self.over = threading.Event()
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": servers(course.address),
+                "group.id": "latency",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "log_level": 3,
+            }
+        )
+        topic = course.prefix + "admitted"
+        self._consumer.assign([TopicPartition(topic, one, OFFSET_BEGINNING) for one in range(course.partitions)])
+
+    def run(self) -> None:
+        decode = msgspec.json.Decoder(Said).decode
+        while not self.over.is_set():
+            message = self._consumer.poll(0.1)  # one by one: `consume` waits until its batch is full
+            now = time.perf_counter()
+            value = None if message is None or message.error() else message.value()
+            if value is not None:
+                self.came.setdefault(decode(value).emission_id, now)
+        self._consumer.close()
+
+
+def measure_latency(address: str, prefix: str, rate: int, seconds: float, processes: int, now: str) -> Latency:
+    """Runs a worker under a steady load.
+
+    Args:
+        address: of the broker.
+        prefix: of the topics, which are removed afterwards.
+        rate: inputs a second.
+        seconds: of load that count, after the warm-up.
+        processes: of the worker.
+        now: the time that stands in the records (RFC 3339).
+
+    Raises:
+        FailedError: the worker ended, or admitted nothing.
+    """
+    emissions_per_second = max(rate / 2.8, 1.0)
+    total = int((WARM_SECONDS + seconds) * emissions_per_second)
+    made = [list(records(number, now)) for number in range(1, total + 1)]  # not while the clock runs
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-", ignore_cleanup_errors=True) as folder:
+        course = Course(address, prefix, Path(folder), 4)
+        create(address, prefix, TOPICS, course.partitions)
+        environment = environment_with(sluice_environment(course))
+        with (course.folder / "log").open("wb") as log:
+            worker = subprocess.Popen(
+                sluice_command(processes), env=environment, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+        reader = _Reader(course)
+        reader.start()
+        try:
+            _await_first(course, worker, reader, now)
+            sent, took = _load(course, made, emissions_per_second)
+            _drain(reader, sent)
+        finally:
+            stop(worker)
+            reader.over.set()
+            reader.join()
+            delete(address, prefix)
+    counted = {key: at for key, (at, due) in sent.items() if due >= WARM_SECONDS}
+    ordered = sorted((reader.came[key] - at) * 1000 for key, at in counted.items() if key in reader.came)
+    if not ordered:
+        raise FailedError("nothing was admitted under load")
+    return Latency(
+        p50=round(percentile(ordered, 0.5), 1),
+        p90=round(percentile(ordered, 0.9), 1),
+        p99=round(percentile(ordered, 0.99), 1),
+        most=round(ordered[-1], 1),
+        samples=len(ordered),
+        lost=len(counted) - len(ordered),
+        inputs_per_second=rate,
+        achieved_inputs_per_second=round(sum(map(len, made)) / took),
+        processes=processes,
+    )
+
+
+def _await_first(course: Course, worker: subprocess.Popen[bytes], reader: _Reader, now: str) -> None:
+    """Until one emission a partition or so has come through: then all lanes run."""
+    sender, probes = producer(course.address), list[str]()
+    for number in range(10**9, 10**9 + 40):
+        if is_admitted(number):
+            probes.append(f"em-{number}")
+        for topic, key, value in records(number, now):
+            sender.produce(course.prefix + topic, key=key, value=value)
+    sender.flush(30)
+    until = time.monotonic() + START_SECONDS
+    while not all(probe in reader.came for probe in probes):
+        if worker.poll() is not None or time.monotonic() > until:
+            raise FailedError(f"the worker does not run: {last_line(course.folder / 'log')}")
+        time.sleep(0.1)
+
+
+def _load(
+    course: Course, made: list[list[tuple[str, bytes, bytes]]], rate: float
+) -> tuple[dict[str, tuple[float, float]], float]:
+    """Produces at the rate; (call, seconds since the beginning) of each id to be admitted, and how long it all took."""
+    sender = producer(course.address, **{"linger.ms": 1})
+    sent: dict[str, tuple[float, float]] = {}
+    began, number = time.perf_counter(), 0
+    while number < len(made):
+        due = min(int((time.perf_counter() - began) * rate) + 1, len(made))
+        for records_of_one in made[number:due]:
+            at = 0.0
+            for topic, key, value in records_of_one:
+                at = time.perf_counter()
+                sender.produce(course.prefix + topic, key=key, value=value)
+            if len(records_of_one) == 3:
+                sent[records_of_one[0][1].decode()] = (at, at - began)
+        number = due
+        sender.poll(0)
+        time.sleep(TICK_SECONDS)
+    took = time.perf_counter() - began
+    sender.flush(30)
+    return sent, took
+
+
+def _drain(reader: _Reader, sent: dict[str, tuple[float, float]]) -> None:
+    """Until all have come, or too much time has passed."""
+    until = time.monotonic() + DRAIN_SECONDS
+    while time.monotonic() < until and not sent.keys() <= reader.came.keys():
+        time.sleep(0.2)

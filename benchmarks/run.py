@@ -1,0 +1,277 @@
+"""The benchmark against peers (`make bench`): one run, one machine, one real Kafka, the same preloaded input.
+
+    python benchmarks/run.py [--emissions 100000] [--runs N] [--only NAME]… [--write-docs]
+    python benchmarks/run.py --quick [--update]      # instruction counts of the fold against the stored figure
+    python benchmarks/run.py --scale                 # partitions, processes, and live assertions
+
+Writes `latest.json`, `latest.svg` and `latest.md` into `benchmarks/results/`. Contestants run one after the other, each
+on topics of its own with byte-identical input, and each one's output is read by an independent reader. After them
+come sluice's latency at half of its best rate, and the audit of what sluice wrote. Exit status: 0 done, 1 sluice lost,
+doubled or invented something or its audit does not hold, 2 wrong usage, 3 no Kafka to be had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from capacity import Measured, disk_octets, section
+from confluent_kafka import KafkaException
+from contestants import CONTESTANTS, Contestant, Course, environment_with, sluice_environment
+from latency import measure_latency
+from measuring import FailedError, Result, Tell, measure
+from ratios import Goal, best, goals, ratios
+from report import goals_markdown, markdown, output, peers_section, svg, table, write_section
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from sluice.codecs.errors import SluiceError
+from sluice.codecs.times import format_time
+from sluice.topology.brokers import RealBroker
+
+HERE = Path(__file__).parent
+CAPACITY = HERE.parent / "docs" / "capacity.md"
+AUDIT_SECONDS = 600
+# A worker's processes, and a peer's threads, join one group within three seconds, as on any Kafka: without the wait the
+# first would have all partitions, and a rebalance would fall into the measured time.
+BROKER = {"group.initial.rebalance.delay.ms": "3000"}
+console = Console(stderr=True)
+
+
+def now() -> str:
+    """The time for records and reports."""
+    return format_time(time.time_ns() // 1_000_000)
+
+
+def audit_rate(course: Course, result: Result, processes: int) -> float:
+    """Inputs a second of `sluice audit` over what a run wrote: ledgers and outputs, from the broker, byte for byte.
+
+    Raises:
+        FailedError: it does not hold, or does not cover every input.
+    """
+    entry = "from sluice.topology.cli import main; main()"
+    command = [sys.executable, "-c", entry, "audit", "--json", "--processes", str(processes)]
+    environment = environment_with(sluice_environment(course))
+    done = subprocess.run(command, env=environment, cwd=course.folder, capture_output=True, timeout=AUDIT_SECONDS)
+    if done.returncode:
+        raise FailedError(f"its audit fails: {done.stderr.decode(errors='replace').strip()[-200:]}")
+    report = msgspec.json.decode(done.stdout)
+    inputs = sum(lane["inputs"] for lane in report["lanes"])
+    if inputs != result.inputs:
+        raise FailedError(f"its audit covers {inputs} inputs of {result.inputs}")
+    return inputs / report["seconds"]
+
+
+class Found(NamedTuple):
+    """What a run found.
+
+    Attributes:
+        results: the best of each contestant, by name.
+        audits: inputs a second of the audit, by the name of the run that it audited.
+        octets: on the broker's disk, by topic, of the last run of sluice.
+        diverged: why an audit does not hold, by the name of the run.
+    """
+
+    results: dict[str, Result]
+    audits: dict[str, float]
+    octets: dict[str, int]
+    diverged: dict[str, str]
+
+
+def compete(broker: RealBroker, data: Path, contestants: list[Contestant], arguments: argparse.Namespace) -> Found:
+    """Runs all contestants, as often as is wanted, on a broker with this data folder."""
+    results, audits, octets, diverged = found = Found({}, {}, {}, {})
+    at = now()
+    for turn in range(arguments.runs):
+        for place, contestant in enumerate(contestants):
+
+            def keep(course: Course, result: Result, who: Contestant = contestant) -> None:
+                if who.family == "sluice":
+                    octets.clear()
+                    octets.update(disk_octets(data, course.prefix))
+                    processes = int(who.name.split()[1])
+                    try:
+                        rate = audit_rate(course, result, processes)
+                    except (FailedError, subprocess.TimeoutExpired) as error:
+                        diverged[who.name] = str(error)
+                        console.print(f"{who.name}: {error}", highlight=False)
+                    else:
+                        audits[who.name] = max(audits.get(who.name, 0.0), rate)
+
+            with progress(f"{place + 1}/{len(contestants)} {contestant.name}") as tell:
+                result = measure(
+                    contestant,
+                    broker,
+                    f"bench{turn}-{place}.",
+                    emissions=arguments.emissions,
+                    partitions=arguments.partitions,
+                    now=at,
+                    tell=tell,
+                    keep=keep,
+                )
+            before = results.get(contestant.name)
+            if before is None or _rank(result) > _rank(before):
+                results[contestant.name] = result
+            told = f"not run: {result.failed}" if result.failed else f"{result.inputs_per_second:,} inputs/s"
+            console.print(f"{contestant.name}: {told}", highlight=False)
+    return found
+
+
+def _rank(result: Result) -> tuple[bool, bool, int]:
+    return not result.failed, result.complete and not result.doubled, result.inputs_per_second
+
+
+@contextmanager
+def progress(name: str) -> Iterator[Tell]:
+    """A bar on a terminal, nothing in a pipe."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{name}: {what}", completed=done, total=total or None)
+
+        yield tell
+
+
+def latency_of(broker: RealBroker, results: dict[str, Result], seconds: float) -> dict[str, Any]:
+    """sluice's latency at half of its best rate; why not, where it was not measured."""
+    ours = best(results, "sluice")
+    if ours is None or seconds <= 0:
+        return {"p50": None, "p99": None}
+    name = next(name for name, result in results.items() if result is ours)
+    console.print(f"latency: {name}, {ours.inputs_per_second // 2:,} inputs/s for {seconds:g} s", highlight=False)
+    try:
+        found = measure_latency(
+            broker.address, "latency.", ours.inputs_per_second // 2, seconds, int(name.split()[1]), now()
+        )
+    except (FailedError, KafkaException) as error:
+        console.print(f"latency: not measured: {error}", highlight=False)
+        return {"p50": None, "p99": None, "failed": str(error)}
+    return msgspec.to_builtins(found)
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    """The whole run; returns the exit status."""
+    wanted = [
+        one
+        for one in CONTESTANTS
+        if not arguments.only or any(part.lower() in one.name.lower() for part in arguments.only)
+    ]
+    if not wanted:
+        console.print(f"no contestant is named so; there are: {', '.join(one.name for one in CONTESTANTS)}")
+        return 2
+    document: dict[str, Any] = {
+        "at": now(),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "sluice": metadata.version("sluice"),
+        "emissions": arguments.emissions,
+        "partitions": arguments.partitions,
+        "runs": arguments.runs,
+    }
+    with (
+        tempfile.TemporaryDirectory(prefix="sluice-bench-") as data,
+        RealBroker(data, heap=1024, properties=BROKER) as broker,
+    ):
+        results, audits, octets, diverged = compete(broker, Path(data), wanted, arguments)
+        document["latency_ms"] = latency_of(broker, results, arguments.latency)
+    document["ratios"] = ratios(results, audits)
+    document["audit_inputs_per_second"] = {name: round(rate) for name, rate in audits.items()}
+    held = goals(document["ratios"], document["latency_ms"])
+    document["goals"] = [{**goal._asdict(), "met": goal.met} for goal in held]
+    document["audits_failed"] = diverged
+    document["octets_per_emission"] = {topic: round(size / arguments.emissions, 1) for topic, size in octets.items()}
+    document["results"] = msgspec.to_builtins(results)
+    write(arguments, document, results, held)
+    show(results, held)
+    ours = [result for result in results.values() if result.family == "sluice"]
+    return int(bool(diverged) or any(result.failed or not result.complete or result.doubled for result in ours))
+
+
+def write(
+    arguments: argparse.Namespace, document: dict[str, Any], results: dict[str, Result], held: Sequence[Goal]
+) -> None:
+    """The files in `results/`, and where it is wanted the page's section."""
+    where = f"{document['cores']} cores, broker on the same machine"
+    subtitle = f"{document['at'][:10]}, {document['emissions']:,} emissions, {where}"
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    (arguments.results / "latest.json").write_bytes(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+    (arguments.results / "latest.svg").write_text(svg(results, subtitle), "utf-8")
+    page = "\n\n".join(["# Latest run", subtitle + ".", markdown(results), goals_markdown(held)])
+    (arguments.results / "latest.md").write_text(page + "\n", "utf-8")
+    if arguments.write_docs:
+        write_section(CAPACITY, "peers", peers_section(document, results, held))
+        one = results.get("sluice, 1 process")
+        if one is not None and not one.failed:
+            measured = Measured(one.inputs_per_second, one.cpu_us_per_input, document["octets_per_emission"])
+            write_section(CAPACITY, "need", section(measured))
+
+
+def show(results: dict[str, Result], held: Sequence[Goal]) -> None:
+    """The table and the goals, on standard output."""
+    shown = output()
+    shown.print(table(results))
+    for goal in held:
+        figure = "not measured" if goal.figure is None else f"{goal.figure:g}"
+        met = {True: "met", False: "NOT met", None: "not known"}[goal.met]
+        shown.print(f"{goal.name}: {figure} ({goal.wanted}): {met}")
+
+
+def parse(given: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--emissions", type=int, help="of the input [100000; with --scale 20000]")
+    parser.add_argument("--partitions", type=int, default=4)
+    parser.add_argument("--runs", type=int, default=1, help="of each contestant the best run counts")
+    parser.add_argument("--only", action="append", metavar="NAME", help="contestants whose name has this; repeatable")
+    parser.add_argument("--latency", type=float, default=20.0, metavar="SECONDS", help="of load; 0 leaves it out")
+    parser.add_argument("--results", type=Path, default=HERE / "results", metavar="DIR", help="where to write")
+    parser.add_argument("--write-docs", action="store_true", help="put the figures into docs/capacity.md")
+    parser.add_argument("--quick", action="store_true", help="only the fold's instruction count against the stored one")
+    parser.add_argument("--update", action="store_true", help="with --quick: store the count")
+    parser.add_argument("--scale", action="store_true", help="partitions, processes, and cost by live assertions")
+    parser.add_argument("--live", type=int, nargs="+", default=[100_000, 300_000, 1_000_000], metavar="N")
+    arguments = parser.parse_args(given)
+    if arguments.update and not arguments.quick:
+        parser.error("--update goes with --quick")
+    if arguments.emissions is None:
+        arguments.emissions = 20_000 if arguments.scale else 100_000
+    if min(arguments.emissions, arguments.partitions, arguments.runs, *arguments.live) < 1:
+        parser.error("numbers are from 1 on")
+    return arguments
+
+
+def main() -> int:
+    """Does what the command line says."""
+    arguments = parse()
+    if arguments.quick:
+        from instructions import guard
+
+        return guard(arguments.results, update=arguments.update)
+    try:
+        if arguments.scale:
+            from scale import scale
+
+            return scale(arguments)
+        return bench(arguments)
+    except SluiceError as error:
+        console.print(str(error), highlight=False)
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,351 @@
+"""The arithmetic of the benchmarks: what they compare, count and parse. No broker, no clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+for folder in (BENCHMARKS, BENCHMARKS / "peers"):
+    sys.path.insert(0, str(folder))
+
+import capacity  # noqa: E402
+import completeness  # noqa: E402
+import contestants  # noqa: E402
+import instructions  # noqa: E402
+import join  # noqa: E402
+import latency  # noqa: E402
+import ratios  # noqa: E402
+import report  # noqa: E402
+import run  # noqa: E402
+import workload  # noqa: E402
+from measuring import Result, fill, measure  # noqa: E402
+from usage import Sample, Usage, cpu_between, usage  # noqa: E402
+
+NOW = "2026-11-21T09:00:00Z"
+
+
+def result(family: str, rate: int, **more: object) -> Result:
+    return Result(family=family, guarantees="none", inputs=2800, inputs_per_second=rate, complete=True, **more)
+
+
+# ---------------------------------------------------------------- the input
+
+
+@given(st.integers(1, 300))
+def test_counts_of_the_input_are_those_of_its_records(emissions: int) -> None:
+    """`inputs_of` and `admitted_ids` say what `records` makes."""
+    made = [list(workload.records(number, NOW)) for number in range(emissions)]
+    assert workload.inputs_of(emissions) == sum(map(len, made))
+    assert workload.admitted_ids(emissions) == {one[0][1].decode() for one in made if len(one) == 3}
+
+
+def test_the_input_of_the_issue_has_180000_observations() -> None:
+    """100,000 emissions come with 180,000 observations."""
+    assert workload.inputs_of(100_000) == 280_000
+
+
+@given(st.permutations(list(workload.records(7, NOW))), st.booleans())
+def test_peers_admit_once_in_any_order(order: list[tuple[str, bytes, bytes]], twice: bool) -> None:
+    """A peer's join admits an emission with two classes exactly once, whatever comes first, duplicates included."""
+    seen = join.Seen()
+    said = [join.advance(seen, topic == "emissions", value, 0) for topic, _, value in order * (1 + twice)]
+    assert sum(said) == 1
+    assert json.loads(join.output("em-7", seen))["classes"] == sorted(workload.CLASSES)
+
+
+@pytest.mark.parametrize(("at", "admitted"), [(join.WINDOW, True), (join.WINDOW + 1, False)])
+def test_peers_count_what_is_within_the_window(at: int, admitted: bool) -> None:
+    """An observation an hour away counts, one a millisecond further does not."""
+    seen, (emission, first, second) = join.Seen(), workload.records(7, NOW)
+    join.advance(seen, True, emission[2], 0)
+    join.advance(seen, False, first[2], 0)
+    assert join.advance(seen, False, second[2], at) is admitted
+
+
+def test_one_class_is_not_two() -> None:
+    """Two observations of one class do not admit."""
+    (_, _, emission), (_, _, observation) = workload.records(5, NOW)
+    seen = join.Seen()
+    assert not any(join.advance(seen, not number, (observation, emission)[not number], 0) for number in range(3))
+
+
+# ---------------------------------------------------------------- completeness
+
+
+def values(*ids: str, status: str | None = None) -> list[bytes]:
+    return [json.dumps({"emission_id": one} | ({"status": status} if status else {})).encode() for one in ids]
+
+
+def test_the_same_ids_once_each_are_complete() -> None:
+    """Order and status `admitted` do not matter."""
+    verdict = completeness.judge([*values("b"), *values("a", status="admitted")], {"a", "b"})
+    assert verdict.complete
+    assert verdict == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (values("a"), (1, 0, 0)),
+        (values("a", "b", "b", "b"), (0, 2, 0)),
+        (values("a", "b", "c"), (0, 0, 1)),
+        ([*values("a"), *values("b", status="rejected")], (1, 0, 0)),
+        ([*values("a", "b"), *values("a", status="renewed")], (0, 0, 0)),
+    ],
+)
+def test_what_is_missing_doubled_or_foreign_is_counted(found: list[bytes], told: tuple[int, int, int]) -> None:
+    """Each fault has its own count, and only admissions count."""
+    verdict = completeness.judge(found, {"a", "b"})
+    assert verdict == told
+    assert verdict.complete is (not told[0] and not told[2])
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def sample(at: float, cpu: float, resident: int = 0, ends: int = 0) -> Sample:
+    return Sample(at, Usage(cpu, resident), cpu / 2, ends)
+
+
+def test_start_up_is_not_measured() -> None:
+    """Time and CPU count from the first record to the last output; memory over all."""
+    samples = [sample(0, 0, 9_000_000), sample(10, 5), sample(12, 7), sample(20, 9)]
+    found = Result(family="sluice", guarantees="", inputs=1_000_000)
+    fill(found, samples, 10.0, 12.0, completeness.Verdict(0, 0, 0))
+    assert (found.seconds, found.inputs_per_second, found.cpu_us_per_input) == (2.0, 500_000, 2.0)
+    assert (found.broker_cpu_us_per_input, found.peak_mb, found.complete) == (1.0, 9, True)
+
+
+def test_between_samples_cpu_lies_on_a_line() -> None:
+    """A time between two looks gets its share, and one outside of all the nearest look's."""
+    samples = [sample(0, 0), sample(10, 10)]
+    assert cpu_between(samples, 2, 7)[0] == pytest.approx(5)
+    assert cpu_between(samples, -5, 50)[0] == pytest.approx(10)
+
+
+def test_usage_counts_descendants() -> None:
+    """A process's children are in its usage; of one that has ended there is nothing."""
+    script = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(1, flush=True); input()'])"
+    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    alone = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    assert usage(process.pid).resident > alone * 1.5
+    process.communicate(b"\n")
+    assert usage(process.pid) == (0.0, 0)
+
+
+# ---------------------------------------------------------------- ratios
+
+
+def test_ratios_are_of_the_best_settings() -> None:
+    """The best of sluice over the best of each family; the audit over live; None where something is missing."""
+    results = {
+        "sluice, 1 process": result("sluice", 20_000, cpu_us_per_input=20.0),
+        "sluice, 2 processes": result("sluice", 30_000, cpu_us_per_input=30.0),
+        "Kafka Streams, rocksdb": result("kafka_streams", 10_000, cpu_us_per_input=70.0),
+        "Kafka Streams, memory": result("kafka_streams", 15_000, cpu_us_per_input=60.0),
+        "plain Faust": result("plain_faust", 1_000),
+        "Bytewax": Result(family="bytewax", guarantees="none", failed="no network"),
+    }
+    found = ratios.ratios(results, {"sluice, 1 process": 60_000.0})
+    assert found["kafka_streams_exactly_once"] == 2.0
+    assert found["kafka_streams_cpu"] == 0.5
+    assert found["plain_faust"] == 30.0
+    assert found["audit_over_live"] == 2.0
+    assert found["bytewax"] is None
+    assert found["aiokafka_floor"] is None
+
+
+def test_a_setting_that_lost_something_is_no_best() -> None:
+    """It competes only where no setting of its family was complete."""
+    lossy, whole = result("sluice", 9_000), result("sluice", 5_000)
+    lossy.complete = False
+    assert ratios.best({"a": lossy, "b": whole}, "sluice") is whole
+    assert ratios.best({"a": lossy}, "sluice") is lossy
+
+
+def test_goals_are_met_at_their_limits() -> None:
+    """The limit itself will do; what was not measured is not known to be met."""
+    told = {goal.name: goal.met for goal in ratios.goals({"kafka_streams_exactly_once": 1.5}, {"p50": 60.1})}
+    assert told["rate over Kafka Streams' best"] is True
+    assert told["latency p50, ms"] is False
+    assert told["latency p99, ms"] is None
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1).map(sorted), st.floats(0.01, 1))
+def test_a_percentile_is_the_least_value_that_covers_its_part(ordered: list[float], part: float) -> None:
+    """At least that part of the values is not above it, and it is one of them."""
+    found = latency.percentile(ordered, part)
+    assert sum(value <= found for value in ordered) >= part * len(ordered)
+    assert found in ordered
+
+
+def test_the_median_of_three_is_the_middle() -> None:
+    """And the 99th percentile of a hundred is the 99th."""
+    assert latency.percentile([1, 2, 3], 0.5) == 2
+    assert latency.percentile(range(1, 101), 0.99) == 99
+
+
+# ---------------------------------------------------------------- reports
+
+
+def test_who_did_not_run_says_why_in_the_table_and_the_plot() -> None:
+    """Nobody is silently left out, and a name cannot break the plot."""
+    failed = Result(family="x", guarantees="none", failed="<no> Maven")
+    results = {"a <b>": result("sluice", 5), "Kafka Streams": failed}
+    assert "not run: <no> Maven" in report.markdown(results)
+    plot = report.svg(results, "&")
+    assert "&lt;no&gt; Maven" in plot
+    assert "a &lt;b&gt;" in plot
+    assert len(ElementTree.fromstring(plot).findall("{http://www.w3.org/2000/svg}rect")) == 2  # the ground, and one bar
+
+
+def test_a_section_is_replaced_and_nothing_else() -> None:
+    """Writing twice is writing once; a page without the section is an error."""
+    page = "x\n<!-- measured: a -->\nold\n<!-- end -->\ny\n<!-- measured: b -->\nkeep\n<!-- end -->\n"
+    once = report.with_section(page, "a", "new")
+    assert once == page.replace("old", "new")
+    assert report.with_section(once, "a", "new") == once
+    with pytest.raises(ValueError, match="no section"):
+        report.with_section(page, "c", "new")
+
+
+def test_the_page_has_every_section_that_is_written() -> None:
+    """`--write-docs` finds its places in docs/capacity.md."""
+    page = run.CAPACITY.read_text("utf-8")
+    for name in ("need", "peers", "scaling"):
+        assert "x-y-z" in report.with_section(page, name, "x-y-z")
+
+
+# ---------------------------------------------------------------- capacity
+
+
+def test_need_grows_with_the_rate_and_memory_with_validity() -> None:
+    """Ten times the emissions write ten times the octets; half the validity is half the live assertions."""
+    measured = capacity.Measured(rate=28_000, cpu_us=20, octets={"ledger": 100.0, "admitted": 300.0})
+    one, ten = capacity.need(1_000, measured), capacity.need(10_000, measured)
+    assert (one.processes, one.partitions, ten.processes) == (1, 2, 2)
+    assert one.broker == 1_000 * 400 * 3
+    assert ten.broker == pytest.approx(10 * one.broker)
+    assert capacity.need(1_000, measured._replace(validity=1800)).live == one.live // 2
+
+
+def test_disk_octets_are_counted_by_topic(tmp_path: Path) -> None:
+    """Segments of all partitions of a prefix's topics, without their indexes."""
+    for name, size in (("p.ledger-0", 5), ("p.ledger-11", 7), ("p.re-emission-requests-0", 2), ("q.ledger-0", 100)):
+        (tmp_path / "log" / name).mkdir(parents=True)
+        (tmp_path / "log" / name / "0.log").write_bytes(b"x" * size)
+        (tmp_path / "log" / name / "0.index").write_bytes(b"x" * 1000)
+    assert capacity.disk_octets(tmp_path, "p.") == {"ledger": 12, "re-emission-requests": 2}
+
+
+def test_octets_are_spoken_with_a_decimal_unit() -> None:
+    """Three digits, and the unit that fits."""
+    assert [capacity.spoken(size) for size in (0, 999, 2_190_000_000_000, 5e15)] == ["0 B", "999 B", "2.19 TB", "5 PB"]
+
+
+# ---------------------------------------------------------------- the guard
+
+
+def test_counts_are_read_from_what_the_tools_say() -> None:
+    """callgrind's and perf's own words; anything else is an error that repeats their last line."""
+    assert instructions.parse_callgrind("==9== Events    : Ir\n==9== Collected : 123456\n") == 123456
+    assert instructions.parse_perf("# started on\n\n987,,instructions:u,12,100.00,,\n") == 987
+    with pytest.raises(instructions.CountError, match="not supported"):
+        instructions.parse_perf("<not supported>,,instructions:u,0,100.00,,\n")
+    with pytest.raises(instructions.CountError, match="says nothing"):
+        instructions.parse_callgrind("")
+
+
+@pytest.mark.parametrize(("counted", "held"), [(104.9, True), (95.1, True), (105.1, False), (94.9, False)])
+def test_five_per_cent_either_way_is_a_finding(counted: float, held: bool) -> None:
+    """A stale figure would hide the next regression, so a gain must be stored as well."""
+    assert instructions.verdict(counted, 100)[0] is held
+
+
+def test_without_a_counter_the_guard_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """Exit 3 and one sentence, no figure."""
+    monkeypatch.setattr(instructions, "tools", dict)
+    monkeypatch.setattr(instructions, "EMISSIONS", 2)
+    assert instructions.guard(tmp_path, update=False) == 3
+    assert "neither valgrind nor perf" in capsys.readouterr().err
+
+
+def test_the_guard_stores_and_compares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """3 where nothing is stored, 0 against the stored figure, 1 beyond the tolerance."""
+    counted = [("perf", 1000.0)] * 3 + [("perf", 1100.0), ("callgrind", 1000.0)]
+    monkeypatch.setattr(instructions, "per_input", lambda: counted.pop(0))
+    found = [instructions.guard(tmp_path, update=update) for update in (False, True, False, False, False)]
+    assert found == [3, 0, 0, 1, 3]
+    assert "slower" in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------- who takes part
+
+
+def test_everybody_whom_the_issue_names_takes_part() -> None:
+    """Each family of the ratios has a contestant, names are unique, and Kafka Streams has its four settings."""
+    families = [one.family for one in contestants.CONTESTANTS]
+    assert set(families) == {"sluice", *ratios.FAMILIES}
+    assert families.count("kafka_streams") == 4
+    assert len({one.name for one in contestants.CONTESTANTS}) == len(families)
+
+
+def test_no_setting_from_outside_reaches_a_contestant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable of the caller's would make two runs incomparable."""
+    monkeypatch.setenv("SLUICE_POLICY", "strict.toml")
+    found = contestants.environment_with({"SLUICE_BROKER": "kafka://x:1"})
+    assert found["SLUICE_BROKER"] == "kafka://x:1"
+    assert "SLUICE_POLICY" not in found
+
+
+def test_a_build_is_taken_again_only_for_the_same_sources(tmp_path: Path) -> None:
+    """A changed source makes it anew."""
+    source = tmp_path / "Join.java"
+    source.write_text("one")
+    assert not contestants._is_built(tmp_path, [source])
+    contestants._mark_built(tmp_path, [source])
+    assert contestants._is_built(tmp_path, [source])
+    source.write_text("two")
+    assert not contestants._is_built(tmp_path, [source])
+
+
+def test_whose_set_up_fails_says_why(tmp_path: Path) -> None:
+    """A command that is not there, or fails, is a sentence for the table."""
+    with pytest.raises(contestants.SetupError, match="does not run"):
+        contestants._run([str(tmp_path / "nothing")])
+    with pytest.raises(contestants.SetupError, match="fails: out of luck"):
+        contestants._run(["/bin/sh", "-c", "echo out of luck; exit 1"])
+
+
+def test_without_maven_kafka_streams_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who cannot be set up has a result with the reason, and needs no broker for it."""
+    monkeypatch.setattr(contestants, "BUILT", tmp_path)
+    monkeypatch.setattr(contestants.shutil, "which", lambda name: None)
+    contestants.streams_jars.cache_clear()
+    who = contestants.kafka_streams("memory", 1)
+    broker = SimpleNamespace(address="kafka://127.0.0.1:1")
+    told: list[str] = []
+    found = measure(who, broker, "x.", emissions=1, partitions=1, now=NOW, tell=lambda what, *_: told.append(what))
+    assert "there is no `mvn`" in found.failed
+    assert told == ["set up"]
+
+
+def test_the_command_line_refuses_what_makes_no_sense() -> None:
+    """Numbers are from 1 on, and --update belongs to --quick; --scale has a smaller input."""
+    for given_ in (["--emissions", "0"], ["--update"]):
+        with pytest.raises(SystemExit):
+            run.parse(given_)
+    assert run.parse([]).emissions == 100_000
+    assert run.parse(["--scale"]).emissions == 20_000
