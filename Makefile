@@ -6,16 +6,25 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo test lint types format bench conformance fuzz manifests soak chaos lock clean help
+# Every rule is Python's; these hold it without the compiled core (native/README.md), which all other tests run with.
+PURE := tests/codecs/test_blocks.py tests/codecs/test_merkle.py tests/codecs/test_partition.py \
+  tests/streams/test_fold.py tests/streams/test_fold_properties.py tests/streams/test_native.py \
+  tests/streams/test_snapshot.py tests/streams/test_table.py tests/streams/test_timers.py
+
+# One after the other, with the machine to themselves: they freeze and kill, and have clocks.
+ALONE := $(addprefix tests/integration/,chaos test_exactly_once.py test_incidents.py test_recovery.py \
+  test_static_members.py test_worker.py)
+
+.PHONY: demo test lint types format bench bench-quick docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
 
 help: ## show the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sluice needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 
-$(RUN): requirements/run.txt pyproject.toml | $(BIN)/python
+$(RUN): requirements/run.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -32,7 +41,9 @@ ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/integration
-	$(BIN)/python -m pytest tests/integration  # one after the other: they freeze and kill, and have clocks
+	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/integration $(ALONE:%=--ignore=%)
+	$(BIN)/python -m pytest $(ALONE)
 endif
 
 conformance: $(DEV) ## one test per requirement of the documents
@@ -40,6 +51,9 @@ conformance: $(DEV) ## one test per requirement of the documents
 
 fuzz: $(DEV) ## fuzz the sanitiser for SECONDS (60)
 	$(BIN)/python fuzz/sanitise.py --seconds $(or $(SECONDS),60) $(ARGS)
+
+fuzz-native: $(DEV) ## fuzz the compiled core under sanitisers for SECONDS (60)
+	$(BIN)/python fuzz/native.py --seconds $(or $(SECONDS),60) $(ARGS)
 
 manifests: $(DEV) ## Dockerfile, Compose, Kubernetes and alert rules, by their own parsers (needs Go)
 	$(BIN)/python tools/validate_manifests.py
@@ -62,8 +76,17 @@ format: $(DEV) ## rewrite the sources as ruff wants them
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(DEV) ## the worker on a real Kafka, beside a plain Faust agent
-	$(BIN)/python benchmarks/throughput.py $(ARGS)
+bench: $(DEV) ## sluice beside Kafka Streams, Quix, Bytewax, Faust and the floors, on one Kafka
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+bench-quick: $(DEV) ## instructions of the fold against the stored figure
+	$(BIN)/python benchmarks/run.py --quick $(ARGS)
+
+docs: $(DEV) ## the documentation site, built strictly into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+reference: $(DEV) ## docs/reference, from the code
+	$(BIN)/python tools/make_reference.py
 
 lock: $(DEV) ## resolve the dependencies anew
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
@@ -72,4 +95,4 @@ lock: $(DEV) ## resolve the dependencies anew
 	  --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) var build dist *.egg-info
+	rm -rf $(VENV) var build dist *.egg-info codecs/*.so streams/*.so

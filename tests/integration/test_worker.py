@@ -268,6 +268,8 @@ async def test_it_runs_inside_a_loop_that_runs_already(kafka: str, prefix: str):
         assert [(lane.fold, lane.lane) for lane in worker.lanes] == [
             ("adjudicate", 0),
             ("adjudicate", 1),
+            ("bind", 0),
+            ("bind", 1),
             ("frame", 0),
             ("frame", 1),
         ]

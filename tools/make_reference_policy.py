@@ -1,0 +1,112 @@
+"""The page on the policy, for make_reference.py: the reference policy, and what each key takes and is for.
+
+What a key takes is what its own error says; what it is for the code does not say, so it stands here, and a key without
+it is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from make_reference_records import MADE, cell
+
+from sluice.streams.policy import DEFAULT_POLICY
+from sluice.streams.policy_file import PolicyError, load_policy
+from sluice.streams.policy_toml import to_toml
+
+KEYS: Mapping[str, str] = {
+    "admissibility.trust": "what counts: what observers saw, what emitters declare, or only what both say",
+    "admissibility.k": "how many distinct fresh classes an assertion needs, by effect",
+    "admissibility.horizon": "how long an assertion waits for evidence",
+    "admissibility.max_validity": "how long anything stays admitted at the most",
+    "admissibility.max_skew": "how far ahead of the broker's clock a record may be",
+    "admissibility.max_stall": "how long beyond its horizon something pending waits for inputs that stand still",
+    "admissibility.review_window": "how long a reviewer's word is waited for; by default `max_validity`",
+    "admissibility.min_confidence": "the least confidence of a grounded value",
+    "admissibility.max_attempts": "how many attempts an emission has, the first one included",
+    "admissibility.min_observers": "how many distinct observers the evidence must come from, by effect; or one number",
+    "admissibility.window": "how long evidence of a class stays fresh; `default` is for the classes not named",
+    "effect.default": "the effect of an emission whose emitter is not named here and that names none itself",
+    "effect.EMITTER": "the least effect of what this emitter writes",
+    "disposition": "what becomes of it, by effect; or one word for both",
+    "sanitation.confusables": "what look-alike characters in an assertion lead to, by effect",
+    "sanitation.caps": "how long a field may be, in octets (`quotes`: how many of them)",
+    "attestations.consensus_domains": "the domains that attestations may name",
+    "attestations.DOMAIN": "what look-alike characters lead to in this domain's attestations",
+    "privacy.observation_ids": "how observation ids leave: as they are, as an HMAC, or not at all",
+    "privacy.chain_sources": "likewise the sources of a chain",
+    "emitters.refuse": "what a field of an emitter may not look like: `email`, `phone`, `uuid`, or an RE2 pattern "
+    "between slashes",
+    "observers.require_signatures": "whether observers without a key are refused",
+    "observers.NAME.public_key": "with what this observer signs",
+    "observers.NAME.classes": "the classes it may speak for; all where none is named",
+    "observers.NAME.writable_by": "emitters that can write to what it looks at: its word counts for none of theirs",
+    "sightings.classes": "the classes whose annotations are cited, so that sightings can be bound to them",
+}
+MORE = (
+    ("admissibility", "window", "default"),
+    ("effect", "EMITTER"),
+    ("attestations", "scientific-default", "confusables"),
+    ("sightings", "classes"),
+    *(("observers", "NAME", key) for key in ("public_key", "classes", "writable_by")),
+)
+"""Keys that the reference policy does not have."""
+
+
+def policy() -> str:
+    """The reference policy as a file, and each key with what it takes, in the words of its own error."""
+    text = to_toml(DEFAULT_POLICY)
+    rows: dict[str, tuple[str, str]] = {}
+    for path in (*_leaves(tomllib.loads(text), ()), *MORE):
+        found = [key for key in KEYS if _is_below(path, key)]
+        if len(found) != 1:
+            raise SystemExit(f"what is the policy's key {'.'.join(path)} for? Say so in KEYS")
+        rows.setdefault(_any(path), (_wanted(path), found[0]))
+    lines = [f"| `{key}` | {cell(takes)} | {KEYS[of]} |" for key, (takes, of) in rows.items()]
+    return (
+        f"# Policy\n\n{MADE}A policy is a TOML file. Every key has a default, and an unknown one is an error; `sluice "
+        "policy check FILE` tells all errors at once. The hash of what it comes to stands in every decision.\n\n"
+        f"## The reference policy\nWhat holds where a file says nothing (`sluice policy show` prints what is in force "
+        f"in this form):\n```toml\n{text}```\n\n"
+        "## Keys\n| key | takes | what it is for |\n| --- | --- | --- |\n" + "\n".join(lines) + "\n"
+    )
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if not isinstance(value, dict):
+        yield path
+        return
+    for key, below in value.items():
+        yield from _leaves(below, (*path, key))
+
+
+def _any(path: tuple[str, ...]) -> str:
+    """The key, with the names that stand for others of their kind in capitals."""
+    table, *names = path
+    kinds = {"internal": "EFFECT", "external": "EFFECT", "scientific-default": "DOMAIN"}
+    kinds |= dict.fromkeys(DEFAULT_POLICY.admissibility.window, "CLASS")
+    kinds |= dict.fromkeys(DEFAULT_POLICY.disposition, "STATUS")
+    return ".".join([table, *(kinds.get(name, name) for name in names)])
+
+
+def _is_below(path: tuple[str, ...], key: str) -> bool:
+    named = tuple(key.split("."))
+    if path[0] == "attestations" and path[1] != "consensus_domains":
+        return named == ("attestations", "DOMAIN")
+    return path[: len(named)] == named
+
+
+def _wanted(path: tuple[str, ...]) -> str:
+    """What a key takes: what the error for an impossible value says was expected."""
+    *tables, key = path
+    impossible = f"[{'.'.join(map(json.dumps, tables))}]\n{json.dumps(key)} = 1979-05-27\n"
+    try:
+        load_policy(impossible)
+    except PolicyError as error:
+        for problem in error.problems:
+            if problem.sentence.startswith("expected "):
+                return problem.sentence.removeprefix("expected ").partition(", got ")[0]
+    raise SystemExit(f"no error says what the policy's key {'.'.join(path)} takes")
