@@ -76,29 +76,6 @@ static int put_python(Buffer *out, PyObject *octets) /* takes it over */
     return 1;
 }
 
-static unsigned char lower(unsigned char octet)
-{
-    return octet >= 'A' && octet <= 'Z' ? octet | 0x20 : octet;
-}
-
-/* privacy.py: an id that calls itself a peer's credentials, and is no HMAC over them. */
-static int may_be_credentials(View kept)
-{
-    static const char prefix[] = "peercred:";
-    const size_t named = sizeof prefix - 1;
-    if (kept.length <= named)
-        return 0;
-    for (size_t i = 0; i < named; i++)
-        if (lower(kept.at[i + 1]) != (unsigned char)prefix[i])
-            return 0;
-    if (memcmp(kept.at + 1, prefix, named) != 0)
-        return 1;
-    for (size_t i = named + 1; i < kept.length; i++)
-        if (!((kept.at[i] >= '0' && kept.at[i] <= '9') || (kept.at[i] >= 'a' && kept.at[i] <= 'f')))
-            return 1;
-    return kept.length != named + 65;
-}
-
 /* An observation id as it may be shown; nothing where it may not. Whether Python could say so. */
 static int put_shown(const Folder *self, Buffer *out, const Life *life, const Seen *seen)
 {

@@ -52,6 +52,25 @@ static void whole_id(View kept, Buffer *out)
 
 void put_whole_id(Buffer *out, View kept) { whole_id(kept, out); }
 
+/* An id that calls itself one of a peer's credentials, and is no HMAC over them. */
+int may_be_credentials(View kept)
+{
+    static const char name[] = "peercred:";
+    const size_t named = sizeof name - 1;
+    if (kept.at[0] != TEXT || kept.length <= named)
+        return 0;
+    const uint8_t *text = kept.at + 1;
+    int exact = kept.length - 1 == named + 64;
+    for (size_t i = 0; i < named; i++) {
+        if ((text[i] >= 'A' && text[i] <= 'Z' ? text[i] + 32 : text[i]) != (uint8_t)name[i])
+            return 0;
+        exact = exact && text[i] == (uint8_t)name[i];
+    }
+    for (size_t i = named; exact && i < kept.length - 1; i++)
+        exact = nibble(text[i]) >= 0;
+    return !exact;
+}
+
 /* An identifier of at most LONGEST_ID octets in lower case; 0 where it is longer, which none of ours is. */
 static size_t lowered(View kept, uint8_t out[LONGEST_ID])
 {

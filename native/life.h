@@ -91,6 +91,7 @@ void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int 
 /* An observation id as `short` has it, in the arena; 0 where memory was refused. And back. */
 int short_id(View id, Arena *arena, View *kept);
 void put_whole_id(Buffer *out, View kept);
+int may_be_credentials(View kept); /* privacy.py */
 
 /* Takes an annotation's claim in; `id` may be NULL. */
 int life_declare(Life *self, Arena *arena, int64_t number, const View *id, const int64_t *ts);

@@ -12,16 +12,31 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from sluice.codecs.notes import Signer
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.vocabulary import CLASSES_1_0
-from sluice.streams.policy import Admissibility, Attestations, Floor, PerEffect, Policy, Sightings
+from sluice.streams.policy import (
+    Admissibility,
+    Attestations,
+    Floor,
+    LeastObservers,
+    Observer,
+    PerEffect,
+    Policy,
+    PrivacyRules,
+    Sightings,
+)
 
 INPUTS = ("emissions", "observations", "reviews", "attestations", "sightings", "citations")
 SECOND = 1000
 _CLASSES = sorted(CLASSES_1_0)
+_SYSTEMS = ("release-notes-bot",) * 18 + ("release-notes@v1.2", "somebody@release.example")
 _TEXT = "CHANGELOG.md has an entry dated 2026-05-25. It was written by the release job."
 _SPANS = ({"chars": [0, 43]}, {"chars": [44, 78]})
 _BROKEN = (b"", b"{", b"[]", b'{"emission_id":"em-0"}', b"\xff\xfe", b'{"claim_hash":"0x12","verdict":"MAYBE"}')
+_OBSERVERS = (LeastObservers(), LeastObservers(), LeastObservers(), LeastObservers(internal=1, external=2))
+_PRIVACY = (PrivacyRules(), PrivacyRules(), PrivacyRules("omitted", "omitted"), PrivacyRules("hashed", "hashed"))
+_KEYED = {"observer-1": Observer(public_key=str(Signer("observer-1", b"1" * 32).verifier))}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -50,13 +65,16 @@ def policy_of(random: Random) -> Policy:
             max_stall=random.choice((5, 60)) * SECOND,
             review_window=random.choice((4, 30)) * SECOND,
             window=dict.fromkeys(_CLASSES, window),
+            min_observers=random.choice(_OBSERVERS),
         ),
         disposition={
             name: PerEffect(internal=random.choice(dispositions), external=random.choice(dispositions))  # type: ignore[arg-type]
             for name in names
         },
         attestations=Attestations(consensus_domains=["scientific-default"]),
-        sightings=Sightings(classes=random.choice(([], _CLASSES[:3], _CLASSES))),
+        sightings=Sightings(classes=random.choice(([], [], _CLASSES[:3], _CLASSES))),
+        privacy=random.choice(_PRIVACY),
+        observers=random.choice(({}, {}, {}, _KEYED)),
     )
 
 
@@ -91,7 +109,7 @@ class Workload:
         emission = {
             "emission_id": name,
             "emitted_at": self._ms(at) - random.choice((0, 0, 300, 20_000)),
-            "emitter": {"system": "release-notes-bot"},
+            "emitter": {"system": random.choice(_SYSTEMS)},
             "effect": random.choice(("internal", "internal", "external")),
             "text": _TEXT,
             "attempt": attempt,

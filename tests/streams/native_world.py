@@ -25,7 +25,13 @@ from sluice.streams.privacy import Secret, Secrets
 T = 1_800_000_000_000
 MINUTE = 60_000
 SECRETS = Secrets(Secret("a secret"))
-CLASSES = ("substrate.git.log", "substrate.grep", "1.0.substrate.code.read", "substrate.fs.mtime")
+CLASSES = (
+    "substrate.git.log",
+    "substrate.grep",
+    "1.0.substrate.code.read",
+    "substrate.fs.mtime",
+    "substrate.unix.peercred",
+)
 SHA = "sha256:" + "ab" * 32
 ATTESTATION = {
     "claim_hash": "0x" + "ab" * 32,
@@ -43,6 +49,8 @@ IDS = (
     "PeerCred:1:2",
     "PEERCRED:" + "ab" * 32,
     "peercred:abab",
+    b"peercred:1".hex() * 2,
+    "sha256:" + b"peercred:of-nobody-at-all-12345=".hex(),
     "ab" * 20,
     "ab" * 32,
     "abcdef1",
@@ -339,6 +347,7 @@ class World:
                 self.choose(None, {"verdict": "VERIFIED"}, ATTESTATION, {**ATTESTATION, "more": [1.5, "é"]}),
             ),
             ("signature", self.choose(None, "AAAA", 1)),
+            ("sighting", self.choose({"observation_id": SHA}, 1)),
             ("more", [[], {}, "\u2028"]),
         )
         if self.rarely(True, False):

@@ -25,7 +25,7 @@ from sluice.streams import fold as core
 from sluice.streams import native, policy, table
 from sluice.streams.policy import Admissibility, Floor, Observer, Policy, PrivacyRules
 
-from .native_world import CLASSES, MINUTE, PLAIN_TEXT, SHA, Raw, T, World, block_of, event_of, fold, pure, same
+from .native_world import CLASSES, IDS, MINUTE, PLAIN_TEXT, SHA, Raw, T, World, block_of, event_of, fold, pure, same
 
 WIDE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -119,6 +119,39 @@ def test_an_observer_that_came_before_its_emission_is_counted() -> None:
     found = same([(T, T, records)], rules)
 
     assert [output.topic for output in found.outputs[0]] == ["admitted"]
+
+
+@pytest.mark.parametrize("ids", ["clear", "omitted", "hashed"])
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("cls", [CLASSES[1], "substrate.unix.peercred"])
+def test_privacy_is_kept_alike(name: str, cls: str, ids: Any) -> None:
+    """An id of the identity-bound tier, and one that may be a peer's credentials, is shown by neither."""
+    rules = Policy(admissibility=Admissibility(k=Floor(internal=1)), privacy=PrivacyRules(observation_ids=ids))
+    seen = _observation(1, cls, observation_id=name)
+
+    found = same([(T, T, [("emissions", *_emission(1)), ("observations", *seen)])], rules)
+
+    (admitted,) = found.outputs[0]
+    in_clear = f'"{name}"'.encode() in admitted.value
+    hidden = name.lower().startswith("peercred:") and name != "peercred:" + "ab" * 32
+    assert in_clear == (ids == "clear" and not hidden and cls == CLASSES[1])
+
+
+@pytest.mark.parametrize("refuse", [[], ["email"], ["uuid"]])
+@pytest.mark.parametrize("field", ["system", "model", "prompt"])
+def test_emitters_are_refused_alike(field: str, refuse: list[str]) -> None:
+    """A name that holds an e-mail address makes its emission a dead letter, however JSON writes it."""
+    rules = Policy(admissibility=Admissibility(k=Floor(internal=1)), emitters=policy.Emitters(refuse))
+    for name in ("ann@host.example", "ann%40host.example", "bot@v1.2", "git@host.example", "half%", "bot"):
+        key, value, headers = _emission(1, emitter={field: name})
+        for written in (value, value.replace(b"@", b"\\u0040")):
+            records: list[Raw | Policy] = [("emissions", key, written, headers)]
+            records.append(("observations", *_observation(1, CLASSES[0])))
+
+            found = same([(T, T, records)], rules)
+
+            refused = refuse == ["email"] and name.startswith("ann")
+            assert [output.topic for output in found.outputs[0]] == ["dead-letters" if refused else "admitted"]
 
 
 @pytest.mark.parametrize("rule", ["reject", "replace", "flag"])
@@ -227,13 +260,16 @@ def test_a_core_of_another_version_is_not_used() -> None:
 
 
 def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
-    """A new field of the policy needs a look at native.py: what the core should do about it, or that it steps back."""
+    """A new field of the policy needs a look at folder.py: what the core should do about it, or that it steps back."""
     known = {
         Admissibility: "trust k horizon max_validity max_skew max_stall min_confidence max_attempts review_window "
         "window min_observers",
         Floor: "internal external",
         policy.Sanitation: "confusables caps",
         PrivacyRules: "observation_ids chain_sources",
+        policy.LeastObservers: "internal external",
+        policy.Sightings: "classes",
+        policy.Emitters: "refuse",
         Observer: "public_key classes writable_by",
         Policy: "admissibility effect_default effect disposition sanitation attestations privacy observers sightings "
         "require_signatures emitters",

