@@ -11,10 +11,6 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_merkle.py tests/codecs/tes
   tests/streams/test_fold.py tests/streams/test_fold_properties.py tests/streams/test_native.py \
   tests/streams/test_snapshot.py tests/streams/test_table.py tests/streams/test_timers.py
 
-# One after the other, with the machine to themselves: they freeze and kill, and have clocks.
-ALONE := $(addprefix tests/integration/,chaos test_exactly_once.py test_incidents.py test_recovery.py \
-  test_static_members.py test_worker.py)
-
 .PHONY: demo test lint types format bench bench-quick docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
 
 help: ## show the targets
@@ -42,8 +38,8 @@ ifdef ARGS
 else
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/integration
 	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/integration $(ALONE:%=--ignore=%)
-	$(BIN)/python -m pytest $(ALONE)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore=tests/integration/chaos tests/integration
+	$(BIN)/python -m pytest -q tests/integration/chaos  # with the machine to itself: it freezes and kills
 endif
 
 conformance: $(DEV) ## one test per requirement of the documents
