@@ -13,6 +13,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from .policy import Composition
+
 Verdict = Literal["VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"]
 CAUTIOUS: Final[tuple[Verdict, ...]] = ("FALSE", "DISPUTED", "UNVERIFIABLE", "SUPPORTED", "VERIFIED")
 """From the verdict that lets the least through to the one that lets the most: so are draws decided."""
@@ -35,7 +37,8 @@ class Composed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The verdict summary [V §5.1].
 
     Attributes:
-        primary_verdict: that most validators give, and of several the most cautious; None where nobody counts.
+        primary_verdict: that most validators give, and of several the most cautious; None where nobody counts, or the
+            domain's rule is not met.
         validator_count: whose words count, each once.
         disagreement_present: they do not all say the same.
         verdicts: how many say what, so that the disagreement can be seen.
@@ -63,8 +66,14 @@ def standing(words: Iterable[Word]) -> dict[str, Word]:
     return latest
 
 
-def compose(verdicts: Mapping[Verdict, int]) -> Composed:
-    """The summary of so many validators a verdict."""
+def compose(verdicts: Mapping[Verdict, int], composition: Composition = "most", quorum: int = 1) -> Composed:
+    """The summary of so many validators a verdict.
+
+    Args:
+        verdicts: how many say what.
+        composition, quorum: of the consensus domain, by the policy. Where they are not met there is no primary verdict;
+            what was said is shown all the same.
+    """
     given: dict[Verdict, int] = {}
     primary: Verdict | None = None
     for verdict in CAUTIOUS:
@@ -73,12 +82,24 @@ def compose(verdicts: Mapping[Verdict, int]) -> Composed:
             if primary is None or count > given[primary]:
                 primary = verdict
             given[verdict] = count
+    count = sum(given.values())
+    if primary is not None and not _is_met(given[primary], count, composition, quorum):
+        primary = None
     return Composed(
         primary_verdict=primary,
-        validator_count=sum(given.values()),
+        validator_count=count,
         disagreement_present=len(given) > 1,
         verdicts=given,
     )
+
+
+def _is_met(votes: int, count: int, composition: Composition, quorum: int) -> bool:
+    """Whether so many votes of `count` make a verdict."""
+    if count < quorum:
+        return False
+    if composition == "unanimous":
+        return votes == count
+    return composition == "most" or 2 * votes > count
 
 
 def summary(words: Iterable[Word]) -> Composed:

@@ -40,6 +40,7 @@ CAPS = {"rationale": 2000, "qualifications": 2000, "quote": 1000, "quotes": 5, "
 """The contract's caps in octets (quotes: a count); a policy may only lower them [V §4.1]."""
 
 
+MAX_QUORUM = 1_000_000
 LONGEST = 3650 * DAY
 """No duration of a policy is longer: ten years, so that no sum of times leaves what RFC 8785 can write."""
 
@@ -134,10 +135,27 @@ class Sanitation(Part, frozen=True, gc=False):
             raise ValueError("caps are from 1 to 2000, one for each of " + ", ".join(CAPS))
 
 
+Composition = Literal["most", "majority", "unanimous"]
+"""How validators' verdicts on one claim come to one: the most frequent, more than half of them, or all."""
+_COMPOSED: Final = {"composition": "most", "quorum": 1}
+"""Left out of a document where it says so: it was so before there were these members."""
+
+
 class Domain(Part, frozen=True, gc=False):
-    """A consensus domain's own table."""
+    """A consensus domain's own table.
+
+    Attributes:
+        composition: how its validators' verdicts come to one (composition.py).
+        quorum: so many validators have to have spoken, or there is none.
+    """
 
     confusables: Confusables = "replace"
+    composition: Composition = "most"
+    quorum: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.quorum <= MAX_QUORUM:
+            raise ValueError(f"a quorum is from 1 to {MAX_QUORUM}")
 
 
 class Attestations(Part, frozen=True, gc=False):
@@ -228,6 +246,10 @@ class Policy(Part, frozen=True, gc=False):
             del value["sightings"]  # as before there was such a table: what ledgers hold keeps its hash
         for path, absent in _LATER:
             _leave_out(value, path, absent)
+        for domain in value["attestations"]["domains"].values():
+            for name, absent in _COMPOSED.items():
+                if domain[name] == absent:
+                    del domain[name]
         return rfc8785.dumps(value)
 
     @property

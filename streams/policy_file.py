@@ -328,7 +328,12 @@ def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
         if name not in (names or ()):
             reader.wrong((*at, name), "unknown key; a domain's own table needs the domain in consensus_domains")
             continue
-        domains[name] = p.Domain(**reader.fields(found, (*at, name), {"confusables": _CONFUSABLES}))
+        checks = {
+            "confusables": _CONFUSABLES,
+            "composition": _one_of(get_args(p.Composition)),
+            "quorum": _integer(1, p.MAX_QUORUM),
+        }
+        domains[name] = p.Domain(**reader.fields(found, (*at, name), checks))
     return p.Attestations(consensus_domains=sorted(set(names or ())), domains=domains)
 
 

@@ -38,6 +38,8 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield f"consensus_domains = {_texts(policy.attestations.consensus_domains)}"
     for name, domain in policy.attestations.domains.items():
         yield f"\n[attestations.{_text(name)}]\nconfusables = {_text(domain.confusables)}"
+        if domain.composition != "most" or domain.quorum != 1:
+            yield f"composition = {_text(domain.composition)}\nquorum = {domain.quorum}"
     privacy = policy.privacy
     yield from _table("privacy", {"observation_ids": privacy.observation_ids, "chain_sources": privacy.chain_sources})
     if policy.sightings.classes:

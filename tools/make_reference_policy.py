@@ -35,7 +35,9 @@ KEYS: Mapping[str, str] = {
     "sanitation.confusables": "what look-alike characters in an assertion lead to, by effect",
     "sanitation.caps": "how long a field may be, in octets (`quotes`: how many of them)",
     "attestations.consensus_domains": "the domains that attestations may name",
-    "attestations.DOMAIN": "what look-alike characters lead to in this domain's attestations",
+    "attestations.DOMAIN.confusables": "what look-alike characters lead to in this domain's attestations",
+    "attestations.DOMAIN.composition": "how validators' verdicts come to one: the most frequent, a majority, or all",
+    "attestations.DOMAIN.quorum": "how many validators have to have spoken before there is one",
     "privacy.observation_ids": "how observation ids leave: as they are, as an HMAC, or not at all",
     "privacy.chain_sources": "likewise the sources of a chain",
     "emitters.refuse": "what a field of an emitter may not look like: `email`, `phone`, `uuid`, or an RE2 pattern "
@@ -49,7 +51,7 @@ KEYS: Mapping[str, str] = {
 MORE = (
     ("admissibility", "window", "default"),
     ("effect", "EMITTER"),
-    ("attestations", "scientific-default", "confusables"),
+    *(("attestations", "scientific-default", key) for key in ("confusables", "composition", "quorum")),
     ("sightings", "classes"),
     *(("observers", "NAME", key) for key in ("public_key", "classes", "writable_by")),
 )
@@ -95,7 +97,7 @@ def _any(path: tuple[str, ...]) -> str:
 def _is_below(path: tuple[str, ...], key: str) -> bool:
     named = tuple(key.split("."))
     if path[0] == "attestations" and path[1] != "consensus_domains":
-        return named == ("attestations", "DOMAIN")
+        return named == ("attestations", "DOMAIN", *path[2:])
     return path[: len(named)] == named
 
 

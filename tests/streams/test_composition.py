@@ -92,3 +92,18 @@ def test_a_draw_goes_to_the_more_cautious_verdict(place):
 
     assert composed.primary_verdict == CAUTIOUS[place]
     assert composed.disagreement_present
+
+
+RULES = st.tuples(st.sampled_from(["most", "majority", "unanimous"]), st.integers(1, 6))
+
+
+@given(st.dictionaries(st.sampled_from(CAUTIOUS), st.integers(0, 5)), RULES)
+def test_a_domains_rule_only_ever_takes_a_verdict_away(verdicts, rules):
+    """What was said and by how many is shown whatever the rule; the verdict is the one of `most`, or there is none."""
+    composition, quorum = rules
+    plain, ruled = compose(verdicts), compose(verdicts, composition, quorum)
+    votes, count = verdicts.get(plain.primary_verdict, 0), sum(verdicts.values())
+
+    assert (ruled.verdicts, ruled.validator_count) == (plain.verdicts, plain.validator_count)
+    holds = {"most": True, "majority": votes > count - votes, "unanimous": votes == count}[composition]
+    assert ruled.primary_verdict == (plain.primary_verdict if holds and count >= quorum else None)

@@ -21,10 +21,12 @@ from sluice.streams.policy import (
     CAPS,
     DEFAULT_POLICY,
     INADMISSIBLE,
+    MAX_QUORUM,
     MOST_OBSERVERS,
     REFERENCE_WINDOWS,
     Admissibility,
     Attestations,
+    Composition,
     Confusables,
     ConfusablesByEffect,
     Domain,
@@ -48,6 +50,12 @@ NAMES = st.text(min_size=1, max_size=12)
 CLASSES = st.sampled_from(sorted(CLASSES_1_0))
 EFFECTS = st.sampled_from(get_args(Effect))
 CONFUSABLES = st.sampled_from(get_args(Confusables))
+DOMAINS = st.builds(
+    Domain,
+    confusables=CONFUSABLES,
+    composition=st.sampled_from(get_args(Composition)),
+    quorum=st.integers(1, MAX_QUORUM),
+)
 DISPOSITIONS = st.sampled_from(get_args(Disposition))
 KS = st.integers(1, 7)
 LEAST = st.lists(st.integers(1, MOST_OBSERVERS), min_size=2, max_size=2).map(sorted)
@@ -77,7 +85,7 @@ POLICIES = st.builds(
     attestations=st.builds(
         Attestations,
         consensus_domains=st.lists(NAMES, max_size=2),
-        domains=st.dictionaries(NAMES, st.builds(Domain, confusables=CONFUSABLES), max_size=2),
+        domains=st.dictionaries(NAMES, DOMAINS, max_size=2),
     ),
     privacy=st.builds(PrivacyRules, observation_ids=st.sampled_from(get_args(Privacy))),
     observers=st.dictionaries(

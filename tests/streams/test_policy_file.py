@@ -125,6 +125,26 @@ def test_caps_may_be_lowered() -> None:
     assert load_policy("[sanitation]\ncaps = { quotes = 2 }").sanitation.caps == {**CAPS, "quotes": 2}
 
 
+def test_a_domain_says_how_its_verdicts_come_to_one() -> None:
+    """And what it does not say leaves no trace, so that policies from before keep their hash."""
+    text = '[attestations]\nconsensus_domains = ["a"]\n[attestations.a]\ncomposition = "majority"\nquorum = 3'
+    plain = '[attestations]\nconsensus_domains = ["a"]\n[attestations.a]\nconfusables = "flag"'
+
+    assert load_policy(text).attestations.domains == {"a": Domain(composition="majority", quorum=3)}
+    assert b"quorum" in load_policy(text).document
+    assert b"quorum" not in load_policy(plain).document
+    assert b"composition" not in load_policy(plain).document
+
+
+@pytest.mark.parametrize(("key", "value"), [("quorum", "0"), ("quorum", "true"), ("composition", '"loudest"')])
+def test_a_domains_rule_is_checked(key: str, value: str) -> None:
+    """With the line."""
+    text = f'[attestations]\nconsensus_domains = ["a"]\n[attestations.a]\n{key} = {value}'
+
+    with pytest.raises(PolicyError, match=f"4: attestations.a.{key}"):
+        load_policy(text)
+
+
 def test_a_consensus_domain_may_have_a_table_of_its_own() -> None:
     """What is not said in it is the default."""
     text = '[attestations]\nconsensus_domains = ["b", "a"]\n[attestations.a]\nconfusables = "flag"'

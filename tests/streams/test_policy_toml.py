@@ -16,6 +16,12 @@ from sluice.streams.policy_file import load_policy
 from sluice.streams.policy_toml import to_toml
 
 EFFECTS, DISPOSITIONS = st.sampled_from(get_args(Effect)), st.sampled_from(get_args(Disposition))
+DOMAINS = st.builds(
+    p.Domain,
+    confusables=st.sampled_from(get_args(p.Confusables)),
+    composition=st.sampled_from(get_args(p.Composition)),
+    quorum=st.integers(1, p.MAX_QUORUM),
+)
 CONFUSABLES, PRIVACY = st.sampled_from(get_args(p.Confusables)), st.sampled_from(get_args(p.Privacy))
 SECONDS = st.integers(1, 86_400 * 30).map(lambda seconds: seconds * 1000)
 ODD = st.integers(1, 999_999_999)
@@ -61,9 +67,7 @@ def policies(draw: st.DrawFn) -> p.Policy:
             confusables=p.ConfusablesByEffect(internal=draw(CONFUSABLES), external=draw(CONFUSABLES)),
             caps={name: draw(st.integers(1, most)) for name, most in p.CAPS.items()},
         ),
-        attestations=p.Attestations(
-            consensus_domains=domains, domains={name: p.Domain(confusables=draw(CONFUSABLES)) for name in domains[::2]}
-        ),
+        attestations=p.Attestations(consensus_domains=domains, domains={name: draw(DOMAINS) for name in domains[::2]}),
         sightings=p.Sightings(classes=draw(CLASSES)),
         privacy=p.PrivacyRules(observation_ids=draw(PRIVACY), chain_sources=draw(PRIVACY)),
         observers={

@@ -16,7 +16,7 @@ import msgspec
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
 from ...codecs.times import format_time
-from ...streams.policy import DEFAULT_POLICY, Policy, policy_of_document
+from ...streams.policy import DEFAULT_POLICY, Domain, Policy, policy_of_document
 from ..contracts import now_ms
 from ..settings import Settings
 from . import explained, resources
@@ -89,8 +89,10 @@ class Adapter:
         """
 
         def answer(db: sqlite3.Connection, standing: Standing, now: int) -> GroundedAnswer:
-            registry = (standing.policy or self._fallback).attestations.consensus_domains
-            return ground(db, ask.query, _domain(ask.consensus_domain, registry), ask.limit, ask.cursor, now)
+            registry = (standing.policy or self._fallback).attestations
+            domain = _domain(ask.consensus_domain, registry.consensus_domains)
+            rules = registry.domains.get(domain, Domain())
+            return ground(db, ask.query, domain, ask.limit, ask.cursor, now, rules)
 
         return await self._ask(answer)
 

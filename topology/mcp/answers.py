@@ -19,6 +19,7 @@ from ...codecs.canonical import assertion_hash
 from ...codecs.records import Kind, SanitationMeta
 from ...codecs.times import format_time
 from ...streams.composition import Verdict, compose
+from ...streams.policy import Domain
 from ...streams.sanitise import Trace, clean
 from . import pages
 from .pages import Merged, cursor_of, page_of, start_of
@@ -31,6 +32,7 @@ MAX_LIMIT: Final = 50
 MAX_CLAIMS: Final = 200
 """A query finds so many claims at the most; the last page says that there are no more."""
 
+_PLAIN: Final = Domain()
 _CLAIM = re.compile(r"0x[0-9a-f]{64}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _decode_meta = msgspec.json.Decoder(SanitationMeta).decode
@@ -42,7 +44,8 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     claim_hash: Annotated[str | None, Meta(description="The claim; null where nothing was found")]
     primary_verdict: Annotated[
-        Verdict | None, Meta(description="That most validators give, the most cautious of equals; null: nobody counts")
+        Verdict | None,
+        Meta(description="That most give, the most cautious of equals; null: the rule is not met"),
     ]
     validator_count: Annotated[int, Meta(ge=0)]
     disagreement_present: bool
@@ -97,7 +100,15 @@ class AssertionAnswer(msgspec.Struct, frozen=True, kw_only=True):
 # ---------------------------------------------------------------- ground
 
 
-def ground(db: sqlite3.Connection, query: str, domain: str, limit: int, cursor: str | None, now: int) -> GroundedAnswer:
+def ground(
+    db: sqlite3.Connection,
+    query: str,
+    domain: str,
+    limit: int,
+    cursor: str | None,
+    now: int,
+    rules: Domain = _PLAIN,
+) -> GroundedAnswer:
     """Attestations that match a query within a consensus domain, and what they come to, claim by claim.
 
     Args:
@@ -107,6 +118,7 @@ def ground(db: sqlite3.Connection, query: str, domain: str, limit: int, cursor: 
         limit: attestations of a page, 1 to `MAX_LIMIT`.
         cursor: where the last page said to go on.
         now: Unix ms.
+        rules: the domain's, by the policy.
 
     Raises:
         Badly: the cursor is not of this query.
@@ -124,8 +136,8 @@ def ground(db: sqlite3.Connection, query: str, domain: str, limit: int, cursor: 
         merged.add(f"attestations[{len(attestations)}].", _decode_meta(meta))
         attestations.append(_decode(shown))
     here = list(dict.fromkeys(cast(str, one["claim_hash"]).lower() for one in attestations))
-    summaries = [_summary(db, known, claim) for claim in here]
-    best = _summary(db, known, claims[0]) if claims else _NOTHING
+    summaries = [_summary(db, known, claim, rules) for claim in here]
+    best = _summary(db, known, claims[0], rules) if claims else _NOTHING
     return GroundedAnswer(
         query=echoed,
         consensus_domain=domain,
@@ -195,7 +207,7 @@ def _standing(
     return found
 
 
-def _summary(db: sqlite3.Connection, domain: int, claim: str) -> VerdictSummary:
+def _summary(db: sqlite3.Connection, domain: int, claim: str, rules: Domain) -> VerdictSummary:
     given: dict[Verdict, int] = dict(
         db.execute(
             "SELECT verdict, count(*) FROM attestations WHERE standing AND counts AND claim_hash=? AND domain=? "
@@ -203,7 +215,7 @@ def _summary(db: sqlite3.Connection, domain: int, claim: str) -> VerdictSummary:
             (claim, domain),
         )
     )
-    composed = compose(given)
+    composed = compose(given, rules.composition, rules.quorum)
     return VerdictSummary(
         claim_hash=claim,
         primary_verdict=composed.primary_verdict,

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.streams.composition import CAUTIOUS, Word, summary
+from sluice.streams.policy import Domain
 from sluice.streams.sanitise import AttestationRules
 from sluice.topology.mcp import answers, pages
 
@@ -92,6 +93,24 @@ def test_claims_are_not_mixed(filled, db):
     }
     assert answer["verdict_summary"] == answer["claims"][0]
     assert not answer["verdict_summary"]["disagreement_present"]
+
+
+def test_the_policy_says_how_a_domains_verdicts_come_to_one(filled, db):
+    """Two of three are a majority and not unanimous; what was said is shown all the same."""
+    said = [attested("An entry.", by=name, verdict=verdict) for name, verdict in TWO_OF_THREE]
+    filled.put("grounded", *said)
+
+    def primary(**rules):
+        answer = answers.ground(db, "entry", DOMAIN, 10, None, NOW, Domain(**rules)).verdict_summary
+        assert answer.verdicts == {"VERIFIED": 2, "FALSE": 1}
+        return answer.primary_verdict
+
+    assert primary(composition="majority", quorum=3) == "VERIFIED"
+    assert primary(composition="unanimous") is None
+    assert primary(quorum=4) is None
+
+
+TWO_OF_THREE = (("one", "VERIFIED"), ("two", "FALSE"), ("three", "VERIFIED"))
 
 
 def test_domains_are_apart(filled, db):
