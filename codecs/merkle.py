@@ -93,14 +93,7 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
     """
     if not 0 <= index < len(leaves):
         raise IndexError(f"no leaf {index} in a tree of {len(leaves)}")
-    path: list[bytes] = []
-    level = list(leaves)
-    while len(level) > 1:
-        sibling = index ^ 1
-        if sibling < len(level):
-            path.append(level[sibling])
-        level, index = _above(level), index >> 1
-    return path
+    return _siblings(list(leaves), index)
 
 
 def consistency_proof(leaves: Sequence[bytes], first: int) -> list[bytes]:
@@ -119,7 +112,12 @@ def consistency_proof(leaves: Sequence[bytes], first: int) -> list[bytes]:
     index, level = first - 1, list(leaves)
     while index & 1:
         index, level = index >> 1, _above(level)
-    path = [level[index]] if index else []
+    return [*([level[index]] if index else []), *_siblings(level, index)]
+
+
+def _siblings(level: list[bytes], index: int) -> list[bytes]:
+    """What stands beside the way from a node of a level up to the root."""
+    path: list[bytes] = []
     while len(level) > 1:
         sibling = index ^ 1
         if sibling < len(level):

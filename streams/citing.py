@@ -9,7 +9,6 @@ are no terms, and nothing bears such a citation out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from ..codecs.spans import Span
 from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
 from ..codecs.vocabulary import recognise
+from .counts import relation_before, without_relations
 from .literals import literals
 from .matching import FS_MTIME, RELATIONS, SSE_COUNT
 from .moments import moments, negates
@@ -42,16 +42,6 @@ MAX_PLACE: Final = 16_384
 """Characters of a locator's pattern or arguments that are looked at."""
 MAX_DEPTH: Final = 32
 
-_RELATIONS: Final = tuple(
-    (relation, re.compile(rf"\b(?:{words})\s*(?:the\s+)?$", re.IGNORECASE))
-    for relation, words in (
-        ("least", r"at least|(?:no|not) (?:fewer|less) than|a minimum of"),
-        ("most", r"at most|(?:no|not) more than|up to|a maximum of"),
-        ("more", r"more than|over|above|greater than|exceeds?|exceeding"),
-        ("less", r"fewer than|less than|under|below"),
-    )
-)
-_NO_NEGATION: Final = re.compile(r"\b(?:no|not) (?:fewer|less|more) than\b", re.IGNORECASE)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -150,10 +140,10 @@ def _of_count(text: str, denies: bool, locator: Mapping[str, Any]) -> tuple[Term
     if isinstance(url, str) and url:
         text = text.replace(url, " ")
     numbers = [one for one in literals(text) if one.form == "number"]
-    if len(numbers) != 1 or (not denies and negates(_NO_NEGATION.sub(" ", text))):
+    if len(numbers) != 1 or (not denies and negates(without_relations(text))):
         return ()
     (number,) = numbers
-    relation = next((name for name, words in _RELATIONS if words.search(text[: number.start])), "")
+    relation = relation_before(text[: number.start])
     said = f"{RELATIONS[relation]} {number.text}" if relation else number.text
     others = (one for one in terms_of(text, SSE_COUNT, {}).terms if one.kind != "word" and one.text != number.text)
     return Term("number", said), *others

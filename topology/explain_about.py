@@ -15,8 +15,9 @@ from ..codecs.blocks import Block, Event, EventKind
 from ..codecs.records import Annotation, Assertion, Effect, Emission, Observation, Review
 from ..codecs.times import format_time, parse_time
 from ..codecs.vocabulary import recognise
+from ..streams.corroboration import class_of
 from ..streams.policy import Policy
-from ..streams.privacy import IDENTITY_BOUND, Veil
+from ..streams.privacy import IDENTITY_BOUND, Veil, binds_identity
 from ..streams.sanitise import Trace, clean, clean_tree
 from .explanation import Claim, Observed, Reviewed
 
@@ -76,7 +77,7 @@ def shown_text(policy: Policy, text: str, effect: Effect) -> str:
 
 def is_bound(observation: Observation) -> bool:
     """Whether an observation is of the identity-bound tier, by its own word or by its class."""
-    return observation.tier == "identity-bound" or _is_identity_bound(observation.substrate_class)
+    return binds_identity(observation.tier, class_of(observation) or "")
 
 
 def observed(veil: Veil, observation: Observation) -> Observed:
@@ -145,10 +146,6 @@ def emitter_of(emission: Emission) -> dict[str, str] | UnsetType:
     emitter = emission.emitter
     named = {} if emitter is None else {"system": emitter.system, "model": emitter.model, "prompt": emitter.prompt}
     return {name: value for name, value in named.items() if value is not None} or UNSET
-
-
-def _is_identity_bound(substrate_class: str) -> bool:
-    return recognise(substrate_class).name in IDENTITY_BOUND
 
 
 def _class(substrate_class: str) -> str:

@@ -24,7 +24,23 @@ def _categories(topics: Sequence[str], grounded: str) -> Categories:
     return {topic: frozenset({GROUNDED} if topic == grounded else ()) for topic in topics}
 
 
-class Adjudicate:
+class _Keyed:
+    """What the folds have in common: their inputs' keys are checked by one partitioner, which their version names."""
+
+    def __init__(self, partitioner: Partitioner = "murmur2") -> None:
+        self._partitioner: Partitioner = partitioner
+        self.version = core.fold_version(partitioner)
+
+    def named(self, state: Any) -> str:
+        return self.version
+
+    def event_for(
+        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
+    ) -> Event:
+        return core.event_for(source, offset, timestamp, headers, key, value)
+
+
+class Adjudicate(_Keyed):
     """Emissions, observations and reviews become verdicts (streams/fold.py)."""
 
     name = "adjudicate"
@@ -43,9 +59,8 @@ class Adjudicate:
     produces: Categories = _categories(outputs, "admitted")
 
     def __init__(self, partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS) -> None:
-        self._partitioner: Partitioner = partitioner
+        super().__init__(partitioner)
         self._secrets = secrets
-        self.version = core.fold_version(partitioner)
 
     def new(self, lane: int, lanes: int) -> core.State:
         return core.new_state(lane, lanes, self._partitioner, self._secrets)
@@ -74,13 +89,8 @@ class Adjudicate:
     def load(self, chunks: Iterable[bytes]) -> core.State:
         return snapshot.load(chunks, self._secrets)
 
-    def event_for(
-        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
-    ) -> Event:
-        return core.event_for(source, offset, timestamp, headers, key, value)
 
-
-class Bind:
+class Bind(_Keyed):
     """Sightings and citations become observations (streams/binding.py)."""
 
     name = "bind"
@@ -90,10 +100,6 @@ class Bind:
     ledger = "bind-ledger"
     consumes: Categories = _categories(inputs, "sightings")
     produces: Categories = _categories(outputs, "observations")
-
-    def __init__(self, partitioner: Partitioner = "murmur2") -> None:
-        self._partitioner: Partitioner = partitioner
-        self.version = core.fold_version(partitioner)
 
     def new(self, lane: int, lanes: int) -> binding.BindState:
         return binding.new_state(lane, lanes, self._partitioner)
@@ -110,9 +116,6 @@ class Bind:
     def policy_hash(self, state: binding.BindState) -> str:
         return state.rules.policy_hash
 
-    def named(self, state: binding.BindState) -> str:
-        return self.version
-
     def counters(self, state: binding.BindState) -> dict[str, int]:
         return binding_state.counters(state)
 
@@ -122,13 +125,8 @@ class Bind:
     def load(self, chunks: Iterable[bytes]) -> binding.BindState:
         return binding_state.load(chunks)
 
-    def event_for(
-        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
-    ) -> Event:
-        return core.event_for(source, offset, timestamp, headers, key, value)
 
-
-class Frame:
+class Frame(_Keyed):
     """Attestations are typed, sanitised and framed (streams/framing.py)."""
 
     name = "frame"
@@ -138,10 +136,6 @@ class Frame:
     ledger = ""
     consumes: Categories = _categories(inputs, "attestations")
     produces: Categories = _categories(outputs, "grounded")
-
-    def __init__(self, partitioner: Partitioner = "murmur2") -> None:
-        self._partitioner: Partitioner = partitioner
-        self.version = core.fold_version(partitioner)
 
     def new(self, lane: int, lanes: int) -> framing.State:
         return framing.State(lane, lanes, self._partitioner)
@@ -158,9 +152,6 @@ class Frame:
     def policy_hash(self, state: framing.State) -> str:
         return state.policy_hash
 
-    def named(self, state: framing.State) -> str:
-        return self.version
-
     def counters(self, state: framing.State) -> dict[str, int]:
         return dict(state.counters)
 
@@ -169,11 +160,6 @@ class Frame:
 
     def load(self, chunks: Iterable[bytes]) -> framing.State:
         raise AssertionError("a stateless fold has nothing to read back")
-
-    def event_for(
-        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
-    ) -> Event:
-        return core.event_for(source, offset, timestamp, headers, key, value)
 
 
 def folds(partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS) -> tuple[Fold, ...]:

@@ -8,7 +8,6 @@ from typing import Protocol
 from aiokafka import TopicPartition
 
 from ..codecs.blocks import Output
-from ..codecs.errors import DoesNotHoldError
 from .connect import open_consumer
 from .contracts import Fold
 from .lane_producer import GRACE_SECONDS, LaneProducer, Written
@@ -88,13 +87,7 @@ class KafkaLedger:
                 async for record in read_to_end(consumer, partition, patience):
                     yield record.offset, record.value
             except HangsError as hangs:
-                raise DoesNotHoldError(
-                    f"a transaction hangs over the ledger of lane {self._lane} and may hide newer blocks",
-                    path=f"{self._topic}/{self._lane}",
-                    expected=f"blocks up to offset {hangs.end}",
-                    got=f"up to {hangs.position}",
-                    hint="kafka-transactions.sh find-hanging names it; abort it, then start the worker again",
-                ) from None
+                raise hangs.told(f"the ledger of lane {self._lane}", partition, "blocks") from None
 
     async def positions(self) -> Mapping[str, int]:
         """None: the last block's header has them."""

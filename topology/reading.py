@@ -30,6 +30,8 @@ records take offsets too. Where they fill the stretch, a longer one before it co
 LONGEST = 4096
 """No stretch is longer: its records are held in memory."""
 
+_THEN = "; abort it, then start the worker again"
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -40,16 +42,46 @@ class HangsError(Exception):
         self.position, self.end = position, end
         super().__init__(f"a transaction hangs at {position}, before {end}")
 
+    def told(self, over: str, partition: TopicPartition, hides: str = "records", then: str = _THEN) -> DoesNotHoldError:
+        """The sentence for people: over what it hangs, what it may hide newer ones of, and what helps."""
+        return DoesNotHoldError(
+            f"a transaction hangs over {over} and may hide newer {hides}",
+            path=f"{partition.topic}/{partition.partition}",
+            expected=f"{hides} up to offset {self.end}",
+            got=f"up to {self.position}",
+            hint=f"kafka-transactions.sh find-hanging names it{then}",
+        )
+
 
 async def read_to_end(
     consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float
 ) -> AsyncGenerator[Any, None]:
-    """The records of a partition from where the consumer stands to the end as of now.
+    """The records of a partition from where the consumer stands to the end as of now, with how far it is in the log.
+
+    As `fetches_to_end`.
+    """
+    async with aclosing(fetches_to_end(consumer, partition, patience, tells=True)) as fetches:
+        async for records in fetches:
+            for record in records:
+                yield record
+
+
+async def fetches_to_end(
+    consumer: AIOKafkaConsumer,
+    partition: TopicPartition,
+    patience: float,
+    until: int | None = None,
+    *,
+    tells: bool = False,
+) -> AsyncGenerator[list[Any], None]:
+    """The records of a partition from where the consumer stands to an end, a fetch at a time, none of them empty.
 
     Args:
         consumer: has sought, and has no other partition: only then does an empty answer say that nothing is there.
         partition: to be read.
         patience: seconds that an open transaction is waited for.
+        until: the end; None is the one as of now.
+        tells: whether the log says how far it is.
 
     Raises:
         HangsError: it did not end.
@@ -57,12 +89,13 @@ async def read_to_end(
     moved_at = told_at = monotonic()
     at, answers, answered = -1, 0, None
     while True:
-        fetched: dict[Any, list[Any]] = await consumer.getmany(partition, timeout_ms=200)
-        for record in fetched.get(partition, ()):
-            yield record
+        fetched: list[Any] = (await consumer.getmany(partition, timeout_ms=200)).get(partition, [])
+        if records := fetched if until is None else [one for one in fetched if one.offset < until]:
+            yield records
         # All from one fetch answer. The position passes markers of transactions too, never the last stable offset:
         # once it is at the high watermark, nothing is hidden behind a transaction that hangs.
-        position, end = await consumer.position(partition), consumer.highwater(partition)
+        position, high = await consumer.position(partition), consumer.highwater(partition)
+        end = high if until is None else until
         if end is not None and position >= end:
             return
         now, time = monotonic(), consumer.last_poll_timestamp(partition)
@@ -71,13 +104,14 @@ async def read_to_end(
         elif time != answered:
             answers, answered = answers + 1, time
         stable = consumer.last_stable_offset(partition)
-        is_stable = stable is None or stable < 0 or (end is not None and stable >= end)
-        if end is not None and is_stable and answers >= EMPTY_ANSWERS and now - moved_at >= EMPTY_SECONDS:
-            log.info("the broker holds nothing before the end", topic=partition.topic, offset=position, end=end)
+        is_stable = stable is None or stable < 0 or (high is not None and stable >= high)
+        if high is not None and is_stable and answers >= EMPTY_ANSWERS and now - moved_at >= EMPTY_SECONDS:
+            if tells:
+                log.info("the broker holds nothing before the end", topic=partition.topic, offset=position, end=end)
             return
         if now - moved_at > patience and end is not None:
             raise HangsError(position, end)
-        if now - told_at > PROGRESS_SECONDS and end:
+        if tells and now - told_at > PROGRESS_SECONDS and end:
             told_at = now
             log.info("reading", topic=partition.topic, offset=position, end=end, percent=100 * position // end)
 
@@ -122,13 +156,7 @@ async def _records_before(
                     break
                 found.append(record)
     except HangsError as hangs:
-        raise DoesNotHoldError(
-            "a transaction hangs over the end of a topic and may hide newer records",
-            path=f"{partition.topic}/{partition.partition}",
-            expected=f"records up to offset {hangs.end}",
-            got=f"up to {hangs.position}",
-            hint="kafka-transactions.sh find-hanging names it; abort it, then start the worker again",
-        ) from None
+        raise hangs.told("the end of a topic", partition) from None
     return found
 
 

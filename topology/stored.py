@@ -11,8 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CorruptRecordException, KafkaError
@@ -36,7 +35,7 @@ from .audit.files import (
 from .connect import open_consumer, partitions_of, unreachable
 from .lane_producer import GRACE_SECONDS
 from .privacy import secrets_of
-from .reading import EMPTY_ANSWERS, EMPTY_SECONDS, HangsError
+from .reading import HangsError, fetches_to_end
 from .settings import Settings
 from .topics import topic_name
 
@@ -144,16 +143,10 @@ class KafkaLogs:
             else:
                 consumer.seek(place, start)
             try:
-                async for fetched in _fetch(consumer, place, end, settings.transaction_timeout + GRACE_SECONDS):
+                async for fetched in fetches_to_end(consumer, place, settings.transaction_timeout + GRACE_SECONDS, end):
                     yield [Stored(one.offset, one.timestamp, one.key, one.value, list(one.headers)) for one in fetched]
             except HangsError as hangs:
-                raise DoesNotHoldError(
-                    "a transaction hangs over a topic and may hide newer records",
-                    path=f"{place.topic}/{place.partition}",
-                    expected=f"records up to offset {hangs.end}",
-                    got=f"up to {hangs.position}",
-                    hint="kafka-transactions.sh find-hanging names it",
-                ) from None
+                raise hangs.told("a topic", place, then="") from None
             except (CorruptRecordException, UnicodeDecodeError) as error:
                 raise DoesNotHoldError(
                     f"a topic holds what no reader can read: {error}", path=f"{place.topic}/{place.partition}"
@@ -207,38 +200,6 @@ class KafkaLogs:
             places = [(topic, lane, end) for topic, of_topic in ends.items() for lane, end in enumerate(of_topic)]
             await asyncio.gather(*(settle(*place) for place in places if place[2]))
         return ends
-
-
-async def _fetch(
-    consumer: AIOKafkaConsumer, place: TopicPartition, end: int | None, patience: float
-) -> AsyncGenerator[list[Any], None]:
-    """The records from where the consumer stands to an end, or to the one as of now, a fetch at a time.
-
-    As `reading.read_to_end` does it record by record: offsets that the broker removed since are passed.
-    """
-    moved_at, at, answers, answered = monotonic(), -1, 0, None
-    while True:
-        fetched = (await consumer.getmany(place, timeout_ms=200)).get(place, [])
-        position, until = await consumer.position(place), consumer.highwater(place)
-        if end is not None:
-            until = end
-            if fetched and fetched[-1].offset >= end:
-                fetched = [record for record in fetched if record.offset < end]
-        if fetched:
-            yield fetched
-        if until is not None and position >= until:
-            return
-        now, time = monotonic(), consumer.last_poll_timestamp(place)
-        if fetched or position != at:
-            moved_at, at, answers, answered = now, position, 0, time
-        elif time != answered:
-            answers, answered = answers + 1, time
-        stable, high = consumer.last_stable_offset(place), consumer.highwater(place)
-        is_stable = stable is None or stable < 0 or (high is not None and stable >= high)
-        if high is not None and is_stable and answers >= EMPTY_ANSWERS and now - moved_at >= EMPTY_SECONDS:
-            return
-        if now - moved_at > patience and until is not None:
-            raise HangsError(position, until)
 
 
 __all__ = [

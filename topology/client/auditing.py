@@ -23,7 +23,7 @@ from ..settings import Settings
 from ..stored import Logs, open_logs
 from .errors import ClosedError
 from .kafka import settings_for
-from .portal import Portal, next_of
+from .portal import Held, next_of
 from .replay import ReplayedBlock, replay
 
 
@@ -137,7 +137,7 @@ def _time(name: str, value: str | int | None, default: int) -> int:
     return time
 
 
-class Auditor:
+class Auditor(Held):
     """As `AsyncAuditor`, blocking, for one thread. Arguments are those of `AsyncAuditor`."""
 
     def __init__(
@@ -148,8 +148,8 @@ class Auditor:
         folder: str | Path | None = None,
         logs: Logs | None = None,
     ) -> None:
-        self._portal = Portal("auditor")
         self._auditor = AsyncAuditor(settings, bootstrap=bootstrap, folder=folder, logs=logs)
+        super().__init__("auditor", self._auditor)
 
     def __iter__(self) -> Iterator[ReplayedBlock]:
         return self.blocks()
@@ -165,26 +165,3 @@ class Auditor:
     def report(self, verifiers: Sequence[Verifier] = ()) -> Report:
         """As `AsyncAuditor.report`."""
         return self._portal.call(self._auditor.report(verifiers))
-
-    def __enter__(self) -> Self:
-        self._portal.open()
-        try:
-            self._portal.call(self._auditor.__aenter__())
-        except BaseException:
-            self._portal.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._portal.call(self._auditor.close())
-        except ClosedError:
-            pass
-        finally:
-            self._portal.close()
-
-    def close(self) -> None:
-        """Closes; a second call does nothing."""
-        self.__exit__(None, None, None)

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from types import TracebackType
 from typing import Self, TypeVar
 
 from ..contracts import now_ms
@@ -20,7 +19,7 @@ from ..settings import Settings
 from .changes import AdmittedRecord, AnyChange
 from .emitting import BUFFER_OCTETS, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery
 from .errors import BufferFullError, ClosedError
-from .portal import Portal, next_of
+from .portal import Held, next_of
 from .ports import Clock, Delivered, Outlet, Position, Source
 from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting
 from .reading import GRACE, AsyncAdmittedReader
@@ -31,7 +30,7 @@ T = TypeVar("T")
 # ---------------------------------------------------------------- emitter
 
 
-class Emitter:
+class Emitter(Held):
     """As `AsyncEmitter`, blocking: `emit` waits while the buffer is full, for `timeout` seconds at the most.
 
     Arguments are those of `AsyncEmitter`. What was taken is sent though nobody waits for it; leaving the `with` block,
@@ -49,7 +48,6 @@ class Emitter:
         outlet: Outlet | None = None,
         clock: Clock = now_ms,
     ) -> None:
-        self._portal = Portal("emitter")
         self._emitter = AsyncEmitter(
             settings,
             bootstrap=bootstrap,
@@ -59,6 +57,7 @@ class Emitter:
             outlet=outlet,
             clock=clock,
         )
+        super().__init__("emitter", self._emitter)
 
     def emit(self, emission: AnyEmission, timeout: float | None = None) -> Future[Delivered]:
         """Takes an emission; the future is done once the broker has stored it.
@@ -110,37 +109,13 @@ class Emitter:
             ) from None
         delivery.add_done_callback(lambda done: _copy(done, future))
 
-    def __enter__(self) -> Self:
-        self._portal.open()
-        try:
-            self._portal.call(self._emitter.__aenter__())
-        except BaseException:
-            self._portal.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._portal.call(self._emitter.__aexit__(kind, error, None))
-        except ClosedError:
-            pass  # it was closed inside of the block
-        finally:
-            self._portal.close()
-
     def close(self) -> None:
         """Waits until all is stored, then closes; a second call does nothing.
 
         Raises:
             UnreachableError: something was not stored.
         """
-        try:
-            self._portal.call(self._emitter.close())
-        except ClosedError:
-            pass
-        finally:
-            self._portal.close()
+        self._end(self._emitter.close())
 
 
 def _copy(done: Delivery, future: Future[Delivered]) -> None:
@@ -155,7 +130,7 @@ def _copy(done: Delivery, future: Future[Delivered]) -> None:
 # ---------------------------------------------------------------- reader
 
 
-class AdmittedReader:
+class AdmittedReader(Held):
     """As `AsyncAdmittedReader`, blocking. Arguments are those of `AsyncAdmittedReader`."""
 
     def __init__(
@@ -171,7 +146,6 @@ class AdmittedReader:
         source: Source | None = None,
         clock: Clock = now_ms,
     ) -> None:
-        self._portal = Portal("reader")
         self._reader = AsyncAdmittedReader(
             settings,
             bootstrap=bootstrap,
@@ -183,6 +157,7 @@ class AdmittedReader:
             source=source,
             clock=clock,
         )
+        super().__init__("reader", self._reader)
         self._position = Position()
 
     @property
@@ -226,25 +201,10 @@ class AdmittedReader:
         return await work(), self._reader.position
 
     def __enter__(self) -> Self:
-        self._portal.open()
-        try:
-            self._portal.call(self._reader.__aenter__())
-        except BaseException:
-            self._portal.close()
-            raise
+        super().__enter__()
         self._position = self._reader.position
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._portal.call(self._reader.__aexit__(kind, error, None))
-        except ClosedError:
-            pass
-        finally:
-            self._portal.close()
-
     def close(self) -> None:
         """Commits, in a group, what was handed out, and closes; a second call does nothing."""
-        self.__exit__(None, None, None)
+        super().close()

@@ -6,8 +6,9 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import CancelledError
-from contextlib import suppress
-from typing import Any, TypeVar
+from contextlib import AbstractAsyncContextManager, suppress
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from .errors import ClosedError
 
@@ -61,6 +62,46 @@ class Portal:
         if thread is not threading.current_thread():
             thread.join()
             loop.close()
+
+
+class Held:
+    """Something with an `async with` of its own, held open in a portal by an ordinary `with`."""
+
+    def __init__(self, name: str, held: AbstractAsyncContextManager[Any]) -> None:
+        self._portal, self._held = Portal(name), held
+
+    def __enter__(self) -> Self:
+        self._portal.open()
+        try:
+            self._portal.call(self._enter())
+        except BaseException:
+            self._portal.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(self._leave(kind, error))
+
+    def close(self) -> None:
+        """Closes; a second call does nothing."""
+        self.__exit__(None, None, None)
+
+    def _end(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Runs what ends it, and closes the portal; without effect where it was closed inside of the block."""
+        try:
+            self._portal.call(work)
+        except ClosedError:
+            pass
+        finally:
+            self._portal.close()
+
+    async def _enter(self) -> None:
+        await self._held.__aenter__()
+
+    async def _leave(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
+        await self._held.__aexit__(kind, error, None)
 
 
 async def _end_all() -> None:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from ...codecs.records import Locator
 from ...codecs.unicode_text import nfkc
+from ...streams.counts import relation_before, without_relations
 from ...streams.literals import literals
 from ...streams.moments import negates
 from ...streams.terms import Content, Presence, Term
@@ -22,15 +23,6 @@ from .keeping import Rest
 from .sse_channel import Channel, Report
 
 _DIGITS: Final = re.compile(r"[+]?(\d[\d,_]*(?:\.\d+)?)(?![\d.])")
-_RELATIONS: Final = tuple(
-    (relation, re.compile(rf"\b(?:{words})\s*(?:the\s+)?$", re.IGNORECASE))
-    for relation, words in (
-        ("least", r"at least|(?:no|not) (?:fewer|less) than|a minimum of"),
-        ("most", r"at most|(?:no|not) more than|up to|a maximum of"),
-        ("more", r"more than|over|above|greater than|exceeds?|exceeding"),
-        ("less", r"fewer than|less than|under|below"),
-    )
-)
 
 
 class Claim(NamedTuple):
@@ -106,7 +98,7 @@ class SseCount:
         """
         url = str(ask.locator["url"])
         claim = claim_of(ask.text, url)
-        if not ask.denies and negates(_without_relation(ask.text)):
+        if not ask.denies and negates(without_relations(ask.text)):
             raise CannotLook("the number is negated; only a denial is turned round")
         self._rest.check(url)
         try:
@@ -134,13 +126,8 @@ def claim_of(text: str, url: str) -> Claim:
     digits = _DIGITS.match(found[0].text)
     if digits is None:
         raise CannotLook("the assertion's number is none that counts")
-    before = text[: found[0].start]
-    relation = next((name for name, words in _RELATIONS if words.search(before)), "equal")
+    relation = relation_before(text[: found[0].start]) or "equal"
     return Claim(float(digits[1].replace(",", "").replace("_", "")), relation, found[0].text)
-
-
-def _without_relation(text: str) -> str:
-    return re.sub(r"\b(?:no|not) (?:fewer|less|more) than\b", " ", text, flags=re.IGNORECASE)
 
 
 def judge_count(ask: Ask, claim: Claim, report: Report, listed: SseChannel) -> Finding:
