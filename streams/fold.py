@@ -87,9 +87,18 @@ def pass_over(state: State, block: Block) -> None:
 
 
 def event_for(
-    source: int, offset: int, timestamp: int, headers: list[tuple[str, bytes]], key: bytes | None, value: bytes | None
+    source: int,
+    offset: int,
+    timestamp: int,
+    headers: Iterable[tuple[str, bytes | None]],
+    key: bytes | None,
+    value: bytes | None,
 ) -> Event:
-    """The event of an input record: raw, or hash and length where it is larger than an input may be."""
+    """The event of an input record: raw, or hash and length where it is larger than an input may be.
+
+    Kafka lets a header have no value; a ledger keeps an empty one.
+    """
+    headers = [(name, content or b"") for name, content in headers] if headers else []
     size = len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in headers)
     if size <= MAX_INPUT_BYTES:
         return Event(EventKind.RECORD, source, offset, timestamp, headers, key, value)

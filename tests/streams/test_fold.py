@@ -411,6 +411,16 @@ def test_a_record_as_large_as_an_input_may_be_is_taken_whole() -> None:
     assert msgspec.json.decode(over.value or b"") == {"sha256": sha256(value).hexdigest(), "length": 999_980}
 
 
+def test_a_fetched_record_makes_the_event_that_the_ledger_gives_back() -> None:
+    """Not only equal: an audit reads headers as a list, and what a lane folds is to be the same in kind."""
+    fetched = core.event_for(0, 5, T, (("traceparent", b"00-1"), ("empty", None)), b"em-1", b"{}")
+
+    assert fetched.headers == [("traceparent", b"00-1"), ("empty", b"")]
+    assert type(fetched.headers) is list
+    assert type(core.event_for(0, 5, T, (), b"em-1", b"{}").headers) is list
+    assert blocks.event_of(blocks.leaf_data(fetched)) == fetched
+
+
 def test_a_key_that_is_itself_enormous_is_not_kept() -> None:
     """A block must not grow by what it refuses to hold."""
     event = core.event_for(0, 0, T, [("h", b"x" * 2000)], b"k" * 1_000_001, None)

@@ -6,6 +6,7 @@ import tracemalloc
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
@@ -13,8 +14,11 @@ from aiokafka.errors import OffsetOutOfRangeError
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from sluice.codecs.blocks import MAX_INPUT_BYTES, EventKind
+from sluice.codecs.blocks import GENESIS, MAX_INPUT_BYTES, Block, Event, EventKind, Header, Source, outputs_root
+from sluice.codecs.times import format_time
+from sluice.streams import fold, native
 from sluice.streams.fold import event_for
+from sluice.streams.policy import Policy
 from sluice.topology.draining import (
     FETCHED_BYTES,
     LEAST_BYTES,
@@ -27,6 +31,31 @@ from sluice.topology.draining import (
 from sluice.topology.intake import HELD_BYTES, Frame, Intake, Shrunk
 
 ZSTD = 4  # Kafka's number for it
+T = 1_790_000_000_000
+TRACE = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+SEEN = ("substrate.code.read", "substrate.git.log")
+EMISSION = {
+    "emission_id": "em-1",
+    "emitted_at": format_time(T),
+    "emitter": {"system": "bot"},
+    "text": "it is so",
+    "assertions": [
+        {
+            "span": {"chars": [0, 8]},
+            "provenance": [
+                {"substrate_class": name, "observation_id": "sha256:" + "0" * 64, "ts": format_time(T)}
+                for name in SEEN
+            ],
+        }
+    ],
+}
+OBSERVATION = {
+    "observation_id": "sha256:" + "0" * 64,
+    "observed_at": format_time(T),
+    "observer": "observer-1",
+    "subject": {"emission_id": "em-1", "span": {"chars": [0, 8]}},
+    "outcome": "corroborates",
+}
 
 
 def packed(sizes: list[int], headers: int = 0) -> bytes:
@@ -35,6 +64,31 @@ def packed(sizes: list[int], headers: int = 0) -> bytes:
     for place, size in enumerate(sizes):
         builder.append(place, 1, b"k", b"x" * size, [("h", b"y" * headers)] if headers else [])
     return bytes(builder.build())
+
+
+def batch(values: list[Any], headers: Any = ()) -> bytes:
+    """One batch of records about `em-1`."""
+    builder = DefaultRecordBatchBuilder(2, ZSTD, False, -1, -1, -1, 10**9)
+    for place, value in enumerate(values):
+        builder.append(place, T, b"em-1", msgspec.json.encode(value), list(headers))
+    return bytes(builder.build())
+
+
+def header() -> Header:
+    """Of a block of one lane."""
+    sources = [Source(topic, 0, 0) for topic in fold.INPUTS]
+    return Header(
+        lane=0,
+        lanes=1,
+        height=0,
+        prev=GENESIS,
+        time=T,
+        watermark=T,
+        policy="",
+        fold=fold.fold_version(),
+        sources=sources,
+        outputs=outputs_root([]),
+    )
 
 
 class Fetcher:
@@ -135,6 +189,30 @@ async def test_a_shrunk_record_is_the_event_that_the_fold_would_have_made():
     queue.offer(Frame("emissions", 0, 1, 0, 1, drained.records, drained.octets))
 
     assert queue.take() == [event_for(1, 0, drained.records[0].event.timestamp, [], b"k", b"x" * (MAX_INPUT_BYTES + 1))]
+
+
+@pytest.mark.skipif(native.core is None, reason="an install without the compiled core")
+async def test_what_was_fetched_is_what_the_core_was_made_for(monkeypatch: pytest.MonkeyPatch):
+    """From the wire to the verdict: a common emission and its evidence never reach the fold in Python.
+
+    aiokafka gives a record's headers as a tuple, the ledger's reader as a list; the core once declined all emissions
+    of a live lane for that, and only a profile told.
+    """
+    monkeypatch.setattr(fold._Folding, "take_in", lambda *_: pytest.fail("this is the core's"))
+    answers = {
+        TopicPartition("emissions", 0): batch([EMISSION], [("traceparent", TRACE)]),
+        TopicPartition("observations", 0): batch([{**OBSERVATION, "substrate_class": name} for name in SEEN]),
+    }
+    queue = Intake(fold.INPUTS, event_for)
+    queue.restart(1, dict.fromkeys(queue.inputs, 0), dict.fromkeys(queue.inputs, 0))
+    for (topic, _), drained in (await poll(Fetcher(answers))).items():
+        queue.offer(Frame(topic, 0, 1, 0, len(drained.records), drained.records, drained.octets))
+    lane, outputs = fold.new_state(0, 1), []
+    for events in [Event(EventKind.POLICY, 0, 0, T, [], None, Policy().document)], queue.take():
+        outputs = fold.fold(lane, Block(header(), events, GENESIS))
+
+    assert [one.topic for one in outputs] == ["admitted"]
+    assert ("traceparent", TRACE) in outputs[0].headers
 
 
 async def test_only_what_is_wanted_is_taken():
