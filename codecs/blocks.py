@@ -104,6 +104,11 @@ _read_statement = msgspec.json.Decoder(tuple[Header, str])
 
 def seal(header: Header, events: Sequence[Event]) -> tuple[Block, bytes]:
     """A closed block and its bytes for the ledger."""
+    if native.codecs is not None and isinstance(events, list):
+        found = native.codecs.seal_block(_pack.encode(header), events)
+        if found is not None:
+            data, root = found
+            return Block(header, events, _hash_over(header, root)), data
     encode = _pack.encode
     packed = [encode(event) for event in events]
     return Block(header, events, _hash(header, packed)), _framed(header, packed)
@@ -147,7 +152,7 @@ def _unseal_plain(found: tuple[int, list[Event], bytes] | None, data: bytes) -> 
         return None
     if header.v != FORMAT or _pack.encode(header) != data[1:end]:
         return None
-    return Block(header, events, statement_hash(_canonical.encode([header, root.hex()])))
+    return Block(header, events, _hash_over(header, root))
 
 
 def _framed(header: Header, packed_events: Sequence[bytes]) -> bytes:
@@ -157,6 +162,10 @@ def _framed(header: Header, packed_events: Sequence[bytes]) -> bytes:
 
 def _hash(header: Header, packed_events: Iterable[bytes]) -> str:
     return statement_hash(_statement(header, packed_events))
+
+
+def _hash_over(header: Header, root: bytes) -> str:
+    return statement_hash(_canonical.encode([header, root.hex()]))
 
 
 def _statement(header: Header, packed_events: Iterable[bytes]) -> bytes:

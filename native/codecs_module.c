@@ -161,7 +161,7 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     return Py_BuildValue("nNN", (Py_ssize_t)header, events, root_octets);
 }
 
-/* ---------------------------------------------------------------- outputs */
+/* ---------------------------------------------------------------- Python's own, packed: 1, or 0 where it is not plain */
 
 static int pack_python_text(Buffer *buffer, PyObject *text)
 {
@@ -183,19 +183,17 @@ static int pack_python_octets(Buffer *buffer, PyObject *octets)
     return 1;
 }
 
-static int pack_output(Buffer *buffer, PyObject *output)
+static int pack_octets_or_none(Buffer *buffer, PyObject *octets)
 {
-    if (!PyTuple_Check(output) || PyTuple_GET_SIZE(output) != 4)
-        return 0;
-    PyObject *key = PyTuple_GET_ITEM(output, 1), *pairs = PyTuple_GET_ITEM(output, 3);
-    pack_array(buffer, 4);
-    if (!pack_python_text(buffer, PyTuple_GET_ITEM(output, 0)))
-        return 0;
-    if (key == Py_None)
-        pack_nil(buffer);
-    else if (!pack_python_octets(buffer, key))
-        return 0;
-    if (!pack_python_octets(buffer, PyTuple_GET_ITEM(output, 2)) || !PyList_CheckExact(pairs))
+    if (octets != Py_None)
+        return pack_python_octets(buffer, octets);
+    pack_nil(buffer);
+    return 1;
+}
+
+static int pack_headers(Buffer *buffer, PyObject *pairs)
+{
+    if (!PyList_CheckExact(pairs))
         return 0;
     pack_array(buffer, (size_t)PyList_GET_SIZE(pairs));
     for (Py_ssize_t place = 0; place < PyList_GET_SIZE(pairs); place++) {
@@ -207,7 +205,101 @@ static int pack_output(Buffer *buffer, PyObject *output)
             !pack_python_octets(buffer, PyTuple_GET_ITEM(pair, 1)))
             return 0;
     }
+    return 1;
+}
+
+/* ---------------------------------------------------------------- a block, sealed */
+
+enum { EVENT_PARTS = 7 };
+static PyObject *event_names[EVENT_PARTS];
+
+static int pack_event_part(Buffer *buffer, int part, PyObject *value)
+{
+    if (part == 4)
+        return pack_headers(buffer, value);
+    if (part > 4)
+        return pack_octets_or_none(buffer, value);
+    if (!PyLong_Check(value))
+        return 0;
+    long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred())
+        return 0;
+    pack_int(buffer, number);
+    return 1;
+}
+
+static int pack_event(Buffer *buffer, PyObject *event)
+{
+    pack_array(buffer, EVENT_PARTS);
+    for (int part = 0; part < EVENT_PARTS; part++) {
+        PyObject *value = PyObject_GetAttr(event, event_names[part]);
+        if (value == NULL)
+            return 0;
+        int packed = pack_event_part(buffer, part, value);
+        Py_DECREF(value);
+        if (!packed)
+            return 0;
+    }
     return !buffer->failed;
+}
+
+/* The leaf hashes of what lies between `ends` in a buffer, and their root; nobody waits for it. */
+static PyObject *root_between(const Buffer *buffer, size_t start, const size_t *ends, size_t count)
+{
+    uint8_t root[SHA256_OCTETS], *leaves = PyMem_Malloc(count * SHA256_OCTETS);
+    if (leaves == NULL)
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    for (size_t place = 0; place < count; start = ends[place++])
+        leaf_hash(buffer->data + start, ends[place] - start, leaves + place * SHA256_OCTETS);
+    merkle_root(leaves, count, root);
+    Py_END_ALLOW_THREADS
+    PyMem_Free(leaves);
+    return PyBytes_FromStringAndSize((char *)root, sizeof root);
+}
+
+/* seal_block(header, [Event, …]) -> (the block's octets, its events' root), or None. */
+static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 2 || !PyBytes_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[1]) == 0 ||
+        PyList_GET_SIZE(args[1]) > UINT32_MAX)
+        Py_RETURN_NONE;
+    size_t count = (size_t)PyList_GET_SIZE(args[1]), place = 0;
+    size_t *ends = PyMem_Malloc(count * sizeof *ends);
+    if (ends == NULL)
+        return PyErr_NoMemory();
+    Buffer buffer = {0};
+    pack_array(&buffer, 2);
+    put(&buffer, PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]));
+    pack_big(&buffer, 0xdd, count, 4);
+    size_t start = buffer.length;
+    for (; place < count && pack_event(&buffer, PyList_GET_ITEM(args[1], (Py_ssize_t)place)); place++)
+        ends[place] = buffer.length;
+    PyObject *found = NULL;
+    if (place < count) {
+        PyErr_Clear(); /* Python says what is wrong */
+        found = Py_NewRef(Py_None);
+    } else {
+        PyObject *root = root_between(&buffer, start, ends, count);
+        if (root != NULL)
+            found = Py_BuildValue("y#N", (const char *)buffer.data, (Py_ssize_t)buffer.length, root);
+    }
+    buffer_free(&buffer);
+    PyMem_Free(ends);
+    return found;
+}
+
+/* ---------------------------------------------------------------- outputs */
+
+static int pack_output(Buffer *buffer, PyObject *output)
+{
+    if (!PyTuple_Check(output) || PyTuple_GET_SIZE(output) != 4)
+        return 0;
+    pack_array(buffer, 4);
+    return pack_python_text(buffer, PyTuple_GET_ITEM(output, 0)) &&
+           pack_octets_or_none(buffer, PyTuple_GET_ITEM(output, 1)) &&
+           pack_python_octets(buffer, PyTuple_GET_ITEM(output, 2)) &&
+           pack_headers(buffer, PyTuple_GET_ITEM(output, 3)) && !buffer->failed;
 }
 
 /* outputs_root([Output, …]) -> the root of their leaves, or None. */
@@ -244,12 +336,18 @@ static PyMethodDef methods[] = {
     {"murmur2", murmur2_of, METH_O, "The 32-bit MurmurHash2 with Kafka's seed."},
     {"open_block", (PyCFunction)(void (*)(void))open_block, METH_FASTCALL,
      "Where a block's header ends, its events, and their root; None where it is not plain."},
+    {"seal_block", (PyCFunction)(void (*)(void))seal_block, METH_FASTCALL,
+     "A block's octets and its events' root, of its packed header and its events; None where one is not plain."},
     {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
     {NULL, NULL, 0, NULL},
 };
 
 static int on_start(PyObject *module)
 {
+    static const char *const names[EVENT_PARTS] = {"kind", "source", "offset", "timestamp", "headers", "key", "value"};
+    for (int part = 0; part < EVENT_PARTS; part++)
+        if (event_names[part] == NULL && (event_names[part] = PyUnicode_InternFromString(names[part])) == NULL)
+            return -1;
     if (PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0)
         return -1;
     return PyModule_AddIntConstant(module, "VERSION", SLUICE_NATIVE_VERSION);

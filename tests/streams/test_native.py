@@ -385,6 +385,31 @@ def test_hashes_and_roots_are_pythons(leaves: list[bytes]) -> None:
     assert merkle.root(hashed) == expected
 
 
+_OCTETS = st.binary(max_size=300) | st.sampled_from([b"x" * 65_535, b"x" * 65_536])
+_EVENTS = st.builds(
+    blocks.Event,
+    st.sampled_from([*blocks.EventKind, 0, 3]),
+    st.integers(0, 70_000),
+    st.integers(-(2**63), 2**64 - 1),
+    st.integers(-(2**33), 2**63 - 1),
+    st.lists(st.tuples(st.text(max_size=40), st.binary(max_size=40)), max_size=20),
+    st.none() | _OCTETS,
+    st.none() | _OCTETS,
+)
+
+
+@WIDE
+@given(st.lists(_EVENTS, max_size=20))
+def test_blocks_are_sealed_alike(events: list[blocks.Event]) -> None:
+    """Events of any size and number, also those that no lane makes."""
+    header = block_of(core.new_state(0, 1), 0, T, T, []).header
+    with pure():
+        expected = blocks.seal(header, events)
+
+    assert blocks.seal(header, events) == expected
+    assert blocks.seal(header, tuple(events))[1] == expected[1]
+
+
 @WIDE
 @given(st.binary(max_size=6), st.data())
 def test_damaged_blocks_fare_alike(octets: bytes, data: st.DataObject) -> None:
