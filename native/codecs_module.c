@@ -5,6 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "batches.h"
 #include "bytes.h"
 #include "hashes.h"
 #include "version.h"
@@ -289,6 +290,49 @@ static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     return found;
 }
 
+/* ---------------------------------------------------------------- a portion of events */
+
+static Py_ssize_t octets_in(PyObject *part) { return PyBytes_Check(part) ? PyBytes_GET_SIZE(part) : 0; }
+
+/* The length of an event's key, value and headers; -1 with an exception. */
+static Py_ssize_t event_octets(PyObject *event)
+{
+    Py_ssize_t sum = 0;
+    for (int part = 4; part < EVENT_PARTS; part++) {
+        PyObject *value = PyObject_GetAttr(event, event_names[part]);
+        if (value == NULL)
+            return -1;
+        if (part > 4)
+            sum += octets_in(value);
+        else if (PyList_CheckExact(value))
+            for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); i++) {
+                PyObject *pair = PyList_GET_ITEM(value, i);
+                if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && PyUnicode_Check(PyTuple_GET_ITEM(pair, 0)))
+                    sum += PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(pair, 0)) + octets_in(PyTuple_GET_ITEM(pair, 1));
+            }
+        Py_DECREF(value);
+    }
+    return sum;
+}
+
+/* portion(events, at, most, room, framing) -> (the first that does not fit, the octets of those before it) */
+static PyObject *portion(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *events;
+    Py_ssize_t at, most, room, framing, octets = 0;
+    if (!PyArg_ParseTuple(args, "O!nnnn", &PyList_Type, &events, &at, &most, &room, &framing))
+        return NULL;
+    for (; at >= 0 && at < PyList_GET_SIZE(events) && most > 0; at++, most--) {
+        Py_ssize_t size = event_octets(PyList_GET_ITEM(events, at));
+        if (size < 0)
+            return NULL;
+        if (octets + size + framing > room)
+            break;
+        octets += size + framing;
+    }
+    return Py_BuildValue("nn", at, octets);
+}
+
 /* ---------------------------------------------------------------- outputs */
 
 static int pack_output(Buffer *buffer, PyObject *output)
@@ -338,6 +382,8 @@ static PyMethodDef methods[] = {
      "Where a block's header ends, its events, and their root; None where it is not plain."},
     {"seal_block", (PyCFunction)(void (*)(void))seal_block, METH_FASTCALL,
      "A block's octets and its events' root, of its packed header and its events; None where one is not plain."},
+    {"portion", portion, METH_VARARGS, "How many events fit into a block, and their octets."},
+    {"read_events", (PyCFunction)(void (*)(void))read_events, METH_FASTCALL, "Records of a batch as events."},
     {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
     {NULL, NULL, 0, NULL},
 };

@@ -98,10 +98,10 @@ def event_for(
 
     Kafka lets a header have no value; a ledger keeps an empty one.
     """
-    headers = [(name, content or b"") for name, content in headers] if headers else []
-    size = len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in headers)
+    kept = [(name, content or b"") for name, content in headers] if headers else []
+    size = len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in kept)
     if size <= MAX_INPUT_BYTES:
-        return Event(EventKind.RECORD, source, offset, timestamp, headers, key, value)
+        return Event(EventKind.RECORD, source, offset, timestamp, kept, key, value)
     digest = {"sha256": sha256(value or b"").hexdigest(), "length": len(value or b"")}
     short = key if key is not None and len(key) <= 1024 else None
     return Event(EventKind.OVERSIZE, source, offset, timestamp, [], short, msgspec.json.encode(digest))

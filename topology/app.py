@@ -21,9 +21,9 @@ from ..codecs.notes import Signer
 from ..streams.policy import DEFAULT_POLICY, Policy
 from .checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key
 from .contracts import Fold, Meter
-from .draining import Shrink, fetch_bytes
+from .draining import fetch_bytes
 from .folds import folds
-from .intake import Frame, Shrunk
+from .intake import Frame
 from .keeping import Keeper
 from .lane import Lane
 from .lane_producer import GRACE_SECONDS
@@ -39,6 +39,7 @@ from .stateless import StatelessLedger
 from .takeover import Restored
 from .topics import topic_name
 from .transport import FAUST_LOG, FrameConsumer, Transport
+from .unpacking import Making
 
 NEVER = 10**9
 HEARTBEAT_SECONDS = 0.3
@@ -131,16 +132,11 @@ class App(faust.App):
         """By lane that this worker follows, how far: that of the group that has most to fold comes first."""
         return dict(next(iter(self.standbys.values())).heights) if self.standbys else {}
 
-    def shrink(self, partition: TopicPartition) -> Shrink:
-        """What stands for a record of this partition that is too large to be kept: its lane's event for it."""
-        fold = self.folds[self.logical[partition.topic]]
-
-        def shrink(record: Any) -> Shrunk:
-            headers = list(record.headers)
-            event = fold.event_for(0, record.offset, record.timestamp, headers, record.key, record.value)
-            return Shrunk(record.offset, event)
-
-        return shrink
+    def making(self, partition: TopicPartition) -> Making:
+        """How records of this partition become events of their lane."""
+        topic = self.logical[partition.topic]
+        fold = self.folds[topic]
+        return Making(list(fold.inputs).index(topic), fold.event_for)
 
     def stand_by(self, numbers: list[int]) -> None:
         """The group's leader has said which lanes to stand by for; called in the app's loop."""

@@ -1,9 +1,9 @@
 """What one poll takes out of aiokafka's fetcher: bounded in octets, not only in records (architecture.md, step 1).
 
 aiokafka counts records; 4,000 of them may be 4 GB, and a compressed batch of 900 kB can hide 100 MB. Here a poll ends
-once so many octets are out, of all partitions and of each, and a record that is too large to be kept is shrunk to its
-hash the moment it is unpacked. What stays in the fetcher is bounded by `fetch_bytes`, and by one unpacked batch for
-each partition.
+once so many octets are out, of all partitions and of each, and a record that is too large to be kept becomes an event
+of its hash the moment it is unpacked. What stays in the fetcher is bounded by `fetch_bytes`, and by one unpacked batch
+for each partition.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import asyncio
 from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
-from aiokafka.consumer.fetcher import FetchError
+from aiokafka.consumer.fetcher import FetchError, PartitionRecords
+from aiokafka.errors import CorruptRecordException
 
-from ..codecs.blocks import MAX_INPUT_BYTES
-from .intake import HELD_BYTES, Shrunk
+from ..codecs.blocks import Event
+from .intake import HELD_BYTES
+from .unpacking import Legacy, Making, Unpacking, unpacking
 
 POLL_BYTES = 16_000_000
 """Of all partitions in one poll."""
@@ -27,13 +29,11 @@ MOST_BYTES, LEAST_BYTES = 4_194_304, 131_072
 """Of one partition in one answer: as much as the greatest record that the broker takes, where there is room for it.
 Where there is not, a batch above that still comes, whole, when its partition is the first one in an answer."""
 
-Shrink = Callable[[Any], Shrunk]
-
 
 class Drained(NamedTuple):
-    """Records of one partition with their octets: keys, values and headers."""
+    """Events of one partition, and the octets of those that were kept whole: keys, values and headers."""
 
-    records: list[Any]
+    events: list[Event]
     octets: int
 
 
@@ -45,34 +45,26 @@ def fetch_bytes(partitions: int) -> int:
     return max(LEAST_BYTES, min(MOST_BYTES, FETCHED_BYTES // max(partitions, 1)))
 
 
-def take(result: Any, most: int, room: int, shrink: Shrink) -> Drained:
-    """Records of one of aiokafka's fetch results, until there are `most`, or `room` octets, or no more."""
-    records: list[Any] = []
-    octets = 0
+def take(result: Any, most: int, room: int, making: Making) -> Drained:
+    """Events of one of aiokafka's fetch results, until there are `most`, or `room` octets, or no more.
+
+    Raises:
+        CorruptRecordException: the next batch is damaged.
+    """
     if not result.check_assignment(result._topic_partition) or not result.has_more():
         return NOTHING
-    # A plain loop over locals where aiokafka's own stood; it counts as it goes (3.4 us a record with the unpacking, as
-    # much as aiokafka's and a sum afterwards).
-    append = records.append
-    for record in result._partition_records:
-        size = max(record.serialized_value_size, 0) + max(record.serialized_key_size, 0)
-        if record.headers:
-            size += sum(len(name) + len(value or b"") for name, value in record.headers)
-        if size > MAX_INPUT_BYTES:
-            record, size = shrink(record), 0
-        append(record)
-        octets += size
-        if octets >= room or len(records) >= most:
-            result._update_position()
-            break
-    else:
-        result._update_position()
+    if isinstance(result._partition_records, PartitionRecords):
+        result._partition_records = unpacking(result._partition_records, making)
+    records: Unpacking | Legacy = result._partition_records
+    events, octets = records.take(most, room)
+    result._update_position()
+    if records.done:
         result._partition_records = None
-    return Drained(records, octets)
+    return Drained(events, octets)
 
 
 async def drain(
-    fetcher: Any, wanted: Container[Any], patience: float, most: int, shrink: Callable[[Any], Shrink]
+    fetcher: Any, wanted: Container[Any], patience: float, most: int, making: Callable[[Any], Making]
 ) -> dict[Any, Drained]:
     """What has come of the wanted partitions; waits up to `patience` seconds for the first records.
 
@@ -85,7 +77,7 @@ async def drain(
     while True:
         if fetcher._subscriptions.reassignment_in_progress:
             await fetcher._subscriptions.wait_for_assignment()
-        drained = _drain_now(fetcher, wanted, most, shrink)
+        drained = _drain_now(fetcher, wanted, most, making)
         left = end - asyncio.get_running_loop().time()
         if drained or left <= 0:
             return drained
@@ -97,7 +89,7 @@ async def drain(
         waiter.result()  # what the group's coordinator has to say
 
 
-def _drain_now(fetcher: Any, wanted: Container[Any], most: int, shrink: Callable[[Any], Shrink]) -> dict[Any, Drained]:
+def _drain_now(fetcher: Any, wanted: Container[Any], most: int, making: Callable[[Any], Making]) -> dict[Any, Drained]:
     drained: dict[Any, Drained] = {}
     room = POLL_BYTES
     for partition in list(fetcher._records):
@@ -112,14 +104,19 @@ def _drain_now(fetcher: Any, wanted: Container[Any], most: int, shrink: Callable
             del fetcher._records[partition]
             fetcher._notify(fetcher._wait_consume_future)
             result.check_raise()
-        found = take(result, most, min(room, HELD_BYTES), shrink(partition))
+        try:
+            found = take(result, most, min(room, HELD_BYTES), making(partition))
+        except CorruptRecordException:
+            if drained:
+                break  # told by the next poll as well
+            raise
         if not result.has_more():
             del fetcher._records[partition]
             fetcher._notify(fetcher._wait_consume_future)
-        if not found.records:
+        if not found.events:
             continue
         drained[partition] = found
-        most, room = most - len(found.records), room - found.octets
+        most, room = most - len(found.events), room - found.octets
         if most <= 0 or room <= 0:
             break
     return drained

@@ -153,7 +153,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         with membership.judged(self._name), subscriptions.fetch_context():
             try:
                 records = await self._drain(
-                    fetcher, active_partitions, timeout or 0.0, max_records or 1, self.app.shrink
+                    fetcher, active_partitions, timeout or 0.0, max_records or 1, self.app.making
                 )
             except OffsetOutOfRangeError as error:
                 gone = error.args[0]

@@ -5,18 +5,17 @@ without a record inside that range (transaction markers, compacted or aborted re
 nothing is there. Frames of one partition follow upon one another; a frame that does not is either from before the last
 seek (its epoch tells, and it is dropped) or a sign that Faust lost one on the way (then the lane seeks back).
 
-Nothing here awaits or knows a broker, and nothing is decided here: records become events undecoded.
+Nothing here awaits or knows a broker, and nothing is decided here.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-from msgspec.structs import replace
-
+from ..codecs import native
 from ..codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, Source
 
 HELD_BYTES = 2_000_000
@@ -26,45 +25,19 @@ FRAMING = 40
 """Octets of an event beside key, value and headers, about."""
 
 
-class Record(Protocol):
-    """What is read of a fetched record (aiokafka's `ConsumerRecord`)."""
-
-    @property
-    def offset(self) -> int: ...
-    @property
-    def timestamp(self) -> int: ...
-    @property
-    def headers(self) -> Sequence[tuple[str, bytes]]: ...
-    @property
-    def key(self) -> bytes | None: ...
-    @property
-    def value(self) -> bytes | None: ...
-
-
-class Shrunk(NamedTuple):
-    """Stands for a record that is too large to be kept: its event is made as soon as it is fetched.
-
-    A compressed batch of 900 kB can hide a record of 100 MB; that must wait nowhere.
-    """
-
-    offset: int
-    event: Event
-
-
 class Frame(NamedTuple):
-    """One fetched batch of one partition. `octets` counts keys and values; `epoch` names the seek that it follows."""
+    """What one fetch brought of one partition: the events of a range of offsets, those of one input of a lane.
+
+    `octets` counts keys, values and headers; `epoch` names the seek that it follows.
+    """
 
     topic: str
     partition: int
     epoch: int
     start: int
     next: int
-    records: Sequence[Record | Shrunk]
+    events: Sequence[Event]
     octets: int
-
-
-EventFor = Callable[[int, int, int, Any, bytes | None, bytes | None], Event]
-"""(source, offset, timestamp, headers, key, value) -> event: RECORD, or OVERSIZE for what is too large to keep."""
 
 
 class Intake:
@@ -74,7 +47,7 @@ class Intake:
     frames in the queue continue exactly there.
     """
 
-    def __init__(self, inputs: Sequence[str], event_for: EventFor) -> None:
+    def __init__(self, inputs: Sequence[str]) -> None:
         self.inputs = tuple(inputs)
         self.positions: dict[str, int] = dict.fromkeys(self.inputs, 0)
         self.epoch = -1
@@ -85,7 +58,6 @@ class Intake:
         """Of all that waits, about: a frame's octets are taken as spread evenly over its records."""
         self.since = 0.0
         """`time.monotonic()` when the oldest waiting record came."""
-        self._event_for = event_for
         self._frames: deque[Frame] = deque()
         self._done = 0  # records of the first frame that are in a block already
         self._ends = dict.fromkeys(self.inputs, 0)
@@ -133,15 +105,15 @@ class Intake:
             self._held[frame.topic] -= frame.octets
             return True
         if frame.start < received:
-            rest = [record for record in frame.records if record.offset >= received]
-            frame = frame._replace(start=received, records=rest)
+            rest = [event for event in frame.events if event.offset >= received]
+            frame = frame._replace(start=received, events=rest)
         self._received[frame.topic] = frame.next
         if not self.count:
             self.since = monotonic()
-        self.count += len(frame.records)
+        self.count += len(frame.events)
         self.octets += _weight(frame)
         self._frames.append(frame)
-        if self.count == len(frame.records) == 0:
+        if self.count == len(frame.events) == 0:
             self._skip_empty()
         return True
 
@@ -181,40 +153,24 @@ class Intake:
         At least one where any waits, however large: a single record larger than a block stands alone. Moves the
         positions; `sources` then says how far.
         """
-        # A plain loop over locals: with the fold and the fetch this is all that is done per record (0.9 us).
-        events: list[Event] = []
-        append, event_for, frames = events.append, self._event_for, self._frames
+        events, frames = list[Event](), self._frames
         octets, room = 0, self.most
         while frames and room:
             frame = frames[0]
-            records, at = frame.records, self._done
-            source = self.inputs.index(frame.topic)
-            whole = True
-            for place in range(at, min(len(records), at + room)):
-                record = records[place]
-                if isinstance(record, Shrunk):
-                    event = replace(record.event, source=source)
-                else:
-                    event = event_for(source, record.offset, record.timestamp, record.headers, record.key, record.value)
-                octets += FRAMING + len(event.key or b"") + len(event.value or b"")
-                if event.headers:
-                    octets += sum(len(name) + len(value) + 6 for name, value in event.headers)
-                if octets > MAX_BYTES and events:
-                    whole = False
-                    break
-                append(event)
-                at = place + 1
-            room = self.most - len(events)
-            if records:
-                self.octets -= _weight(frame) * (at - self._done) / len(records)
-            self.count -= at - self._done
-            if at < len(records):
-                self.positions[frame.topic] = records[at].offset
-                self._done = at
-                if not whole or not room:
-                    break
-            else:
-                self._drop_first()
+            at = self._done
+            end, size = portion(frame.events, at, room, MAX_BYTES - octets)
+            if end == at < len(frame.events) and not events:
+                end, size = at + 1, MAX_BYTES
+            events += frame.events[at:end]
+            octets, room = octets + size, room - (end - at)
+            if frame.events:
+                self.octets -= _weight(frame) * (end - at) / len(frame.events)
+            self.count -= end - at
+            if end < len(frame.events):
+                self.positions[frame.topic] = frame.events[end].offset
+                self._done = end
+                break
+            self._drop_first()
         self._skip_empty()
         if not self.count:
             self.octets = 0.0
@@ -235,9 +191,30 @@ class Intake:
         self._held[frame.topic] -= frame.octets
 
     def _skip_empty(self) -> None:
-        while self._frames and not self._frames[0].records:
+        while self._frames and not self._frames[0].events:
             self._drop_first()
 
 
+def portion(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int, int]:
+    """How far from `at` on events fit into a block: the first that does not, and the octets of those before it.
+
+    Args:
+        events: in order.
+        at: the first.
+        most, room: so many, and so many octets, a block still takes.
+    """
+    if native.codecs is not None and isinstance(events, list):
+        return native.codecs.portion(events, at, most, room, FRAMING)
+    octets, last = 0, min(len(events), at + most)
+    for place in range(at, last):
+        event = events[place]
+        size = FRAMING + len(event.key or b"") + len(event.value or b"")
+        size += sum(len(name) + len(content) for name, content in event.headers)
+        if octets + size > room:
+            return place, octets
+        octets += size
+    return last, octets
+
+
 def _weight(frame: Frame) -> int:
-    return frame.octets + FRAMING * len(frame.records)
+    return frame.octets + FRAMING * len(frame.events)

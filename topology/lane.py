@@ -91,7 +91,7 @@ class Lane:
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
         self._between_blocks, self._after_restore = between_blocks, after_restore
         self._keeper, self._checkpoints, self._feed, self._meter = keeper, checkpoints, policies, meter
-        self.intake = Intake(fold.inputs, fold.event_for)
+        self.intake = Intake(fold.inputs)
         self._watermark = Watermark(fold.inputs)
         self._progress, self._portion = Progress(fold.inputs), Portion()
         self._state: Any = None

@@ -17,8 +17,10 @@ from typing import Any
 from aiokafka.errors import IllegalStateError, KafkaError
 
 from sluice.codecs.notes import Signer
+from sluice.streams.fold import event_for
 from sluice.topology.checkpointing import Checkpoints, Tips, checkpoints_of
 from sluice.topology.contracts import Bounds, Fold
+from sluice.topology.folds import folds
 from sluice.topology.intake import Frame
 from sluice.topology.keeping import Keeper
 from sluice.topology.lane import Lane
@@ -39,6 +41,7 @@ from .shelf import Shelves
 POLL_SECONDS = 0.25
 HEARTBEAT_SECONDS = 0.5
 STALL_SECONDS = 20.0
+SOURCES = {topic: place for fold in folds() for place, topic in enumerate(fold.inputs)}
 MakeLedger = Callable[[Settings, Fold, int], Ledger]
 
 
@@ -162,7 +165,8 @@ class Fetcher:
 
 
 def _frame(topic: str, number: int, epoch: int, start: int, end: int, records: Sequence[Record]) -> Frame:
-    return Frame(topic, number, epoch, start, end, records, sum(record.octets for record in records))
+    events = [event_for(SOURCES[topic], r.offset, r.timestamp, r.headers, r.key, r.value) for r in records]
+    return Frame(topic, number, epoch, start, end, events, sum(record.octets for record in records))
 
 
 class Worker:

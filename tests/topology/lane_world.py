@@ -180,12 +180,10 @@ class ToyInputs:
 
 def frame(topic: str, start: int, values: Sequence[bytes], *, epoch: int = 1, next: int | None = None) -> Frame:
     """A frame of records with these values, at consecutive offsets."""
-    records = [
-        SimpleNamespace(offset=start + place, timestamp=1, headers=(), key=b"k", value=value)
-        for place, value in enumerate(values)
-    ]
+    source = INPUTS.index(topic)
+    events = [Event(EventKind.RECORD, source, start + place, 1, [], b"k", value) for place, value in enumerate(values)]
     octets = sum(len(value) + 1 for value in values)
-    return Frame(topic, 0, epoch, start, start + len(values) if next is None else next, records, octets)
+    return Frame(topic, 0, epoch, start, start + len(values) if next is None else next, events, octets)
 
 
 class World:

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
-from aiokafka.errors import OffsetOutOfRangeError
+from aiokafka.errors import CorruptRecordException, OffsetOutOfRangeError
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
-from aiokafka.record.memory_records import MemoryRecords
 
 from sluice.codecs.blocks import GENESIS, MAX_INPUT_BYTES, Block, Event, EventKind, Header, Source, outputs_root
 from sluice.codecs.times import format_time
@@ -28,7 +27,8 @@ from sluice.topology.draining import (
     drain,
     fetch_bytes,
 )
-from sluice.topology.intake import HELD_BYTES, Frame, Intake, Shrunk
+from sluice.topology.intake import HELD_BYTES, Frame, Intake
+from sluice.topology.unpacking import KeptRecords, Making
 
 ZSTD = 4  # Kafka's number for it
 T = 1_790_000_000_000
@@ -43,8 +43,7 @@ EMISSION = {
         {
             "span": {"chars": [0, 8]},
             "provenance": [
-                {"substrate_class": name, "observation_id": "sha256:" + "0" * 64, "ts": format_time(T)}
-                for name in SEEN
+                {"substrate_class": name, "observation_id": "sha256:" + "0" * 64, "ts": format_time(T)} for name in SEEN
             ],
         }
     ],
@@ -107,7 +106,7 @@ class Fetcher:
                 partition,
                 assignment=assignment,
                 backoff=0,
-                partition_records=PartitionRecords(partition, MemoryRecords(data), None, 0, None, None, True, 1),
+                partition_records=PartitionRecords(partition, KeptRecords(data), None, 0, None, None, True, 1),
             )
             for partition, data in answers.items()
         }
@@ -115,14 +114,12 @@ class Fetcher:
     def _notify(self, future: Any) -> None: ...
 
 
-def shrink(partition: TopicPartition) -> Any:
-    return lambda one: Shrunk(
-        one.offset, event_for(0, one.offset, one.timestamp, list(one.headers), one.key, one.value)
-    )
+def making(partition: TopicPartition) -> Making:
+    return Making(["emissions", "observations"].index(partition.topic), event_for)
 
 
 async def poll(fetcher: Fetcher, wanted: Any = None, most: int = 4000) -> dict[TopicPartition, Any]:
-    return await drain(fetcher, fetcher.states if wanted is None else wanted, 0.0, most, shrink)
+    return await drain(fetcher, fetcher.states if wanted is None else wanted, 0.0, most, making)
 
 
 PLACES = [TopicPartition("emissions", lane) for lane in range(16)]
@@ -136,8 +133,8 @@ async def test_a_compressed_batch_comes_out_in_portions():
     while fetcher._records:
         found = (await poll(fetcher)).get(PLACES[0], NOTHING)
         assert found.octets <= HELD_BYTES + 200_001
-        assert found.octets == sum(len(one.value) + 1 for one in found.records)
-        offsets += [one.offset for one in found.records]
+        assert found.octets == sum(len(one.value) + 1 for one in found.events)
+        offsets += [one.offset for one in found.events]
         assert fetcher.states[PLACES[0]].position == len(offsets)
 
     assert offsets == list(range(500))
@@ -152,7 +149,7 @@ async def test_one_poll_is_bounded_over_all_partitions():
         polls += 1
         assert sum(one.octets for one in drained.values()) <= POLL_BYTES + 500_001
         for partition, one in drained.items():
-            found[partition] += len(one.records)
+            found[partition] += len(one.events)
 
     assert set(found.values()) == {6}
     assert polls >= 16 * 3_000_000 // POLL_BYTES
@@ -166,9 +163,8 @@ async def test_what_is_too_large_to_keep_is_shrunk_at_once():
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    first, second, third = drained[PLACES[0]].records
-    assert isinstance(first, Shrunk)
-    assert (first.event.kind, third.event.kind, second.value) == (EventKind.OVERSIZE, EventKind.OVERSIZE, b"x" * 10)
+    first, second, third = drained[PLACES[0]].events
+    assert (first.kind, third.kind, second.value) == (EventKind.OVERSIZE, EventKind.OVERSIZE, b"x" * 10)
     assert drained[PLACES[0]].octets == 11
     assert kept < 100_000
 
@@ -177,18 +173,31 @@ async def test_headers_count():
     """Octets may hide in headers as well as in values."""
     fetcher = Fetcher({PLACES[0]: packed([10] * 100, headers=100_000)})
 
-    assert len((await poll(fetcher))[PLACES[0]].records) == 20
+    assert len((await poll(fetcher))[PLACES[0]].events) == 20
 
 
-async def test_a_shrunk_record_is_the_event_that_the_fold_would_have_made():
-    """The lane's block has the same event as if the record itself had waited, with its input's place."""
-    fetcher = Fetcher({PLACES[0]: packed([MAX_INPUT_BYTES + 1])})
-    drained = (await poll(fetcher))[PLACES[0]]
-    queue = Intake(("observations", "emissions"), event_for)
-    queue.restart(1, dict.fromkeys(queue.inputs, 0), dict.fromkeys(queue.inputs, 0))
-    queue.offer(Frame("emissions", 0, 1, 0, 1, drained.records, drained.octets))
+async def test_an_event_has_its_input_s_place():
+    """Whatever becomes of the record."""
+    partition = TopicPartition("observations", 3)
+    events = (await poll(Fetcher({partition: packed([MAX_INPUT_BYTES + 1, 1])})))[partition].events
 
-    assert queue.take() == [event_for(1, 0, drained.records[0].event.timestamp, [], b"k", b"x" * (MAX_INPUT_BYTES + 1))]
+    assert events == [
+        event_for(1, 0, events[0].timestamp, [], b"k", b"x" * (MAX_INPUT_BYTES + 1)),
+        Event(EventKind.RECORD, 1, 1, events[1].timestamp, [], b"k", b"x"),
+    ]
+
+
+async def test_a_damaged_batch_loses_nothing_of_another():
+    """What is out is handed over; the next poll tells of the damage, and so does each one after."""
+    damaged = bytearray(packed([10, 10]))
+    damaged[-1] ^= 1
+    fetcher = Fetcher({PLACES[0]: packed([10]), PLACES[1]: packed([10]) + bytes(damaged)})
+
+    assert set(await poll(fetcher)) == {PLACES[0], PLACES[1]}
+    for _ in range(2):
+        with pytest.raises(CorruptRecordException, match="offset 0"):
+            await poll(fetcher)
+    assert fetcher.states[PLACES[1]].position == 1
 
 
 @pytest.mark.skipif(native.core is None, reason="an install without the compiled core")
@@ -203,10 +212,10 @@ async def test_what_was_fetched_is_what_the_core_was_made_for(monkeypatch: pytes
         TopicPartition("emissions", 0): batch([EMISSION], [("traceparent", TRACE)]),
         TopicPartition("observations", 0): batch([{**OBSERVATION, "substrate_class": name} for name in SEEN]),
     }
-    queue = Intake(fold.INPUTS, event_for)
+    queue = Intake(fold.INPUTS)
     queue.restart(1, dict.fromkeys(queue.inputs, 0), dict.fromkeys(queue.inputs, 0))
     for (topic, _), drained in (await poll(Fetcher(answers))).items():
-        queue.offer(Frame(topic, 0, 1, 0, len(drained.records), drained.records, drained.octets))
+        queue.offer(Frame(topic, 0, 1, 0, len(drained.events), drained.events, drained.octets))
     lane, outputs = fold.new_state(0, 1), []
     for events in [Event(EventKind.POLICY, 0, 0, T, [], None, Policy().document)], queue.take():
         outputs = fold.fold(lane, Block(header(), events, GENESIS))

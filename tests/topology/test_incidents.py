@@ -186,7 +186,7 @@ async def test_quix_1017_a_removed_marker_does_not_hold_the_watermark(monkeypatc
             await asyncio.sleep(0.005)
 
     assert set(looks) == {91}
-    assert (frames[0].start, frames[0].next, list(frames[0].records)) == (91, 92, [])
+    assert (frames[0].start, frames[0].next, list(frames[0].events)) == (91, 92, [])
 
 
 class _context:

@@ -12,12 +12,12 @@ from sluice.codecs.blocks import MAX_BYTES, MAX_EVENTS
 from sluice.topology.intake import HELD_BYTES, Frame, Intake
 
 sys.path.insert(0, str(Path(__file__).parent))
-from lane_world import INPUTS, ToyFold, frame
+from lane_world import INPUTS, frame
 
 
 def intake(**positions: int) -> Intake:
     """An intake at these positions, in epoch 1."""
-    one = Intake(INPUTS, ToyFold().event_for)
+    one = Intake(INPUTS)
     at = dict.fromkeys(INPUTS, 0) | positions
     one.restart(1, at, at)
     return one
@@ -132,4 +132,4 @@ class TestPressure:
 
     def test_before_the_first_seek_nothing_is_wanted(self):
         """A lane that is being restored takes nothing in."""
-        assert not Intake(INPUTS, ToyFold().event_for).wants("emissions")
+        assert not Intake(INPUTS).wants("emissions")

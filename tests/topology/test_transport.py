@@ -113,7 +113,7 @@ class TestPoll:
 
         frame = (await poll(thread)).frames[EMISSIONS]
 
-        assert (frame.start, frame.next, list(frame.records)) == (0, 1, [])
+        assert (frame.start, frame.next, list(frame.events)) == (0, 1, [])
 
     async def test_nothing_new_is_no_frame(self, thread: Any):
         """An idle poll tells only where the input ends, and since when."""

@@ -1,0 +1,217 @@
+"""Kafka's record batches (format 2), from the octets that a fetch answer brings to the events of a block.
+
+A lane reads each record once, so this is its front door: what is common is done by the compiled core, a batch at a
+call, and what is here does the same without it. The layout is Kafka's own documentation's, «Message Format»: a header
+of 61 octets, then records whose numbers are zig-zag varints, packed as one where the batch is compressed. Checksums,
+compression and transactions are the reader's (`sluice.topology.unpacking`).
+
+Kafka asks nothing of a header but a length: its name may be no UTF-8, its value null. A name is read with U+FFFD for
+what is none, a null value as an empty one; a record must not be unreadable for that, since nobody could ever pass it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+import msgspec
+
+from . import native
+from .blocks import MAX_INPUT_BYTES, Event, EventKind
+
+MAGIC: Final = 2
+_FRONT: Final = Struct(">qi")  # base offset, and how many octets follow
+_HEADER: Final = Struct(">qiibIhiqqqhii")
+_MAGIC_AT: Final = 16
+CHECKED_FROM: Final = 21
+"""Where in a batch the octets begin that its checksum is over."""
+NO_PRODUCER: Final = -1
+_COMPRESSION, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
+
+EventFor = Callable[[int, int, int, Sequence[tuple[str, bytes]], bytes | None, bytes | None], Event]
+"""(source, offset, timestamp, headers, key, value) -> event: RECORD, or OVERSIZE for what is too large to keep."""
+
+
+class Batch(NamedTuple):
+    """A batch's header, and where it lies: `start` and `end` in the data, the records from `records` on.
+
+    `next` is the offset behind the batch, whatever compaction has removed of it; `append_time` the broker's own time,
+    where the topic has it so; `compression` Kafka's number for the codec, 0 for none.
+    """
+
+    start: int
+    records: int
+    end: int
+    magic: int
+    crc: int
+    base_offset: int
+    next: int
+    compression: int
+    append_time: int | None
+    first_timestamp: int
+    producer_id: int
+    is_transactional: bool
+    is_control: bool
+    record_count: int
+
+
+def batches(data: bytes) -> Iterator[Batch]:
+    """The whole batches in `data`, in order; a fetch answer may end within one.
+
+    Of a batch of another format only `start`, `end`, `magic` and `base_offset` mean anything.
+    """
+    at, size = 0, len(data)
+    while size - at > _MAGIC_AT:
+        base, length = _FRONT.unpack_from(data, at)
+        end = at + _FRONT.size + length
+        if end > size or length < _MAGIC_AT + 1 - _FRONT.size:
+            return
+        if data[at + _MAGIC_AT] != MAGIC or end - at < _HEADER.size:
+            yield Batch(at, at, end, data[at + _MAGIC_AT], 0, base, base, 0, None, 0, NO_PRODUCER, False, False, 0)
+        else:
+            _, _, _, magic, crc, bits, last, first_time, max_time, producer, _, _, count = _HEADER.unpack_from(data, at)
+            yield Batch(
+                at,
+                at + _HEADER.size,
+                end,
+                magic,
+                crc,
+                base,
+                base + last + 1,
+                bits & _COMPRESSION,
+                max_time if bits & _APPEND_TIME else None,
+                first_time,
+                producer,
+                bool(bits & _TRANSACTIONAL),
+                bool(bits & _CONTROL),
+                count,
+            )
+        at = end
+
+
+class Cursor(msgspec.Struct):
+    """Records of one batch, unpacked, of which some have been read.
+
+    Attributes:
+        data: holds them, and nothing behind them.
+        at: where the next one begins.
+        left: how many have not been read.
+        base_offset, first_timestamp: what the records' own numbers are added to.
+        append_time: the time of all of them, where the broker's own counts.
+    """
+
+    data: bytes
+    at: int
+    left: int
+    base_offset: int
+    first_timestamp: int
+    append_time: int | None
+
+
+def read_events(
+    cursor: Cursor, source: int, first: int, most: int, room: int, event_for: EventFor
+) -> tuple[list[Event], int]:
+    """Reads records as events, and moves the cursor behind them.
+
+    Args:
+        cursor: where.
+        source: of the events.
+        first: records below this offset are passed: a batch is fetched whole, wherever in it was sought.
+        most, room: ends with so many events, or once they have so many octets.
+        event_for: makes the event of a record that may be too large to keep.
+
+    Returns:
+        The events, and how many octets of keys, values and headers those have that were kept whole.
+
+    Raises:
+        ValueError: the records are not what their own lengths say.
+    """
+    if native.codecs is not None:
+        found = native.codecs.read_events(
+            (cursor.data, cursor.at, cursor.left, cursor.base_offset, cursor.first_timestamp, cursor.append_time),
+            (source, first, most, room, MAX_INPUT_BYTES),
+            (Event, event_for),
+        )
+        events, octets, cursor.at, cursor.left = found
+        return events, octets
+    events, octets = list[Event](), 0
+    while cursor.left > 0 and len(events) < most and octets < room:
+        reader = _Reader(cursor.data, cursor.at)
+        record = reader.record(cursor, first)
+        cursor.at, cursor.left = reader.end, cursor.left - 1
+        if record is None:
+            continue
+        offset, timestamp, headers, key, value = record
+        size = len(key or b"") + len(value or b"") + sum(len(name) + len(content) for name, content in headers)
+        if size > MAX_INPUT_BYTES:
+            events.append(event_for(source, offset, timestamp, headers, key, value))
+        else:
+            events.append(Event(EventKind.RECORD, source, offset, timestamp, headers, key, value))
+            octets += size
+    return events, octets
+
+
+_Record = tuple[int, int, list[tuple[str, bytes]], bytes | None, bytes | None]
+"""Offset, timestamp, headers, key, value."""
+
+
+class _Reader:
+    """Numbers and octets of records, each within its bounds."""
+
+    __slots__ = ("at", "data", "end")
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data, self.at, self.end = data, at, len(data)
+
+    def record(self, cursor: Cursor, first: int) -> _Record | None:
+        """The next record, None for one below `first`; the reader ends with it."""
+        length = self.number()
+        if length < 1 or length > self.end - self.at:
+            raise ValueError("a record is longer than its batch")
+        self.end = self.at + length
+        self.at += 1  # attributes: none are defined
+        timestamp = _wrapped(cursor.first_timestamp + self.number())
+        offset = _wrapped(cursor.base_offset + self.number())
+        key, value = self.octets(), self.octets()
+        count = self.number()
+        if not 0 <= count <= self.end - self.at:
+            raise ValueError("a record has more headers than octets")
+        if offset < first:
+            return None
+        headers = [(self.name(), self.octets() or b"") for _ in range(count)]
+        if self.at != self.end:
+            raise ValueError("a record is not as long as it says")
+        return offset, timestamp if cursor.append_time is None else cursor.append_time, headers, key, value
+
+    def number(self) -> int:
+        found = shift = 0
+        while self.at < self.end and shift < 70:
+            octet = self.data[self.at]
+            self.at += 1
+            found |= (octet & 0x7F) << shift
+            if octet < 0x80:
+                found &= 0xFFFF_FFFF_FFFF_FFFF
+                return (found >> 1) ^ -(found & 1)
+            shift += 7
+        raise ValueError("a record's number has no end")
+
+    def octets(self) -> bytes | None:
+        length = self.number()
+        if length == -1:
+            return None
+        if not 0 <= length <= self.end - self.at:
+            raise ValueError("a record's part is longer than the record")
+        self.at += length
+        return self.data[self.at - length : self.at]
+
+    def name(self) -> str:
+        name = self.octets()
+        if name is None:
+            raise ValueError("a record's header has no name")
+        return name.decode("utf-8", "replace")
+
+
+def _wrapped(number: int) -> int:
+    """As 64 bits with a sign count, like the broker's own."""
+    return (number + 2**63) % 2**64 - 2**63

@@ -1,0 +1,181 @@
+/* `read_events`: the rule is codecs/record_batches.py's, and so is every sentence here. */
+#include "batches.h"
+#include "bytes.h"
+
+typedef struct {
+    int64_t offset, timestamp;
+    View key, value; /* `at` NULL: null */
+    Reader headers;
+    int64_t header_count;
+} Record;
+
+static int malformed(const char *sentence)
+{
+    PyErr_SetString(PyExc_ValueError, sentence);
+    return 0;
+}
+
+static int take_varint(Reader *self, int64_t *value)
+{
+    uint64_t found = 0;
+    for (int shift = 0; self->at < self->end && shift < 70; shift += 7) {
+        uint8_t octet = *self->at++;
+        if (shift < 64)
+            found |= (uint64_t)(octet & 0x7f) << shift;
+        if (octet < 0x80) {
+            *value = (int64_t)((found >> 1) ^ (0 - (found & 1)));
+            return 1;
+        }
+    }
+    return malformed("a record's number has no end");
+}
+
+static int take_part(Reader *self, View *part)
+{
+    int64_t length;
+    if (!take_varint(self, &length))
+        return 0;
+    if (length == -1) {
+        *part = (View){NULL, 0};
+        return 1;
+    }
+    if (length < 0 || length > self->end - self->at)
+        return malformed("a record's part is longer than the record");
+    *part = (View){self->at, (size_t)length};
+    self->at += length;
+    return 1;
+}
+
+static int take_record(Reader *self, int64_t base_offset, int64_t first_timestamp, Record *record)
+{
+    int64_t length, time_delta, offset_delta;
+    if (!take_varint(self, &length))
+        return 0;
+    if (length < 1 || length > self->end - self->at)
+        return malformed("a record is longer than its batch");
+    Reader inside = {self->at + 1, self->at + length}; /* attributes: none are defined */
+    if (!take_varint(&inside, &time_delta) || !take_varint(&inside, &offset_delta) ||
+        !take_part(&inside, &record->key) || !take_part(&inside, &record->value) ||
+        !take_varint(&inside, &record->header_count))
+        return 0;
+    if (record->header_count < 0 || record->header_count > inside.end - inside.at)
+        return malformed("a record has more headers than octets");
+    record->timestamp = (int64_t)((uint64_t)first_timestamp + (uint64_t)time_delta);
+    record->offset = (int64_t)((uint64_t)base_offset + (uint64_t)offset_delta);
+    record->headers = inside;
+    self->at = inside.end;
+    return 1;
+}
+
+static PyObject *octets_of(View part)
+{
+    return PyBytes_FromStringAndSize((const char *)part.at, (Py_ssize_t)part.length);
+}
+
+static PyObject *octets_or_none(View part) { return part.at == NULL ? Py_NewRef(Py_None) : octets_of(part); }
+
+static PyObject *pair_of(Reader *headers, Py_ssize_t *size)
+{
+    View name, content;
+    if (!take_part(headers, &name))
+        return NULL;
+    if (name.at == NULL) {
+        malformed("a record's header has no name");
+        return NULL;
+    }
+    if (!take_part(headers, &content))
+        return NULL;
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)name.at, (Py_ssize_t)name.length, "replace");
+    if (text == NULL)
+        return NULL;
+    *size += PyUnicode_GET_LENGTH(text) + (Py_ssize_t)content.length;
+    return Py_BuildValue("(NN)", text, octets_of(content));
+}
+
+/* A record's headers, their octets added to `size`; NULL with an exception. */
+static PyObject *headers_of(const Record *record, Py_ssize_t *size)
+{
+    Reader headers = record->headers;
+    PyObject *list = PyList_New(0);
+    for (int64_t left = record->header_count; list != NULL && left; left--) {
+        PyObject *pair = pair_of(&headers, size);
+        if (pair == NULL || PyList_Append(list, pair) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    if (list != NULL && headers.at != headers.end) {
+        malformed("a record is not as long as it says");
+        Py_CLEAR(list);
+    }
+    return list;
+}
+
+typedef struct {
+    PyObject *kind, *source, *append_time; /* `append_time` None: a record has its own */
+    PyObject *type, *event_for;
+    long long most_octets;
+} Making;
+
+/* The event of a record; its octets are added to `octets` where it was kept whole. */
+static PyObject *event_of(const Record *record, const Making *making, long long *octets)
+{
+    Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
+    PyObject *parts[7] = {making->kind, making->source, NULL}, *found = NULL;
+    parts[4] = headers_of(record, &size);
+    if (parts[4] != NULL && (parts[2] = PyLong_FromLongLong(record->offset)) != NULL &&
+        (parts[3] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
+                                                   : Py_NewRef(making->append_time)) != NULL &&
+        (parts[5] = octets_or_none(record->key)) != NULL && (parts[6] = octets_or_none(record->value)) != NULL) {
+        if (size > making->most_octets) {
+            found = PyObject_Vectorcall(making->event_for, parts + 1, 6, NULL);
+        } else {
+            found = PyObject_Vectorcall(making->type, parts, 7, NULL);
+            *octets += size;
+        }
+    }
+    for (int i = 2; i < 7; i++)
+        Py_XDECREF(parts[i]);
+    return found;
+}
+
+/* read_events((data, at, left, base offset, first timestamp, append time), (source, first, most, room, most octets of
+ * one), (Event, event_for)) -> (events, octets, at, left) */
+PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *data, *append_time, *source, *type, *event_for;
+    Py_ssize_t at, left, most;
+    long long base_offset, first_timestamp, first, room, most_octets, octets = 0;
+    if (nargs != 3 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "read_events((…), (…), (…))");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args[0], "SnnLLO", &data, &at, &left, &base_offset, &first_timestamp, &append_time) ||
+        !PyArg_ParseTuple(args[1], "OLnLL", &source, &first, &most, &room, &most_octets) ||
+        !PyArg_ParseTuple(args[2], "OO", &type, &event_for))
+        return NULL;
+    if (at < 0 || at > PyBytes_GET_SIZE(data)) {
+        PyErr_SetString(PyExc_ValueError, "no such place");
+        return NULL;
+    }
+    const uint8_t *start = (const uint8_t *)PyBytes_AS_STRING(data);
+    Reader reader = {start + at, start + PyBytes_GET_SIZE(data)};
+    PyObject *events = PyList_New(0), *record_kind = PyLong_FromLong(0);
+    Making making = {record_kind, source, append_time, type, event_for, most_octets};
+    int failed = events == NULL || record_kind == NULL;
+    while (!failed && left > 0 && PyList_GET_SIZE(events) < most && octets < room) {
+        Record record;
+        PyObject *event = NULL;
+        failed = !take_record(&reader, base_offset, first_timestamp, &record);
+        left--;
+        if (failed || record.offset < first)
+            continue;
+        failed = (event = event_of(&record, &making, &octets)) == NULL || PyList_Append(events, event) < 0;
+        Py_XDECREF(event);
+    }
+    Py_XDECREF(record_kind);
+    if (failed) {
+        Py_XDECREF(events);
+        return NULL;
+    }
+    return Py_BuildValue("NLnn", events, octets, (Py_ssize_t)(reader.at - start), left);
+}

@@ -1,0 +1,10 @@
+/* Records of Kafka's batches, read as events (codecs/record_batches.py). */
+#ifndef SLUICE_BATCHES_H
+#define SLUICE_BATCHES_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+PyObject *read_events(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+
+#endif

@@ -1,0 +1,227 @@
+"""Kafka's record batches, read: as aiokafka reads them, whole, in portions, damaged, and with names that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from struct import pack
+from typing import Any
+
+import pytest
+from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sluice.codecs import native, record_batches
+from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind
+from sluice.codecs.record_batches import Cursor, batches, read_events
+from sluice.streams.fold import event_for
+
+T = 1_790_000_000_000
+OCTETS = st.none() | st.binary(max_size=200)
+RECORDS = st.lists(
+    st.tuples(st.integers(0, 2**41), OCTETS, OCTETS, st.lists(st.tuples(st.text(max_size=20), OCTETS), max_size=5)),
+    min_size=1,
+    max_size=12,
+)
+CORES = [pytest.param(True, id="core"), pytest.param(False, id="python")]
+
+
+@contextmanager
+def only_python() -> Iterator[None]:
+    found, native.codecs = native.codecs, None
+    try:
+        yield
+    finally:
+        native.codecs = found
+
+
+@pytest.fixture(params=CORES, scope="module")
+def core(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test here holds for both."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.param:
+            patch.setattr(native, "codecs", None)
+        yield
+
+
+def packed(records: list[Any]) -> bytes:
+    """A batch without compression, as a producer makes it: base offset 0."""
+    builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 10**9)
+    for offset, (timestamp, key, value, headers) in enumerate(records):
+        builder.append(offset, timestamp, key, value, headers)
+    return bytes(builder.build())
+
+
+def cursor_of(data: bytes, base: int = 0) -> Cursor:
+    batch = next(batches(data))
+    return Cursor(
+        data[batch.records : batch.end], 0, batch.record_count, base, batch.first_timestamp, batch.append_time
+    )
+
+
+def record(*parts: bytes) -> bytes:
+    """A record of parts as they stand, behind its length and attributes."""
+    inside = b"\0" + b"".join(parts)
+    return zigzag(len(inside)) + inside
+
+
+def zigzag(number: int) -> bytes:
+    left, found = (number << 1) ^ (number >> 63), bytearray()
+    while left > 0x7F:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*found, left])
+
+
+def text(octets: bytes) -> bytes:
+    return zigzag(len(octets)) + octets
+
+
+NULL, NOUGHT = zigzag(-1), zigzag(0)
+
+
+def read(data: bytes, count: int = 1, **more: Any) -> list[Event]:
+    return read_events(
+        Cursor(data, 0, count, 0, T, None), 0, **{"first": 0, "most": 100, "room": 10**9} | more, event_for=event_for
+    )[0]
+
+
+@given(RECORDS, st.integers(0, 2**40))
+def test_records_are_what_aiokafka_reads(core: None, records: list[Any], base: int) -> None:
+    """Any keys, values, times and headers; a header without a value has an empty one."""
+    data = packed(records)
+    expected = [
+        event_for(3, base + one.offset, one.timestamp, one.headers, one.key, one.value)
+        for one in DefaultRecordBatch(data)
+    ]
+    cursor = cursor_of(data, base)
+    events, octets = read_events(cursor, 3, 0, 10**6, 10**9, event_for)
+
+    assert events == expected
+    assert octets == sum(
+        len(one.key or b"") + len(one.value or b"") + sum(len(name) + len(content) for name, content in one.headers)
+        for one in expected
+    )
+    assert (cursor.left, cursor.at) == (0, len(cursor.data))
+
+
+@given(RECORDS, st.integers(1, 4), st.integers(1, 300), st.integers(0, 12))
+def test_portions_make_the_whole(core: None, records: list[Any], most: int, room: int, first: int) -> None:
+    """However few are taken at once, and from wherever in the batch: each record once, in order."""
+    cursor, found = cursor_of(packed(records)), list[Event]()
+    while cursor.left:
+        events, octets = read_events(cursor, 0, first, most, room, event_for)
+        assert len(events) <= most
+        assert len(events) < 2 or octets - len(events[-1].value or b"") <= room + 400
+        found += events
+
+    assert [one.offset for one in found] == list(range(first, len(records)))
+    assert found == read_events(cursor_of(packed(records)), 0, first, 10**6, 10**9, event_for)[0]
+
+
+@settings(max_examples=400)
+@given(RECORDS, st.data())
+def test_damage_is_told_alike(core: None, records: list[Any], data: st.DataObject) -> None:
+    """Octets changed, lost or added anywhere: the compiled core reads, or refuses, what Python does."""
+    cursor = cursor_of(packed(records))
+    start = data.draw(st.integers(0, len(cursor.data)))
+    end = data.draw(st.integers(start, min(len(cursor.data), start + 4)))
+    damaged = cursor.data[:start] + data.draw(st.binary(max_size=12)) + cursor.data[end:]
+    count, first = data.draw(st.integers(-1, 14)), data.draw(st.integers(0, 5))
+
+    def fares() -> Any:
+        try:
+            return read(damaged, count, first=first)
+        except ValueError as error:
+            return str(error)
+
+    with only_python():
+        expected = fares()
+    assert fares() == expected
+
+
+@pytest.mark.parametrize(
+    ("octets", "sentence"),
+    [
+        (b"", "no end"),
+        (b"\x80" * 11, "no end"),
+        (zigzag(5), "longer than its batch"),
+        (NOUGHT, "longer than its batch"),
+        (record(NOUGHT, NOUGHT, zigzag(9)), "longer than the record"),
+        (record(NOUGHT, NOUGHT, zigzag(-2), NULL, NOUGHT), "longer than the record"),
+        (record(NOUGHT, NOUGHT, NULL, NULL, zigzag(-1)), "more headers than octets"),
+        (record(NOUGHT, NOUGHT, NULL, NULL, zigzag(99)), "more headers than octets"),
+        (record(NOUGHT, NOUGHT, NULL, NULL, zigzag(1), NULL, NULL), "has no name"),
+        (record(NOUGHT, NOUGHT, NULL, NULL, NOUGHT, b"more"), "not as long as it says"),
+    ],
+)
+def test_what_is_no_record_is_refused(core: None, octets: bytes, sentence: str) -> None:
+    """With one sentence; nothing is read beyond its own length."""
+    with pytest.raises(ValueError, match=sentence):
+        read(octets)
+
+
+def test_a_name_that_is_no_text_is_read_all_the_same(core: None) -> None:
+    """Kafka takes any octets as a header's name, and null as its value; a record that nobody can read blocks all."""
+    headers = zigzag(2) + text(b"\xff\xfea") + text(b"1") + text(b"null") + NULL
+
+    (event,) = read(record(NOUGHT, NOUGHT, text(b"k"), NULL, headers))
+
+    assert event == Event(EventKind.RECORD, 0, 0, T, [("\ufffd\ufffda", b"1"), ("null", b"")], b"k", None)
+
+
+def test_numbers_wrap_like_the_broker_s(core: None) -> None:
+    """Sixty-four bits with a sign, so that an event can always be written down."""
+    data = record(zigzag(5), zigzag(2**63 - 1), NULL, NULL, NOUGHT)
+    events, _ = read_events(Cursor(data, 0, 1, 1, 2**63 - 1, None), 0, -(2**63), 9, 9, event_for)
+
+    assert (events[0].offset, events[0].timestamp) == (-(2**63), -(2**63) + 4)
+
+
+def test_what_is_too_large_to_keep_is_asked_for(core: None) -> None:
+    """By the callable that knows what becomes of it; its octets do not count."""
+    data = packed([(T, b"k", b"x" * MAX_INPUT_BYTES, []), (T, b"k", b"y", [])])
+    events, octets = read_events(cursor_of(data), 0, 0, 9, 10**9, event_for)
+
+    assert [one.kind for one in events] == [EventKind.OVERSIZE, EventKind.RECORD]
+    assert octets == 2
+
+
+def test_the_broker_s_time_counts_where_the_topic_says_so(core: None) -> None:
+    """Log-append time stands in the batch, for all of its records."""
+    data = bytearray(packed([(T, b"k", b"x", []), (T + 7, b"k", b"y", [])]))
+    data[22] |= 0x08
+    data[35:43] = pack(">q", T + 99)
+
+    events, _ = read_events(cursor_of(bytes(data)), 0, 0, 9, 99, event_for)
+
+    assert [one.timestamp for one in events] == [T + 99, T + 99]
+
+
+def test_an_answer_may_end_within_a_batch(core: None) -> None:
+    """Only what is whole is read; the rest is fetched again."""
+    one, two = packed([(T, b"k", b"x", [])]), packed([(T, b"k", b"y", []), (T, b"k", b"z", [])])
+    for cut in range(len(two)):
+        assert [batch.record_count for batch in batches(one + two[:cut])] == [1]
+    assert [(batch.start, batch.end, batch.next) for batch in batches(one + two)] == [
+        (0, len(one), 1),
+        (len(one), len(one) + len(two), 2),
+    ]
+
+
+def test_batches_of_older_formats_are_told(core: None) -> None:
+    """By their number; what it means to read them is not said here."""
+    old = bytearray(packed([(T, b"k", b"x", [])]))
+    old[16] = 1
+
+    assert [batch.magic for batch in batches(bytes(old) + packed([(T, b"k", b"y", [])]))] == [1, record_batches.MAGIC]
+
+
+@given(st.binary(max_size=200))
+def test_headers_of_anything_end(core: None, data: bytes) -> None:
+    """Any octets are batches that follow one upon the other, or none."""
+    ends = [(batch.start, batch.end) for batch in batches(data)]
+
+    assert all(start < end <= len(data) for start, end in ends)
+    assert [start for start, _ in ends[1:]] == [end for _, end in ends[:-1]]

@@ -1,0 +1,192 @@
+"""Fetch answers unpacked into events: what aiokafka itself would have given, transactions and markers included."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from struct import pack
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer import fetcher
+from aiokafka.consumer.fetcher import READ_COMMITTED, READ_UNCOMMITTED, PartitionRecords
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.record.util import calc_crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.codecs.blocks import Event
+from sluice.codecs.record_batches import batches
+from sluice.streams.fold import event_for
+from sluice.topology.unpacking import KeptRecords, Making, unpacking
+
+PARTITION = TopicPartition("emissions", 0)
+CONTROL, TRANSACTIONAL = 0x20, 0x10
+ABORT, COMMIT = pack(">hh", 0, 0), pack(">hh", 0, 1)
+
+
+def batch(
+    base: int, values: list[bytes], producer: int = -1, *, codec: int = 0, bits: int = 0, key: bytes = b"k"
+) -> bytes:
+    """A batch as a broker keeps it, at this base offset."""
+    builder = DefaultRecordBatchBuilder(2, codec, bool(bits & TRANSACTIONAL), producer, 0, 0, 10**9)
+    for place, value in enumerate(values):
+        builder.append(place, 5, key, value, [("h", b"1")])
+    data = bytearray(builder.build())
+    data[:8] = pack(">q", base)
+    data[22] |= bits
+    data[17:21] = pack(">I", calc_crc32c(bytes(data[21:])))
+    return bytes(data)
+
+
+def marker(base: int, producer: int, kind: bytes) -> bytes:
+    return batch(base, [b""], producer, bits=CONTROL | TRANSACTIONAL, key=kind)
+
+
+def theirs(data: bytes, aborted: Any = (), start: int = 0, isolation: int = READ_COMMITTED, kept: bool = True) -> Any:
+    records = KeptRecords(data) if kept else MemoryRecords(data)
+    return PartitionRecords(PARTITION, records, list(aborted), start, None, None, True, isolation)
+
+
+def ours(data: bytes, aborted: Any = (), start: int = 0, isolation: int = READ_COMMITTED) -> Any:
+    return unpacking(theirs(data, aborted, start, isolation), Making(1, event_for))
+
+
+def drained(one: Any, most: int = 100) -> list[Event]:
+    found = list[Event]()
+    while not one.done:
+        found += one.take(most, 10**9)[0]
+    return found
+
+
+def expected(records: PartitionRecords) -> list[Event]:
+    return [event_for(1, one.offset, one.timestamp, one.headers, one.key, one.value) for one in records]
+
+
+def test_every_consumer_keeps_the_octets() -> None:
+    """aiokafka makes its records by this class; where a later version does not, this fails."""
+    assert fetcher.MemoryRecords is KeptRecords
+    assert KeptRecords(batch(0, [b"a"])).octets == batch(0, [b"a"])
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_every_compression_is_undone(codec: int) -> None:
+    """Kafka's four codecs, and none."""
+    data = batch(0, [b"a" * 1000, b"b"], codec=codec) + batch(2, [b"c"])
+
+    assert [one.value for one in drained(ours(data))] == [b"a" * 1000, b"b", b"c"]
+    assert drained(ours(data)) == expected(theirs(data))
+
+
+HISTORY = st.lists(
+    st.one_of(
+        st.tuples(st.just("records"), st.integers(-1, 2), st.integers(1, 4), st.sampled_from([0, 4])),
+        st.tuples(st.just("commit"), st.integers(0, 2)),
+        st.tuples(st.just("abort"), st.integers(0, 2)),
+    ),
+    max_size=12,
+)
+
+
+def written(history: list[Any]) -> tuple[bytes, list[tuple[int, int]], int]:
+    """A log's octets, its aborted transactions as a fetch answer tells them, and its end."""
+    data, aborted, end, opened = b"", list[tuple[int, int]](), 0, dict[int, int]()
+    for what, producer, *more in history:
+        if what == "records":
+            count, codec = more
+            bits = TRANSACTIONAL if producer >= 0 else 0
+            data += batch(end, [b"%d" % place for place in range(count)], producer, codec=codec, bits=bits)
+            if producer >= 0:
+                opened.setdefault(producer, end)
+            end += count
+        else:
+            data += marker(end, producer, COMMIT if what == "commit" else ABORT)
+            first = opened.pop(producer, None)
+            if what == "abort" and first is not None:
+                aborted.append((producer, first))
+            end += 1
+    return data, aborted, end
+
+
+@given(HISTORY, st.integers(0, 8), st.sampled_from([READ_COMMITTED, READ_UNCOMMITTED]), st.integers(1, 5))
+def test_what_is_there_for_us_is_what_aiokafka_gives(history: list[Any], start: int, isolation: int, most: int) -> None:
+    """Any mixture of transactions, committed, aborted and open, from any place in it, in portions of any size."""
+    data, aborted, end = written(history)
+    start = min(start, end)
+    data = data[next((one.start for one in batches(data) if one.next > start), len(data)) :]  # as a broker answers
+    records = theirs(data, aborted, start, isolation, kept=False)
+    wanted = expected(records)
+    one = ours(data, aborted, start, isolation)
+
+    assert drained(one, most) == wanted
+    assert one.next_fetch_offset == records.next_fetch_offset
+
+
+def test_what_was_fetched_is_let_go_at_once() -> None:
+    """Not only when the collector comes by: an answer has megabytes, and a lane's garbage is collected rarely."""
+    gc.disable()
+    try:
+        kept = KeptRecords(batch(0, [b"a"]))
+        records, ended = theirs(batch(0, [b"a"])), weakref.ref(kept)
+        records._records = kept
+        one = unpacking(records, Making(1, event_for))
+        del kept, records
+        drained(one)
+        del one
+        assert ended() is None
+    finally:
+        gc.enable()
+
+
+def test_a_damaged_batch_is_refused_behind_what_is_whole() -> None:
+    """A checksum that does not hold: what stands before it is given, then one sentence, as often as is asked."""
+    data = bytearray(batch(0, [b"a"]) + batch(1, [b"b"]))
+    data[-1] ^= 1
+    one = ours(bytes(data))
+
+    assert [event.value for event in one.take(100, 10**9)[0]] == [b"a"]
+    for _ in range(2):
+        with pytest.raises(CorruptRecordException, match="checksum of the batch at offset 1"):
+            one.take(100, 10**9)
+    assert one.next_fetch_offset == 1
+
+
+def test_lengths_that_lie_are_refused_with_a_right_checksum() -> None:
+    """Whoever wrote the batch wrote the checksum too."""
+    data = bytearray(batch(0, [b"abc"]))
+    data[61] = 0x7E  # the record's own length
+    data[17:21] = pack(">I", calc_crc32c(bytes(data[21:])))
+
+    with pytest.raises(CorruptRecordException, match="offset 0 is damaged: a record is longer than its batch"):
+        ours(bytes(data)).take(1, 1)
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4, 7])
+def test_what_is_no_compressed_data_is_refused(codec: int) -> None:
+    """Also where the number names no codec."""
+    data = bytearray(batch(0, [b"abc"]))
+    data[22] |= codec
+    data[17:21] = pack(">I", calc_crc32c(bytes(data[21:])))
+
+    with pytest.raises(CorruptRecordException, match="offset 0 is damaged"):
+        ours(bytes(data)).take(1, 1)
+
+
+@pytest.mark.parametrize("old", [0, 1])
+def test_records_of_older_formats_go_aiokafka_s_way(old: int) -> None:
+    """An old log may begin with them; where the format changes, an answer ends, and the rest is fetched again."""
+    builder = LegacyRecordBatchBuilder(old, 0, 10**6)
+    builder.append(0, 5, b"k", b"old")
+    data = bytes(builder.build())
+    one = ours(data + batch(1, [b"new"]))
+
+    assert [(event.offset, event.source, event.value) for event in drained(one, 1)] == [(0, 1, b"old")]
+    assert one.next_fetch_offset == 1
+
+    one = ours(batch(1, [b"new"]) + data, start=1)
+    assert [event.value for event in drained(one)] == [b"new"]
+    assert one.next_fetch_offset == 2

@@ -1,0 +1,225 @@
+"""One fetch answer of one partition, unpacked into events: what aiokafka's `PartitionRecords` does, a batch at a time.
+
+aiokafka makes an object of each record, which costs more than the whole fold. Here the batches' headers are read, what
+belongs to aborted transactions is passed over, and the records come straight as events
+(`sluice.codecs.record_batches`). Batches of the formats before 2 go aiokafka's own way.
+
+aiokafka keeps what it fetched where nobody can read it, so its class is extended, once and for all consumers of the
+process, by the octets that it was made from.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from aiokafka import codec
+from aiokafka.consumer import fetcher
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
+from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.record.util import calc_crc32c
+
+from ..codecs.blocks import MAX_INPUT_BYTES, Event
+from ..codecs.record_batches import CHECKED_FROM, MAGIC, Batch, Cursor, EventFor, batches, read_events
+
+_UNPACK: Final[dict[int, Callable[[bytes], bytes]]] = {
+    1: codec.gzip_decode,
+    2: codec.snappy_decode,
+    3: codec.lz4_decode,
+    4: codec.zstd_decode,
+}
+"""By Kafka's number for it."""
+
+
+_Records: Any = MemoryRecords
+
+
+class KeptRecords(_Records):
+    """aiokafka's records with the octets that they are read from."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.octets = data
+
+
+fetcher.MemoryRecords = KeptRecords
+
+
+class Making(NamedTuple):
+    """How a partition's records become events: as which source of their lane, and by what."""
+
+    source: int
+    event_for: EventFor
+
+
+def unpacking(records: Any, making: Making) -> Unpacking | Legacy:
+    """What stands for aiokafka's `PartitionRecords` from here on.
+
+    An answer that spans two formats is read up to where they change; what follows is fetched again.
+    """
+    octets, records._records_iterator = records._records.octets, None  # aiokafka's own, in a cycle with `records`
+    found = list(batches(octets))
+    if found and found[0].magic != MAGIC:
+        old = list(takewhile(lambda batch: batch.magic != MAGIC, found))
+        return Legacy(records, octets[: old[-1].end], making)
+    committed_only = records._isolation_level == fetcher.READ_COMMITTED
+    aborted = records._aborted_transactions if committed_only else ()
+    found = list(takewhile(lambda batch: batch.magic == MAGIC, found))
+    return Unpacking(octets, found, aborted, records.next_fetch_offset, making, check_crcs=records._check_crcs)
+
+
+class Unpacking:
+    """The batches of one answer, in order.
+
+    Attributes:
+        next_fetch_offset: behind everything that was taken or passed over; aiokafka reads it under this name.
+        done: nothing is left.
+    """
+
+    def __init__(
+        self,
+        octets: bytes,
+        found: Sequence[Batch],
+        aborted: Sequence[tuple[int, int]],
+        position: int,
+        making: Making,
+        *,
+        check_crcs: bool,
+    ) -> None:
+        """
+        Args:
+            octets: of the answer.
+            found: its batches.
+            aborted: of transactions, the producer's id and the first offset here; none where all is read.
+            position: the first offset that is wanted.
+            making: how records become events.
+            check_crcs: whether a batch's checksum is looked at.
+        """
+        self.next_fetch_offset = position
+        self._octets, self._batches, self._check_crcs = octets, deque(found), check_crcs
+        self._making = making
+        self._aborted = sorted(aborted, key=itemgetter(1), reverse=True)
+        self._aborting: set[int] = set()
+        self._cursor: Cursor | None = None
+        self.done = False
+
+    def take(self, most: int, room: int) -> tuple[list[Event], int]:
+        """Events, until there are `most`, or `room` octets of them, or no more; and their octets.
+
+        Raises:
+            CorruptRecordException: the next batch is not what its checksum or its lengths say. What stands before it
+                was given first.
+        """
+        events, octets = list[Event](), 0
+        while len(events) < most and octets < room:
+            try:
+                cursor = self._next_cursor()
+                if cursor is None:
+                    self.done = True
+                    break
+                found, more = self._read(cursor, most - len(events), room - octets)
+            except CorruptRecordException:
+                if events:
+                    break
+                raise
+            events += found
+            octets += more
+        return events, octets
+
+    def _read(self, cursor: Cursor, most: int, room: int) -> tuple[list[Event], int]:
+        source, event_for = self._making
+        try:
+            found, octets = read_events(cursor, source, self.next_fetch_offset, most, room, event_for)
+        except ValueError as error:
+            at = self._batches[0].base_offset
+            raise CorruptRecordException(f"the batch at offset {at} is damaged: {error}") from None
+        if cursor.left <= 0:
+            self._pass()
+        elif found:
+            self.next_fetch_offset = found[-1].offset + 1
+        return found, octets
+
+    def _next_cursor(self) -> Cursor | None:
+        """In the next batch that has records for us, all others passed over; None where there is none."""
+        while self._cursor is None and self._batches:
+            batch = self._batches[0]
+            if self._is_passed_over(batch):
+                self._pass()
+            else:
+                self._cursor = self._opened(batch)
+        return self._cursor
+
+    def _pass(self) -> None:
+        """Leaves the first batch behind."""
+        self.next_fetch_offset = max(self.next_fetch_offset, self._batches.popleft().next)
+        self._cursor = None
+
+    def _opened(self, batch: Batch) -> Cursor:
+        data = self._octets[batch.records : batch.end]
+        if batch.compression:
+            try:
+                data = _UNPACK[batch.compression](data)
+            except Exception as error:  # noqa: BLE001 -- each codec has errors of its own
+                raise CorruptRecordException(f"the batch at offset {batch.base_offset} is damaged: {error!r}") from None
+        return Cursor(data, 0, batch.record_count, batch.base_offset, batch.first_timestamp, batch.append_time)
+
+    def _is_passed_over(self, batch: Batch) -> bool:
+        checked = self._octets[batch.start + CHECKED_FROM : batch.end]
+        if self._check_crcs and calc_crc32c(checked) != batch.crc:
+            raise CorruptRecordException(f"the checksum of the batch at offset {batch.base_offset} does not hold")
+        while self._aborted and self._aborted[-1][1] <= batch.base_offset:
+            self._aborting.add(self._aborted.pop()[0])
+        if batch.is_control:
+            if batch.producer_id in self._aborting and self._is_abort(batch):
+                self._aborting.discard(batch.producer_id)
+            return True
+        return batch.is_transactional and batch.producer_id in self._aborting
+
+    def _is_abort(self, batch: Batch) -> bool:
+        try:
+            (marker, *_), _ = read_events(self._opened(batch), 0, batch.base_offset, 1, MAX_INPUT_BYTES, _never)
+            return ControlRecord.parse(marker.key or b"") == ABORT_MARKER
+        except ValueError as error:
+            raise CorruptRecordException(f"the marker at offset {batch.base_offset} is none: {error}") from None
+
+
+def _never(*_: Any) -> Event:
+    raise ValueError("it is too large")
+
+
+class Legacy:
+    """The same over aiokafka's own records, for batches of the formats 0 and 1."""
+
+    def __init__(self, records: Any, octets: bytes, making: Making) -> None:
+        """
+        Args:
+            records: aiokafka's, of the whole answer.
+            octets: as much of it as is of these formats.
+            making: how records become events.
+        """
+        more = (records._check_crcs, records._isolation_level)
+        old = fetcher.PartitionRecords(
+            records._tp, MemoryRecords(octets), None, records.next_fetch_offset, None, None, *more
+        )
+        self._records, self._making, self.done = old, making, False
+
+    @property
+    def next_fetch_offset(self) -> int:
+        """Behind everything that was taken or passed over."""
+        return self._records.next_fetch_offset
+
+    def take(self, most: int, room: int) -> tuple[list[Event], int]:
+        """As `Unpacking.take`."""
+        events, octets, (source, event_for) = list[Event](), 0, self._making
+        for record in self._records:
+            key, value = record.key, record.value
+            events.append(event_for(source, record.offset, record.timestamp, record.headers, key, value))
+            octets += len(key or b"") + len(value or b"")
+            if len(events) >= most or octets >= room:
+                return events, octets
+        self.done = True
+        return events, octets
