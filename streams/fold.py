@@ -26,7 +26,7 @@ from ..codecs.records import EFFECTS, Effect, Emission, Observation
 from ..codecs.spans import span_key
 from ..codecs.times import parse_time
 from ..codecs.vocabulary import NEWEST
-from . import corroboration, gates, grounding
+from . import corroboration, gates, grounding, native
 from .citing import Citing
 from .claims import Claims, claims_of
 from .decisions import Case, Moment
@@ -98,10 +98,10 @@ def event_for(
 
     Kafka lets a header have no value; a ledger keeps an empty one.
     """
-    headers = [(name, content or b"") for name, content in headers] if headers else []
-    size = len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in headers)
+    kept = [(name, content or b"") for name, content in headers] if headers else []
+    size = len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in kept)
     if size <= MAX_INPUT_BYTES:
-        return Event(EventKind.RECORD, source, offset, timestamp, headers, key, value)
+        return Event(EventKind.RECORD, source, offset, timestamp, kept, key, value)
     digest = {"sha256": sha256(value or b"").hexdigest(), "length": len(value or b"")}
     short = key if key is not None and len(key) <= 1024 else None
     return Event(EventKind.OVERSIZE, source, offset, timestamp, [], short, msgspec.json.encode(digest))
@@ -182,8 +182,9 @@ class _Folding:
     def apply(self, events: Sequence[Event]) -> None:
         """Applies events in order: the compiled core what is common, where it is there."""
         if self.core is not None:
-            self.core.apply(events, self.topics, self.take_in)
+            self.state.left_to_python = self.core.apply(events, self.topics, self.take_in)
             return
+        self.state.left_to_python = 0 if native.core is None else len(events)
         for event in events:
             self.take_in(event)
 
