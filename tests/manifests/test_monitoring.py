@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sluice.topology.mcp.metering import AdapterMetrics
 from sluice.topology.metrics import Metrics
 from sluice.topology.observers.metering import ObserverMetrics
 
@@ -43,10 +44,10 @@ def test_every_metric_that_is_asked_for_is_explained():
 
 
 def test_every_metric_that_is_told_is_explained_and_the_other_way_round():
-    """The tables of workers and observers are whole, and have nothing of their own."""
+    """The tables of workers, observers and adapter are whole, and have nothing of their own."""
     told = {
         f"{family.name}_total" if family.type == "counter" else family.name
-        for registry in (Metrics(lambda: ()).registry, ObserverMetrics().registry)
+        for registry in (Metrics(lambda: ()).registry, ObserverMetrics().registry, AdapterMetrics().registry)
         for family in registry.collect()
     }
     assert told == explained()
