@@ -14,6 +14,8 @@ from sluice.topology.metrics import Metrics
 from sluice.topology.observers.metering import ObserverMetrics
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import make_alerts
 import manifests
 
 DOCS = manifests.ROOT / "docs"
@@ -57,6 +59,7 @@ def test_kubernetes_has_the_rules_that_are_tested():
     """The `PrometheusRule` holds what promtool's unit tests are about."""
     rule = manifests.objects("PrometheusRule", "components/monitoring")["sluice"]
     assert rule["spec"]["groups"] == manifests.rule_groups()
+    assert make_alerts.MADE.read_text("utf-8") == make_alerts.made()  # by `make reference`
 
 
 def test_every_alert_is_tested_for_firing():
