@@ -81,8 +81,9 @@ bench-quick: $(DEV) ## instructions of the fold against the stored figure
 docs: $(DEV) ## the documentation site, built strictly into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-reference: $(DEV) ## docs/reference, from the code
+reference: $(DEV) ## docs/reference, from the code; the operator's alerts, from the rules
 	$(BIN)/python tools/make_reference.py
+	$(BIN)/python tools/make_alerts.py
 
 lock: $(DEV) ## resolve the dependencies anew
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \

@@ -26,7 +26,7 @@ from ..codecs.records import EFFECTS, Effect, Emission, Observation
 from ..codecs.spans import span_key
 from ..codecs.times import parse_time
 from ..codecs.vocabulary import NEWEST
-from . import corroboration, gates, grounding
+from . import corroboration, gates, grounding, native
 from .citing import Citing
 from .claims import Claims, claims_of
 from .decisions import Case, Moment
@@ -182,8 +182,9 @@ class _Folding:
     def apply(self, events: Sequence[Event]) -> None:
         """Applies events in order: the compiled core what is common, where it is there."""
         if self.core is not None:
-            self.core.apply(events, self.topics, self.take_in)
+            self.state.left_to_python = self.core.apply(events, self.topics, self.take_in)
             return
+        self.state.left_to_python = 0 if native.core is None else len(events)
         for event in events:
             self.take_in(event)
 

@@ -26,6 +26,8 @@ class State(Table):
         partitioner: how producers choose a key's partition; the lane checks it.
         secrets: what identifiers are hashed with; of the process, not of the ledger, so in no snapshot.
         terms_number: of the terms of the policy in force.
+        left_to_python: how many events of the last block the compiled core, where it is in use, left to Python. About
+            the process, not about the lane: in no snapshot, and nothing is decided by it.
     """
 
     def __init__(self, lane: int, lanes: int, partitioner: Partitioner, secrets: Secrets = NO_SECRETS) -> None:
@@ -33,6 +35,7 @@ class State(Table):
         self.partitioner: Partitioner = partitioner
         self.secrets = secrets
         self.terms_number = -1
+        self.left_to_python = 0
         self._hash = self._next_hash = ""
 
     @property

@@ -23,6 +23,7 @@ from sluice.codecs.times import format_duration
 from sluice.streams.decisions import TABLE
 from sluice.topology.asyncapi import MESSAGES
 from sluice.topology.cli import COMMANDS, main
+from sluice.topology.mcp.metering import AdapterMetrics
 from sluice.topology.metrics import Metrics
 from sluice.topology.observers.metering import ObserverMetrics
 from sluice.topology.topics import TOPICS
@@ -119,7 +120,11 @@ def topics() -> str:
 def metrics() -> str:
     """Every metric, as it is told at a scrape."""
     parts = [f"# Metrics\n\n{MADE}What they mean, and what to ask them, is in [metrics](../metrics.md).\n"]
-    told = {"Workers": Metrics(lambda: ()).registry, "Observers": ObserverMetrics().registry}
+    told = {
+        "Workers": Metrics(lambda: ()).registry,
+        "Observers": ObserverMetrics().registry,
+        "The adapter": AdapterMetrics().registry,
+    }
     for who, registry in told.items():
         parts.append(f"## {who}\n| metric | type | what it says |\n| --- | --- | --- |")
         for family in sorted(registry.collect(), key=lambda one: one.name):

@@ -19,6 +19,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 from aiokafka.partitioner import DefaultPartitioner
 
 from ..codecs.errors import UnreachableError, UsageError
+from .pacing import paced
 from .security import client_options
 from .settings import Settings, bootstrap
 
@@ -82,10 +83,12 @@ async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
     Raises:
         UnreachableError: no broker answers in time.
     """
-    admin = AIOKafkaAdminClient(
-        bootstrap_servers=bootstrap(settings),
-        request_timeout_ms=int(CONNECT_SECONDS * 1000),
-        **client_options(settings),
+    admin = paced(
+        AIOKafkaAdminClient(
+            bootstrap_servers=bootstrap(settings),
+            request_timeout_ms=int(CONNECT_SECONDS * 1000),
+            **client_options(settings),
+        )
     )
     try:
         yield await _start(admin, settings)
@@ -107,7 +110,7 @@ async def open_producer(settings: Settings, **options: Any) -> AsyncIterator[AIO
         "max_request_size": MAX_RECORD_BYTES,
         "linger_ms": 5,
     } | options
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings))
+    producer = paced(AIOKafkaProducer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings)))
     try:
         yield await _start(producer, settings)
     finally:
@@ -129,7 +132,7 @@ async def open_consumer(settings: Settings, **options: Any) -> AsyncIterator[AIO
         # The mock cluster leaves checksums wrong; TCP has its own, and the broker checks them as it stores a batch.
         "check_crcs": settings.delivery == "exactly-once",
     } | options
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings))
+    consumer = paced(AIOKafkaConsumer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings)))
     try:
         yield await _start(consumer, settings)
     finally:

@@ -114,6 +114,7 @@ class Committed(NamedTuple):
         octets: of the block as sealed.
         outputs: what it folds to.
         fold_seconds, commit_seconds: how long it took to seal and fold it, and to write it.
+        left_to_python: how many of its events the compiled core left to Python, where it is in use.
     """
 
     height: int
@@ -124,6 +125,7 @@ class Committed(NamedTuple):
     outputs: Sequence[Output]
     fold_seconds: float
     commit_seconds: float
+    left_to_python: int = 0
 
 
 class Meter(Protocol):

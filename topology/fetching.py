@@ -24,6 +24,7 @@ from .assignor import Claim, LaneAssignor
 from .contracts import Bounds
 from .draining import ANSWER_BYTES, NOTHING, Drained, drain
 from .intake import Frame
+from .pacing import paced
 from .reading import nothing_follows
 from .security import client_options
 
@@ -111,26 +112,28 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
         conf = self.app.conf
         servers: Any = driver.server_list(transport.url, transport.default_port)
-        return AIOKafkaConsumer(
-            bootstrap_servers=servers,
-            client_id=conf.broker_client_id,
-            group_id=conf.id,
-            group_instance_id=conf.consumer_group_instance_id,
-            partition_assignment_strategy=[LaneAssignor(self._claim, self.app.settings.standby, self._stand_by)],
-            enable_auto_commit=False,
-            # A position that the broker does not have must be told to the lane, never quietly replaced.
-            auto_offset_reset="none",
-            isolation_level="read_committed" if self.app.exactly_once else "read_uncommitted",
-            check_crcs=conf.broker_check_crcs,
-            max_poll_records=conf.broker_max_poll_records,
-            fetch_max_bytes=ANSWER_BYTES,
-            max_partition_fetch_bytes=self.app.fetch_bytes,
-            fetch_max_wait_ms=FETCH_WAIT_MS,
-            request_timeout_ms=int(conf.broker_request_timeout * 1000),
-            session_timeout_ms=int(conf.broker_session_timeout * 1000),
-            rebalance_timeout_ms=int(conf.broker_rebalance_timeout * 1000),
-            heartbeat_interval_ms=int(conf.broker_heartbeat_interval * 1000),
-            **client_options(self.app.settings),
+        return paced(
+            AIOKafkaConsumer(
+                bootstrap_servers=servers,
+                client_id=conf.broker_client_id,
+                group_id=conf.id,
+                group_instance_id=conf.consumer_group_instance_id,
+                partition_assignment_strategy=[LaneAssignor(self._claim, self.app.settings.standby, self._stand_by)],
+                enable_auto_commit=False,
+                # A position that the broker does not have must be told to the lane, never quietly replaced.
+                auto_offset_reset="none",
+                isolation_level="read_committed" if self.app.exactly_once else "read_uncommitted",
+                check_crcs=conf.broker_check_crcs,
+                max_poll_records=conf.broker_max_poll_records,
+                fetch_max_bytes=ANSWER_BYTES,
+                max_partition_fetch_bytes=self.app.fetch_bytes,
+                fetch_max_wait_ms=FETCH_WAIT_MS,
+                request_timeout_ms=int(conf.broker_request_timeout * 1000),
+                session_timeout_ms=int(conf.broker_session_timeout * 1000),
+                rebalance_timeout_ms=int(conf.broker_rebalance_timeout * 1000),
+                heartbeat_interval_ms=int(conf.broker_heartbeat_interval * 1000),
+                **client_options(self.app.settings),
+            )
         )
 
     async def _fetch_records(  # the parameters are Faust's

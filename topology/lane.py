@@ -503,7 +503,8 @@ class Lane:
             self._in_flight = False
         if self._meter is not None:
             seconds = clocks.monotonic() - began
-            done = (self._fold.inputs, events, len(data), outputs, self._fold_seconds, seconds)
+            slow: int = getattr(self._state, "left_to_python", 0)  # of a fold that has a compiled core
+            done = (self._fold.inputs, events, len(data), outputs, self._fold_seconds, seconds, slow)
             self._meter.committed(*self.place, Committed(after.height, after.time, *done))
         self._portion.passed()
         self._progress.moved()

@@ -27,6 +27,7 @@ from aiokafka.errors import (
 
 from ..codecs.blocks import Output
 from ..codecs.partition import PARTITIONERS
+from .pacing import paced
 from .security import client_options
 from .settings import Settings, bootstrap
 from .topics import TOPICS, topic_name
@@ -123,16 +124,18 @@ class LaneProducer:
                 "transactional_id": self._id,
                 "transaction_timeout_ms": int(self._settings.transaction_timeout * 1000),
             }
-        producer = AIOKafkaProducer(
-            bootstrap_servers=bootstrap(self._settings),
-            client_id=self._id,
-            acks="all",
-            compression_type="zstd",
-            linger_ms=0,
-            max_batch_size=BATCH_BYTES,
-            max_request_size=2 * BATCH_BYTES,
-            **options,
-            **client_options(self._settings),
+        producer = paced(
+            AIOKafkaProducer(
+                bootstrap_servers=bootstrap(self._settings),
+                client_id=self._id,
+                acks="all",
+                compression_type="zstd",
+                linger_ms=0,
+                max_batch_size=BATCH_BYTES,
+                max_request_size=2 * BATCH_BYTES,
+                **options,
+                **client_options(self._settings),
+            )
         )
         self._producer = producer
         # The former owner's open transaction is aborted before the broker answers; that takes its time-out at most.

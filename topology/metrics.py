@@ -57,6 +57,7 @@ class Metrics:
         self._dead = counter("sluice_dead_letters", "Inputs that became dead letters", "reason")
         self._fenced = counter("sluice_fenced", "Blocks refused because another worker owns the lane")
         self._aborted = counter("sluice_aborted_transactions", "Blocks that were not committed")
+        self._python = counter("sluice_left_to_python", "Events that the compiled core, where it is, left to Python")
         self._block_records = histogram("sluice_block_records", "Records of a block", RECORDS)
         self._block_octets = histogram("sluice_block_bytes", "Octets of a block, before compression", OCTETS)
         self._fold = histogram("sluice_fold_seconds", "Sealing and folding a block", SECONDS)
@@ -79,6 +80,7 @@ class Metrics:
                 self._outputs.labels(*place, topic, status, reason).inc(count)
         self._block_records.labels(*place).observe(sum(tally.values()))
         self._block_octets.labels(*place).observe(block.octets)
+        self._python.labels(*place).inc(block.left_to_python)
         self._fold.labels(*place).observe(block.fold_seconds)
         self._commit.labels(*place).observe(block.commit_seconds)
 

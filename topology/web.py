@@ -6,6 +6,7 @@ Not Faust's own, whose pages tell everybody more than a probe needs. It reads on
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from aiohttp import web
 
@@ -13,6 +14,10 @@ from ..codecs.errors import UsageError
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 """Prometheus' text format."""
+
+T = TypeVar("T", bytes, str)
+Told = Callable[[], T | Awaitable[T]]
+"""Asked at each request; what has to be looked up first may take its time."""
 
 
 class Web:
@@ -30,15 +35,15 @@ class Web:
         host: str,
         port: int,
         *,
-        metrics: Callable[[], bytes],
-        healthy: Callable[[], str],
-        ready: Callable[[], str],
+        metrics: Told[bytes],
+        healthy: Told[str],
+        ready: Told[str],
     ) -> None:
         self._host, self._port = host, port
         app = web.Application()
 
         async def tell(_: web.Request) -> web.Response:
-            return web.Response(body=metrics(), headers={"Content-Type": TEXT})
+            return web.Response(body=await _asked(metrics), headers={"Content-Type": TEXT})
 
         app.router.add_get("/metrics", tell)
         app.router.add_get("/healthz", _probe(healthy))
@@ -67,9 +72,14 @@ class Web:
         await self._runner.cleanup()
 
 
-def _probe(ask: Callable[[], str]) -> Callable[[web.Request], Awaitable[web.Response]]:
+async def _asked(ask: Told[T]) -> T:
+    found = ask()
+    return await found if isinstance(found, Awaitable) else found
+
+
+def _probe(ask: Told[str]) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def answer(_: web.Request) -> web.Response:
-        wrong = ask()
+        wrong = await _asked(ask)
         return web.Response(text=(wrong or "ok") + "\n", status=503 if wrong else 200)
 
     return answer

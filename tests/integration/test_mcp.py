@@ -283,6 +283,8 @@ async def test_what_is_not_committed_is_not_there(settings: Settings, path: Path
         await client.commit_transaction()
         await until(lambda: count(path) == 2)
         await until(lambda: is_ready(path))
+        about = about_view(path)
+        assert (about["behind.grounded"], about["behind.admitted"]) == ("0", "0")
 
 
 async def test_another_process_takes_the_view_over(settings: Settings, path: Path):

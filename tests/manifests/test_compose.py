@@ -97,13 +97,20 @@ def test_what_is_mounted_is_there():
                 assert (manifests.ROOT / default).exists(), volume
 
 
-def test_prometheus_asks_every_worker_and_the_observer():
-    """Its targets are the services' names and port."""
+def test_prometheus_asks_workers_observer_and_adapter():
+    """Its targets are the services' names and port; the jobs are called as in Kubernetes, which the alerts rely on."""
     prometheus = yaml.safe_load((manifests.DEPLOY / "prometheus" / "prometheus.yml").read_text("utf-8"))
-    job, observer = prometheus["scrape_configs"]
+    job, *others = prometheus["scrape_configs"]
     workers = sorted(name for name in SERVICES if name.startswith("worker"))
     port = SERVICES["worker-1"]["environment"]["SLUICE_WEB_PORT"]
     assert job["static_configs"] == [{"targets": [f"{name}:{port}" for name in workers]}]
     assert job["job_name"] == "sluice-worker"  # as the ServiceMonitor's service is called
-    port = SERVICES["observer"]["environment"]["SLUICE_WEB_PORT"]
-    assert observer["static_configs"] == [{"targets": [f"observer:{port}"]}]
+    assert [one["job_name"] for one in others] == ["sluice-observer", "sluice-adapter"]
+    monitors = manifests.objects("PodMonitor", "components/monitoring")
+    for name, one in zip(("observer", "adapter"), others, strict=True):
+        port = SERVICES[name]["environment"]["SLUICE_WEB_PORT"]
+        assert one["static_configs"] == [{"targets": [f"{name}:{port}"]}]
+        monitor = monitors[one["job_name"]]["spec"]
+        label = monitor["selector"]["matchLabels"][monitor["jobLabel"]]
+        assert label == one["job_name"]
+        assert monitor["podMetricsEndpoints"][0]["path"] == one["metrics_path"]

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sluice.topology.mcp.metering import AdapterMetrics
 from sluice.topology.metrics import Metrics
 from sluice.topology.observers.metering import ObserverMetrics
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import make_alerts
 import manifests
 
 DOCS = manifests.ROOT / "docs"
@@ -43,10 +46,10 @@ def test_every_metric_that_is_asked_for_is_explained():
 
 
 def test_every_metric_that_is_told_is_explained_and_the_other_way_round():
-    """The tables of workers and observers are whole, and have nothing of their own."""
+    """The tables of workers, observers and adapter are whole, and have nothing of their own."""
     told = {
         f"{family.name}_total" if family.type == "counter" else family.name
-        for registry in (Metrics(lambda: ()).registry, ObserverMetrics().registry)
+        for registry in (Metrics(lambda: ()).registry, ObserverMetrics().registry, AdapterMetrics().registry)
         for family in registry.collect()
     }
     assert told == explained()
@@ -56,6 +59,7 @@ def test_kubernetes_has_the_rules_that_are_tested():
     """The `PrometheusRule` holds what promtool's unit tests are about."""
     rule = manifests.objects("PrometheusRule", "components/monitoring")["sluice"]
     assert rule["spec"]["groups"] == manifests.rule_groups()
+    assert make_alerts.MADE.read_text("utf-8") == make_alerts.made()  # by `make reference`
 
 
 def test_every_alert_is_tested_for_firing():

@@ -130,13 +130,14 @@ async def test_probes_and_scrapes_ask_for_paths_that_are_served():
 
 def test_ports_agree():
     """The port of the settings is the one that the container, the probes, the policy and Prometheus name."""
-    pod = dict(manifests.pods("base"))["sluice-worker"]
-    (container,) = pod["containers"]
-    given = {one["name"]: one.get("value") for one in container["env"]}
-    assert container["ports"] == [{"name": "web", "containerPort": int(given["SLUICE_WEB_PORT"])}]
-    policy = manifests.objects("NetworkPolicy", "base")["sluice-worker-web"]
-    assert policy["spec"]["ingress"][0]["ports"][0]["port"] == int(given["SLUICE_WEB_PORT"])
-    assert given["SLUICE_WEB_HOST"] == "0.0.0.0"  # the default is this machine alone: no probe would reach it
+    policy = manifests.objects("NetworkPolicy", "base")["sluice-worker-web"]["spec"]
+    for name in ("sluice-worker", "sluice-observer", "sluice-adapter"):
+        (container,) = dict(manifests.pods("base"))[name]["containers"]
+        given = {one["name"]: one.get("value") for one in container["env"]}
+        assert {"name": "web", "containerPort": int(given["SLUICE_WEB_PORT"])} in container["ports"]
+        assert policy["ingress"][0]["ports"][0]["port"] == int(given["SLUICE_WEB_PORT"])
+        assert name in policy["podSelector"]["matchExpressions"][0]["values"]
+        assert given["SLUICE_WEB_HOST"] == "0.0.0.0"  # the default is this machine alone: no probe would reach it
 
 
 def test_workers_are_static_members_under_their_pods_names():

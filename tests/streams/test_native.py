@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from sluice.codecs import blocks, merkle
 from sluice.codecs import native as codecs_native
 from sluice.codecs.times import LATEST, format_time
 from sluice.streams import fold as core
-from sluice.streams import native, policy, table
+from sluice.streams import native, policy, snapshot, table
 from sluice.streams.policy import Admissibility, Floor, Observer, Policy, PrivacyRules
 
 from .native_world import CLASSES, IDS, MINUTE, PLAIN_TEXT, SHA, Raw, T, World, block_of, event_of, fold, pure, same
@@ -75,6 +75,25 @@ def test_timers_that_fire_together_fire_in_their_order() -> None:
         found = same([(T, T, emissions), (T, T, observations), *repeated], rules)
 
     assert found.counters["lives"] == 0
+
+
+def test_what_is_left_to_python_is_told_and_kept_nowhere() -> None:
+    """Of the last block: a common record is none of it, a tuple of headers is. Without the core there is nothing to
+    tell, and no snapshot holds the number."""
+    state = core.new_state(0, 1)
+    common, other = (event_of(("emissions", *_emission(number))) for number in range(2))
+    uncommon = replace(other, headers=())
+    start = event_of(Policy())
+
+    core.fold(state, block_of(state, 0, T, T, [start]))
+    told: list[int] = []
+    for height, events in enumerate(([common], [uncommon, event_of(("reviews", b"x", b"{", []))], [])):
+        core.fold(state, block_of(state, height + 1, T, T, list(events)))
+        told.append(state.left_to_python)
+
+    assert told == ([0, 0, 0] if native.core is None else [0, 2, 0])
+    state.left_to_python = 77
+    assert snapshot.load(list(snapshot.dump(state))).left_to_python == 0
 
 
 def test_a_later_attempts_admission_ends_the_earlier_ones() -> None:

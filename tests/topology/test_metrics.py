@@ -132,6 +132,17 @@ def decisions() -> list[Output]:
     return [Output(one["topic"], b"k", bytes(one["value"]), []) for one in found]
 
 
+def test_what_the_compiled_core_left_to_python_is_counted(metrics: Metrics):
+    """From 0 on, block by block: a lane that folds in Python where it need not is slow, and nothing else says so."""
+    metrics.committed("adjudicate", 2, block([], []))
+    assert samples(metrics, "sluice_left_to_python_total") == {(): 0}
+
+    metrics.committed("adjudicate", 2, block([], [])._replace(left_to_python=3))
+    metrics.committed("adjudicate", 2, block([], [])._replace(left_to_python=4))
+
+    assert samples(metrics, "sluice_left_to_python_total") == {(): 7}
+
+
 def test_blocks_that_were_not_committed_are_counted(metrics: Metrics):
     """And apart those that another owner has fenced."""
     metrics.aborted("adjudicate", 2, FencedError("another"))

@@ -27,6 +27,7 @@ from ..reading import nothing_follows
 from ..settings import Settings
 from ..topics import topic_name
 from ..watermark import InputMarks
+from .metering import BEHIND
 from .view import TOPICS, Arrived, Batch, InUse, Place, View
 
 RETRY_SECONDS: Final = 2.0
@@ -53,10 +54,14 @@ class Following:
     Args:
         settings: the broker and the topics' prefix.
         path: the view's file.
+
+    Attributes:
+        refused: by topic, records that were not fit to be shown, in whichever view this process has kept.
     """
 
     def __init__(self, settings: Settings, path: Path) -> None:
         self._settings, self._path = settings, path
+        self.refused: Counter[str] = Counter()
         self._identity = f"{settings.broker} {settings.topic_prefix}"
         self._policy: str | None = None
 
@@ -65,7 +70,7 @@ class Following:
         waiting = False
         while True:
             try:
-                view = await asyncio.to_thread(View, self._path, self._identity)
+                view = await asyncio.to_thread(View, self._path, self._identity, self.refused)
             except InUse:
                 if not waiting:
                     log.info("another process keeps the view", path=str(self._path))
@@ -222,8 +227,13 @@ class _Pass:
         return stable if stable is not None and stable >= 0 else self._consumer.highwater(partition)
 
     def _about(self) -> dict[str, str]:
-        """Up to when the view has everything; or how much of it, before it first has."""
+        """Up to when the view has everything, or how much of it, before it first has; and what is not in it yet."""
         about = dict(self._following.policy)
+        behind: Counter[str] = Counter()
+        for partition, (topic, _) in self._places.items():
+            end, moved = self._end(partition), self._ranges[partition]
+            behind[topic] += max(0, (moved.end if end is None else end) - moved.at)
+        about.update((f"{BEHIND}{topic}", str(count)) for topic, count in behind.items())
         marks = [moved.marks.read_to(moved.at) for moved in self._ranges.values()]
         passed = [mark for mark in marks if mark is not None]
         if len(passed) == len(marks):

@@ -27,6 +27,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 
 from ...codecs.errors import UnreachableError, UsageError
+from .metering import AdapterMetrics, Refusal
 from .tokens import Tokens
 
 PATH: Final = "/mcp"
@@ -38,6 +39,14 @@ SESSION_SECONDS: Final = 600.0
 MAX_CONNECTIONS: Final = 200
 CLIENTS: Final = 10_000
 """So many clients' rates are remembered; the one that was silent longest is forgotten first."""
+_REFUSALS: Final[dict[int, Refusal]] = {
+    421: "host",
+    403: "origin",
+    429: "rate",
+    401: "token",
+    413: "size",
+    408: "time",
+}
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 Scope = MutableMapping[str, Any]
@@ -99,8 +108,8 @@ class Door(NamedTuple):
                 raise UsageError("there is no such file", path=str(file))
 
 
-def application(server: Server[Any], door: Door) -> Application:
-    """The ASGI application: the SDK's, behind the door."""
+def application(server: Server[Any], door: Door, meter: AdapterMetrics | None = None) -> Application:
+    """The ASGI application: the SDK's, behind the door; `meter` is told whom it turns away."""
     hosts = [*LOOPBACK, *door.allowed_hosts]
     scheme = "https" if door.certificate else "http"
     inside: Any = server.streamable_http_app(
@@ -117,14 +126,25 @@ def application(server: Server[Any], door: Door) -> Application:
             ],
         ),
     )
-    return Entrance(inside, door, None if door.tokens is None else Tokens(door.tokens))
+    return Entrance(inside, door, None if door.tokens is None else Tokens(door.tokens), meter)
+
+
+def open_sessions(server: Server[Any]) -> int:
+    """How many sessions over HTTP a server has open: none where it has no `application`."""
+    try:
+        return len(server.session_manager._server_instances)
+    except RuntimeError:
+        return 0
 
 
 class Entrance:
     """What a request passes before the SDK sees it. An ASGI application around another."""
 
-    def __init__(self, inside: Application, door: Door, tokens: Tokens | None) -> None:
+    def __init__(
+        self, inside: Application, door: Door, tokens: Tokens | None, meter: AdapterMetrics | None = None
+    ) -> None:
         self._inside, self._door, self._tokens = inside, door, tokens
+        self._meter = meter or AdapterMetrics()
         self._rates = Rates(door.rate, door.burst)
         self._hosts = {host.lower() for host in (*LOOPBACK, *door.allowed_hosts)}
         scheme = "https" if door.certificate else "http"
@@ -142,7 +162,7 @@ class Entrance:
         if refusal is None and self._tokens is not None:
             refusal = self._unknown(scope, headers, self._tokens)
         if refusal is not None:
-            await _refuse(send, *refusal)
+            await self._refuse(send, *refusal)
             return
         await self._with_body(scope, headers, receive, send)
 
@@ -176,7 +196,7 @@ class Entrance:
         """Hands the request on with its body, which has to be there soon and to be small."""
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 9 or int(length) > MAX_BODY:
-            await _refuse(send, 413, f"a request has at most {MAX_BODY} octets")
+            await self._refuse(send, 413, f"a request has at most {MAX_BODY} octets")
             return
         body = bytearray()
         try:
@@ -187,19 +207,28 @@ class Entrance:
                         return  # whoever asked has gone
                     body += message.get("body", b"")
                     if len(body) > MAX_BODY:
-                        await _refuse(send, 413, f"a request has at most {MAX_BODY} octets")
+                        await self._refuse(send, 413, f"a request has at most {MAX_BODY} octets")
                         return
                     if not message.get("more_body", False):
                         break
         except TimeoutError:
-            await _refuse(send, 408, "the request did not come in time")
+            await self._refuse(send, 408, "the request did not come in time")
             return
         rest: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def again() -> MutableMapping[str, Any]:
             return rest.pop() if rest else await receive()
 
-        await self._inside(scope, again, send)
+        async def seen(message: MutableMapping[str, Any]) -> None:
+            if message.get("status") == 503:  # the SDK has as many sessions as it may
+                self._meter.refused("sessions")
+            await send(message)
+
+        await self._inside(scope, again, seen)
+
+    async def _refuse(self, send: Send, status: int, why: str) -> None:
+        self._meter.refused(_REFUSALS[status])
+        await _refuse(send, status, why)
 
 
 class Rates:
@@ -229,7 +258,7 @@ class _Serving(uvicorn.Server):
         yield
 
 
-async def serve(server: Server[Any], door: Door) -> None:
+async def serve(server: Server[Any], door: Door, meter: AdapterMetrics | None = None) -> None:
     """Serves until cancelled; what is being answered then has three seconds.
 
     Raises:
@@ -240,7 +269,7 @@ async def serve(server: Server[Any], door: Door) -> None:
     if not door.is_loopback and door.certificate is None:
         log.warning("bearer tokens cross the network in clear: use --tls-cert and --tls-key, or a proxy that ends TLS")
     config = uvicorn.Config(
-        application(server, door),  # pyright: ignore[reportArgumentType]  # uvicorn's own names for the same shapes
+        application(server, door, meter),  # pyright: ignore[reportArgumentType]  # uvicorn's own names for the same shapes
         host=door.host.strip("[]"),
         port=door.port,
         ssl_certfile=door.certificate,

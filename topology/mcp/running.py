@@ -1,4 +1,7 @@
-"""One process of the adapter: the view that follows the broker in the background, and a transport in front of it."""
+"""One process of the adapter: the view that follows the broker in the background, and a transport in front of it.
+
+With the setting `web_port` also the pages of metrics and probes, as workers have them (web.py), on a port of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import structlog
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
+from ...codecs.errors import SluiceError, UsageError
 from .. import logs
 from ..settings import Settings
+from ..web import Web
 from .adapter import Adapter
 from .following import Following
-from .http import Door, serve
+from .http import Door, open_sessions, serve
+from .metering import AdapterMetrics
 from .readers import Readers
-from .server import create_server
+from .server import create_server, sentence
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def run_adapter(settings: Settings, view: Path, door: Door | None) -> None:
@@ -39,18 +48,26 @@ def run_adapter(settings: Settings, view: Path, door: Door | None) -> None:
 
 
 async def _run(settings: Settings, path: Path, door: Door | None) -> None:
-    readers = Readers(path)
-    server = create_server(Adapter(readers, settings))
-    following: asyncio.Task[object] = asyncio.create_task(Following(settings, path).run(), name="view-follows")
+    readers, watching, following = Readers(path), Readers(path), Following(settings, path)
+    adapter = Adapter(readers, settings)
+    meter = AdapterMetrics(watching, lambda: open_sessions(server), following.refused)
+    server = create_server(adapter, meter)
+    web = _web(settings, meter, adapter)
+    try:
+        await _listen(web, needed=door is not None)
+    except BaseException:
+        await _stop(web, readers, watching)
+        raise
+    follows: asyncio.Task[object] = asyncio.create_task(following.run(), name="view-follows")
     serving: asyncio.Task[object] = asyncio.create_task(
-        _stdio(server) if door is None else serve(server, door), name="adapter-serves"
+        _stdio(server) if door is None else serve(server, door, meter), name="adapter-serves"
     )
     told = asyncio.Event()
     if door is not None:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, told.set)
     until_told: asyncio.Task[object] = asyncio.create_task(told.wait(), name="until-told")
-    tasks = {following, serving, until_told}
+    tasks = {follows, serving, until_told}
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -59,7 +76,42 @@ async def _run(settings: Settings, path: Path, door: Door | None) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        readers.close()
+        await _stop(web, readers, watching)
+
+
+def _web(settings: Settings, meter: AdapterMetrics, adapter: Adapter) -> Web | None:
+    """The pages of metrics and probes, where a port is configured for them."""
+    if settings.web_port is None:
+        return None
+
+    async def why_not_ready() -> str:
+        try:
+            await adapter.standing()
+        except SluiceError as error:
+            return sentence(error)
+        return ""
+
+    # What it cannot go on from ends the process: it lives as long as it answers.
+    return Web(settings.web_host, settings.web_port, metrics=meter.text, healthy=str, ready=why_not_ready)
+
+
+async def _listen(web: Web | None, *, needed: bool) -> None:
+    if web is None:
+        return
+    try:
+        await web.start()
+    except UsageError as error:
+        if needed:
+            raise
+        # Each client on this machine starts a process of its own, with the same settings: only one can have the port.
+        log.warning("no metrics of this session", why=str(error))
+
+
+async def _stop(web: Web | None, *readers: Readers) -> None:
+    if web is not None:
+        await web.stop()
+    for one in readers:
+        one.close()
 
 
 async def _stdio(server: Server[Any]) -> None:

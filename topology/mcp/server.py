@@ -26,10 +26,13 @@ from .adapter import Adapter, NotReady
 from .answers import AssertionAnswer, GroundedAnswer
 from .asked import AskAssertion, AskExplain, AskGround, asked, schema
 from .explained import ExplainedAnswer
+from .metering import AdapterMetrics, Request
 from .progress import Progress
 from .resources import LISTED
 
 RESOURCES: Final = "resources"
+ANOTHER: Final = "another"
+"""How a tool that there is not is counted, whatever it was called."""
 HINT: Final = "untrustedContentHint"
 NOT_FOUND: Final = -32002
 """«Resource not found» of the handshake era; the later one has retired the number."""
@@ -80,8 +83,14 @@ TOOLS: Final = (
 SCOPES: Final = (*(tool.name for tool in TOOLS), RESOURCES)
 
 
-def create_server(adapter: Adapter) -> Server[Any]:
-    """The server, for any transport."""
+def create_server(adapter: Adapter, meter: AdapterMetrics | None = None) -> Server[Any]:
+    """The server, for any transport.
+
+    Args:
+        adapter: answers.
+        meter: told of every request, where anybody counts them.
+    """
+    meter = meter or AdapterMetrics()
     tools = [_tool(kind) for kind in TOOLS]
     kinds = {kind.name: kind for kind in TOOLS}
 
@@ -91,10 +100,11 @@ def create_server(adapter: Adapter) -> Server[Any]:
 
     async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> Any:
         kind = kinds.get(params.name)
-        if kind is None:
-            raise MCPError(types.INVALID_PARAMS, "there is no such tool")
-        _permit(ctx, kind.name)
-        return await _called(adapter, ctx, kind, params.arguments)
+        with meter.request(ANOTHER if kind is None else kind.name) as request:
+            if kind is None:
+                raise MCPError(types.INVALID_PARAMS, "there is no such tool")
+            _permit(ctx, kind.name, meter, request)
+            return await _called(adapter, ctx, kind, params.arguments, request)
 
     async def list_resources(_: ServerRequestContext[Any], params: types.PaginatedRequestParams | None) -> Any:
         _first_page(params)
@@ -112,14 +122,16 @@ def create_server(adapter: Adapter) -> Server[Any]:
         )
 
     async def read_resource(ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams) -> Any:
-        _permit(ctx, RESOURCES)
-        try:
-            value = await adapter.resource(params.uri)
-        except SluiceError as error:
-            raise MCPError(types.INTERNAL_ERROR, sentence(error)) from None
-        if value is None:
-            modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-            raise MCPError(types.INVALID_PARAMS if modern else NOT_FOUND, "there is no such resource")
+        with meter.request(RESOURCES) as request:
+            _permit(ctx, RESOURCES, meter, request)
+            try:
+                value = await adapter.resource(params.uri)
+            except SluiceError as error:
+                request.ended(error)
+                raise MCPError(types.INTERNAL_ERROR, sentence(error)) from None
+            if value is None:
+                modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+                raise MCPError(types.INVALID_PARAMS if modern else NOT_FOUND, "there is no such resource")
         text = msgspec.json.encode(value).decode()
         contents = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[contents])
@@ -153,7 +165,11 @@ def _tool(kind: ToolKind) -> types.Tool:
 
 
 async def _called(
-    adapter: Adapter, ctx: ServerRequestContext[Any], kind: ToolKind, arguments: dict[str, Any] | None
+    adapter: Adapter,
+    ctx: ServerRequestContext[Any],
+    kind: ToolKind,
+    arguments: dict[str, Any] | None,
+    request: Request,
 ) -> types.CallToolResult:
     began = monotonic()
     try:
@@ -166,6 +182,7 @@ async def _called(
             else:
                 answer = await adapter.explain(cast(AskExplain, ask), progress.tell)
     except SluiceError as error:
+        request.ended(error)
         return _failed(error)
     return types.CallToolResult(
         content=[types.TextContent(text=msgspec.json.encode(answer).decode())],
@@ -198,7 +215,7 @@ def sentence(error: SluiceError) -> str:
     return f"{text}; {error.hint}" if error.hint else text
 
 
-def _permit(ctx: ServerRequestContext[Any], scope: str) -> None:
+def _permit(ctx: ServerRequestContext[Any], scope: str, meter: AdapterMetrics, asked_for: Request) -> None:
     """Over HTTP with tokens, a token has to be for this.
 
     Raises:
@@ -207,6 +224,8 @@ def _permit(ctx: ServerRequestContext[Any], scope: str) -> None:
     request: Any = ctx.request
     user: Any = None if request is None else request.scope.get("user")
     if user is not None and scope not in user.scopes:
+        asked_for.outcome = "refused"
+        meter.refused("scope")
         raise MCPError(types.INVALID_REQUEST, f"the token is not for {scope}")
 
 

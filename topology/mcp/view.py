@@ -54,15 +54,16 @@ class View:
     Args:
         path: the file; it and its folder are made where they are missing.
         identity: of the broker and the topics; a view of another identity is made anew.
+        refused: where records that are not fit to be shown are counted, by topic.
 
     Raises:
         InUse: another process is the writer.
         UsageError: the file cannot be written.
     """
 
-    def __init__(self, path: Path, identity: str) -> None:
+    def __init__(self, path: Path, identity: str, refused: Counter[str] | None = None) -> None:
         self.path = path
-        self.refused: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter() if refused is None else refused
         self._turn = threading.RLock()
         self._lock: IO[bytes] | None = locked(path)
         try:
