@@ -59,6 +59,10 @@ class DoesNotHoldError(SluiceError):
     exit_status = 1
 
 
+class LaterVersionError(DoesNotHoldError):
+    """A ledger is of a later version's making: no trying again helps, an upgrade does."""
+
+
 class UnreachableError(SluiceError):
     """A broker or a substrate is not to be reached: trying again later may help."""
 

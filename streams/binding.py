@@ -34,6 +34,7 @@ from .matching import match
 from .outputs import dead_letter, traceparent_of
 from .policy import Policy, policy_of_document
 from .state import MAX_TIMERS
+from .versions import rules_of
 
 OBSERVATIONS: Final = "observations"
 MAX_PAIRS: Final = MAX_TIMERS
@@ -60,8 +61,10 @@ def fold(state: BindState, block: Block) -> list[Output]:
     """Moves the state over one block and returns its outputs, in order.
 
     Raises:
-        DoesNotHoldError: the block has records, but no policy came before it, or is of a later version's making.
+        DoesNotHoldError: the block has records, but no policy came before it, or is of a version's making that is not
+            among ours (`versions.rules_of`).
     """
+    rules_of(block.header.fold)  # no two versions bind in different ways yet
     rules = state.rules
     rules.advance(block.header)
     rules.enforce()

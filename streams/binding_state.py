@@ -194,6 +194,9 @@ class Head(msgspec.Struct, gc=False, kw_only=True):
 
 
 _Row = tuple[str, int, Side, int, bytes, bytes, bytes | None, int, int, bool]
+LAYOUT: Final = snapshot.layout_of(snapshot.LAYOUT, repr((FORMAT, _Row)), Head, Job, Held)
+"""As `snapshot.LAYOUT`."""
+
 _encoder = msgspec.msgpack.Encoder(order="sorted")
 _head = msgspec.msgpack.Decoder(Head)
 _chunk = msgspec.msgpack.Decoder(list[_Row])

@@ -20,12 +20,10 @@ import msgspec
 from ..codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ..codecs.decode import assertion_text, decode_review
 from ..codecs.errors import DoesNotHoldError, Fault
-from ..codecs.partition import Partitioner
 from ..codecs.reading import read_emission, read_observation
 from ..codecs.records import EFFECTS, Effect, Emission, Observation
 from ..codecs.spans import span_key
 from ..codecs.times import parse_time
-from ..codecs.vocabulary import NEWEST
 from . import corroboration, gates, grounding, native
 from .citing import Citing
 from .claims import Claims, claims_of
@@ -34,32 +32,20 @@ from .folder import folder_for, topics_of
 from .lives import Attempt, Known, Life, Phase, Waiting, json_of
 from .outputs import Writer, traceparent_of
 from .policy import Policy, policy_of_document
-from .privacy import with_key
-from .sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .verdicts import Verdicts
-
-FOLD_VERSION = (
-    f"1 vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} sanitation={SANITATION_VERSION}"
-)
-"""Names everything that decides. Any change that alters an output changes it."""
-
-
-def fold_version(partitioner: Partitioner = "murmur2", key: str = "") -> str:
-    """What a block header names as `fold`: the version, and the partitioner that keys are checked by.
-
-    Where identifiers are hashed also the id of the key (`State.key_in_force`), since it decides what outputs say.
-    """
-    return with_key(f"{FOLD_VERSION} partitioner={partitioner}", key)
+from .versions import COMPILED, FOLD_VERSION, fold_version, rules_of
 
 
 def fold(state: State, block: Block) -> list[Output]:
     """Moves the state over one block and returns its outputs, in order.
 
     Raises:
-        DoesNotHoldError: the block has records, but no policy came before it, or is of a later version's making.
+        DoesNotHoldError: the block has records, but no policy came before it, or is of a version's making that is not
+            among ours (`versions.rules_of`).
         UsageError: its identifiers are hashed with a secret that the state does not have.
     """
+    version = rules_of(block.header.fold)
     state.advance(block.header)
     state.enforce()
     if state.policy is None:
@@ -69,7 +55,7 @@ def fold(state: State, block: Block) -> list[Output]:
                 got = fault.detail if fault else f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
         return []
-    folding = _Folding(state, state.policy, block)
+    folding = _Folding(state, state.policy, block, version)
     folding.fire()
     folding.apply(block.events)
     folding.verdicts.renew(folding.core)
@@ -119,10 +105,14 @@ Item = Life | Attempt | Waiting
 
 
 class _Folding:
-    """One block being folded: the state, the rules in force, and the writer of its outputs."""
+    """One block being folded: the state, the rules in force, and the writer of its outputs.
 
-    def __init__(self, state: State, policy: Policy, block: Block) -> None:
-        self.state, self.policy = state, policy
+    Attributes:
+        version: the number of the fold's version that the block's header names; rules that came later ask it.
+    """
+
+    def __init__(self, state: State, policy: Policy, block: Block, version: int) -> None:
+        self.state, self.policy, self.version = state, policy, version
         self.rules = policy.admissibility
         self.counters = state.counters
         secret = state.secrets.named(block.header.fold, policy.privacy)
@@ -136,7 +126,9 @@ class _Folding:
         self.cited = policy.sightings.classes
         self.refuses = tuple(policy.emitters.refuse)
         self.guarded = bool(policy.observers) or policy.require_signatures
-        self.core = folder_for(state, policy, block, self.writer, self.verdicts.renewed)
+        self.core = (
+            folder_for(state, policy, block, self.writer, self.verdicts.renewed) if version <= COMPILED else None
+        )
         self.topics = topics_of(block)
 
     def fire(self) -> None:

@@ -167,7 +167,7 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     touched: bool = False  # its validity moved on in this block
     clock: int = WATERMARK
     due: int | None = None
-    witnesses: list[Witness] = []  # where more than one observer is needed; last, so that older snapshots are read
+    witnesses: list[Witness] = []  # where more than one observer is needed
 
     @property
     def bounds(self) -> Terms:

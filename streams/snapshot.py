@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from itertools import islice
+from typing import Final
 
 import msgspec
 
 from ..codecs.errors import DoesNotHoldError
 from ..codecs.partition import Partitioner
-from .lives import Terms
+from .lives import CLASSES, Attempt, Declared, Known, Life, Seen, Terms, Waiting
 from .policy import Policy, policy_of_document
 from .privacy import NO_SECRETS, Secrets
 from .state import State
+from .witnesses import Witness
 
 FORMAT = 1
 CHUNK = 4096
@@ -45,6 +48,27 @@ class Head(msgspec.Struct, gc=False, kw_only=True):
     max_validities: list[tuple[int, int]]
     running: list[tuple[int, int]]
 
+
+def layout_of(*parts: type[msgspec.Struct] | str) -> str:
+    """A name for how a state lies in its octets: 16 hexadecimal digits, others for any other structs or fields.
+
+    Octets do not say what they are: one package would take another's for its own, fields for others, or leave them out.
+
+    Args:
+        parts: the structs, each with its fields in order, and whatever else the octets are read by.
+    """
+    return sha256(repr([_told(part) for part in parts]).encode()).hexdigest()[:16]
+
+
+def _told(part: type[msgspec.Struct] | str) -> str:
+    if isinstance(part, str):
+        return part
+    fields = [f"{name}: {part.__annotations__[name]}" for name in part.__struct_fields__]
+    return f"{part.__name__} {fields}"
+
+
+LAYOUT: Final = layout_of(repr((FORMAT, CLASSES)), Head, Terms, Known, Attempt, Life, Declared, Seen, Witness, Waiting)
+"""Changes with the structs by itself; where octets only come to mean something else, raise `FORMAT`."""
 
 _encoder = msgspec.msgpack.Encoder(order="sorted")
 _head = msgspec.msgpack.Decoder(Head)

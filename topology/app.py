@@ -180,7 +180,8 @@ def create_app(
     Raises:
         UngroundedReturn: a fold declares an output grounded that no source leads to [C §2].
     """
-    running = folds(settings.partitioner, secrets_of(settings)) if groups is None else tuple(groups)
+    raised = settings.fold_version or 0
+    running = folds(settings.partitioner, secrets_of(settings), raised) if groups is None else tuple(groups)
     demand_grounded(running)
     session = settings.session_timeout
     app = App(
@@ -219,7 +220,7 @@ def create_app(
         if fold.stateless or not (settings.snapshot_interval or settings.standby):
             return None
         folder = Path(settings.state_dir) / topic_name(settings, fold.ledger)
-        store = SnapshotStore(folder, number, settings.partitions, fold.version)
+        store = SnapshotStore(folder, number, settings.partitions, fold.form)
         return Keeper(store, fold, settings.snapshot_interval or None, standby)
 
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:

@@ -13,6 +13,7 @@ from ..codecs import merkle
 from ..codecs.blocks import GENESIS, Block, Output, outputs_root
 from ..codecs.checkpoints import leaf_of
 from ..codecs.errors import DoesNotHoldError
+from ..streams.versions import demand_not_later, number_of
 
 AUDIT = "`sluice audit` tells where the ledger and its decisions part"
 NO_OUTPUTS = outputs_root(())
@@ -81,6 +82,10 @@ class Tip(NamedTuple):
                 got=f"{self.outputs} (folded then by {self.fold!r})",
                 hint=AUDIT,
             )
+        if number_of(header.fold) < number_of(self.fold):
+            raise DoesNotHoldError(
+                "the fold's version goes back", path=where, expected=self.fold, got=header.fold, hint=AUDIT
+            )
         if header.time < self.time or header.watermark < self.watermark:
             raise DoesNotHoldError("time or watermark goes back", path=where, hint=AUDIT)
         for source in header.sources:
@@ -95,18 +100,15 @@ class Tip(NamedTuple):
                 )
 
 
-def demand_version(ledger: str, own: str) -> None:
+def demand_version(ledger: str, own: str, path: str = "") -> None:
     """That the fold that wrote a block is not a later one than ours: we could not decide as it would.
 
+    Args:
+        ledger: as its header names it.
+        own: the newest that we fold.
+        path: which block it is, for the sentence.
+
     Raises:
-        DoesNotHoldError: it is.
+        LaterVersionError: it is.
     """
-    if _number(ledger) > _number(own):
-        raise DoesNotHoldError(
-            "the ledger was written by a later version of sluice", expected=own, got=ledger, hint="upgrade this worker"
-        )
-
-
-def _number(version: str) -> int:
-    first = version.split(" ", 1)[0]
-    return int(first) if first.isdecimal() else 0
+    demand_not_later(ledger, number_of(own), own, path)

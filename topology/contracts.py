@@ -17,7 +17,8 @@ class Fold(Protocol):
 
     Attributes:
         name: of the lane group, in logs and status.
-        version: what a block's header names as `fold`, but for the key of `named`.
+        version: the newest that it folds, as a block's header names it as `fold`, but for the key of `named`.
+        form: in which its state lies in snapshots: no package takes another's form for its own.
         inputs: logical names of the topics, in the order of a header's `sources`.
         outputs: logical names of the topics that it writes to, the ledger apart.
         stateless: nothing is kept between blocks, so no ledger is either.
@@ -27,6 +28,7 @@ class Fold(Protocol):
 
     name: str
     version: str
+    form: str
     inputs: Sequence[str]
     outputs: Sequence[str]
     stateless: bool
@@ -39,8 +41,11 @@ class Fold(Protocol):
     def due(self, state: Any, time: int, watermark: int) -> int: ...
     def next_due(self, state: Any) -> tuple[int | None, int | None]: ...
     def policy_hash(self, state: Any) -> str: ...
-    def named(self, state: Any) -> str:
-        """What the next block's header names as `fold`: the version, and the key that it hashes identifiers with."""
+    def named(self, state: Any, ledger: str = "") -> str:
+        """What the next block's header names as `fold`: the version, and the key that it hashes identifiers with.
+
+        The version is that of `ledger`, its newest block's `fold`, or a later one that it is raised to.
+        """
         ...
 
     def counters(self, state: Any) -> dict[str, int]: ...

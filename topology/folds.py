@@ -10,10 +10,12 @@ from contextlib import aclosing
 from typing import Any
 
 from ..codecs.blocks import Block, Event, Output, unseal
+from ..codecs.errors import UsageError
 from ..codecs.partition import Partitioner
 from ..streams import binding, binding_state, framing, outputs, snapshot
 from ..streams import fold as core
 from ..streams.privacy import NO_SECRETS, Secrets
+from ..streams.versions import FOLD_VERSIONS, next_number
 from .contracts import Fold
 from .obligations import GROUNDED, Categories
 from .stored import Logs
@@ -25,14 +27,23 @@ def _categories(topics: Sequence[str], grounded: str) -> Categories:
 
 
 class _Keyed:
-    """What the folds have in common: their inputs' keys are checked by one partitioner, which their version names."""
+    """What the folds have in common: their inputs' keys are checked by one partitioner, which their version names.
 
-    def __init__(self, partitioner: Partitioner = "murmur2") -> None:
+    Args:
+        partitioner: by which keys are spread.
+        raised: the number of the version that ledgers are raised to; 0 leaves them at their own.
+    """
+
+    layout = ""
+
+    def __init__(self, partitioner: Partitioner = "murmur2", raised: int = 0) -> None:
         self._partitioner: Partitioner = partitioner
+        self._raised = raised
         self.version = core.fold_version(partitioner)
+        self.form = f"state={self.layout} partitioner={partitioner}"
 
-    def named(self, state: Any) -> str:
-        return self.version
+    def named(self, state: Any, ledger: str = "") -> str:
+        return core.fold_version(self._partitioner, number=next_number(ledger, self._raised))
 
     def event_for(
         self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
@@ -55,11 +66,12 @@ class Adjudicate(_Keyed):
     )
     stateless = False
     ledger = "ledger"
+    layout = snapshot.LAYOUT
     consumes: Categories = _categories(inputs, "observations")
     produces: Categories = _categories(outputs, "admitted")
 
-    def __init__(self, partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS) -> None:
-        super().__init__(partitioner)
+    def __init__(self, partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS, raised: int = 0) -> None:
+        super().__init__(partitioner, raised)
         self._secrets = secrets
 
     def new(self, lane: int, lanes: int) -> core.State:
@@ -77,8 +89,8 @@ class Adjudicate(_Keyed):
     def policy_hash(self, state: core.State) -> str:
         return state.policy_hash
 
-    def named(self, state: core.State) -> str:
-        return core.fold_version(self._partitioner, state.key_in_force)
+    def named(self, state: core.State, ledger: str = "") -> str:
+        return core.fold_version(self._partitioner, state.key_in_force, next_number(ledger, self._raised))
 
     def counters(self, state: core.State) -> dict[str, int]:
         return core.counters(state)
@@ -98,6 +110,7 @@ class Bind(_Keyed):
     outputs: Sequence[str] = (binding.OBSERVATIONS, outputs.DEAD_LETTERS)
     stateless = False
     ledger = "bind-ledger"
+    layout = binding_state.LAYOUT
     consumes: Categories = _categories(inputs, "sightings")
     produces: Categories = _categories(outputs, "observations")
 
@@ -162,9 +175,21 @@ class Frame(_Keyed):
         raise AssertionError("a stateless fold has nothing to read back")
 
 
-def folds(partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS) -> tuple[Fold, ...]:
-    """All that a worker runs; every partition number has one lane of each."""
-    return Adjudicate(partitioner, secrets), Bind(partitioner), Frame(partitioner)
+def folds(partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS, raised: int = 0) -> tuple[Fold, ...]:
+    """All that a worker runs; every partition number has one lane of each.
+
+    Raises:
+        UsageError: ledgers are to be raised to a version that this package does not fold.
+    """
+    if raised and raised not in FOLD_VERSIONS:
+        raise UsageError(
+            "this package does not fold the version that ledgers are to be raised to",
+            path="fold_version",
+            expected=" or ".join(map(str, sorted(FOLD_VERSIONS))),
+            got=str(raised),
+            hint="upgrade every worker first, then raise it (docs/howto/upgrade.md)",
+        )
+    return Adjudicate(partitioner, secrets, raised), Bind(partitioner, raised), Frame(partitioner, raised)
 
 
 async def partitioner_of(logs: Logs) -> Partitioner:

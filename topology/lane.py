@@ -23,6 +23,7 @@ from msgspec import UNSET
 
 from ..codecs.blocks import Event, EventKind, Header, Output, Source, seal, unseal
 from ..streams.state import MAX_TIMERS
+from ..streams.versions import number_of
 from .chain import Tip
 from .checkpointing import Checkpoints
 from .contracts import Committed, Fold, Inputs, LaneStatus, Meter, now_ms
@@ -290,6 +291,9 @@ class Lane:
             self._tip = self._tip._replace(positions=await self._ledger.positions())
         self._gaps, self._due = [], fold.next_due(self._state)
         self._watermark = Watermark(fold.inputs, self._tip.watermark)
+        before, named = self._tip.fold, fold.named(self._state, self._tip.fold)
+        if before and number_of(named) > number_of(before):
+            log.warning("the ledger is raised to a later version of the fold", ledger=before, next=named)
         in_force = fold.policy_hash(self._state)
         if self._tip.height >= 0 and in_force != self._policy_hash:
             log.warning(
@@ -474,7 +478,7 @@ class Lane:
             time=time,
             watermark=mark,
             policy=fold.policy_hash(self._state) or self._policy_hash,
-            fold=fold.named(self._state),
+            fold=fold.named(self._state, tip.fold),
             sources=self._sources(events),
             outputs=tip.outputs,
             snapshot=(self._keeper and self._keeper.news()) or UNSET,

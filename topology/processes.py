@@ -13,6 +13,7 @@ import multiprocessing
 import signal
 import sys
 import threading
+from importlib import metadata
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from ..codecs.errors import SluiceError
 from ..streams.policy import Policy, policy_of_document
+from ..streams.versions import newest
 from . import logs
 from .settings import Settings
 from .worker import Worker
@@ -88,7 +90,7 @@ async def _serve(settings: Settings, policy: Policy) -> None:
 
 async def _run(worker: Worker) -> None:
     await worker.start()
-    log.info("worker started")
+    log.info("worker started", package=metadata.version("sluice"), fold_version=newest())
     await worker.wait()
 
 

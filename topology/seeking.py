@@ -86,7 +86,8 @@ class Outputs:
         self._state, self._tip = self._fold.new(lane, lanes), Tip()
 
     def look(self, block: Block) -> Hit | None:
-        demand_version(block.header.fold, self._fold.version)
+        where = f"ledger of lane {self._lane}, block {block.header.height}"
+        demand_version(block.header.fold, self._fold.version, where)
         self._tip.demand_next(block, self._lane, self._lanes)
         outputs = self._fold.fold(self._state, block)
         self._tip = self._tip.after(block, outputs)

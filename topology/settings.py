@@ -52,6 +52,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     partitioner: Annotated[
         Literal["murmur2", "crc32"], Meta(description="How producers choose a key's partition; lanes check it")
     ] = "murmur2"
+    fold_version: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Version of the fold that ledgers are raised to; none: each keeps its own"),
+    ] = None
     delivery: Annotated[
         Literal["exactly-once", "at-least-once"],
         Meta(description="at-least-once only for brokers without transactions"),

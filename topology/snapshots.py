@@ -59,7 +59,9 @@ class SnapshotStore:
     Args:
         folder: of all lanes of one ledger; it need not be there yet.
         lane, lanes: which of how many.
-        fold: the version of what decides; a snapshot of any other is not this lane's.
+        fold: the form in which the lane's fold has its state (`contracts.Fold.form`); a snapshot of any other is not
+            this lane's. Which version of the fold has made it is not asked: that stands in the block after which it was
+            taken, and the lane checks it there (takeover.py). So another package's is used wherever it can be read.
     """
 
     def __init__(self, folder: Path, lane: int, lanes: int, fold: str) -> None:
@@ -130,7 +132,7 @@ class SnapshotStore:
             if (facts.lane, facts.lanes) != (self._lane, self._lanes):
                 log.warning("a snapshot is not used", path=str(path), reason="it is another lane's")
             elif facts.fold != self._fold:
-                log.info("a snapshot is not used", path=str(path), reason=f"it was made by {facts.fold!r}")
+                log.info("a snapshot is not used", path=str(path), reason=f"its form is {facts.fold!r}")
             elif facts.tip.tree.size != facts.tip.height + 1:
                 log.warning("a snapshot is not used", path=str(path), reason="its tree is not that of its blocks")
             else:

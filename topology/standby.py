@@ -16,7 +16,7 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from ..codecs.errors import SluiceError
+from ..codecs.errors import LaterVersionError, SluiceError
 from .connect import open_consumer
 from .contracts import Fold
 from .settings import Settings
@@ -51,11 +51,15 @@ class Standby:
         return None if found is None or found.offset is None else found
 
     async def run(self) -> None:
-        """Follows the ledger until cancelled."""
+        """Follows the ledger until cancelled, or until it is one that only a newer package can follow."""
         structlog.contextvars.bind_contextvars(lane=self._lane, fold=self._fold.name)
         while True:
             try:
                 await self._follow(await self._begin())
+            except LaterVersionError as error:
+                log.error("the standby ends", error=str(error))
+                self._follower = None
+                return
             except (SluiceError, KafkaError, OSError) as error:
                 log.warning("the standby begins again", error=str(error) or repr(error), seconds=RETRY_SECONDS)
             self._follower = None

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from ..codecs.blocks import Event, EventKind, unseal
-from ..codecs.errors import DoesNotHoldError
+from ..codecs.errors import DoesNotHoldError, LaterVersionError
 from .chain import Tip, demand_version
 from .contracts import Bounds, Fold
 
@@ -65,11 +65,13 @@ class Follower:
         """
         state, tip, at = self.restored
         block = unseal(data)
+        header = block.header
+        # Also of the block that a start was taken from: a newer package may have written both.
+        demand_version(header.fold, self._fold.version, f"ledger of lane {self._lane}, block {header.height}")
         if at is not None and offset <= at:
             if (offset, block.hash) != (at, tip.hash):
                 raise DoesNotHoldError("the state is not of this ledger", expected=tip.hash, got=block.hash)
             return
-        demand_version(block.header.fold, self._fold.version)
         tip.demand_next(block, self._lane, self._lanes)
         self.restored = Restored(state, tip.after(block, self._fold.fold(state, block)), offset)
 
@@ -97,6 +99,8 @@ async def restore(
             start = await begin()
             follower = Follower(fold, lane, lanes, start)
             seen = await _follow(follower, blocks(start.offset), stopping)
+        except LaterVersionError:
+            raise  # from the beginning it would only take longer to get there
         except (DoesNotHoldError, OSError) as error:
             log.warning("not restored from here: it takes longer", start=name, reason=str(error))
             continue

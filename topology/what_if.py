@@ -174,7 +174,8 @@ async def what_if(
             if old is None or new is None:
                 partitioner = partitioner_named(block.header.fold)
                 old, new = (Side(lane, logs.lanes, partitioner, instead, logs.secrets) for instead in (None, policy))
-            demand_version(block.header.fold, core.fold_version(old.state.partitioner))
+            where = f"ledger of lane {lane}, block {block.header.height}"
+            demand_version(block.header.fold, core.fold_version(old.state.partitioner), where)
             # The outputs' roots are left to `audit`: these folds reveal what the lane's did not.
             tip._replace(outputs=block.header.outputs).demand_next(block, lane, logs.lanes)
             tip = tip.after(block, ())

@@ -27,6 +27,7 @@ from .privacy import secrets_of
 from .settings import Settings
 from .skew import SKEW_MS
 from .topics import TOPICS, topic_name
+from .upgrading import demand_ledgers
 from .web import Web
 
 START_SECONDS = 15.0
@@ -63,8 +64,9 @@ class Worker:
 
         Raises:
             UnreachableError: no broker answers in time.
-            UsageError: topics are missing, or have other partition counts than the settings say; or checkpoints are
-                to be signed with a key that cannot be read.
+            UsageError: topics are missing, or have other partition counts than the settings say; checkpoints are to be
+                signed with a key that cannot be read; or ledgers are to be raised to a version that is not ours.
+            LaterVersionError: a ledger is of a later version's making.
         """
         with logs.hushed():
             await _check(self._settings)
@@ -155,13 +157,13 @@ class Worker:
 
 
 async def _check(settings: Settings) -> None:
-    """That a broker answers, and that the topics are there as the settings say."""
+    """That a broker answers, that the topics are there as the settings say, and that we fold what the ledgers hold."""
+    running = folds(settings.partitioner, secrets_of(settings), settings.fold_version or 0)
     end = asyncio.get_running_loop().time() + START_SECONDS
     told = False
     while True:
         try:
             async with asyncio.timeout_at(end), open_consumer(settings) as consumer:
-                running = folds(settings.partitioner, secrets_of(settings))
                 wanted = {topic for fold in running for topic in (*fold.inputs, *fold.outputs, fold.ledger) if topic}
                 if settings.checkpoint_interval:
                     wanted.add("checkpoints")
@@ -188,3 +190,4 @@ async def _check(settings: Settings) -> None:
             got=", ".join(f"{topic_name(settings, topic)}: {number}" for topic, number in wrong.items()),
             hint="set `partitions` to what the broker has, or make the topics anew under another prefix",
         )
+    await demand_ledgers(settings, running)

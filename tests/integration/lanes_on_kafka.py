@@ -42,12 +42,16 @@ class Workers:
         }
         self.processes: list[subprocess.Popen[bytes]] = []
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """One more worker."""
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[bytes]:
+        """One more worker, with variables of its own."""
         command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "worker", *arguments]
         with open(self._folder / f"worker-{len(self.processes)}.log", "wb") as log:
             process = subprocess.Popen(
-                command, env=self._environment, cwd=self._folder, stdout=subprocess.DEVNULL, stderr=log
+                command,
+                env=self._environment | variables,
+                cwd=self._folder,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
             )
         self.processes.append(process)
         return process

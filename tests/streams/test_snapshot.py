@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import re
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -139,3 +141,44 @@ def test_an_emission_packed_and_unpacked_is_itself() -> None:
     known = unpack("em-1", pack(Known()), terms)
     assert (known.attempts, known.waiting) == ([], [])
     assert Life.__struct_fields__[:4] == ("emission_id", "attempt", "emitted_at", "terms")
+
+
+def structs_in(kind: Any) -> set[type]:
+    """Every struct that a type can hold."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        fields = msgspec.structs.fields(kind)
+        return {kind}.union(*(structs_in(field.type) for field in fields))
+    return set().union(*(structs_in(one) for one in get_args(kind)))
+
+
+def test_the_layout_names_every_struct_of_a_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is left out, so a package with another field anywhere takes no snapshot of this one's for its own."""
+    named: list[Any] = []
+    monkeypatch.setattr(snapshot, "_told", lambda part: named.append(part) or "")
+    source = inspect.getsource(snapshot)
+    call = re.search(r"^LAYOUT: Final = (layout_of\(.*\))$", source, re.MULTILINE)
+    assert call is not None
+    eval(call[1], vars(snapshot))
+
+    assert structs_in(snapshot.Head) | structs_in(Known) == {one for one in named if not isinstance(one, str)}
+
+
+def test_another_field_is_another_layout() -> None:
+    """Its name, its type and its place, of any struct."""
+
+    class Life(msgspec.Struct):
+        k: int
+        text: str
+
+    class Other(msgspec.Struct):
+        text: str
+        k: int
+
+    class Wider(msgspec.Struct):
+        k: float
+        text: str
+
+    Other.__name__ = Wider.__name__ = "Life"
+
+    assert len({snapshot.layout_of(one) for one in (Life, Other, Wider)}) == 3
+    assert snapshot.layout_of(Life) == snapshot.layout_of(Life)

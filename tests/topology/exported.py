@@ -33,8 +33,9 @@ class ExportedLane:
         lanes: int = 1,
         partitioner: Partitioner = "murmur2",
         secrets: Secrets = NO_SECRETS,
+        raised: int = 0,
     ) -> None:
-        self.fold, self._policy_hash = Adjudicate(partitioner, secrets), policy.hash
+        self.fold, self._policy_hash = Adjudicate(partitioner, secrets, raised), policy.hash
         self.state = self.fold.new(lane, lanes)
         self.lane, self.lanes = lane, lanes
         self.blocks: list[bytes] = []

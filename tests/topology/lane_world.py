@@ -25,6 +25,7 @@ class ToyFold:
 
     name = "toy"
     version = "1 toy"
+    form = "state=toy"
     inputs = INPUTS
     outputs = ("admitted",)
     stateless = False
@@ -63,7 +64,7 @@ class ToyFold:
     def next_due(self, state: Any) -> tuple[int | None, int | None]:
         return min(state.timers, default=None), min(state.marks, default=None)
 
-    def named(self, state: Any) -> str:
+    def named(self, state: Any, ledger: str = "") -> str:
         return self.version
 
     def policy_hash(self, state: Any) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, Header, Output, Source, seal
-from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
 from sluice.topology.chain import Tip, demand_version
 
 OUTPUTS = [Output("admitted", b"k", b"v", [])]
@@ -68,6 +68,7 @@ def test_the_tree_is_that_of_all_blocks(count: int):
         ({"outputs": Tip().outputs}, "does not give the outputs that were written"),
         ({"time": 99}, "goes back"),
         ({"watermark": 49}, "goes back"),
+        ({"fold": "0 x"}, "the fold's version goes back"),
         ({"sources": [Source("emissions", 10, 10)]}, "do not follow upon one another"),
         ({"sources": [Source("emissions", 9, 8)]}, "do not follow upon one another"),
     ],
@@ -88,7 +89,7 @@ def test_an_input_that_is_new_may_start_anywhere(tip: Tip):
 def test_only_a_later_fold_is_refused(ledger: int, own: int):
     """The number that a version begins with decides."""
     if ledger > own:
-        with pytest.raises(DoesNotHoldError, match="later version"):
+        with pytest.raises(LaterVersionError, match="later version"):
             demand_version(f"{ledger} vocabulary=1.0", f"{own} vocabulary=1.0")
     else:
         demand_version(f"{ledger} vocabulary=1.0", f"{own} vocabulary=1.0")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import UNSET
+from structlog.testing import capture_logs
 
 from sluice.codecs import merkle
 from sluice.codecs.notes import Signer
@@ -19,7 +21,7 @@ from sluice.topology.snapshots import SnapshotStore
 from sluice.topology.takeover import Restored
 
 sys.path.insert(0, str(Path(__file__).parent))
-from lane_world import Log, World
+from lane_world import Log, ToyFold, World
 
 
 class Kept:
@@ -31,7 +33,7 @@ class Kept:
 
     def keeper(self) -> Keeper:
         fold = self.world.fold
-        return Keeper(SnapshotStore(self.folder, 0, 2, fold.version), fold, 0.0, lambda: self.standby)
+        return Keeper(SnapshotStore(self.folder, 0, 2, fold.form), fold, 0.0, lambda: self.standby)
 
     def lane(self) -> Lane:
         """A new lane over the same log, inputs and folder, as another process would have it."""
@@ -134,11 +136,45 @@ async def test_the_older_snapshot_helps_where_the_newest_is_damaged(kept: Kept):
     assert await kept.run(b"d") == 2
 
 
+async def test_another_package_s_snapshot_is_used_where_its_form_is_the_same(kept: Kept):
+    """A later package knows one more version; the ledger has its own still, and so has the state."""
+
+    class Later(ToyFold):
+        version = "2 toy"
+
+        def named(self, state: Any, ledger: str = "") -> str:
+            return ledger
+
+    kept.world.fold = Later()
+
+    assert await kept.run(b"d") == 1
+    assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
+    assert kept.world.log.blocks[-1].header.fold == "1 toy"
+
+
+async def test_a_package_with_another_form_passes_snapshots_over(kept: Kept):
+    """Before the upgrade and after it is undone alike: it folds the ledger, and says why."""
+
+    class Other(ToyFold):
+        form = "state=other"
+
+        def load(self, chunks: Iterable[bytes]) -> Any:
+            raise AssertionError("octets of another form were read")
+
+    blocks, kept.world.fold = len(kept.world.log.records), Other()
+
+    with capture_logs() as told:
+        assert await kept.run(b"d") == blocks + 1
+
+    assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
+    assert {one["reason"] for one in told if one["event"] == "a snapshot is not used"} == {"its form is 'state=toy'"}
+
+
 async def test_a_state_that_does_not_fold_to_the_ledger_s_outputs_is_not_believed(kept: Kept):
     """Its octets are whole and its block is the ledger's, but what follows from it is not what was written."""
-    (path, facts), *_ = SnapshotStore(kept.folder, 0, 2, kept.world.fold.version).found()
+    (path, facts), *_ = SnapshotStore(kept.folder, 0, 2, kept.world.fold.form).found()
     blocks = len(kept.world.log.records)
-    store = SnapshotStore(kept.folder, 0, 2, kept.world.fold.version)
+    store = SnapshotStore(kept.folder, 0, 2, kept.world.fold.form)
     path.unlink()
     store.write(facts.tip._replace(outputs="sha256:" + "0" * 64), facts.offset, [b"([], [], [], '', 0)"])
     world, lane = kept.world, kept.world.make()

@@ -14,8 +14,8 @@ from typing import Any, Final
 from ...codecs.blocks import Block, EventKind, Header, Output, outputs_root
 from ...codecs.errors import DoesNotHoldError, UsageError
 from ...codecs.partition import PARTITIONERS, Partitioner
-from ...streams.fold import fold_version
 from ...streams.privacy import without_key
+from ...streams.versions import FOLD_VERSIONS, fold_version, number_of
 from ..folds import Adjudicate
 from ..stored import OUTPUTS, Logs
 from ..topics import TOPICS
@@ -28,7 +28,9 @@ from .outputs import Comparison, Expected
 from .rules import Rules
 from .signed import Claims
 
-FOLDS: Final[Mapping[str, Partitioner]] = {fold_version(name): name for name in PARTITIONERS}
+FOLDS: Final[dict[str, Partitioner]] = {
+    fold_version(name, number=number): name for number in sorted(FOLD_VERSIONS) for name in PARTITIONERS
+}
 """The versions of the fold that this audit can recompute, and each one's partitioner."""
 _INPUTS: Final = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))  # asked of every event: 0.1 us less
 
@@ -53,6 +55,18 @@ async def audit_lane(
         auditing = _Auditing(logs, cut, lane, claims, span, told)
         await auditing.open(opened)
         return await auditing.run()
+
+
+def follows(version: str, before: str) -> bool:
+    """Whether a block of this version can be folded here, behind one of that: the same, or one raised since.
+
+    Args:
+        version, before: as headers name them, without a key; `before` is empty where there is no block before.
+    """
+    partitioner = FOLDS.get(version)
+    if partitioner is None or not before:
+        return partitioner is not None
+    return partitioner == FOLDS.get(before) and number_of(version) >= number_of(before)
 
 
 class _Stream:
@@ -89,6 +103,7 @@ class _Auditing:
         self._ledger = _Stream(self.findings, "ledger", lane)
         self._topics: dict[str, tuple[_Stream, Comparison]] = {}
         self._fold: Adjudicate | None = None
+        self._version = ""  # of the block before
         self._state: Any = None
         self._folding = True
         self._cut_short = False  # `until` was passed: what is left of the topics is not judged
@@ -199,19 +214,19 @@ class _Auditing:
             await self._compare(outputs, linked, header, policy)
 
     def _fold_of(self, header: Header, linked: Linked) -> Adjudicate | None:
-        """The fold that a header names; None where it is not ours, or not the one before."""
+        """The fold that a header names; None where it is not ours, or none that may follow upon the one before."""
         version = without_key(header.fold)
-        partitioner = FOLDS.get(version)
-        if self._fold is None and partitioner is not None:
-            self._fold = Adjudicate(partitioner, self._logs.secrets)
-        if self._fold is not None and self._fold.version == version:
+        if follows(version, self._version):
+            if self._fold is None:
+                self._fold = Adjudicate(FOLDS[version], self._logs.secrets)
+            self._version = version
             return self._fold
         self.findings.add(
             "fold-version",
             "the block was decided by another version of the fold; decisions cannot be recomputed from here on",
             height=linked.height,
             place=f"ledger/{self._lane}/{linked.offset}",
-            expected=self._fold.version if self._fold is not None else " or ".join(FOLDS),
+            expected=" or ".join(one for one in FOLDS if follows(one, self._version)),
             got=header.fold,
             time=header.time,
             breaks=True,

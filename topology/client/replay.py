@@ -18,7 +18,7 @@ from ...codecs.records import Admitted as AdmittedRecord
 from ...codecs.records import Emission, Inadmissible, Observation, Request, Review
 from ...streams.privacy import without_key
 from ..audit.divergences import Findings
-from ..audit.lane import FOLDS
+from ..audit.lane import FOLDS, follows
 from ..audit.links import Chain, Linked
 from ..audit.report import describe
 from ..audit.rules import Rules
@@ -149,6 +149,7 @@ class _Replay:
         self.findings = Findings(lane)
         self._rules = Rules(self.findings, lane, logs.lanes)
         self._fold: Adjudicate | None = None
+        self._version = ""  # of the block before
         self._state: Any = None
 
     def step(self, linked: Linked) -> ReplayedBlock:
@@ -165,14 +166,12 @@ class _Replay:
         self.demand_nothing_found()
         header = block.header
         version = without_key(header.fold)
-        if self._fold is None:
-            partitioner = FOLDS.get(version)
-            if partitioner is None:
-                raise self._not_ours(block)
-            self._fold = Adjudicate(partitioner, self._secrets)
-            self._state = self._fold.new(self._lane, self._lanes)
-        if self._fold.version != version:
+        if not follows(version, self._version):
             raise self._not_ours(block)
+        if self._fold is None:
+            self._fold = Adjudicate(FOLDS[version], self._secrets)
+            self._state = self._fold.new(self._lane, self._lanes)
+        self._version = version
         self._rules.policy(block, linked.height, self._fold.policy_hash(self._state))
         self.demand_nothing_found()
         outputs = self._fold.fold(self._state, block)

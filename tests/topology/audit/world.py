@@ -23,6 +23,7 @@ from sluice.codecs.notes import Signer
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.policy import DEFAULT_POLICY, Policy
+from sluice.streams.versions import FOLD_VERSIONS, number_of
 from sluice.topology.audit.files import MANIFEST, Manifest, Stored, Writing, file_name
 from sluice.topology.folds import Adjudicate
 from sluice.topology.stored import AUDITED
@@ -186,7 +187,9 @@ class World:
     ) -> Block:
         header = alter(lane.header(time, sources or [Source(name, 0, 0) for name in lane.fold.inputs]))
         block, data = seal(header, events)
-        outputs = lane.fold.fold(lane.state, block)
+        # Whatever the header says, by a version that is there.
+        own = header if number_of(header.fold) in FOLD_VERSIONS else replace(header, fold=lane.fold.version)
+        outputs = lane.fold.fold(lane.state, block._replace(header=own))
         lane.prev, lane.root, lane.height = block.hash, outputs_root(outputs), lane.height + 1
         lane.tree = lane.tree.append(leaf_of(block.hash))
         self._put("ledger", lane.lane, None, data, time)
