@@ -124,9 +124,10 @@ class KafkaLogs:
     async def cut(self) -> Cut:
         # Each end is taken once all that stands below the one before it is decided: what was committed there has its
         # other halves, which were written in the same transactions, below the next.
-        blocks = await self._settled_ends(("ledger",))
-        written = await self._settled_ends((*OUTPUTS, "checkpoints"))
-        named = await self._settled_ends(("checkpoints",))
+        async with open_consumer(self._settings, isolation_level="read_committed") as committed:
+            blocks = await self._settled_ends(("ledger",), committed)
+            written = await self._settled_ends((*OUTPUTS, "checkpoints"), committed)
+            named = await self._settled_ends(("checkpoints",), committed)
         return Cut({**blocks, **written}, {**written, **named, **await self._ends(("ledger",))})
 
     async def batches(
@@ -174,12 +175,12 @@ class KafkaLogs:
         name = topic_name(self._settings, topic)
         return [TopicPartition(name, lane) for lane in lanes]
 
-    async def _ends(self, topics: Sequence[str]) -> dict[str, list[int]]:
-        """The ends of these topics, by lane."""
+    async def _ends(self, topics: Sequence[str], consumer: AIOKafkaConsumer | None = None) -> dict[str, list[int]]:
+        """The ends of these topics, by lane, as this consumer sees them; else also of what is not committed."""
         there = {topic: self._places(topic, range(min(self.lanes, await self._count(topic)))) for topic in topics}
         asked = [place for places in there.values() for place in places]
         try:
-            found = await self._consumer.end_offsets(asked) if asked else {}
+            found = await (consumer or self._consumer).end_offsets(asked) if asked else {}
         except (KafkaError, OSError) as error:
             raise unreachable(self._settings, error) from None
         return {
@@ -187,8 +188,11 @@ class KafkaLogs:
             for topic, places in there.items()
         }
 
-    async def _settled_ends(self, topics: Sequence[str]) -> dict[str, list[int]]:
-        """The ends of these topics, once every transaction that began below them has ended."""
+    async def _settled_ends(self, topics: Sequence[str], committed: AIOKafkaConsumer) -> dict[str, list[int]]:
+        """The ends of these topics, once every transaction that began below them has ended.
+
+        The broker tells how far a partition is decided; only one that is not yet is read, since that waits.
+        """
         ends, few = await self._ends(topics), asyncio.Semaphore(TOGETHER)
 
         async def settle(topic: str, lane: int, end: int) -> None:
@@ -197,8 +201,12 @@ class KafkaLogs:
                     pass
 
         if self._settings.delivery == "exactly-once":
+            for topic in topics:
+                if await self._count(topic):  # a client that has not heard of a topic looks for it at its leisure
+                    await partitions_of(committed, self._settings, topic_name(self._settings, topic))
+            stable = await self._ends(topics, committed)
             places = [(topic, lane, end) for topic, of_topic in ends.items() for lane, end in enumerate(of_topic)]
-            await asyncio.gather(*(settle(*place) for place in places if place[2]))
+            await asyncio.gather(*(settle(*place) for place in places if stable[place[0]][place[1]] < place[2]))
         return ends
 
 

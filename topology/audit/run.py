@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,7 +59,7 @@ async def audit(question: Question, at: str, told: Told = lambda _: None) -> Rep
         UsageError: the folder is no export, the broker has no ledger, or there is no such lane.
         UnreachableError: no broker answers.
     """
-    async with open_logs(question.settings, question.folder) as logs:
+    async with open_logs(question.settings, question.folder) as logs, _crew(question, logs.lanes) as crew:
         cut = await logs.cut()
         signed = Signed(logs, cut, question.verifiers)
         await signed.read()
@@ -68,7 +68,7 @@ async def audit(question: Question, at: str, told: Told = lambda _: None) -> Rep
             got = ", ".join(str(lane) for lane in asked if not 0 <= lane < logs.lanes)
             raise UsageError("there is no such lane", path="--lane", expected=f"0 to {logs.lanes - 1}", got=got)
         claims = {lane: signed.claims[lane] for lane in asked}
-        reports = await _lanes(question, logs, cut, claims, told)
+        reports = await _lanes(question, logs, cut, claims, told, crew)
         divergences: list[Divergence] = []
         for report in reports:
             findings = signed.findings[report.lane]
@@ -97,9 +97,11 @@ def _is_of_ledger(one: Divergence) -> bool:
     return one.place == f"ledger/{one.lane}"
 
 
-async def _lanes(question: Question, logs: Logs, cut: Cut, claims: dict[int, Claims], told: Told) -> list[LaneReport]:
-    if question.processes > 1 and len(claims) > 1:
-        return await _in_processes(question, cut, claims, told)
+async def _lanes(
+    question: Question, logs: Logs, cut: Cut, claims: dict[int, Claims], told: Told, crew: _Crew | None
+) -> list[LaneReport]:
+    if crew is not None:
+        return await _in_processes(question, cut, claims, told, crew)
     reports: list[LaneReport] = []
     for lane, of_lane in claims.items():
         with _collecting(told) as tell:
@@ -158,26 +160,51 @@ class _Few:
             self._put(progress)
 
 
-async def _in_processes(question: Question, cut: Cut, claims: dict[int, Claims], told: Told) -> list[LaneReport]:
+class _Crew(NamedTuple):
+    """The processes that audit lanes, and the queue that they tell their progress by."""
+
+    pool: ProcessPoolExecutor
+    queue: Any
+
+
+def _ready() -> None:
+    """What a process does first: it is there."""
+
+
+@asynccontextmanager
+async def _crew(question: Question, lanes: int) -> AsyncIterator[_Crew | None]:
+    """The processes, where there are to be several: they start up while the cut is taken and the claims are read."""
+    if question.processes < 2 or len(set(question.lanes) or range(lanes)) < 2:
+        yield None
+        return
     context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    loop, others = asyncio.get_running_loop(), multiprocessing.active_children()
+    queue, others = context.Queue(), multiprocessing.active_children()
     with ProcessPoolExecutor(question.processes, context, _begin, (queue,)) as pool:
-        arguments = (question.settings, question.folder, cut)
-        running = [
-            loop.run_in_executor(pool, _one, *arguments, lane, of_lane, question.span)
-            for lane, of_lane in claims.items()
-        ]
-        done = asyncio.gather(*running)
+        for _ in range(question.processes):
+            pool.submit(_ready)
         try:
-            while not done.done():
-                await asyncio.wait({done}, timeout=0.2)
-                while not queue.empty():
-                    told(queue.get())
-        finally:
-            if not done.done():
-                done.cancel()
-                for child in multiprocessing.active_children():
-                    if child not in others:
-                        child.terminate()  # else the pool waits until they have audited their lanes
-        return await done
+            yield _Crew(pool, queue)
+        except BaseException:
+            for child in multiprocessing.active_children():
+                if child not in others:
+                    child.terminate()  # else the pool waits until they have audited their lanes
+            raise
+
+
+async def _in_processes(
+    question: Question, cut: Cut, claims: dict[int, Claims], told: Told, crew: _Crew
+) -> list[LaneReport]:
+    loop, arguments = asyncio.get_running_loop(), (question.settings, question.folder, cut)
+    running = [
+        loop.run_in_executor(crew.pool, _one, *arguments, lane, of_lane, question.span)
+        for lane, of_lane in claims.items()
+    ]
+    done = asyncio.gather(*running)
+    try:
+        while not done.done():
+            await asyncio.wait({done}, timeout=0.2)
+            while not crew.queue.empty():
+                told(crew.queue.get())
+    finally:
+        done.cancel()
+    return await done
