@@ -7,6 +7,7 @@ librdkafka's, on the machine of broker and worker, in one process: one clock, an
 
 from __future__ import annotations
 
+import gc
 import math
 import subprocess
 import tempfile
@@ -103,6 +104,8 @@ def measure_latency(address: str, prefix: str, rate: int, seconds: float, proces
     emissions_per_second = max(rate / 2.8, 1.0)
     total = int((WARM_SECONDS + seconds) * emissions_per_second)
     made = [list(records(number, now)) for number in range(1, total + 1)]  # not while the clock runs
+    gc.collect()
+    gc.freeze()  # nor may the collector walk through all of it then
     with tempfile.TemporaryDirectory(prefix="sluice-bench-", ignore_cleanup_errors=True) as folder:
         course = Course(address, prefix, Path(folder), 4)
         create(address, prefix, TOPICS, course.partitions)
@@ -122,6 +125,7 @@ def measure_latency(address: str, prefix: str, rate: int, seconds: float, proces
             reader.over.set()
             reader.join()
             delete(address, prefix)
+            gc.unfreeze()
     counted = {key: at for key, (at, due) in sent.items() if due >= WARM_SECONDS}
     ordered = sorted((reader.came[key] - at) * 1000 for key, at in counted.items() if key in reader.came)
     if not ordered:
