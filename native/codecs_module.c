@@ -294,8 +294,8 @@ static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
 
 static Py_ssize_t octets_in(PyObject *part) { return PyBytes_Check(part) ? PyBytes_GET_SIZE(part) : 0; }
 
-/* The length of an event's key, value and headers; -1 with an exception. */
-static Py_ssize_t event_octets(PyObject *event)
+/* The length of an event's key, value and headers, each header with its framing; -1 with an exception. */
+static Py_ssize_t event_octets(PyObject *event, Py_ssize_t framing)
 {
     Py_ssize_t sum = 0;
     for (int part = 4; part < EVENT_PARTS; part++) {
@@ -308,22 +308,23 @@ static Py_ssize_t event_octets(PyObject *event)
             for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); i++) {
                 PyObject *pair = PyList_GET_ITEM(value, i);
                 if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && PyUnicode_Check(PyTuple_GET_ITEM(pair, 0)))
-                    sum += PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(pair, 0)) + octets_in(PyTuple_GET_ITEM(pair, 1));
+                    sum += framing + PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(pair, 0)) +
+                           octets_in(PyTuple_GET_ITEM(pair, 1));
             }
         Py_DECREF(value);
     }
     return sum;
 }
 
-/* portion(events, at, most, room, framing) -> (the first that does not fit, the octets of those before it) */
+/* portion(events, at, most, room, framing, header framing) -> (the first that does not fit, the octets of those before it) */
 static PyObject *portion(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *events;
-    Py_ssize_t at, most, room, framing, octets = 0;
-    if (!PyArg_ParseTuple(args, "O!nnnn", &PyList_Type, &events, &at, &most, &room, &framing))
+    Py_ssize_t at, most, room, framing, header_framing, octets = 0;
+    if (!PyArg_ParseTuple(args, "O!nnnnn", &PyList_Type, &events, &at, &most, &room, &framing, &header_framing))
         return NULL;
     for (; at >= 0 && at < PyList_GET_SIZE(events) && most > 0; at++, most--) {
-        Py_ssize_t size = event_octets(PyList_GET_ITEM(events, at));
+        Py_ssize_t size = event_octets(PyList_GET_ITEM(events, at), header_framing);
         if (size < 0)
             return NULL;
         if (octets + size + framing > room)

@@ -21,8 +21,8 @@ from ..codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, Source
 HELD_BYTES = 2_000_000
 """An input of a lane is not fetched further while so many octets of it wait: two blocks' worth, so that a transaction
 in flight never leaves the fold idle, and a slow broker never makes the worker grow."""
-FRAMING = 40
-"""Octets of an event beside key, value and headers, about."""
+FRAMING, HEADER_FRAMING = 40, 6
+"""Octets of an event beside key, value and headers, and of a header beside name and value, about."""
 
 
 class Frame(NamedTuple):
@@ -204,12 +204,12 @@ def portion(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int
         most, room: so many, and so many octets, a block still takes.
     """
     if native.codecs is not None and isinstance(events, list):
-        return native.codecs.portion(events, at, most, room, FRAMING)
+        return native.codecs.portion(events, at, most, room, FRAMING, HEADER_FRAMING)
     octets, last = 0, min(len(events), at + most)
     for place in range(at, last):
         event = events[place]
         size = FRAMING + len(event.key or b"") + len(event.value or b"")
-        size += sum(len(name) + len(content) for name, content in event.headers)
+        size += sum(HEADER_FRAMING + len(name) + len(content) for name, content in event.headers)
         if octets + size > room:
             return place, octets
         octets += size

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.blocks import MAX_BYTES, MAX_EVENTS
+from sluice.codecs import native
+from sluice.codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, EventKind
 from sluice.topology.intake import HELD_BYTES, Frame, Intake
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -103,6 +105,18 @@ class TestFrames:
         assert got == sent
         assert queue.positions == ends
         assert queue.held == 0
+
+
+@pytest.mark.parametrize("core", [True, False])
+def test_empty_headers_fill_a_block_too(core: bool, monkeypatch: pytest.MonkeyPatch):
+    """Each costs octets in the ledger, whatever is in it: else a block of them would have no bound."""
+    if not core:
+        monkeypatch.setattr(native, "codecs", None)
+    queue = intake()
+    events = [Event(EventKind.RECORD, 0, offset, 1, [("", b"")] * 100_000, None, None) for offset in range(4)]
+    offer(queue, Frame("emissions", 0, 1, 0, 4, events, 0))
+
+    assert [len(queue.take()) for _ in range(4)] == [1, 1, 1, 1]
 
 
 class TestPressure:
