@@ -68,6 +68,9 @@ class Contestant(NamedTuple):
 
 # ---------------------------------------------------------------- sluice
 
+SLUICE = (sys.executable, "-c", "from sluice.topology.cli import main; main()")
+"""The command line up to its command, with this interpreter."""
+
 
 def sluice(processes: int) -> Contestant:
     """A worker, whole: ledger, sanitiser, frame, hash, transactions."""
@@ -77,8 +80,7 @@ def sluice(processes: int) -> Contestant:
 
 def sluice_command(processes: int) -> list[str]:
     """The command line of a worker; its settings are in the environment."""
-    entry = "from sluice.topology.cli import main; main()"
-    return [sys.executable, "-c", entry, "worker", "--log-level", "warning", "--processes", str(processes)]
+    return [*SLUICE, "worker", "--log-level", "warning", "--processes", str(processes)]
 
 
 def sluice_environment(course: Course) -> dict[str, str]:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from contestants import Course, environment_with, peers_python, sluice, sluice_environment
+from contestants import SLUICE, Course, environment_with, peers_python, sluice, sluice_environment
 from measuring import Result, measure
 from usage import children
 
@@ -37,7 +37,6 @@ STAGES = {
     "fold": "The pure fold: unsealed blocks, their outputs and roots",
     "audit": "An audit of a broker's ledgers and outputs, one process",
 }
-ENTRY = "from sluice.topology.cli import main; main()"
 
 
 def spy(target: Path) -> list[str]:
@@ -94,7 +93,7 @@ def draw(emissions: int) -> None:
     FLAMES.mkdir(parents=True, exist_ok=True)
 
     def audit(course: Course, _: Result) -> None:
-        command = [sys.executable, "-c", ENTRY, "audit", "--json"]
+        command = [*SLUICE, "audit", "--json"]
         sample(FLAMES / "audit.svg", command, environment_with(sluice_environment(course)), course.folder)
 
     now = format_time(time.time_ns() // 1_000_000)

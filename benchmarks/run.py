@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import msgspec
 from capacity import Measured, disk_octets, section
 from confluent_kafka import KafkaException
-from contestants import CONTESTANTS, Contestant, Course, environment_with, sluice_environment
+from contestants import CONTESTANTS, SLUICE, Contestant, Course, environment_with, sluice_environment
 from latency import measure_latency
 from measuring import FailedError, Result, Tell, measure
 from ratios import Goal, best, goals, ratios
@@ -63,8 +63,7 @@ def audit_rate(course: Course, result: Result, processes: int) -> float:
     Raises:
         FailedError: it does not hold, or does not cover every input.
     """
-    entry = "from sluice.topology.cli import main; main()"
-    command = [sys.executable, "-c", entry, "audit", "--json", "--processes", str(processes)]
+    command = [*SLUICE, "audit", "--json", "--processes", str(processes)]
     environment = environment_with(sluice_environment(course))
     done = subprocess.run(command, env=environment, cwd=course.folder, capture_output=True, timeout=AUDIT_SECONDS)
     if done.returncode:

@@ -168,8 +168,7 @@ class Unpacking:
         return Cursor(data, 0, batch.record_count, batch.base_offset, batch.first_timestamp, batch.append_time)
 
     def _is_passed_over(self, batch: Batch) -> bool:
-        checked = self._octets[batch.start + CHECKED_FROM : batch.end]
-        if self._check_crcs and calc_crc32c(checked) != batch.crc:
+        if self._check_crcs and calc_crc32c(self._octets[batch.start + CHECKED_FROM : batch.end]) != batch.crc:
             raise CorruptRecordException(f"the checksum of the batch at offset {batch.base_offset} does not hold")
         while self._aborted and self._aborted[-1][1] <= batch.base_offset:
             self._aborting.add(self._aborted.pop()[0])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sluice.topology.mcp.readers import Readers
+
 sys.path.insert(0, str(Path(__file__).parent))
 from adapter_world import Filled
 
@@ -31,3 +33,11 @@ def db(filled: Filled, path: Path) -> Iterator[sqlite3.Connection]:
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
     yield db
     db.close()
+
+
+@pytest.fixture
+def readers(path: Path) -> Iterator[Readers]:
+    """Readers of the view, as the adapter has them."""
+    readers = Readers(path)
+    yield readers
+    readers.close()

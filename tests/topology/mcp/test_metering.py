@@ -35,14 +35,6 @@ SECRET = "a question that is nobody's business"
 
 
 @pytest.fixture
-def readers(path):
-    """Readers of the view."""
-    readers = Readers(path)
-    yield readers
-    readers.close()
-
-
-@pytest.fixture
 def meter(readers):
     """Over the view, at `NOW`."""
     return AdapterMetrics(readers, now=lambda: NOW)

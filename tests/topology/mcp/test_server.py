@@ -27,14 +27,6 @@ def mode(request):
 
 
 @pytest.fixture
-def readers(path):
-    """Readers of the view."""
-    readers = Readers(path)
-    yield readers
-    readers.close()
-
-
-@pytest.fixture
 def server(filled, readers):
     """A server over the filled view, at `NOW`."""
     filled.view.tell(caught_up_at=str(NOW))
