@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, OffsetOutOfRangeError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
@@ -30,6 +31,8 @@ from .security import client_options
 
 FETCH_WAIT_MS = 250
 """How long the broker holds an empty fetch: twice this is about how far the watermark lags on idle inputs."""
+PARTIAL_WAIT_MS = 10
+"""The same where some inputs are left out of it, since what came of them has not been taken yet."""
 EMPTY_SECONDS = 5.0
 """An input's end must be out of reach for so long, with nothing fetched, before somebody looks what is there."""
 COMMIT_SECONDS = 2.0
@@ -59,6 +62,22 @@ class _Placed:
         self.probe: asyncio.Task[None] | None = None
 
 
+class FrameFetcher(Fetcher):
+    """aiokafka's fetcher, which has one request under way at a time and leaves out what it still holds records of.
+
+    A request without the busy inputs would be held by the broker for as long as the idle ones are silent, and nobody
+    could fetch the busy ones meanwhile. So while anything waits here to be taken, an answer is not waited for.
+    """
+
+    @property
+    def _fetch_max_wait_ms(self) -> int:
+        return PARTIAL_WAIT_MS if self._records else FETCH_WAIT_MS
+
+    @_fetch_max_wait_ms.setter
+    def _fetch_max_wait_ms(self, wait: int) -> None:
+        """It is ours to say."""
+
+
 class FrameConsumerThread(driver.AIOKafkaConsumerThread):
     """The consumer's own thread. What is below runs in it, so positions and records are always of one moment."""
 
@@ -74,7 +93,9 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def on_start(self) -> None:
         await super().on_start()
-        coordinator = self._ensure_consumer()._coordinator
+        consumer = self._ensure_consumer()
+        consumer._fetcher.__class__ = FrameFetcher
+        coordinator = consumer._coordinator
         if self._name is not None:
             membership.hold_on(coordinator)
         self._listening = asyncio.create_task(self._listen(coordinator))

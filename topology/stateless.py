@@ -62,6 +62,7 @@ class StatelessLedger:
         member = open_consumer(self._settings, **options)
         self._member = await self._open.enter_async_context(member)
         self._member.assign([self._place])
+        self._member.pause(self._place)  # it would fetch twenty times a second what the lane's own consumer reads
 
     async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
         """None, ever."""

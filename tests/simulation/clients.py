@@ -164,6 +164,7 @@ class Consumer:
         self._stable: int | None = None
         self._answered: int | None = None
         self._fetching: asyncio.Task[Any] | None = None
+        self._paused = False
 
     async def start(self) -> None:
         await self._broker.network.ask(handled(lambda: None))
@@ -175,6 +176,9 @@ class Consumer:
     def assign(self, places: list[TopicPartition]) -> None:
         (place,) = places
         self._place, self._position, self._end = (place.topic, place.partition), None, None
+
+    def pause(self, place: TopicPartition) -> None:
+        self._paused = True
 
     def seek(self, place: TopicPartition, offset: int) -> None:
         self._position = offset
@@ -188,6 +192,7 @@ class Consumer:
     async def getmany(self, *places: TopicPartition, timeout_ms: int) -> dict[TopicPartition, list[Any]]:
         """What comes within that time; a fetch that takes longer goes on, and is there for the next call."""
         assert self._position is not None
+        assert not self._paused
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._fetch(self._position))
         await asyncio.wait([self._fetching], timeout=timeout_ms / 1000)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import Fetcher
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Output
@@ -65,6 +66,23 @@ async def read(settings: Settings, topic: str, count: int) -> list[Output]:
             for batch in (await consumer.getmany(timeout_ms=200)).values():
                 found += batch
     return [Output(topic, one.key, one.value, list(one.headers)) for one in found]
+
+
+async def test_what_the_lane_reads_is_not_fetched_twice(settings: Settings, monkeypatch: pytest.MonkeyPatch):
+    """The group's member asks for offsets and tells them; aiokafka would fetch for whatever is assigned to it."""
+    fetched: list[Any] = []
+    proper = Fetcher._proc_fetch_request
+
+    async def counted(self: Any, *arguments: Any) -> Any:
+        fetched.append(arguments)
+        return await proper(self, *arguments)
+
+    monkeypatch.setattr(Fetcher, "_proc_fetch_request", counted)
+    async with opened(settings) as ledger:
+        await ledger.write(b"", [grounded(4)], {"attestations": 5})
+        await asyncio.sleep(0.3)  # six fetches' time
+        assert await ledger.positions() == {"attestations": 5}
+    assert not fetched
 
 
 async def test_a_new_group_has_no_positions(settings: Settings):

@@ -10,13 +10,14 @@ from typing import Any
 import faust.transport
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 from faust.types import TP
 
 from sluice.topology import app as app_module
 from sluice.topology.app import App, create_app
 from sluice.topology.draining import Drained
-from sluice.topology.fetching import FrameConsumerThread, Poll
+from sluice.topology.fetching import FrameConsumerThread, FrameFetcher, Poll
 from sluice.topology.intake import HELD_BYTES, Frame
 from sluice.topology.settings import Settings
 from sluice.topology.transport import FrameConsumer, Transport
@@ -162,6 +163,31 @@ class TestPoll:
         thread._consumer.brings = error
 
         assert await poll(thread) == Poll({}, [], [])
+
+
+@pytest.mark.parametrize(("held", "asked", "wait"), [((), 3, 250), ((0,), 2, 10), ((0, 1, 2), 0, None)])
+async def test_no_answer_is_waited_for_that_leaves_out_busy_inputs(held: tuple[int, ...], asked: int, wait: int | None):
+    """aiokafka has one request under way: where it is of the idle inputs alone, nobody fetches the others meanwhile."""
+    places = [TopicPartition("emissions", number) for number in range(3)]
+    client: Any = SimpleNamespace(
+        _loop=None,
+        _metadata_max_age_ms=1000,
+        cluster=SimpleNamespace(leader_for_partition=lambda place: 0),
+    )
+    subscriptions: Any = SimpleNamespace(
+        register_fetch_waiters=lambda waiters: None, subscription=None, wait_for_assignment=asyncio.Event().wait
+    )
+    fetcher: Any = Fetcher(client, subscriptions, fetch_max_wait_ms=250)
+    try:
+        fetcher.__class__ = FrameFetcher
+        fetcher._records = {places[number]: SimpleNamespace(calculate_backoff=lambda: 0) for number in held}
+        state = SimpleNamespace(has_valid_position=True, paused=False, position=7)
+        assignment: Any = SimpleNamespace(tps=places, state_value=lambda place: state)
+        requests, *_ = fetcher._get_actions_per_node(assignment)
+    finally:
+        await fetcher.close()
+    found = [(request._max_wait_ms, sum(len(some) for _, some in request._topics)) for _node, request in requests]
+    assert found == ([(wait, asked)] if asked else [])
 
 
 class Lanes:
