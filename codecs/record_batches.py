@@ -1,9 +1,9 @@
-"""Kafka's record batches (format 2), from the octets that a fetch answer brings to the events of a block.
+"""Kafka's record batches (format 2): from what a fetch answer brings to a block's events, from outputs to what is sent.
 
-A lane reads each record once, so this is its front door: what is common is done by the compiled core, a batch at a
-call, and what is here does the same without it. The layout is Kafka's own documentation's, «Message Format»: a header
-of 61 octets, then records whose numbers are zig-zag varints, packed as one where the batch is compressed. Checksums,
-compression and transactions are the reader's (`sluice.topology.unpacking`).
+A lane reads and writes each record once, so these are its doors: what is common is done by the compiled core, a batch
+at a call, and what is here does the same without it. The layout is Kafka's own documentation's, «Message Format»: a
+header of 61 octets, then records whose numbers are zig-zag varints, packed as one where the batch is compressed.
+Checksums, compression and transactions are others' (`sluice.topology.unpacking` and `packing`).
 
 Kafka asks nothing of a header but a length: its name may be no UTF-8, its value null. A name is read with U+FFFD for
 what is none, a null value as an empty one; a record must not be unreadable for that, since nobody could ever pass it.
@@ -18,15 +18,18 @@ from typing import Final, NamedTuple
 import msgspec
 
 from . import native
-from .blocks import MAX_INPUT_BYTES, Event, EventKind
+from .blocks import MAX_INPUT_BYTES, Event, EventKind, Output
 
 MAGIC: Final = 2
 _FRONT: Final = Struct(">qi")  # base offset, and how many octets follow
 _HEADER: Final = Struct(">qiibIhiqqqhii")
+_UNCHECKED: Final = Struct(">ibI")  # the leader's epoch, the format, the checksum of all that follows
+_CHECKED: Final = Struct(">hiqqqhii")
 _MAGIC_AT: Final = 16
 CHECKED_FROM: Final = 21
 """Where in a batch the octets begin that its checksum is over."""
 NO_PRODUCER: Final = -1
+_NO_LEADER: Final = -1
 _COMPRESSION, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 
 EventFor = Callable[[int, int, int, Sequence[tuple[str, bytes]], bytes | None, bytes | None], Event]
@@ -215,3 +218,79 @@ class _Reader:
 def _wrapped(number: int) -> int:
     """As 64 bits with a sign count, like the broker's own."""
     return (number + 2**63) % 2**64 - 2**63
+
+
+# ---------------------------------------------------------------- written
+
+
+class Producer(NamedTuple):
+    """Who a batch is from, and the number of its first record; all -1 where nobody keeps count."""
+
+    id: int = NO_PRODUCER
+    epoch: int = -1
+    sequence: int = -1
+
+
+def pack_records(outputs: list[Output], at: int, most: int) -> tuple[bytes, int]:
+    """The records of a batch, packed: outputs from `at` on, until they have more than `most` octets; one at least.
+
+    All are of the batch's own time, and numbered from 0 on.
+
+    Returns:
+        Their octets, and the place of the first output that is not among them.
+    """
+    found = None if native.codecs is None else native.codecs.pack_records(outputs, at, most)
+    if found is not None:
+        return found
+    packed = bytearray()
+    for place in range(at, len(outputs)):
+        _, key, value, headers = outputs[place]
+        parts = [b"\0\0", _varint(place - at), _part(key), _part(value), _varint(len(headers))]
+        for name, content in headers:
+            parts += (_part(name.encode()), _part(content))
+        record = b"".join(parts)
+        framed = _varint(len(record)) + record
+        if packed and len(packed) + len(framed) > most:
+            return bytes(packed), place
+        packed += framed
+    return bytes(packed), len(outputs)
+
+
+def batch_of(
+    records: bytes,
+    count: int,
+    time: int,
+    producer: Producer,
+    *,
+    compression: int,
+    is_transactional: bool,
+    checksum: Callable[[bytes], int],
+) -> bytes:
+    """A batch as it is sent: its header, then the records.
+
+    Args:
+        records: packed by `pack_records`, and compressed as `compression` says.
+        count: how many there are.
+        time: of each, Unix milliseconds.
+        producer: who sends it.
+        compression: Kafka's number for the codec, 0 for none.
+        is_transactional: whether it is part of a transaction.
+        checksum: the CRC-32C of some octets.
+    """
+    bits = compression | (_TRANSACTIONAL if is_transactional else 0)
+    checked = _CHECKED.pack(bits, count - 1, time, time, *producer, count) + records
+    front = _FRONT.pack(0, CHECKED_FROM - _FRONT.size + len(checked))
+    return front + _UNCHECKED.pack(_NO_LEADER, MAGIC, checksum(checked)) + checked
+
+
+def _varint(number: int) -> bytes:
+    left, octets = (number << 1) ^ (number >> 63), bytearray()
+    while left >= 0x80:
+        octets.append(left & 0x7F | 0x80)
+        left >>= 7
+    octets.append(left)
+    return bytes(octets)
+
+
+def _part(octets: bytes | None) -> bytes:
+    return _varint(-1) if octets is None else _varint(len(octets)) + octets

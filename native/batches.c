@@ -1,4 +1,4 @@
-/* `read_events`: the rule is codecs/record_batches.py's, and so is every sentence here. */
+/* `read_events` and `pack_records`: the rules are codecs/record_batches.py's, and so is every sentence here. */
 #include "batches.h"
 #include "bytes.h"
 
@@ -178,4 +178,93 @@ PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssi
         return NULL;
     }
     return Py_BuildValue("NLnn", events, octets, (Py_ssize_t)(reader.at - start), left);
+}
+
+/* ---------------------------------------------------------------- written */
+
+static void put_varint(Buffer *buffer, int64_t value)
+{
+    uint64_t left = (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
+    uint8_t octets[10];
+    size_t count = 0;
+    for (; left >= 0x80; left >>= 7)
+        octets[count++] = (uint8_t)(left | 0x80);
+    octets[count++] = (uint8_t)left;
+    put(buffer, octets, count);
+}
+
+static void put_part(Buffer *buffer, const void *data, Py_ssize_t length)
+{
+    put_varint(buffer, length);
+    put(buffer, data, (size_t)length);
+}
+
+/* 0 where it is no (text, octets). */
+static int put_header(Buffer *buffer, PyObject *header)
+{
+    if (!PyTuple_Check(header) || PyTuple_GET_SIZE(header) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(header, 0)) ||
+        !PyBytes_Check(PyTuple_GET_ITEM(header, 1)))
+        return 0;
+    Py_ssize_t length;
+    const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(header, 0), &length);
+    if (name == NULL)
+        return 0;
+    put_part(buffer, name, length);
+    PyObject *content = PyTuple_GET_ITEM(header, 1);
+    put_part(buffer, PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content));
+    return 1;
+}
+
+/* What follows upon a record's length; 0 where the output is not plain. */
+static int put_record(Buffer *buffer, PyObject *output, int64_t place)
+{
+    if (!PyTuple_Check(output) || PyTuple_GET_SIZE(output) != 4)
+        return 0;
+    PyObject *key = PyTuple_GET_ITEM(output, 1), *value = PyTuple_GET_ITEM(output, 2);
+    PyObject *headers = PyTuple_GET_ITEM(output, 3);
+    if (!(key == Py_None || PyBytes_Check(key)) || !PyBytes_Check(value) || !PyList_Check(headers))
+        return 0;
+    put(buffer, "\0\0", 2); /* no attributes, and the batch's own time */
+    put_varint(buffer, place);
+    if (key == Py_None)
+        put_varint(buffer, -1);
+    else
+        put_part(buffer, PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key));
+    put_part(buffer, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value));
+    put_varint(buffer, PyList_GET_SIZE(headers));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++)
+        if (!put_header(buffer, PyList_GET_ITEM(headers, i)))
+            return 0;
+    return !buffer->failed;
+}
+
+/* pack_records([Output, …], at, most) -> (octets of records, the first output that is not among them), or None. */
+PyObject *pack_records(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *outputs;
+    Py_ssize_t at, most;
+    if (!PyArg_ParseTuple(args, "O!nn", &PyList_Type, &outputs, &at, &most))
+        return NULL;
+    Buffer records = {0}, record = {0};
+    Py_ssize_t place = at < 0 ? 0 : at, plain = 1;
+    for (; place < PyList_GET_SIZE(outputs); place++) {
+        record.length = 0;
+        if (!(plain = put_record(&record, PyList_GET_ITEM(outputs, place), place - at)))
+            break;
+        size_t before = records.length;
+        put_varint(&records, (int64_t)record.length);
+        put(&records, record.data, record.length);
+        if (place > at && records.length > (size_t)(most < 0 ? 0 : most)) {
+            records.length = before; /* begins the next batch */
+            break;
+        }
+    }
+    plain = plain && !records.failed;
+    PyErr_Clear(); /* Python says what is wrong */
+    PyObject *found = plain ? Py_BuildValue("y#n", records.data ? (const char *)records.data : "",
+                                            (Py_ssize_t)records.length, place)
+                            : Py_NewRef(Py_None);
+    buffer_free(&records);
+    buffer_free(&record);
+    return found;
 }

@@ -1,4 +1,4 @@
-/* Records of Kafka's batches, read as events (codecs/record_batches.py). */
+/* Records of Kafka's batches, read as events, and written of outputs (codecs/record_batches.py). */
 #ifndef SLUICE_BATCHES_H
 #define SLUICE_BATCHES_H
 
@@ -6,5 +6,6 @@
 #include <Python.h>
 
 PyObject *read_events(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+PyObject *pack_records(PyObject *module, PyObject *args);
 
 #endif

@@ -1,4 +1,5 @@
-/* `sluice.codecs._native`: hashes and blocks, for `codecs/merkle.py`, `blocks.py` and `partition.py`.
+/* `sluice.codecs._native`: hashes, blocks and batches, for `codecs/merkle.py`, `blocks.py`, `partition.py` and
+ * `record_batches.py`.
  *
  * What is not plain gives None, and Python looks at it: whether it is right, and what is wrong with it, is said there
  * only. Nothing here keeps anything between two calls. */
@@ -375,9 +376,32 @@ static PyObject *outputs_root(PyObject *Py_UNUSED(module), PyObject *outputs)
     return found;
 }
 
+/* crc32c(data, start, end) -> the CRC-32C of the octets in between; None where nothing here computes it. */
+static PyObject *crc32c(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *data;
+    Py_ssize_t start, end;
+    if (!PyArg_ParseTuple(args, "Snn", &data, &start, &end))
+        return NULL;
+    if (start < 0 || end < start || end > PyBytes_GET_SIZE(data)) {
+        PyErr_SetString(PyExc_ValueError, "no such place");
+        return NULL;
+    }
+    const uint8_t *octets = (const uint8_t *)PyBytes_AS_STRING(data) + start;
+    uint32_t crc = 0;
+    int found;
+    Py_BEGIN_ALLOW_THREADS
+    found = crc32c_of(octets, (size_t)(end - start), &crc);
+    Py_END_ALLOW_THREADS
+    if (!found)
+        Py_RETURN_NONE;
+    return PyLong_FromUnsignedLong(crc);
+}
+
 static PyMethodDef methods[] = {
     {"leaf_hash", leaf_hash_of, METH_O, "SHA-256 over 0x00 and the data."},
     {"root", root, METH_O, "The Merkle root of leaves of 32 octets each; None of others, and of none."},
+    {"crc32c", crc32c, METH_VARARGS, "The CRC-32C of a part of the data; None where nothing here computes it."},
     {"murmur2", murmur2_of, METH_O, "The 32-bit MurmurHash2 with Kafka's seed."},
     {"open_block", (PyCFunction)(void (*)(void))open_block, METH_FASTCALL,
      "Where a block's header ends, its events, and their root; None where it is not plain."},
@@ -385,6 +409,7 @@ static PyMethodDef methods[] = {
      "A block's octets and its events' root, of its packed header and its events; None where one is not plain."},
     {"portion", portion, METH_VARARGS, "How many events fit into a block, and their octets."},
     {"read_events", (PyCFunction)(void (*)(void))read_events, METH_FASTCALL, "Records of a batch as events."},
+    {"pack_records", pack_records, METH_VARARGS, "Outputs as the records of a batch; None where one is not plain."},
     {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
     {NULL, NULL, 0, NULL},
 };

@@ -1,4 +1,4 @@
-/* SHA-256, RFC 6962 trees over it, BLAKE2b, and what keys are partitioned by.
+/* SHA-256, RFC 6962 trees over it, BLAKE2b, CRC-32C, and what keys are partitioned by.
  *
  * SHA-256 uses the processor's SHA instructions where they are there: 0.04 us for 64 octets, 0.3 without. Everything
  * takes a pointer and a length, and reads nothing beyond. */
@@ -8,6 +8,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAS_SHA_NI 1
+#define HAS_CRC32C 1
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
@@ -299,6 +300,36 @@ uint32_t crc32_of(const uint8_t *key, size_t length)
     }
     return ~crc;
 }
+
+#ifdef HAS_CRC32C
+__attribute__((target("sse4.2"))) static uint32_t crc32c_sse(const uint8_t *data, size_t length)
+{
+    uint64_t crc = 0xffffffff;
+    for (; length >= 8; data += 8, length -= 8) {
+        uint64_t word;
+        memcpy(&word, data, sizeof word);
+        crc = _mm_crc32_u64(crc, word);
+    }
+    for (; length; length--)
+        crc = _mm_crc32_u8((uint32_t)crc, *data++);
+    return ~(uint32_t)crc;
+}
+
+int crc32c_of(const uint8_t *data, size_t length, uint32_t *out)
+{
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 20))
+        return 0;
+    *out = crc32c_sse(data, length);
+    return 1;
+}
+#else
+int crc32c_of(const uint8_t *data, size_t length, uint32_t *out)
+{
+    (void)data, (void)length, (void)out;
+    return 0;
+}
+#endif
 
 void hex_of(const uint8_t *octets, size_t length, char *out)
 {

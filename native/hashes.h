@@ -1,4 +1,5 @@
-/* Hashes of the native core: SHA-256 (FIPS 180-4), BLAKE2b of 16 octets (RFC 7693), and the two partitioners'. */
+/* Hashes of the native core: SHA-256 (FIPS 180-4), BLAKE2b of 16 octets (RFC 7693), CRC-32C (RFC 3720, B.4), and the two
+ * partitioners'. */
 #ifndef SLUICE_HASHES_H
 #define SLUICE_HASHES_H
 
@@ -28,6 +29,9 @@ void blake2b_16(const void *data, size_t length, uint8_t out[BLAKE2B_OCTETS]);
 
 uint32_t murmur2(const uint8_t *key, size_t length);
 uint32_t crc32_of(const uint8_t *key, size_t length);
+
+/* The CRC-32C into `out`; 0, and nothing, where the processor has no instruction for it: aiokafka's tables do as well. */
+int crc32c_of(const uint8_t *data, size_t length, uint32_t *out);
 
 /* `octets` as lower-case hexadecimal, without an end. */
 void hex_of(const uint8_t *octets, size_t length, char *out);

@@ -8,7 +8,8 @@ are written, so that a crash in between doubles outputs and never loses one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from aiokafka.errors import (
 from ..codecs.blocks import Output
 from ..codecs.partition import PARTITIONERS
 from .pacing import paced
+from .packing import Packed, packed
 from .security import client_options
 from .settings import Settings, bootstrap
 from .topics import TOPICS, topic_name
@@ -60,7 +62,7 @@ class FencedError(Exception):
 class TooLargeError(Exception):
     """The broker takes no batch as large as this one, though it is within our own bounds.
 
-    `topic` is its logical name, `records` how many there were in the batch, `octets` what their values hold.
+    `topic` is its logical name, `records` how many there were in the batch, `octets` what they took uncompressed.
     """
 
     def __init__(self, topic: str, records: int, octets: int) -> None:
@@ -129,10 +131,7 @@ class LaneProducer:
                 bootstrap_servers=bootstrap(self._settings),
                 client_id=self._id,
                 acks="all",
-                compression_type="zstd",
                 linger_ms=0,
-                max_batch_size=BATCH_BYTES,
-                max_request_size=2 * BATCH_BYTES,
                 **options,
                 **client_options(self._settings),
             )
@@ -204,42 +203,33 @@ class LaneProducer:
             raise TooLargeError(*refused[:3]) from error
 
     async def _send_block(self, producer: AIOKafkaProducer, block: bytes) -> _Sent:
-        batch = producer.create_batch()
-        batch.append(key=None, value=block, timestamp=None)
-        return await self._hand_over(producer, (self._ledger, self._lane), batch, len(block))
+        batch, *_ = self._packed([Output(self._ledger, None, block, [])], BATCH_BYTES)
+        return await self._hand_over(producer, (self._ledger, self._lane), batch)
 
     def _place(self, topic: str, key: bytes | None) -> tuple[str, int]:
         if topic not in _SPREAD or key is None:
             return topic, self._lane
         return topic, self._partition_of(key, self._settings.partitions)
 
-    async def _hand_over(self, producer: AIOKafkaProducer, place: tuple[str, int], batch: Any, octets: int) -> _Sent:
-        count, (topic, partition) = batch.record_count(), place
+    def _packed(self, outputs: list[Output], most: int) -> Iterator[Packed]:
+        return packed(outputs, most, is_transactional=self._exactly_once)
+
+    async def _hand_over(self, producer: AIOKafkaProducer, place: tuple[str, int], batch: Any) -> _Sent:
+        topic, partition = place
         future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=partition)
-        return _Sent(topic, count, octets, _heard(future))
+        return _Sent(topic, batch.record_count(), batch.octets, _heard(future))
 
     async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[_Sent]:
         """Hands all outputs over, in order within each partition, as few batches as hold them."""
-        batches: dict[tuple[str, int], list[Any]] = {}  # by place, the open batch and its octets
-        full: list[tuple[tuple[str, int], Any, int]] = []
+        places = defaultdict[tuple[str, int], list[Output]](list)
+        for output in outputs:
+            places[self._place(output.topic, output.key)].append(output)
         least = min(self._batch_bytes, INPUT_BATCH_BYTES)
-        for topic, key, value, headers in outputs:
-            size, place = len(value) + len(key or b""), self._place(topic, key)
-            there = batches.get(place)
-            if (
-                there is not None
-                and there[1] + size <= (self._batch_bytes if topic not in _SPREAD else least)
-                and there[0].append(key=key, value=value, headers=headers, timestamp=None) is not None
-            ):
-                there[1] += size
-                continue
-            if there is not None:
-                full.append((place, *there))
-            batch = producer.create_batch()
-            batch.append(key=key, value=value, headers=headers, timestamp=None)
-            batches[place] = [batch, size]
-        open_ones = [(place, batch, octets) for place, (batch, octets) in batches.items()]
-        return [await self._hand_over(producer, *one) for one in (*full, *open_ones)]
+        return [
+            await self._hand_over(producer, place, batch)
+            for place, some in places.items()
+            for batch in self._packed(some, least if place[0] in _SPREAD else self._batch_bytes)
+        ]
 
     async def close(self) -> None:
         """Aborts what is open and lets go of the broker, within `CLOSE_SECONDS`, whatever happens."""

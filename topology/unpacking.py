@@ -21,10 +21,10 @@ from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.record.memory_records import MemoryRecords
-from aiokafka.record.util import calc_crc32c
 
 from ..codecs.blocks import MAX_INPUT_BYTES, Event
 from ..codecs.record_batches import CHECKED_FROM, MAGIC, Batch, Cursor, EventFor, batches, read_events
+from .packing import crc32c
 
 _UNPACK: Final[dict[int, Callable[[bytes], bytes]]] = {
     1: codec.gzip_decode,
@@ -168,7 +168,7 @@ class Unpacking:
         return Cursor(data, 0, batch.record_count, batch.base_offset, batch.first_timestamp, batch.append_time)
 
     def _is_passed_over(self, batch: Batch) -> bool:
-        if self._check_crcs and calc_crc32c(self._octets[batch.start + CHECKED_FROM : batch.end]) != batch.crc:
+        if self._check_crcs and crc32c(self._octets, batch.start + CHECKED_FROM, batch.end) != batch.crc:
             raise CorruptRecordException(f"the checksum of the batch at offset {batch.base_offset} does not hold")
         while self._aborted and self._aborted[-1][1] <= batch.base_offset:
             self._aborting.add(self._aborted.pop()[0])

@@ -1,4 +1,4 @@
-"""Kafka's record batches, read: as aiokafka reads them, whole, in portions, damaged, and with names that are none."""
+"""Kafka's record batches, read and written as aiokafka does: whole, in portions, damaged, with names that are none."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from aiokafka.record.util import calc_crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.codecs import native, record_batches
-from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind
-from sluice.codecs.record_batches import Cursor, batches, read_events
+from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Output
+from sluice.codecs.record_batches import Cursor, Producer, batch_of, batches, pack_records, read_events
 from sluice.streams.fold import event_for
 
 T = 1_790_000_000_000
@@ -225,3 +226,59 @@ def test_headers_of_anything_end(core: None, data: bytes) -> None:
 
     assert all(start < end <= len(data) for start, end in ends)
     assert [start for start, _ in ends[1:]] == [end for _, end in ends[:-1]]
+
+
+# ---------------------------------------------------------------- written
+
+OUTPUTS = st.lists(
+    st.builds(
+        Output,
+        st.just("admitted"),
+        OCTETS,
+        st.binary(max_size=300),
+        st.lists(st.tuples(st.text(max_size=20), st.binary(max_size=200)), max_size=5),
+    ),
+    min_size=1,
+    max_size=90,
+)
+
+
+@given(OUTPUTS, st.integers(0, 2**62), st.integers(0, 2**14), st.integers(0, 2**31 - 1), st.booleans())
+def test_a_batch_is_the_one_that_aiokafka_makes(
+    core: None, outputs: list[Output], identity: int, epoch: int, sequence: int, transactional: bool
+) -> None:
+    builder = DefaultRecordBatchBuilder(2, 0, transactional, identity, epoch, sequence, 10**9)
+    for offset, (_, key, value, headers) in enumerate(outputs):
+        builder.append(offset, T, key, value, headers)
+    records, end = pack_records(outputs, 0, 10**9)
+
+    assert end == len(outputs)
+    assert bytes(builder.build()) == batch_of(
+        records,
+        len(outputs),
+        T,
+        Producer(identity, epoch, sequence),
+        compression=0,
+        is_transactional=transactional,
+        checksum=calc_crc32c,
+    )
+
+
+@given(OUTPUTS, st.integers(0, 1000))
+def test_batches_hold_as_much_as_they_may_and_one_at_least(core: None, outputs: list[Output], most: int) -> None:
+    at, found = 0, list[Event]()
+    while at < len(outputs):
+        records, end = pack_records(outputs, at, most)
+        assert end > at
+        assert len(records) <= most or end == at + 1
+        if end < len(outputs):
+            assert len(pack_records(outputs[at : end + 1], 0, 10**9)[0]) > most
+        found += read(records, end - at)
+        at = end
+    assert [(one.key, one.value, one.headers) for one in found] == [tuple(one[1:]) for one in outputs]
+
+
+def test_octets_of_another_type_are_written_too(core: None) -> None:
+    """Whatever the compiled core does not know, Python writes."""
+    (one,) = read(pack_records([Output("admitted", None, bytearray(b"{}"), [("a", b"b")])], 0, 100)[0])  # type: ignore[arg-type]
+    assert (one.key, one.value, one.headers) == (None, b"{}", [("a", b"b")])
