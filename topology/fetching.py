@@ -93,7 +93,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def on_start(self) -> None:
         await super().on_start()
-        consumer = self._ensure_consumer()
+        consumer: Any = self._ensure_consumer()
         consumer._fetcher.__class__ = FrameFetcher
         coordinator = consumer._coordinator
         if self._name is not None:
