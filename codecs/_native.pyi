@@ -17,7 +17,7 @@ def portion(
     events: list[Any], at: int, most: int, room: int, framing: int, header_framing: int, /
 ) -> tuple[int, int]: ...
 def read_events(
-    batch: tuple[bytes, int, int, int, int, int | None],
+    batch: tuple[bytes, int, int, int, int, int, int | None],
     bounds: tuple[int, int, int, int, int],
     making: tuple[type[Any], Callable[..., Any]],
     /,

@@ -97,8 +97,8 @@ class Cursor(msgspec.Struct):
     """Records of one batch, unpacked, of which some have been read.
 
     Attributes:
-        data: holds them, and nothing behind them.
-        at: where the next one begins.
+        data: holds them.
+        at, end: where the next one begins, and the last one ends.
         left: how many have not been read.
         base_offset, first_timestamp: what the records' own numbers are added to.
         append_time: the time of all of them, where the broker's own counts.
@@ -106,6 +106,7 @@ class Cursor(msgspec.Struct):
 
     data: bytes
     at: int
+    end: int
     left: int
     base_offset: int
     first_timestamp: int
@@ -132,7 +133,7 @@ def read_events(
     """
     if native.codecs is not None:
         found = native.codecs.read_events(
-            (cursor.data, cursor.at, cursor.left, cursor.base_offset, cursor.first_timestamp, cursor.append_time),
+            msgspec.structs.astuple(cursor),
             (source, first, most, room, MAX_INPUT_BYTES),
             (Event, event_for),
         )
@@ -140,7 +141,7 @@ def read_events(
         return events, octets
     events, octets = list[Event](), 0
     while cursor.left > 0 and len(events) < most and octets < room:
-        reader = _Reader(cursor.data, cursor.at)
+        reader = _Reader(cursor.data, cursor.at, cursor.end)
         record = reader.record(cursor, first)
         cursor.at, cursor.left = reader.end, cursor.left - 1
         if record is None:
@@ -164,8 +165,8 @@ class _Reader:
 
     __slots__ = ("at", "data", "end")
 
-    def __init__(self, data: bytes, at: int) -> None:
-        self.data, self.at, self.end = data, at, len(data)
+    def __init__(self, data: bytes, at: int, end: int) -> None:
+        self.data, self.at, self.end = data, at, end
 
     def record(self, cursor: Cursor, first: int) -> _Record | None:
         """The next record, None for one below `first`; the reader ends with it."""

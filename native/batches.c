@@ -138,27 +138,27 @@ static PyObject *event_of(const Record *record, const Making *making, long long 
     return found;
 }
 
-/* read_events((data, at, left, base offset, first timestamp, append time), (source, first, most, room, most octets of
+/* read_events((data, at, end, left, base offset, first timestamp, append time), (source, first, most, room, most octets of
  * one), (Event, event_for)) -> (events, octets, at, left) */
 PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     PyObject *data, *append_time, *source, *type, *event_for;
-    Py_ssize_t at, left, most;
+    Py_ssize_t at, end, left, most;
     long long base_offset, first_timestamp, first, room, most_octets, octets = 0;
     if (nargs != 3 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
         PyErr_SetString(PyExc_TypeError, "read_events((…), (…), (…))");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args[0], "SnnLLO", &data, &at, &left, &base_offset, &first_timestamp, &append_time) ||
+    if (!PyArg_ParseTuple(args[0], "SnnnLLO", &data, &at, &end, &left, &base_offset, &first_timestamp, &append_time) ||
         !PyArg_ParseTuple(args[1], "OLnLL", &source, &first, &most, &room, &most_octets) ||
         !PyArg_ParseTuple(args[2], "OO", &type, &event_for))
         return NULL;
-    if (at < 0 || at > PyBytes_GET_SIZE(data)) {
+    if (at < 0 || end < at || end > PyBytes_GET_SIZE(data)) {
         PyErr_SetString(PyExc_ValueError, "no such place");
         return NULL;
     }
     const uint8_t *start = (const uint8_t *)PyBytes_AS_STRING(data);
-    Reader reader = {start + at, start + PyBytes_GET_SIZE(data)};
+    Reader reader = {start + at, start + end};
     PyObject *events = PyList_New(0), *record_kind = PyLong_FromLong(0);
     Making making = {record_kind, source, append_time, type, event_for, most_octets};
     int failed = events == NULL || record_kind == NULL;
@@ -182,6 +182,16 @@ PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssi
 
 /* ---------------------------------------------------------------- written */
 
+static size_t varint_size(int64_t value)
+{
+    size_t count = 1;
+    for (uint64_t left = (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0); left >= 0x80; left >>= 7)
+        count++;
+    return count;
+}
+
+static size_t part_size(size_t length) { return varint_size((int64_t)length) + length; }
+
 static void put_varint(Buffer *buffer, int64_t value)
 {
     uint64_t left = (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
@@ -193,30 +203,30 @@ static void put_varint(Buffer *buffer, int64_t value)
     put(buffer, octets, count);
 }
 
-static void put_part(Buffer *buffer, const void *data, Py_ssize_t length)
+static void put_part(Buffer *buffer, const void *data, size_t length)
 {
-    put_varint(buffer, length);
-    put(buffer, data, (size_t)length);
+    put_varint(buffer, (int64_t)length);
+    put(buffer, data, length);
 }
 
-/* 0 where it is no (text, octets). */
-static int put_header(Buffer *buffer, PyObject *header)
+/* A header's name and content; 0 where it is no (text, octets). */
+static int header_of(PyObject *header, View *name, View *content)
 {
+    Py_ssize_t length;
     if (!PyTuple_Check(header) || PyTuple_GET_SIZE(header) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(header, 0)) ||
         !PyBytes_Check(PyTuple_GET_ITEM(header, 1)))
         return 0;
-    Py_ssize_t length;
-    const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(header, 0), &length);
-    if (name == NULL)
+    const char *text = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(header, 0), &length);
+    if (text == NULL)
         return 0;
-    put_part(buffer, name, length);
-    PyObject *content = PyTuple_GET_ITEM(header, 1);
-    put_part(buffer, PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content));
+    PyObject *octets = PyTuple_GET_ITEM(header, 1);
+    *name = (View){(const uint8_t *)text, (size_t)length};
+    *content = (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)};
     return 1;
 }
 
-/* What follows upon a record's length; 0 where the output is not plain. */
-static int put_record(Buffer *buffer, PyObject *output, int64_t place)
+/* How many octets follow upon a record's length; 0 where the output is not plain. */
+static size_t record_size(PyObject *output, int64_t place)
 {
     if (!PyTuple_Check(output) || PyTuple_GET_SIZE(output) != 4)
         return 0;
@@ -224,47 +234,68 @@ static int put_record(Buffer *buffer, PyObject *output, int64_t place)
     PyObject *headers = PyTuple_GET_ITEM(output, 3);
     if (!(key == Py_None || PyBytes_Check(key)) || !PyBytes_Check(value) || !PyList_Check(headers))
         return 0;
+    size_t size = 2 + varint_size(place) + (key == Py_None ? 1 : part_size((size_t)PyBytes_GET_SIZE(key))) +
+                  part_size((size_t)PyBytes_GET_SIZE(value)) + varint_size(PyList_GET_SIZE(headers));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++) {
+        View name, content;
+        if (!header_of(PyList_GET_ITEM(headers, i), &name, &content))
+            return 0;
+        size += part_size(name.length) + part_size(content.length);
+    }
+    return size;
+}
+
+/* A plain output, into as much room as it takes. */
+static void put_record(Buffer *buffer, PyObject *output, int64_t place)
+{
+    PyObject *key = PyTuple_GET_ITEM(output, 1), *value = PyTuple_GET_ITEM(output, 2);
+    PyObject *headers = PyTuple_GET_ITEM(output, 3);
     put(buffer, "\0\0", 2); /* no attributes, and the batch's own time */
     put_varint(buffer, place);
     if (key == Py_None)
         put_varint(buffer, -1);
     else
-        put_part(buffer, PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key));
-    put_part(buffer, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value));
+        put_part(buffer, PyBytes_AS_STRING(key), (size_t)PyBytes_GET_SIZE(key));
+    put_part(buffer, PyBytes_AS_STRING(value), (size_t)PyBytes_GET_SIZE(value));
     put_varint(buffer, PyList_GET_SIZE(headers));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++)
-        if (!put_header(buffer, PyList_GET_ITEM(headers, i)))
-            return 0;
-    return !buffer->failed;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++) {
+        View name, content;
+        if (header_of(PyList_GET_ITEM(headers, i), &name, &content)) {
+            put_part(buffer, name.at, name.length);
+            put_part(buffer, content.at, content.length);
+        }
+    }
 }
 
 /* pack_records([Output, …], at, most) -> (octets of records, the first output that is not among them), or None. */
 PyObject *pack_records(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *outputs;
-    Py_ssize_t at, most;
+    Py_ssize_t at, most, place;
+    size_t total = 0;
     if (!PyArg_ParseTuple(args, "O!nn", &PyList_Type, &outputs, &at, &most))
         return NULL;
-    Buffer records = {0}, record = {0};
-    Py_ssize_t place = at < 0 ? 0 : at, plain = 1;
-    for (; place < PyList_GET_SIZE(outputs); place++) {
-        record.length = 0;
-        if (!(plain = put_record(&record, PyList_GET_ITEM(outputs, place), place - at)))
-            break;
-        size_t before = records.length;
-        put_varint(&records, (int64_t)record.length);
-        put(&records, record.data, record.length);
-        if (place > at && records.length > (size_t)(most < 0 ? 0 : most)) {
-            records.length = before; /* begins the next batch */
-            break;
+    if (at < 0)
+        Py_RETURN_NONE;
+    for (place = at; place < PyList_GET_SIZE(outputs); place++) {
+        size_t size = record_size(PyList_GET_ITEM(outputs, place), place - at);
+        if (size == 0) {
+            PyErr_Clear(); /* Python says what is wrong */
+            Py_RETURN_NONE;
         }
+        size += varint_size((int64_t)size);
+        if (place > at && total + size > (size_t)(most < 0 ? 0 : most))
+            break; /* begins the next batch */
+        total += size;
     }
-    plain = plain && !records.failed;
-    PyErr_Clear(); /* Python says what is wrong */
-    PyObject *found = plain ? Py_BuildValue("y#n", records.data ? (const char *)records.data : "",
-                                            (Py_ssize_t)records.length, place)
-                            : Py_NewRef(Py_None);
-    buffer_free(&records);
-    buffer_free(&record);
-    return found;
+    PyObject *records = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
+    if (records == NULL)
+        return NULL;
+    Buffer buffer = {(uint8_t *)PyBytes_AS_STRING(records), 0, total, 0};
+    for (Py_ssize_t each = at; each < place; each++) {
+        PyObject *output = PyList_GET_ITEM(outputs, each);
+        put_varint(&buffer, (int64_t)record_size(output, each - at));
+        put_record(&buffer, output, each - at);
+    }
+    return Py_BuildValue("Nn", records, place);
 }

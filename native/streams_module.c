@@ -1,8 +1,11 @@
 /* `sluice.streams._native`: the type `Folder`, one for each block that is folded (streams/native.py makes it). */
 #include "folder.h"
+#include "members.h"
 #include "version.h"
 
-static PyObject *name_kind, *name_source, *name_key, *name_value, *name_headers, *name_order, *name_lives, *name_asides;
+static PyObject *name_order, *name_lives, *name_asides;
+enum { KIND, SOURCE, KEY, VALUE, HEADERS };
+static Members event_members = {.names = {"kind", "source", "key", "value", "headers"}};
 static const char *const COUNTER_NAMES[COUNTERS] = {"late",      "not-counted", "newer-vocabulary", "duplicate",
                                                     "unmatched", "stalled",     "discarded",        "unreviewed"};
 
@@ -81,9 +84,9 @@ static PyObject *fire(Folder *self, PyObject *const *args, Py_ssize_t nargs)
     return give_state(self) ? PyLong_FromLongLong(fired) : NULL;
 }
 
-static int small_of(PyObject *event, PyObject *name, long *value)
+static int small_of(PyObject *event, int part, long *value)
 {
-    PyObject *number = PyObject_GetAttr(event, name);
+    PyObject *number = member_of(&event_members, event, part);
     if (number == NULL)
         return 0;
     *value = PyLong_AsLong(number);
@@ -95,15 +98,15 @@ static int small_of(PyObject *event, PyObject *name, long *value)
 static int take_in(Folder *self, PyObject *event, PyObject *topics)
 {
     long kind, source;
-    if (!small_of(event, name_kind, &kind) || !small_of(event, name_source, &source))
+    if (!small_of(event, KIND, &kind) || !small_of(event, SOURCE, &source))
         return FAILED;
     if (kind != 0 || source < 0 || source >= PyBytes_GET_SIZE(topics))
         return PYTHON;
     char topic = PyBytes_AS_STRING(topics)[source];
     if (topic != 'E' && topic != 'O')
         return PYTHON;
-    PyObject *key = PyObject_GetAttr(event, name_key), *value = PyObject_GetAttr(event, name_value);
-    PyObject *headers = topic == 'E' ? PyObject_GetAttr(event, name_headers) : Py_NewRef(Py_None);
+    PyObject *key = member_of(&event_members, event, KEY), *value = member_of(&event_members, event, VALUE);
+    PyObject *headers = topic == 'E' ? member_of(&event_members, event, HEADERS) : Py_NewRef(Py_None);
     int done = FAILED;
     if (key != NULL && value != NULL && headers != NULL) {
         done = PYTHON;
@@ -385,8 +388,9 @@ static int on_start(PyObject *module)
     struct {
         PyObject **place;
         const char *text;
-    } names[] = {{&name_kind, "kind"},       {&name_source, "source"}, {&name_key, "key"},     {&name_value, "value"},
-                 {&name_headers, "headers"}, {&name_order, "order"},   {&name_lives, "lives"}, {&name_asides, "asides"}};
+    } names[] = {{&name_order, "order"}, {&name_lives, "lives"}, {&name_asides, "asides"}};
+    if (!members_begin(&event_members))
+        return -1;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (*names[i].place == NULL && (*names[i].place = PyUnicode_InternFromString(names[i].text)) == NULL)
             return -1;

@@ -159,13 +159,14 @@ class Unpacking:
         self._cursor = None
 
     def _opened(self, batch: Batch) -> Cursor:
-        data = self._octets[batch.records : batch.end]
+        data, at, end = self._octets, batch.records, batch.end
         if batch.compression:
             try:
-                data = _UNPACK[batch.compression](data)
+                data = _UNPACK[batch.compression](data[at:end])
             except Exception as error:  # noqa: BLE001 -- each codec has errors of its own
                 raise CorruptRecordException(f"the batch at offset {batch.base_offset} is damaged: {error!r}") from None
-        return Cursor(data, 0, batch.record_count, batch.base_offset, batch.first_timestamp, batch.append_time)
+            at, end = 0, len(data)
+        return Cursor(data, at, end, batch.record_count, batch.base_offset, batch.first_timestamp, batch.append_time)
 
     def _is_passed_over(self, batch: Batch) -> bool:
         if self._check_crcs and crc32c(self._octets, batch.start + CHECKED_FROM, batch.end) != batch.crc:

@@ -55,9 +55,10 @@ def packed(records: list[Any]) -> bytes:
 
 
 def cursor_of(data: bytes, base: int = 0) -> Cursor:
+    """In a batch that something follows upon."""
     batch = next(batches(data))
     return Cursor(
-        data[batch.records : batch.end], 0, batch.record_count, base, batch.first_timestamp, batch.append_time
+        data + b"\xff" * 9, batch.records, batch.end, batch.record_count, base, batch.first_timestamp, batch.append_time
     )
 
 
@@ -84,7 +85,10 @@ NULL, NOUGHT = zigzag(-1), zigzag(0)
 
 def read(data: bytes, count: int = 1, **more: Any) -> list[Event]:
     return read_events(
-        Cursor(data, 0, count, 0, T, None), 0, **{"first": 0, "most": 100, "room": 10**9} | more, event_for=event_for
+        Cursor(data, 0, len(data), count, 0, T, None),
+        0,
+        **{"first": 0, "most": 100, "room": 10**9} | more,
+        event_for=event_for,
     )[0]
 
 
@@ -104,7 +108,7 @@ def test_records_are_what_aiokafka_reads(core: None, records: list[Any], base: i
         len(one.key or b"") + len(one.value or b"") + sum(len(name) + len(content) for name, content in one.headers)
         for one in expected
     )
-    assert (cursor.left, cursor.at) == (0, len(cursor.data))
+    assert (cursor.left, cursor.at) == (0, cursor.end)
 
 
 @given(RECORDS, st.integers(1, 4), st.integers(1, 300), st.integers(0, 12))
@@ -175,7 +179,7 @@ def test_a_name_that_is_no_text_is_read_all_the_same(core: None) -> None:
 def test_numbers_wrap_like_the_broker_s(core: None) -> None:
     """Sixty-four bits with a sign, so that an event can always be written down."""
     data = record(zigzag(5), zigzag(2**63 - 1), NULL, NULL, NOUGHT)
-    events, _ = read_events(Cursor(data, 0, 1, 1, 2**63 - 1, None), 0, -(2**63), 9, 9, event_for)
+    events, _ = read_events(Cursor(data, 0, len(data), 1, 1, 2**63 - 1, None), 0, -(2**63), 9, 9, event_for)
 
     assert (events[0].offset, events[0].timestamp) == (-(2**63), -(2**63) + 4)
 
