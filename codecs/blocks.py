@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -36,6 +36,10 @@ class EventKind(IntEnum):
     OVERSIZE = 1  # an input record too large to keep: `value` is the JSON of its hash and length
     POLICY = 2  # a policy document, in force from the block after
     GAP = 3  # input offsets that retention has deleted: `offset` is the first, `value` the JSON of the next one there
+
+
+INPUT_KINDS: Final = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))
+"""Of events that were records of an input."""
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -209,6 +213,40 @@ def read_statement(data: bytes) -> tuple[Header, bytes]:
     if header.v != FORMAT:
         raise DoesNotHoldError("a block's statement has another format", expected=f"version {FORMAT}")
     return header, octets
+
+
+class Stretch(NamedTuple):
+    """The inputs of one source in a block: how many, and the first and the last offset; 0 where there are none."""
+
+    inputs: int
+    first: int
+    last: int
+
+
+def stretches(events: Sequence[Event], sources: int) -> list[Stretch] | None:
+    """The inputs of each source among events.
+
+    Args:
+        events: of one block.
+        sources: how many it names.
+
+    Returns:
+        By source; None where an input's source is none of these, or the offsets of one do not increase.
+    """
+    if native.codecs is not None and isinstance(events, list):
+        found = native.codecs.stretches(events, sources)
+        return None if found is None else [Stretch(*one) for one in found]
+    result = [Stretch(0, 0, 0)] * sources
+    for event in events:
+        if event.kind not in INPUT_KINDS:
+            continue
+        if not 0 <= event.source < sources:
+            return None
+        count, first, last = result[event.source]
+        if count and event.offset <= last:
+            return None
+        result[event.source] = Stretch(count + 1, first if count else event.offset, event.offset)
+    return result
 
 
 def outputs_root(outputs: Iterable[Output]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -34,6 +34,17 @@ _COMPRESSION, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 
 EventFor = Callable[[int, int, int, Sequence[tuple[str, bytes]], bytes | None, bytes | None], Event]
 """(source, offset, timestamp, headers, key, value) -> event: RECORD, or OVERSIZE for what is too large to keep."""
+Stored = TypeVar("Stored", covariant=True)
+_Record = tuple[int, int, list[tuple[str, bytes | None]], bytes | None, bytes | None]
+"""Offset, timestamp, headers, key, value."""
+
+
+class StoredFor(Protocol[Stored]):
+    """What makes something of a record as it is stored."""
+
+    def __call__(
+        self, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: Any, /
+    ) -> Stored: ...
 
 
 class Batch(NamedTuple):
@@ -132,41 +143,77 @@ def read_events(
         ValueError: the records are not what their own lengths say.
     """
     if native.codecs is not None:
-        found = native.codecs.read_events(
-            msgspec.structs.astuple(cursor),
-            (source, first, most, room, MAX_INPUT_BYTES),
-            (Event, event_for),
-        )
-        events, octets, cursor.at, cursor.left = found
+        batch, bounds = msgspec.structs.astuple(cursor), (source, first, most, room, MAX_INPUT_BYTES)
+        events, octets, cursor.at, cursor.left = native.codecs.read_events(batch, bounds, (Event, event_for))
         return events, octets
-    events, octets = list[Event](), 0
-    while cursor.left > 0 and len(events) < most and octets < room:
-        reader = _Reader(cursor.data, cursor.at, cursor.end)
+
+    def make(record: _Record) -> tuple[Event, int]:
+        offset, timestamp, headers, key, value = record
+        plain = [(name, content or b"") for name, content in headers]
+        size = _octets(record)
+        if size > MAX_INPUT_BYTES:
+            return event_for(source, offset, timestamp, plain, key, value), 0
+        return Event(EventKind.RECORD, source, offset, timestamp, plain, key, value), size
+
+    return _read(cursor, first, most, room, make, "replace")
+
+
+def read_stored(
+    cursor: Cursor, first: int, most: int, room: int, stored: StoredFor[Stored]
+) -> tuple[list[Stored], int]:
+    """The same of records as they are stored: of any size, null header values null, and no name that is no UTF-8.
+
+    Args:
+        cursor, first, most, room: as above.
+        stored: makes what stands for a record.
+
+    Raises:
+        ValueError: the records are not what their own lengths say, or a header's name is no UTF-8.
+    """
+    if native.codecs is not None:
+        batch, bounds = msgspec.structs.astuple(cursor), (None, first, most, room, 0)
+        found, octets, cursor.at, cursor.left = native.codecs.read_stored(batch, bounds, (stored, None))
+        return found, octets
+
+    def make(record: _Record) -> tuple[Stored, int]:
+        offset, timestamp, headers, key, value = record
+        return stored(offset, timestamp, key, value, headers), _octets(record)
+
+    return _read(cursor, first, most, room, make, "strict")
+
+
+_Made = TypeVar("_Made")
+
+
+def _read(
+    cursor: Cursor, first: int, most: int, room: int, make: Callable[[_Record], tuple[_Made, int]], errors: str
+) -> tuple[list[_Made], int]:
+    found, octets = list[_Made](), 0
+    while cursor.left > 0 and len(found) < most and octets < room:
+        reader = _Reader(cursor.data, cursor.at, cursor.end, errors)
         record = reader.record(cursor, first)
         cursor.at, cursor.left = reader.end, cursor.left - 1
         if record is None:
             continue
-        offset, timestamp, headers, key, value = record
-        size = len(key or b"") + len(value or b"") + sum(len(name) + len(content) for name, content in headers)
-        if size > MAX_INPUT_BYTES:
-            events.append(event_for(source, offset, timestamp, headers, key, value))
-        else:
-            events.append(Event(EventKind.RECORD, source, offset, timestamp, headers, key, value))
-            octets += size
-    return events, octets
+        one, size = make(record)
+        found.append(one)
+        octets += size
+    return found, octets
 
 
-_Record = tuple[int, int, list[tuple[str, bytes]], bytes | None, bytes | None]
-"""Offset, timestamp, headers, key, value."""
+def _octets(record: _Record) -> int:
+    _, _, headers, key, value = record
+    size = sum(len(name) + len(content or b"") for name, content in headers)
+    return len(key or b"") + len(value or b"") + size
 
 
 class _Reader:
     """Numbers and octets of records, each within its bounds."""
 
-    __slots__ = ("at", "data", "end")
+    __slots__ = ("at", "data", "end", "errors")
 
-    def __init__(self, data: bytes, at: int, end: int) -> None:
-        self.data, self.at, self.end = data, at, end
+    def __init__(self, data: bytes, at: int, end: int, errors: str) -> None:
+        self.data, self.at, self.end, self.errors = data, at, end, errors
 
     def record(self, cursor: Cursor, first: int) -> _Record | None:
         """The next record, None for one below `first`; the reader ends with it."""
@@ -183,7 +230,7 @@ class _Reader:
             raise ValueError("a record has more headers than octets")
         if offset < first:
             return None
-        headers = [(self.name(), self.octets() or b"") for _ in range(count)]
+        headers = [(self.name(), self.octets()) for _ in range(count)]
         if self.at != self.end:
             raise ValueError("a record is not as long as it says")
         return offset, timestamp if cursor.append_time is None else cursor.append_time, headers, key, value
@@ -213,7 +260,7 @@ class _Reader:
         name = self.octets()
         if name is None:
             raise ValueError("a record's header has no name")
-        return name.decode("utf-8", "replace")
+        return name.decode("utf-8", self.errors)
 
 
 def _wrapped(number: int) -> int:

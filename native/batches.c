@@ -1,4 +1,4 @@
-/* `read_events` and `pack_records`: the rules are codecs/record_batches.py's, and so is every sentence here. */
+/* `read_events`, `read_stored` and `pack_records`: the rules are codecs/record_batches.py's, and so is every sentence here. */
 #include "batches.h"
 #include "bytes.h"
 
@@ -74,7 +74,8 @@ static PyObject *octets_of(View part)
 
 static PyObject *octets_or_none(View part) { return part.at == NULL ? Py_NewRef(Py_None) : octets_of(part); }
 
-static PyObject *pair_of(Reader *headers, Py_ssize_t *size)
+/* A header; `exact` leaves a null value null, and takes no name that is no UTF-8. */
+static PyObject *pair_of(Reader *headers, Py_ssize_t *size, int exact)
 {
     View name, content;
     if (!take_part(headers, &name))
@@ -85,20 +86,20 @@ static PyObject *pair_of(Reader *headers, Py_ssize_t *size)
     }
     if (!take_part(headers, &content))
         return NULL;
-    PyObject *text = PyUnicode_DecodeUTF8((const char *)name.at, (Py_ssize_t)name.length, "replace");
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)name.at, (Py_ssize_t)name.length, exact ? "strict" : "replace");
     if (text == NULL)
         return NULL;
     *size += PyUnicode_GET_LENGTH(text) + (Py_ssize_t)content.length;
-    return Py_BuildValue("(NN)", text, octets_of(content));
+    return Py_BuildValue("(NN)", text, exact ? octets_or_none(content) : octets_of(content));
 }
 
 /* A record's headers, their octets added to `size`; NULL with an exception. */
-static PyObject *headers_of(const Record *record, Py_ssize_t *size)
+static PyObject *headers_of(const Record *record, Py_ssize_t *size, int exact)
 {
     Reader headers = record->headers;
     PyObject *list = PyList_New(0);
     for (int64_t left = record->header_count; list != NULL && left; left--) {
-        PyObject *pair = pair_of(&headers, size);
+        PyObject *pair = pair_of(&headers, size, exact);
         if (pair == NULL || PyList_Append(list, pair) < 0)
             Py_CLEAR(list);
         Py_XDECREF(pair);
@@ -121,7 +122,7 @@ static PyObject *event_of(const Record *record, const Making *making, long long 
 {
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
     PyObject *parts[7] = {making->kind, making->source, NULL}, *found = NULL;
-    parts[4] = headers_of(record, &size);
+    parts[4] = headers_of(record, &size, 0);
     if (parts[4] != NULL && (parts[2] = PyLong_FromLongLong(record->offset)) != NULL &&
         (parts[3] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
                                                    : Py_NewRef(making->append_time)) != NULL &&
@@ -138,15 +139,32 @@ static PyObject *event_of(const Record *record, const Making *making, long long 
     return found;
 }
 
-/* read_events((data, at, end, left, base offset, first timestamp, append time), (source, first, most, room, most octets of
- * one), (Event, event_for)) -> (events, octets, at, left) */
-PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+/* The record as it is stored; its octets are added to `octets`. */
+static PyObject *stored_of(const Record *record, const Making *making, long long *octets)
+{
+    Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
+    PyObject *parts[5] = {NULL}, *found = NULL;
+    if ((parts[0] = PyLong_FromLongLong(record->offset)) != NULL &&
+        (parts[1] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
+                                                   : Py_NewRef(making->append_time)) != NULL &&
+        (parts[2] = octets_or_none(record->key)) != NULL && (parts[3] = octets_or_none(record->value)) != NULL &&
+        (parts[4] = headers_of(record, &size, 1)) != NULL)
+        found = PyObject_Vectorcall(making->type, parts, 5, NULL);
+    for (int i = 0; i < 5; i++)
+        Py_XDECREF(parts[i]);
+    *octets += size;
+    return found;
+}
+
+typedef PyObject *(*Maker)(const Record *record, const Making *making, long long *octets);
+
+static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker make)
 {
     PyObject *data, *append_time, *source, *type, *event_for;
     Py_ssize_t at, end, left, most;
     long long base_offset, first_timestamp, first, room, most_octets, octets = 0;
     if (nargs != 3 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
-        PyErr_SetString(PyExc_TypeError, "read_events((…), (…), (…))");
+        PyErr_SetString(PyExc_TypeError, "three tuples are wanted");
         return NULL;
     }
     if (!PyArg_ParseTuple(args[0], "SnnnLLO", &data, &at, &end, &left, &base_offset, &first_timestamp, &append_time) ||
@@ -159,25 +177,38 @@ PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssi
     }
     const uint8_t *start = (const uint8_t *)PyBytes_AS_STRING(data);
     Reader reader = {start + at, start + end};
-    PyObject *events = PyList_New(0), *record_kind = PyLong_FromLong(0);
+    PyObject *found = PyList_New(0), *record_kind = PyLong_FromLong(0);
     Making making = {record_kind, source, append_time, type, event_for, most_octets};
-    int failed = events == NULL || record_kind == NULL;
-    while (!failed && left > 0 && PyList_GET_SIZE(events) < most && octets < room) {
+    int failed = found == NULL || record_kind == NULL;
+    while (!failed && left > 0 && PyList_GET_SIZE(found) < most && octets < room) {
         Record record;
-        PyObject *event = NULL;
+        PyObject *one = NULL;
         failed = !take_record(&reader, base_offset, first_timestamp, &record);
         left--;
         if (failed || record.offset < first)
             continue;
-        failed = (event = event_of(&record, &making, &octets)) == NULL || PyList_Append(events, event) < 0;
-        Py_XDECREF(event);
+        failed = (one = make(&record, &making, &octets)) == NULL || PyList_Append(found, one) < 0;
+        Py_XDECREF(one);
     }
     Py_XDECREF(record_kind);
     if (failed) {
-        Py_XDECREF(events);
+        Py_XDECREF(found);
         return NULL;
     }
-    return Py_BuildValue("NLnn", events, octets, (Py_ssize_t)(reader.at - start), left);
+    return Py_BuildValue("NLnn", found, octets, (Py_ssize_t)(reader.at - start), left);
+}
+
+/* read_events((data, at, end, left, base offset, first timestamp, append time), (source, first, most, room, most octets
+ * of one), (Event, event_for)) -> (events, octets, at, left) */
+PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    return read_records(args, nargs, event_of);
+}
+
+/* The same, of any size, as (Stored, anything) has them: offset, timestamp, key, value, headers. */
+PyObject *read_stored(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    return read_records(args, nargs, stored_of);
 }
 
 /* ---------------------------------------------------------------- written */

@@ -6,6 +6,7 @@
 #include <Python.h>
 
 PyObject *read_events(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+PyObject *read_stored(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *pack_records(PyObject *module, PyObject *args);
 
 #endif

@@ -69,17 +69,27 @@ static inline void put_octet(Buffer *self, uint8_t octet) { put(self, &octet, 1)
 static inline void put_view(Buffer *self, View view) { put(self, view.at, view.length); }
 #define PUT(buffer, literal) put(buffer, literal, sizeof(literal) - 1)
 
-static inline void put_decimal(Buffer *self, int64_t value)
+enum { DECIMAL_DIGITS = 20 };
+
+/* A number in decimals, without an end; how many octets those are. */
+static inline size_t decimal_of(int64_t value, char out[DECIMAL_DIGITS])
 {
-    char digits[24];
-    int at = sizeof digits;
+    char digits[DECIMAL_DIGITS];
+    size_t at = sizeof digits;
     uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     do
         digits[--at] = (char)('0' + left % 10);
     while (left /= 10);
     if (value < 0)
         digits[--at] = '-';
-    put(self, digits + at, sizeof digits - (size_t)at);
+    memcpy(out, digits + at, sizeof digits - at);
+    return sizeof digits - at;
+}
+
+static inline void put_decimal(Buffer *self, int64_t value)
+{
+    char digits[DECIMAL_DIGITS];
+    put(self, digits, decimal_of(value, digits));
 }
 
 /* ---------------------------------------------------------------- MessagePack, written */

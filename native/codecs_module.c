@@ -336,6 +336,67 @@ static PyObject *portion(PyObject *Py_UNUSED(module), PyObject *args)
     return Py_BuildValue("nn", at, octets);
 }
 
+/* A number of an event; 0 with an exception. */
+static int event_number(PyObject *one, int part, long long *number)
+{
+    PyObject *value = member_of(&event_members, one, part);
+    if (value == NULL)
+        return 0;
+    *number = PyLong_AsLongLong(value);
+    Py_DECREF(value);
+    return *number != -1 || !PyErr_Occurred();
+}
+
+enum { SOURCES = 16 };
+typedef struct {
+    long long count, first, last;
+} Stretch;
+
+/* Adds an event; 0 where it is out of its source's order, or of no source, or a number is none. */
+static int stretch_on(Stretch *stretches, Py_ssize_t sources, PyObject *one)
+{
+    long long kind, source, offset;
+    if (!event_number(one, 0, &kind))
+        return 0;
+    if (kind != 0 && kind != 1)
+        return 1; /* no input */
+    if (!event_number(one, 1, &source) || !event_number(one, 2, &offset) || source < 0 || source >= sources)
+        return 0;
+    Stretch *stretch = &stretches[source];
+    if (stretch->count && offset <= stretch->last)
+        return 0;
+    if (!stretch->count++)
+        stretch->first = offset;
+    stretch->last = offset;
+    return 1;
+}
+
+/* stretches([Event, …], sources) -> [(inputs, the first offset, the last), …] by source, or None. */
+static PyObject *stretches(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *events;
+    Py_ssize_t sources;
+    Stretch found[SOURCES] = {{0}};
+    if (!PyArg_ParseTuple(args, "O!n", &PyList_Type, &events, &sources))
+        return NULL;
+    int plain = sources >= 0 && sources <= SOURCES;
+    for (Py_ssize_t place = 0; plain && place < PyList_GET_SIZE(events); place++)
+        plain = stretch_on(found, sources, PyList_GET_ITEM(events, place));
+    if (!plain) {
+        PyErr_Clear(); /* Python says what is wrong */
+        Py_RETURN_NONE;
+    }
+    PyObject *list = PyList_New(sources);
+    for (Py_ssize_t source = 0; list != NULL && source < sources; source++) {
+        PyObject *triple = Py_BuildValue("LLL", found[source].count, found[source].first, found[source].last);
+        if (triple == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, source, triple);
+    }
+    return list;
+}
+
 /* ---------------------------------------------------------------- outputs */
 
 static int pack_output(Buffer *buffer, PyObject *output)
@@ -404,8 +465,11 @@ static PyMethodDef methods[] = {
      "Where a block's header ends, its events, and their root; None where it is not plain."},
     {"seal_block", (PyCFunction)(void (*)(void))seal_block, METH_FASTCALL,
      "A block's octets and its events' root, of its packed header and its events; None where one is not plain."},
+    {"stretches", stretches, METH_VARARGS,
+     "How many inputs of each source, with their first and last offset; None where they are not in order."},
     {"portion", portion, METH_VARARGS, "How many events fit into a block, and their octets."},
     {"read_events", (PyCFunction)(void (*)(void))read_events, METH_FASTCALL, "Records of a batch as events."},
+    {"read_stored", (PyCFunction)(void (*)(void))read_stored, METH_FASTCALL, "Records of a batch as they are stored."},
     {"pack_records", pack_records, METH_VARARGS, "Outputs as the records of a batch; None where one is not plain."},
     {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
     {NULL, NULL, 0, NULL},

@@ -403,7 +403,11 @@ static PyObject *headers_of(Folder *self, const Life *life, int topic, const Dec
     if (list == NULL)
         return NULL;
     char id[96];
-    int length = snprintf(id, sizeof id, "%s/%.32s", TOPIC_NAMES[topic], decision->id);
+    size_t length = strlen(TOPIC_NAMES[topic]);
+    memcpy(id, TOPIC_NAMES[topic], length);
+    id[length++] = '/';
+    memcpy(id + length, decision->id, sizeof decision->id);
+    length += sizeof decision->id;
     PyObject *given[7] = {
         Py_NewRef(PyTuple_GET_ITEM(self->headers, 0)),
         Py_BuildValue("sy#", "ce_id", id, (Py_ssize_t)length),

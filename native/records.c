@@ -141,10 +141,15 @@ static int span_read(Json *json, int64_t *start, int64_t *end)
 
 static int span_key(int64_t start, int64_t end, Arena *arena, View *key)
 {
-    char *text = arena_take(arena, 32);
+    char *text = arena_take(arena, 3 + 2 * DECIMAL_DIGITS);
     if (text == NULL)
         return 0;
-    *key = (View){(uint8_t *)text, (size_t)snprintf(text, 32, "c:%lld-%lld", (long long)start, (long long)end)};
+    size_t length = 2;
+    memcpy(text, "c:", length);
+    length += decimal_of(start, text + length);
+    text[length++] = '-';
+    length += decimal_of(end, text + length);
+    *key = (View){(uint8_t *)text, length};
     return 1;
 }
 

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 from aiokafka.consumer.fetcher import FetchError, PartitionRecords
 from aiokafka.errors import CorruptRecordException
 
-from ..codecs.blocks import Event
 from .intake import HELD_BYTES
-from .unpacking import Legacy, Making, Unpacking, unpacking
+from .unpacking import Legacy, Making, Storing, Unpacking, unpacking
 
 POLL_BYTES = 16_000_000
 """Of all partitions in one poll."""
@@ -31,9 +30,9 @@ Where there is not, a batch above that still comes, whole, when its partition is
 
 
 class Drained(NamedTuple):
-    """Events of one partition, and the octets of those that were kept whole: keys, values and headers."""
+    """Events of one partition (or its records, as they are stored), and the octets of those that were kept whole."""
 
-    events: list[Event]
+    events: list[Any]
     octets: int
 
 
@@ -45,7 +44,7 @@ def fetch_bytes(partitions: int) -> int:
     return max(LEAST_BYTES, min(MOST_BYTES, FETCHED_BYTES // max(partitions, 1)))
 
 
-def take(result: Any, most: int, room: int, making: Making) -> Drained:
+def take(result: Any, most: int, room: int, making: Making | Storing) -> Drained:
     """Events of one of aiokafka's fetch results, until there are `most`, or `room` octets, or no more.
 
     Raises:
@@ -64,7 +63,7 @@ def take(result: Any, most: int, room: int, making: Making) -> Drained:
 
 
 async def drain(
-    fetcher: Any, wanted: Container[Any], patience: float, most: int, making: Callable[[Any], Making]
+    fetcher: Any, wanted: Container[Any], patience: float, most: int, making: Callable[[Any], Making | Storing]
 ) -> dict[Any, Drained]:
     """What has come of the wanted partitions; waits up to `patience` seconds for the first records.
 
@@ -89,7 +88,9 @@ async def drain(
         waiter.result()  # what the group's coordinator has to say
 
 
-def _drain_now(fetcher: Any, wanted: Container[Any], most: int, making: Callable[[Any], Making]) -> dict[Any, Drained]:
+def _drain_now(
+    fetcher: Any, wanted: Container[Any], most: int, making: Callable[[Any], Making | Storing]
+) -> dict[Any, Drained]:
     drained: dict[Any, Drained] = {}
     room = POLL_BYTES
     for partition in list(fetcher._records):

@@ -7,7 +7,7 @@ will ever pass (quixio/quix-streams 1017: a recovery that waited for such an off
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from time import monotonic
 from typing import Any
@@ -20,6 +20,7 @@ from .connect import open_consumer
 from .lane_producer import GRACE_SECONDS
 from .settings import Settings
 
+POLL_SECONDS = 0.2
 EMPTY_SECONDS = 0.5
 EMPTY_ANSWERS = 3
 """So long, and so often, must the broker say that nothing follows before offsets count as removed."""
@@ -73,6 +74,7 @@ async def fetches_to_end(
     until: int | None = None,
     *,
     tells: bool = False,
+    take: Callable[[float], Awaitable[list[Any]]] | None = None,
 ) -> AsyncGenerator[list[Any], None]:
     """The records of a partition from where the consumer stands to an end, a fetch at a time, none of them empty.
 
@@ -82,14 +84,20 @@ async def fetches_to_end(
         patience: seconds that an open transaction is waited for.
         until: the end; None is the one as of now.
         tells: whether the log says how far it is.
+        take: gives what has come, waiting so many seconds for the first record; by default aiokafka's own way.
 
     Raises:
         HangsError: it did not end.
     """
+
+    async def polled(patience: float) -> list[Any]:
+        return (await consumer.getmany(partition, timeout_ms=int(patience * 1000))).get(partition, [])
+
+    take = take or polled
     moved_at = told_at = monotonic()
     at, answers, answered = -1, 0, None
     while True:
-        fetched: list[Any] = (await consumer.getmany(partition, timeout_ms=200)).get(partition, [])
+        fetched = await take(POLL_SECONDS)
         if records := fetched if until is None else [one for one in fetched if one.offset < until]:
             yield records
         # All from one fetch answer. The position passes markers of transactions too, never the last stable offset:

@@ -33,14 +33,25 @@ from .audit.files import (
     write_record,
 )
 from .connect import open_consumer, partitions_of, unreachable
+from .draining import NOTHING, drain
 from .lane_producer import GRACE_SECONDS
 from .privacy import secrets_of
 from .reading import HangsError, fetches_to_end
 from .settings import Settings
 from .topics import topic_name
+from .unpacking import Storing
 
+TAKEN: Final = 4000
+"""So many records are taken of a fetch at once; draining.py bounds their octets."""
 TOGETHER: Final = 8
 """So many partitions are waited for at once."""
+
+
+_STORING = Storing(Stored)
+
+
+def _as_stored(_: TopicPartition) -> Storing:
+    return _STORING
 
 
 class Logs(Protocol):
@@ -143,9 +154,16 @@ class KafkaLogs:
                 await consumer.seek_to_beginning(place)
             else:
                 consumer.seek(place, start)
+
+            async def take(patience: float) -> list[Stored]:
+                return (
+                    (await drain(consumer._fetcher, (place,), patience, TAKEN, _as_stored)).get(place, NOTHING).events
+                )
+
+            longest = settings.transaction_timeout + GRACE_SECONDS
             try:
-                async for fetched in fetches_to_end(consumer, place, settings.transaction_timeout + GRACE_SECONDS, end):
-                    yield [Stored(one.offset, one.timestamp, one.key, one.value, list(one.headers)) for one in fetched]
+                async for fetched in fetches_to_end(consumer, place, longest, end, take=take):
+                    yield fetched
             except HangsError as hangs:
                 raise hangs.told("a topic", place, then="") from None
             except (CorruptRecordException, UnicodeDecodeError) as error:

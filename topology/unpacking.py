@@ -23,7 +23,17 @@ from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.record.memory_records import MemoryRecords
 
 from ..codecs.blocks import MAX_INPUT_BYTES, Event
-from ..codecs.record_batches import CHECKED_FROM, MAGIC, Batch, Cursor, EventFor, batches, read_events
+from ..codecs.record_batches import (
+    CHECKED_FROM,
+    MAGIC,
+    Batch,
+    Cursor,
+    EventFor,
+    StoredFor,
+    batches,
+    read_events,
+    read_stored,
+)
 from .packing import crc32c
 
 _UNPACK: Final[dict[int, Callable[[bytes], bytes]]] = {
@@ -55,8 +65,30 @@ class Making(NamedTuple):
     source: int
     event_for: EventFor
 
+    def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
+        """Records of a batch."""
+        return read_events(cursor, self.source, first, most, room, self.event_for)
 
-def unpacking(records: Any, making: Making) -> Unpacking | Legacy:
+    def one(self, record: Any) -> Any:
+        """One of aiokafka's records."""
+        return self.event_for(self.source, record.offset, record.timestamp, record.headers, record.key, record.value)
+
+
+class Storing(NamedTuple):
+    """How records are read as they are stored, for who looks at every octet of them."""
+
+    stored: StoredFor[Any]
+
+    def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
+        """Records of a batch."""
+        return read_stored(cursor, first, most, room, self.stored)
+
+    def one(self, record: Any) -> Any:
+        """One of aiokafka's records."""
+        return self.stored(record.offset, record.timestamp, record.key, record.value, list(record.headers))
+
+
+def unpacking(records: Any, making: Making | Storing) -> Unpacking | Legacy:
     """What stands for aiokafka's `PartitionRecords` from here on.
 
     An answer that spans two formats is read up to where they change; what follows is fetched again.
@@ -86,7 +118,7 @@ class Unpacking:
         found: Sequence[Batch],
         aborted: Sequence[tuple[int, int]],
         position: int,
-        making: Making,
+        making: Making | Storing,
         *,
         check_crcs: bool,
     ) -> None:
@@ -96,7 +128,7 @@ class Unpacking:
             found: its batches.
             aborted: of transactions, the producer's id and the first offset here; none where all is read.
             position: the first offset that is wanted.
-            making: how records become events.
+            making: what records become.
             check_crcs: whether a batch's checksum is looked at.
         """
         self.next_fetch_offset = position
@@ -107,14 +139,14 @@ class Unpacking:
         self._cursor: Cursor | None = None
         self.done = False
 
-    def take(self, most: int, room: int) -> tuple[list[Event], int]:
+    def take(self, most: int, room: int) -> tuple[list[Any], int]:
         """Events, until there are `most`, or `room` octets of them, or no more; and their octets.
 
         Raises:
             CorruptRecordException: the next batch is not what its checksum or its lengths say. What stands before it
                 was given first.
         """
-        events, octets = list[Event](), 0
+        events, octets = list[Any](), 0
         while len(events) < most and octets < room:
             try:
                 cursor = self._next_cursor()
@@ -130,10 +162,9 @@ class Unpacking:
             octets += more
         return events, octets
 
-    def _read(self, cursor: Cursor, most: int, room: int) -> tuple[list[Event], int]:
-        source, event_for = self._making
+    def _read(self, cursor: Cursor, most: int, room: int) -> tuple[list[Any], int]:
         try:
-            found, octets = read_events(cursor, source, self.next_fetch_offset, most, room, event_for)
+            found, octets = self._making.read(cursor, self.next_fetch_offset, most, room)
         except ValueError as error:
             at = self._batches[0].base_offset
             raise CorruptRecordException(f"the batch at offset {at} is damaged: {error}") from None
@@ -194,12 +225,12 @@ def _never(*_: Any) -> Event:
 class Legacy:
     """The same over aiokafka's own records, for batches of the formats 0 and 1."""
 
-    def __init__(self, records: Any, octets: bytes, making: Making) -> None:
+    def __init__(self, records: Any, octets: bytes, making: Making | Storing) -> None:
         """
         Args:
             records: aiokafka's, of the whole answer.
             octets: as much of it as is of these formats.
-            making: how records become events.
+            making: what records become.
         """
         more = (records._check_crcs, records._isolation_level)
         old = fetcher.PartitionRecords(
@@ -212,13 +243,12 @@ class Legacy:
         """Behind everything that was taken or passed over."""
         return self._records.next_fetch_offset
 
-    def take(self, most: int, room: int) -> tuple[list[Event], int]:
+    def take(self, most: int, room: int) -> tuple[list[Any], int]:
         """As `Unpacking.take`."""
-        events, octets, (source, event_for) = list[Event](), 0, self._making
+        events, octets = list[Any](), 0
         for record in self._records:
-            key, value = record.key, record.value
-            events.append(event_for(source, record.offset, record.timestamp, record.headers, key, value))
-            octets += len(key or b"") + len(value or b"")
+            events.append(self._making.one(record))
+            octets += len(record.key or b"") + len(record.value or b"")
             if len(events) >= most or octets >= room:
                 return events, octets
         self.done = True

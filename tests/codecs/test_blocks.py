@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sluice.codecs import blocks, merkle
-from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source
+from sluice.codecs import blocks, merkle, native
+from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source, stretches
 from sluice.codecs.errors import DoesNotHoldError
 
 NUMBERS = st.integers(0, 2**53 - 1)  # what JSON, and so the canonical header, holds exactly
@@ -300,3 +300,34 @@ def test_bytes_that_are_no_leaf_are_refused(data: bytes) -> None:
     for read in (blocks.event_of, blocks.output_of):
         with pytest.raises(DoesNotHoldError):
             read(data)
+
+
+INPUT = st.builds(
+    Event,
+    kind=st.sampled_from(EventKind),
+    source=st.integers(-1, 3),
+    offset=st.integers(0, 6),
+    timestamp=st.just(0),
+    headers=st.just([]),
+    key=st.none(),
+    value=st.none(),
+)
+
+
+@pytest.mark.parametrize("core", [True, False])
+@given(events=st.lists(INPUT, max_size=8), sources=st.integers(0, 3))
+def test_the_inputs_of_each_source_are_told_where_they_are_in_order(
+    core: bool, events: list[Event], sources: int
+) -> None:
+    inputs = [event for event in events if event.kind in (EventKind.RECORD, EventKind.OVERSIZE)]
+    offsets = [[event.offset for event in inputs if event.source == source] for source in range(sources)]
+    right = all(0 <= event.source < sources for event in inputs)
+    right = right and all(some == sorted(set(some)) for some in offsets)
+    with pytest.MonkeyPatch.context() as patch:
+        if not core:
+            patch.setattr(native, "codecs", None)
+        found = stretches(events, sources)
+    if not right:
+        assert found is None
+    else:
+        assert found == [(len(some), some[0], some[-1]) if some else (0, 0, 0) for some in offsets]

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from sluice.codecs import native, record_batches
 from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Output
-from sluice.codecs.record_batches import Cursor, Producer, batch_of, batches, pack_records, read_events
+from sluice.codecs.record_batches import (
+    Cursor,
+    Producer,
+    batch_of,
+    batches,
+    pack_records,
+    read_events,
+    read_stored,
+)
 from sluice.streams.fold import event_for
 
 T = 1_790_000_000_000
@@ -230,6 +238,30 @@ def test_headers_of_anything_end(core: None, data: bytes) -> None:
 
     assert all(start < end <= len(data) for start, end in ends)
     assert [start for start, _ in ends[1:]] == [end for _, end in ends[:-1]]
+
+
+@given(RECORDS, st.integers(0, 2**40), st.integers(1, 20))
+def test_records_are_read_as_they_are_stored(core: None, records: list[Any], base: int, most: int) -> None:
+    """What aiokafka gives, null header values too, in portions; also what is too large for an event."""
+    data, found = packed([*records, (T, None, bytes(MAX_INPUT_BYTES + 1), [])]), list[Any]()
+    cursor = cursor_of(data, base)
+    while cursor.left:
+        some, octets = read_stored(cursor, base, most, 10**9, lambda *parts: parts)
+        assert octets == sum(
+            len(key or b"") + len(value or b"") + sum(len(name) + len(content or b"") for name, content in headers)
+            for _, _, key, value, headers in some
+        )
+        found += some
+    assert found == [
+        (base + one.offset, one.timestamp, one.key, one.value, list(one.headers)) for one in DefaultRecordBatch(data)
+    ]
+
+
+def test_a_name_that_is_no_text_is_no_stored_record(core: None) -> None:
+    """Who looks at every octet must not be shown others."""
+    data = record(NOUGHT, NOUGHT, NULL, NULL, zigzag(1), text(b"\xff"), NULL)
+    with pytest.raises(ValueError, match="utf-8"):
+        read_stored(Cursor(data, 0, len(data), 1, 0, T, None), 0, 9, 9, lambda *parts: parts)
 
 
 # ---------------------------------------------------------------- written

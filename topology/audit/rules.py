@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from ...codecs.blocks import Block, EventKind, Header
+from ...codecs.blocks import INPUT_KINDS, Block, EventKind, Header, stretches
 from ...streams.fold import INPUTS
 from ..chain import NO_OUTPUTS
 from ..policies import TOPIC as POLICIES
 from .divergences import Findings, Kind
-
-_INPUTS = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))  # asked of every event
 
 
 class Rules:
@@ -21,6 +19,7 @@ class Rules:
 
     Attributes:
         root: of the last block's outputs as they were folded again; None where they were not.
+        inputs: how many the last block has.
     """
 
     def __init__(self, findings: Findings, lane: int, lanes: int) -> None:
@@ -28,6 +27,7 @@ class Rules:
         self._height, self._time, self._mark = -1, 0, 0
         self._next: dict[str, int] = {}
         self.root: str | None = NO_OUTPUTS
+        self.inputs = 0
 
     def judge(self, block: Block, height: int) -> None:
         """Holds a block against the one before it, and then goes on from it."""
@@ -82,16 +82,33 @@ class Rules:
         wanted = [*INPUTS, POLICIES] if POLICIES in topics or (follows and POLICIES in self._next) else list(INPUTS)
         if topics != wanted:
             self._add("offsets", header, height, "the block has other inputs", ", ".join(wanted), ", ".join(topics))
-        ends = [source.next for source in header.sources]
+        if not self._are_in_order(block, at):
+            text = "an event lies outside of its block's offsets, or not in their order"
+            self._add("offsets", header, height, text, "offsets that increase", self._first_astray(block, at))
+
+    def _are_in_order(self, block: Block, at: list[int]) -> bool:
+        """Whether the block's inputs lie in its sources' ranges, each in its order; counts them on the way."""
+        found = stretches(block.events, len(at))
+        if found is None:
+            self.inputs = sum(event.kind in INPUT_KINDS for event in block.events)
+            return False
+        self.inputs = sum(stretch.inputs for stretch in found)
+        return all(
+            not stretch.inputs or (first <= stretch.first and stretch.last < source.next)
+            for stretch, first, source in zip(found, at, block.header.sources, strict=True)
+        )
+
+    def _first_astray(self, block: Block, at: list[int]) -> str:
+        """The first input that is not where it should be, for a sentence."""
+        ends = [source.next for source in block.header.sources]
         for event in block.events:
-            if event.kind not in _INPUTS:
+            if event.kind not in INPUT_KINDS:
                 continue
             place, offset = event.source, event.offset
             if not 0 <= place < len(at) or not at[place] <= offset < ends[place]:
-                text = "an event lies outside of its block's offsets, or not in their order"
-                self._add("offsets", header, height, text, "offsets that increase", f"source {place}, offset {offset}")
-                return
+                return f"source {place}, offset {offset}"
             at[place] = offset + 1
+        raise AssertionError("one was astray")
 
     def _add(self, kind: Kind, header: Header, height: int, sentence: str, expected: str, got: str) -> None:
         broken = self._findings.broken

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import signal
+import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -177,7 +179,9 @@ async def _crew(question: Question, lanes: int) -> AsyncIterator[_Crew | None]:
     if question.processes < 2 or len(set(question.lanes) or range(lanes)) < 2:
         yield None
         return
-    context = multiprocessing.get_context("spawn")
+    # A fork has all modules already; but whoever has threads must not: their locks would stay locked in it for ever.
+    forks = sys.platform == "linux" and threading.active_count() == 1
+    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
     queue, others = context.Queue(), multiprocessing.active_children()
     with ProcessPoolExecutor(question.processes, context, _begin, (queue,)) as pool:
         for _ in range(question.processes):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..audit.facts import Progress
     from ..audit.report import Report
 
+DRAW_SECONDS = 0.1
 TELL_SECONDS = 5.0
 """In a pipe, a line as often as that."""
 
@@ -192,16 +193,22 @@ def _progress(what: str) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import Progress as Bars
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
-    with Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bars:
+    # No thread refreshes the bars: a process that has one is not forked (audit/run.py).
+    console, drawn = Console(stderr=True), 0.0
+    with Bars(*columns, TimeRemainingColumn(), console=console, transient=True, auto_refresh=False) as bars:
         tasks: dict[int, Any] = {}
         started: dict[int, float] = {}
 
         def told(progress: Progress) -> None:
+            nonlocal drawn
             if progress.lane not in tasks:
                 started[progress.lane] = time.monotonic()
                 tasks[progress.lane] = bars.add_task(f"lane {progress.lane}", total=max(1, progress.end), rate="")
             rate = progress.inputs / max(0.001, time.monotonic() - started[progress.lane])
             bars.update(tasks[progress.lane], completed=progress.offset + 1, rate=f"{rate:,.0f} inputs/s")
+            if time.monotonic() - drawn > DRAW_SECONDS:
+                bars.refresh()
+                drawn = time.monotonic()
 
         yield told
 

@@ -8,10 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sluice.topology.audit.outputs import Comparison
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import Question, audit
 from sluice.topology.settings import Settings
@@ -121,3 +123,17 @@ def test_checkpoints_hold_in_their_own_order_or_without_their_end(data: st.DataO
     may_be = order == list(range(len(order))) and len(order) >= len(records) - 1
 
     assert audited(ordered("checkpoints", 2, order)).holds == may_be
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["admitted", "inadmissible", "dead-letters"]), st.data())
+def test_what_is_passed_over_at_once_is_judged_the_same_one_by_one(topic: str, data: st.DataObject):
+    """`pass_equal` is the plain case at the least cost, and no other judgement."""
+    world = ordered(topic, 2, data.draw(orders(len(ORIGINAL.topics[topic, 2]))))
+    at_once = audited(world)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Comparison, "pass_equal", lambda comparison, some, at: 0)
+        one_by_one = audited(world)
+    for report in (at_once, one_by_one):
+        report.seconds, report.where = 0.0, ""
+    assert at_once == one_by_one
