@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
 from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, OffsetOutOfRangeError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
@@ -33,6 +33,10 @@ FETCH_WAIT_MS = 250
 """How long the broker holds an empty fetch: twice this is about how far the watermark lags on idle inputs."""
 PARTIAL_WAIT_MS = 10
 """The same where some inputs are left out of it, since what came of them has not been taken yet."""
+PACE_SECONDS = 0.04
+PACED_OCTETS = 65_536
+"""A request begins so long behind the one before at the least, where that brought so many octets; never longer behind
+than a block may stay open."""
 EMPTY_SECONDS = 5.0
 """An input's end must be out of reach for so long, with nothing fetched, before somebody looks what is there."""
 COMMIT_SECONDS = 2.0
@@ -67,7 +71,24 @@ class FrameFetcher(Fetcher):
 
     A request without the busy inputs would be held by the broker for as long as the idle ones are silent, and nobody
     could fetch the busy ones meanwhile. So while anything waits here to be taken, an answer is not waited for.
+
+    Under load the next request goes out some time behind the one before. A lane's transaction takes longer than a
+    fetch: to ask again at once brings crumbs that wait for it, and costs worker and broker as much as they gain.
     """
+
+    pace = 0.0
+    """Seconds between the beginnings of two requests, where the first brought much."""
+    _asked_at = 0.0
+    _brought = 0
+
+    async def _proc_fetch_request(self, assignment: Any, node_id: int, request: Any) -> bool:
+        wait = self._asked_at + self.pace - monotonic()
+        if self._brought >= PACED_OCTETS and wait > 0:
+            await asyncio.sleep(wait)
+        self._asked_at = monotonic()
+        has_news: bool = await super()._proc_fetch_request(assignment, node_id, request)
+        self._brought = sum(_packed_octets(result) for result in self._records.values())
+        return has_news
 
     @property
     def _fetch_max_wait_ms(self) -> int:
@@ -76,6 +97,12 @@ class FrameFetcher(Fetcher):
     @_fetch_max_wait_ms.setter
     def _fetch_max_wait_ms(self, wait: int) -> None:
         """It is ours to say."""
+
+
+def _packed_octets(result: Any) -> int:
+    """Of what has just come, and nobody has begun to take."""
+    records = getattr(result, "_partition_records", None)
+    return len(records._records.octets) if isinstance(records, PartitionRecords) else 0
 
 
 class FrameConsumerThread(driver.AIOKafkaConsumerThread):
@@ -95,6 +122,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         await super().on_start()
         consumer: Any = self._ensure_consumer()
         consumer._fetcher.__class__ = FrameFetcher
+        consumer._fetcher.pace = min(PACE_SECONDS, self.app.settings.max_block_wait)
         coordinator = consumer._coordinator
         if self._name is not None:
             membership.hold_on(coordinator)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
 from sluice.topology import app as app_module
@@ -165,29 +168,64 @@ class TestPoll:
         assert await poll(thread) == Poll({}, [], [])
 
 
-@pytest.mark.parametrize(("held", "asked", "wait"), [((), 3, 250), ((0,), 2, 10), ((0, 1, 2), 0, None)])
-async def test_no_answer_is_waited_for_that_leaves_out_busy_inputs(held: tuple[int, ...], asked: int, wait: int | None):
-    """aiokafka has one request under way: where it is of the idle inputs alone, nobody fetches the others meanwhile."""
-    places = [TopicPartition("emissions", number) for number in range(3)]
-    client: Any = SimpleNamespace(
-        _loop=None,
-        _metadata_max_age_ms=1000,
-        cluster=SimpleNamespace(leader_for_partition=lambda place: 0),
-    )
+PLACES = [TopicPartition("emissions", number) for number in range(3)]
+
+
+class Answers:
+    """A broker that answers each fetch with so many octets of one record, and when it was asked."""
+
+    def __init__(self, *octets: int) -> None:
+        self.octets, self.asked = list(octets), list[float]()
+        self.cluster = SimpleNamespace(leader_for_partition=lambda place: 0)
+        self._loop, self._metadata_max_age_ms = None, 1000
+
+    async def send(self, node: int, request: Any) -> Any:
+        self.asked.append(asyncio.get_running_loop().time())
+        builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 10**9)
+        builder.append(0, 5, None, bytes(self.octets.pop(0)), [])
+        return SimpleNamespace(API_VERSION=4, topics=[("emissions", [(0, 0, 1, 1, None, bytes(builder.build()))])])
+
+
+@asynccontextmanager
+async def fetching(client: Any = None) -> AsyncIterator[Any]:
+    """aiokafka's fetcher as ours, idle."""
     subscriptions: Any = SimpleNamespace(
         register_fetch_waiters=lambda waiters: None, subscription=None, wait_for_assignment=asyncio.Event().wait
     )
-    fetcher: Any = Fetcher(client, subscriptions, fetch_max_wait_ms=250)
+    fetcher: Any = Fetcher(client or Answers(), subscriptions, fetch_max_wait_ms=250)
     try:
         fetcher.__class__ = FrameFetcher
-        fetcher._records = {places[number]: SimpleNamespace(calculate_backoff=lambda: 0) for number in held}
-        state = SimpleNamespace(has_valid_position=True, paused=False, position=7)
-        assignment: Any = SimpleNamespace(tps=places, state_value=lambda place: state)
-        requests, *_ = fetcher._get_actions_per_node(assignment)
+        yield fetcher
     finally:
         await fetcher.close()
+
+
+@pytest.mark.parametrize(("held", "asked", "wait"), [((), 3, 250), ((0,), 2, 10), ((0, 1, 2), 0, None)])
+async def test_no_answer_is_waited_for_that_leaves_out_busy_inputs(held: tuple[int, ...], asked: int, wait: int | None):
+    """aiokafka has one request under way: where it is of the idle inputs alone, nobody fetches the others meanwhile."""
+    async with fetching() as fetcher:
+        fetcher._records = {PLACES[number]: SimpleNamespace(calculate_backoff=lambda: 0) for number in held}
+        state = SimpleNamespace(has_valid_position=True, paused=False, position=7)
+        assignment: Any = SimpleNamespace(tps=PLACES, state_value=lambda place: state)
+        requests, *_ = fetcher._get_actions_per_node(assignment)
     found = [(request._max_wait_ms, sum(len(some) for _, some in request._topics)) for _node, request in requests]
     assert found == ([(wait, asked)] if asked else [])
+
+
+@pytest.mark.parametrize(("octets", "paced"), [(200_000, True), (1000, False)])
+async def test_under_load_a_request_does_not_follow_at_once(octets: int, paced: bool):
+    """Where the one before brought much; with little to fetch nobody waits."""
+    client = Answers(octets, 10)
+    async with fetching(client) as fetcher:
+        fetcher.pace = 0.1
+        state = SimpleNamespace(has_valid_position=True, position=0)
+        assignment: Any = SimpleNamespace(active=True, state_value=lambda place: state)
+        for _ in range(2):
+            assert await fetcher._proc_fetch_request(
+                assignment, 0, FetchRequest(10, 1, 10, 0, [("emissions", [(0, 0, 9)])])
+            )
+    first, second = client.asked
+    assert (second - first >= 0.099) == paced
 
 
 class Lanes:
