@@ -84,7 +84,10 @@ class FrameFetcher(Fetcher):
     async def _proc_fetch_request(self, assignment: Any, node_id: int, request: Any) -> bool:
         wait = self._asked_at + self.pace - monotonic()
         if self._brought >= PACED_OCTETS and wait > 0:
-            await asyncio.sleep(wait)
+            try:
+                await asyncio.sleep(wait)
+            except asyncio.CancelledError:
+                return False  # as aiokafka's own does: whoever cancels it awaits it, and goes on
         self._asked_at = monotonic()
         has_news: bool = await super()._proc_fetch_request(assignment, node_id, request)
         self._brought = sum(_packed_octets(result) for result in self._records.values())

@@ -228,6 +228,24 @@ async def test_under_load_a_request_does_not_follow_at_once(octets: int, paced: 
     assert (second - first >= 0.099) == paced
 
 
+async def test_a_request_that_waits_ends_with_the_fetcher():
+    """As aiokafka's own do, which are awaited where they are cancelled."""
+    client = Answers(200_000)
+    async with fetching(client) as fetcher:
+        fetcher.pace = 60.0
+        await asyncio.sleep(0)  # its own task has begun, and waits for an assignment
+        state = SimpleNamespace(has_valid_position=True, position=0)
+        assignment: Any = SimpleNamespace(active=True, state_value=lambda place: state)
+        request = FetchRequest(10, 1, 10, 0, [("emissions", [(0, 0, 9)])])
+        await fetcher._proc_fetch_request(assignment, 0, request)
+        waiting = asyncio.create_task(fetcher._proc_fetch_request(assignment, 0, request))
+        fetcher._pending_tasks.add(waiting)
+        await asyncio.sleep(0)
+    assert waiting.done()
+    assert not waiting.cancelled()
+    assert waiting.result() is False
+
+
 class Lanes:
     """Lanes that are told things."""
 
