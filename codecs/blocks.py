@@ -233,9 +233,9 @@ def stretches(events: Sequence[Event], sources: int) -> list[Stretch] | None:
     Returns:
         By source; None where an input's source is none of these, or the offsets of one do not increase.
     """
-    if native.codecs is not None and isinstance(events, list):
-        found = native.codecs.stretches(events, sources)
-        return None if found is None else [Stretch(*one) for one in found]
+    found = None if native.codecs is None or not isinstance(events, list) else native.codecs.stretches(events, sources)
+    if found is not None:
+        return [Stretch(*one) for one in found]
     result = [Stretch(0, 0, 0)] * sources
     for event in events:
         if event.kind not in INPUT_KINDS:

@@ -371,7 +371,7 @@ static int stretch_on(Stretch *stretches, Py_ssize_t sources, PyObject *one)
     return 1;
 }
 
-/* stretches([Event, …], sources) -> [(inputs, the first offset, the last), …] by source, or None. */
+/* stretches([Event, …], sources) -> [(inputs, the first offset, the last), …] by source; None where Python has to look. */
 static PyObject *stretches(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *events;
@@ -466,7 +466,7 @@ static PyMethodDef methods[] = {
     {"seal_block", (PyCFunction)(void (*)(void))seal_block, METH_FASTCALL,
      "A block's octets and its events' root, of its packed header and its events; None where one is not plain."},
     {"stretches", stretches, METH_VARARGS,
-     "How many inputs of each source, with their first and last offset; None where they are not in order."},
+     "How many inputs of each source, with their first and last offset; None where Python has to look."},
     {"portion", portion, METH_VARARGS, "How many events fit into a block, and their octets."},
     {"read_events", (PyCFunction)(void (*)(void))read_events, METH_FASTCALL, "Records of a batch as events."},
     {"read_stored", (PyCFunction)(void (*)(void))read_stored, METH_FASTCALL, "Records of a batch as they are stored."},

@@ -331,3 +331,10 @@ def test_the_inputs_of_each_source_are_told_where_they_are_in_order(
         assert found is None
     else:
         assert found == [(len(some), some[0], some[-1]) if some else (0, 0, 0) for some in offsets]
+
+
+@pytest.mark.parametrize(("offset", "sources"), [(2**64 - 1, 1), (7, 40)])
+def test_what_the_core_does_not_count_is_counted_all_the_same(offset: int, sources: int) -> None:
+    """A forged block may have offsets and sources that no lane writes; its audit has to go on."""
+    event = Event(EventKind.RECORD, sources - 1, offset, 0, [], None, None)
+    assert (stretches([event], sources) or [])[-1] == (1, offset, offset)
