@@ -220,12 +220,11 @@ async def test_a_follower_that_is_killed_stores_each_record_once(settings: Setti
                 if number % 50 == 0:
                     await asyncio.sleep(0.1)
 
+    port = 10_000 + os.getpid() % 10_000  # below those that clients and brokers are given: they would be in the way
     loading = asyncio.create_task(load())
     kills = 0
     while not loading.done():
-        process = await asyncio.create_subprocess_exec(
-            *SLUICE, *view, "--port", str(20_000 + os.getpid() % 20_000), env=environment
-        )
+        process = await asyncio.create_subprocess_exec(*SLUICE, *view, "--port", str(port), env=environment)
         before = count(path)
         with_news = asyncio.create_task(until(lambda before=before: count(path) > before, 20))
         await asyncio.wait({with_news, loading}, return_when=asyncio.FIRST_COMPLETED)
