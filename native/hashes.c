@@ -315,10 +315,18 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_sse(const uint8_t *data
     return ~(uint32_t)crc;
 }
 
-int crc32c_of(const uint8_t *data, size_t length, uint32_t *out)
+static int crc32c_is_there(void)
 {
     unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 20))
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & 1u << 20);
+}
+
+int crc32c_of(const uint8_t *data, size_t length, uint32_t *out)
+{
+    static int there = -1; /* every thread finds the same; to ask is dear where the machine is a virtual one */
+    if (there < 0)
+        there = crc32c_is_there();
+    if (!there)
         return 0;
     *out = crc32c_sse(data, length);
     return 1;

@@ -21,7 +21,7 @@ from typing import Any
 import structlog
 from msgspec import UNSET
 
-from ..codecs.blocks import Event, EventKind, Header, Output, Source, seal, unseal
+from ..codecs.blocks import INPUT_KINDS, Event, EventKind, Header, Output, Source, seal, unseal
 from ..streams.state import MAX_TIMERS
 from ..streams.versions import number_of
 from .chain import Tip
@@ -499,7 +499,7 @@ class Lane:
             if self._meter is not None:
                 self._meter.aborted(*self.place, error)
             if isinstance(error, TooLargeError):
-                records = [event for event in events if event.kind in (EventKind.RECORD, EventKind.OVERSIZE)]
+                records = [event for event in events if event.kind in INPUT_KINDS]
                 places = [place_of(event, self._fold.inputs, self.number) for event in records]
                 self._portion.refused(error, places, after.height)
             raise

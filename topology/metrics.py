@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ..codecs.blocks import EventKind, Output
+from ..codecs.blocks import INPUT_KINDS, Output
 from .contracts import Committed, LaneStatus
 from .lane_producer import FencedError
 
@@ -69,8 +69,7 @@ class Metrics:
 
     def committed(self, fold: str, lane: int, block: Committed) -> None:
         place = (fold, str(lane))
-        records = (EventKind.RECORD, EventKind.OVERSIZE)
-        tally = Tally(event.source for event in block.events if event.kind in records)
+        tally = Tally(event.source for event in block.events if event.kind in INPUT_KINDS)
         for source, count in tally.items():
             self._inputs.labels(*place, block.inputs[source]).inc(count)
         for (topic, status, reason), count in Tally(map(kind_of, block.outputs)).items():

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import UNSET, UnsetType, field
 
-from ..codecs.blocks import Event, EventKind, Header, Output, event_of, output_of
+from ..codecs.blocks import INPUT_KINDS, Event, EventKind, Header, Output, event_of, output_of
 from ..codecs.errors import DoesNotHoldError
 from .showing import escaped
 
@@ -114,7 +114,7 @@ def readable_of(what: What, data: bytes, header: Header) -> Readable:
         output = output_of(data)
         return Readable(output.topic, _text(output.key), _text(output.value), _headers(output))
     event = event_of(data)
-    if event.kind not in (EventKind.RECORD, EventKind.OVERSIZE) or not 0 <= event.source < len(header.sources):
+    if event.kind not in INPUT_KINDS or not 0 <= event.source < len(header.sources):
         raise DoesNotHoldError("the record is not an input of its block", got=f"kind {event.kind}")
     return Readable(
         header.sources[event.source].topic,

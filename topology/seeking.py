@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from ..codecs import merkle
-from ..codecs.blocks import Block, Event, EventKind, Header, Output, leaf_data, statement
+from ..codecs.blocks import INPUT_KINDS, Block, Event, Header, Output, leaf_data, statement
 from ..codecs.partition import Partitioner
 from ..streams.privacy import NO_SECRETS, Secrets
 from .chain import Tip, demand_version
@@ -62,7 +62,7 @@ class Inputs:
         return None if found is None else _hit("input", block, block.events, found)
 
     def _is_it(self, header: Header, event: Event) -> bool:
-        if event.key != self._key or event.kind not in (EventKind.RECORD, EventKind.OVERSIZE):
+        if event.key != self._key or event.kind not in INPUT_KINDS:
             return False
         return event.source < len(header.sources) and header.sources[event.source].topic == EMISSIONS
 

@@ -51,8 +51,11 @@ class Expected(NamedTuple):
 
     def is_(self, record: Stored) -> bool:
         """Whether this is the record."""
-        output = self.output
-        return output.value == record.value and output.key == record.key and output.headers == record.headers
+        return _is_same(self.output, record)
+
+
+def _is_same(output: Output, record: Stored) -> bool:
+    return output.value == record.value and output.key == record.key and output.headers == record.headers
 
 
 class Absent(NamedTuple):
@@ -111,10 +114,10 @@ class Comparison:
         if self._wanted or self._absent or self._values is not None:
             return 0
         ahead, octets, found = self._ahead, 0, 0
-        for (_, (_, key, value, headers)), record in zip(islice(some, at, None), ahead):  # noqa: B905 -- one is longer
-            if value != record.value or key != record.key or headers != record.headers:
+        for (_, output), record in zip(islice(some, at, None), ahead):  # noqa: B905 -- one is longer
+            if not _is_same(output, record):
                 break
-            octets += len(value)
+            octets += len(output.value)
             found += 1
         for _ in range(found):
             ahead.popleft()
