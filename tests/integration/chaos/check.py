@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import takewhile
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -38,13 +39,13 @@ class Reader:
     """All committed records of all topics, read on and on; `found[topic][partition]` has them in order."""
 
     def __init__(self, settings: Settings) -> None:
-        self._prefix = settings.topic_prefix
+        self._prefix, self._address = settings.topic_prefix, bootstrap(settings)
         self._places = [
             TopicPartition(self._prefix + topic, number) for topic in TOPICS for number in range(settings.partitions)
         ]
         self.found: dict[str, list[list[Any]]] = {topic: [[] for _ in range(settings.partitions)] for topic in TOPICS}
         self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap(settings),
+            bootstrap_servers=self._address,
             isolation_level="read_committed",
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=5_000_000,
@@ -79,15 +80,28 @@ class Reader:
                 return False
 
     async def to_end(self, seconds: float = SETTLE_SECONDS) -> bool:
-        """Reads until nothing is hidden behind an open transaction any more, and all is read."""
+        """Reads until nothing is hidden behind an open transaction any more, and all is read that the call found there.
+
+        The broker is asked for the ends: those that fetches told are as old as each partition's last fetch, and with
+        them the outputs of a block could be read, and the block not.
+        """
         async with asyncio.timeout(seconds + 60):
+            ends = await self._ends()
             end = monotonic() + seconds
             while monotonic() < end:
                 await self._more()
-                ends = [(await self._consumer.position(one), self._consumer.highwater(one)) for one in self._places]
-                if all(high is not None and position >= high for position, high in ends):
+                if all([await self._consumer.position(place) >= high for place, high in ends.items()]):
                     return True
         return False
+
+    async def _ends(self) -> dict[TopicPartition, int]:
+        """The high watermarks as of now. A reader of committed records would be told how far it can read instead."""
+        asking = AIOKafkaConsumer(bootstrap_servers=self._address, isolation_level="read_uncommitted")
+        await asking.start()
+        try:
+            return await asking.end_offsets(self._places)
+        finally:
+            await asking.stop()
 
 
 def is_settled(found: dict[str, list[list[Any]]], acknowledged: int) -> bool:
@@ -143,7 +157,8 @@ class Counts:
         if not lost and not doubled:
             lost = doubled = sum(one != other for one, other in zip(wanted, written, strict=True))
             what += " (order)"
-        self.add(lost, doubled, what)
+        equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(wanted, written, strict=False)))
+        self.add(lost, doubled, f"{what}, from place {equal} of {len(wanted)} wanted and {len(written)} written")
 
 
 def judge(settings: Settings, found: dict[str, list[list[Any]]], load: Load, policy: bytes) -> Verdict:

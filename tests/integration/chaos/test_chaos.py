@@ -14,16 +14,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, Source, outputs_root, seal
 from sluice.codecs.times import parse_time
 from sluice.streams import fold as core
 from sluice.streams.policy_file import load_policy
 from sluice.topology.folds import Frame
-from sluice.topology.settings import Settings
+from sluice.topology.settings import Settings, bootstrap
+from sluice.topology.topics import create_topics
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from chaos.check import INPUTS, TOPICS, Counts, Verdict, is_settled, judge
+from chaos.check import INPUTS, TOPICS, Counts, Reader, Verdict, is_settled, judge
 from chaos.faults import KINDS, schedule
 from chaos.load import NUMBER, Load
 from chaos.proxy import Proxy
@@ -270,6 +272,36 @@ def test_sequences_are_compared_by_what_stands_where(written: str, counted: tupl
     counts.compare("abc", written, "letters")
 
     assert (counts.lost, counts.doubled) == counted
+
+
+# ---------------------------------------------------------------- the reader
+
+
+async def test_the_reader_reads_to_the_end_of_today(kafka: str, prefix: str):
+    """What a transaction wrote while nobody read is read whole: not one topic of it to today's end, one to yesterday's.
+
+    A fetch leaves out the partitions whose records still wait to be taken, so that the end which it told is an old one.
+    """
+    settings = Settings(broker=kafka, topic_prefix=prefix, partitions=1)
+    await create_topics(settings)
+    places = [(f"{prefix}ledger", b"block"), (f"{prefix}admitted", b"output")]
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap(settings), transactional_id=prefix) as producer:
+
+        async def block(*sent: tuple[str, bytes]) -> None:
+            async with producer.transaction():
+                for topic, value in sent:
+                    await producer.send_and_wait(topic, value, b"key", partition=0)  # a compacted topic wants keys
+
+        async with Reader(settings) as reader:
+            await block(*places)
+            assert await reader.until(lambda: len(reader.found["admitted"][0]) == 1, 10)
+            await block(places[0])
+            await asyncio.sleep(1)  # it is fetched, and waits
+            await block(*places)
+            await asyncio.sleep(1)
+
+            assert await reader.to_end()
+            assert [len(reader.found[topic][0]) for topic in ("ledger", "admitted")] == [3, 2]
 
 
 # ---------------------------------------------------------------- the disk
