@@ -6,7 +6,7 @@
 
 Writes `latest.json`, `latest.svg` and `latest.md` into `benchmarks/results/`. Contestants run one after the other, in
 as many turns as are wanted, each on topics of its own with byte-identical input, and each one's output is read by an
-independent reader; the best turn of each counts, since the broker's compiler is busy through the first one. After them
+independent reader; the best turn of each counts. After them
 come sluice's latency at half of its best rate, and the audit of what sluice wrote. Exit status: 0 done, 1 sluice lost,
 doubled or invented something or its audit does not hold, 2 wrong usage, 3 no Kafka to be had.
 """
@@ -247,7 +247,7 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--emissions", type=int, help="of the input [100000; with --scale 20000]")
     parser.add_argument("--partitions", type=int, default=4)
-    parser.add_argument("--runs", type=int, default=2, help="in turn; of each contestant the best counts [2]")
+    parser.add_argument("--runs", type=int, default=1, help="turns; of each contestant the best one counts [1]")
     parser.add_argument("--only", action="append", metavar="NAME", help="contestants whose name has this; repeatable")
     parser.add_argument("--latency", type=float, default=20.0, metavar="SECONDS", help="of load; 0 leaves it out")
     parser.add_argument("--results", type=Path, default=HERE / "results", metavar="DIR", help="where to write")
