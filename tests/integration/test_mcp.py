@@ -103,8 +103,9 @@ def contents(path: Path) -> list[Any]:
 
 
 def damage(path: Path) -> None:
-    """Overwrites the file."""
-    path.write_bytes(b"x" * 10_000)
+    """Overwrites all of the file but its header."""
+    octets = path.read_bytes()
+    path.write_bytes(octets[:100] + b"x" * max(10_000, len(octets) - 100))
 
 
 def grounded(number: int) -> bytes:

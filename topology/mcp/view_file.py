@@ -15,6 +15,10 @@ from ...codecs.errors import UsageError
 
 VERSION: Final = "1"
 """Of the schema and of what `entries` makes of a record: another one makes the view anew."""
+OURS: Final = 0x736C7663
+"""The application id in the header of every view (SQLite's file format, 1.3.15): what has another one is not ours."""
+_ID_AT: Final = 68
+_HEADER_OCTETS: Final = 100
 TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
 """Inflected English words by their stem, and words with and without accents alike."""
 ASSERTION_WORDS: Final = "words_0"
@@ -66,8 +70,13 @@ def locked(path: Path) -> IO[bytes]:
 
 
 def opened(path: Path, identity: str) -> sqlite3.Connection:
-    """The file's connection; a file that is not a view of this identity and version is made anew."""
+    """The file's connection; a view that is damaged, or of another identity or version, is made anew.
+
+    Raises:
+        UsageError: the file is something else, and stays as it is.
+    """
     if path.exists():
+        _demand_ours(path)
         db = _connected(path)
         why = _unfit(db, identity)
         if why is None:
@@ -79,10 +88,24 @@ def opened(path: Path, identity: str) -> sqlite3.Connection:
             os.unlink(f"{path}{end}")
     # Readable by its owner only: it may hold more than one consumer's scope.
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA application_id={OURS}")  # into the header at once, not into a log beside it
     db = _connected(path)
     db.executescript(SCHEMA)
     db.executemany("INSERT INTO about VALUES (?, ?)", [("version", VERSION), ("identity", identity)])
     return db
+
+
+def _demand_ours(path: Path) -> None:
+    """Whatever a user names by mistake must not be lost for it."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(_HEADER_OCTETS)
+    except OSError as error:
+        raise UsageError(f"the view cannot be read: {error.strerror}", path=str(path)) from None
+    if header and int.from_bytes(header[_ID_AT : _ID_AT + 4], "big") != OURS:
+        hint = "name another file with --view, or remove this one if it was a view"
+        raise UsageError("is not a view of sluice's", path=str(path), hint=hint)
 
 
 def _connected(path: Path) -> sqlite3.Connection:

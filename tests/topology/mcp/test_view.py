@@ -6,6 +6,7 @@ import sqlite3
 import pytest
 from adapter_world import IDENTITY, NOW, Filled, attested, decided
 
+from sluice.codecs.errors import UsageError
 from sluice.topology.mcp.view import Arrived, Batch, InUse, View, about_view
 
 
@@ -120,7 +121,7 @@ def test_only_one_process_writes(filled, path):
     View(path, IDENTITY).close()
 
 
-@pytest.mark.parametrize("why", ["damaged", "another identity", "another version", "no database"])
+@pytest.mark.parametrize("why", ["damaged", "another identity", "another version", "empty"])
 def test_a_view_that_is_not_fit_is_made_anew(filled, path, why):
     """It begins at the first offset again."""
     filled.put("grounded", *(attested(f"Number {number}.", by=str(number)) for number in range(50)))
@@ -136,13 +137,32 @@ def test_a_view_that_is_not_fit_is_made_anew(filled, path, why):
         with sqlite3.connect(path) as db:
             db.execute("UPDATE about SET value='0' WHERE name='version'")
     else:
-        path.write_bytes(b"no database at all" * 500)
+        path.write_bytes(b"")
 
     again = View(path, identity)
 
     assert again.positions() == {}
     again.close()
     assert about_view(path)["identity"] == identity
+
+
+@pytest.mark.parametrize("what", ["tokens", "somebody's database", "a folder"])
+def test_what_is_no_view_is_left_alone(path, what):
+    """A user who names the wrong file is told so, and still has it."""
+    if what == "tokens":
+        path.write_bytes(b'{"tokens": []}')
+    elif what == "a folder":
+        path.mkdir()
+    else:
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE about (name TEXT, value TEXT)")
+        db.close()
+    before = path.read_bytes() if path.is_file() else None
+
+    with pytest.raises(UsageError, match="view"):
+        View(path, IDENTITY)
+
+    assert path.is_dir() if before is None else path.read_bytes() == before
 
 
 def test_the_writer_sees_that_its_file_is_gone(filled, path):
