@@ -16,6 +16,7 @@ from __future__ import annotations
 from asyncio import Lock, sleep
 from time import monotonic
 from typing import Any, Final, TypeVar
+from weakref import WeakMethod, proxy
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
@@ -61,8 +62,9 @@ class _Pace:
     """
 
     def __init__(self, kafka: Any) -> None:
-        self._kafka = kafka
-        self._connect, self._update = kafka._get_conn, kafka._metadata_update
+        # Weakly: a client that is let go of must go at once, since a worker's collector never looks at old objects.
+        self._kafka = proxy(kafka)
+        self._connect_of, self._update_of = WeakMethod(kafka._get_conn), WeakMethod(kafka._metadata_update)
         self._away: dict[Any, _Node] = {}
         self._leaderless_until = 0.0
 
@@ -72,7 +74,7 @@ class _Pace:
         """A connection to a node, or None where there is none to be had; waits for the node's turn."""
         node = self._away.get(node_id)
         if node is None or self._is_connected(node_id, group):
-            found = await self._connect(node_id, group=group)
+            found = await self._method(self._connect_of)(node_id, group=group)
             if found is None and node_id not in self._away:  # those that fail together are one
                 self._away[node_id] = _Node()
                 self._away[node_id].failed()
@@ -85,7 +87,7 @@ class _Pace:
                 return None  # it was tried while this one waited for its turn
             if (left := node.next_at - monotonic()) > 0:
                 await sleep(left)
-            found = await self._connect(node_id, group=group)
+            found = await self._method(self._connect_of)(node_id, group=group)
             if found is None:
                 node.failed()
             else:
@@ -96,9 +98,15 @@ class _Pace:
         """Asks for metadata; not at once again where the last answer had partitions without a leader."""
         if (left := self._leaderless_until - monotonic()) > 0:
             await sleep(left)
-        updated: bool = await self._update(cluster, topics)
+        updated: bool = await self._method(self._update_of)(cluster, topics)
         self._leaderless_until = monotonic() + FIRST_SECONDS if updated and _lacks_leaders(cluster) else 0.0
         return updated
+
+    @staticmethod
+    def _method(weak: WeakMethod[Any]) -> Any:
+        found = weak()
+        assert found is not None, "whoever calls has the client"
+        return found
 
     def _is_connected(self, node_id: Any, group: ConnectionGroup) -> bool:
         there = self._kafka._conns.get((node_id, group))

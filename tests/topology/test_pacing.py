@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import re
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -138,6 +140,18 @@ async def test_a_partition_without_a_leader_is_asked_about_ten_times_a_second(ka
     await ask_for(kafka, away, 6)
 
     assert 55 <= away.asked <= 65
+
+
+async def test_a_client_that_is_let_go_of_is_gone_at_once() -> None:
+    """Without the collector: a worker's never looks at what has become old, and each take-over makes a client."""
+    gc.disable()
+    try:
+        client: Any = pacing.paced(AIOKafkaProducer(bootstrap_servers="127.0.0.1:1"))
+        client._closed, gone = True, weakref.ref(client.client)
+        del client
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_what_is_hooked_is_there() -> None:
