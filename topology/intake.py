@@ -83,7 +83,7 @@ class Intake:
     def on_its_way(self, frame: Frame) -> None:
         """The fetcher has let go of a frame: from here on it counts as held."""
         if frame.epoch == self.epoch:
-            self._held[frame.topic] += frame.octets
+            self._held[frame.topic] += _weight(frame)
 
     def ended(self, topic: str, end: int) -> None:
         """A fetch answer said that the input ends at `end`."""
@@ -102,11 +102,13 @@ class Intake:
         if frame.start > received:
             return False
         if frame.next <= received:
-            self._held[frame.topic] -= frame.octets
+            self._held[frame.topic] -= _weight(frame)
             return True
         if frame.start < received:
+            self._held[frame.topic] -= _weight(frame)
             rest = [event for event in frame.events if event.offset >= received]
             frame = frame._replace(start=received, events=rest)
+            self._held[frame.topic] += _weight(frame)
         self._received[frame.topic] = frame.next
         if not self.count:
             self.since = monotonic()
@@ -188,7 +190,7 @@ class Intake:
         frame = self._frames.popleft()
         self._done = 0
         self.positions[frame.topic] = frame.next
-        self._held[frame.topic] -= frame.octets
+        self._held[frame.topic] -= _weight(frame)
 
     def _skip_empty(self) -> None:
         while self._frames and not self._frames[0].events:
@@ -217,4 +219,5 @@ def portion(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int
 
 
 def _weight(frame: Frame) -> int:
+    """Octets of memory, about: a record without any takes some too, and millions of them must not pass for nothing."""
     return frame.octets + FRAMING * len(frame.events)

@@ -311,10 +311,12 @@ class Lane:
         """Whether our last block is still the ledger's last one."""
         if self._tip_offset is None:
             return False
+        seen = False
         async for _, data in self._ledger.blocks(self._tip_offset):
             if unseal(data).hash != self._tip.hash:
                 return False
-        return True
+            seen = True
+        return seen  # a ledger that gives nothing there was cut
 
     async def _place_inputs(self, before: Mapping[str, int]) -> None:
         """Checks what the inputs hold against the positions that the lane is at, and seeks there."""

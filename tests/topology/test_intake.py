@@ -136,6 +136,29 @@ class TestPressure:
 
         assert queue.wants("emissions")
 
+    def test_records_without_octets_have_a_weight(self):
+        """Each takes memory: millions of them must not pass for nothing."""
+        queue = intake()
+        events = [Event(EventKind.RECORD, 0, offset, 1, [], None, None) for offset in range(HELD_BYTES // 40 + 1)]
+        waiting = Frame("emissions", 0, 1, 0, len(events), events, 0)
+        queue.on_its_way(waiting)
+
+        assert not queue.wants("emissions")
+        queue.offer(waiting)
+        while queue.take():
+            pass
+        assert queue.held == 0
+
+    def test_what_came_twice_is_held_once(self):
+        """A frame that begins before what is there weighs what is left of it."""
+        queue = intake()
+        offer(queue, frame("emissions", 0, [b"a", b"b"]))
+        offer(queue, frame("emissions", 1, [b"b", b"c"]))
+        while queue.take():
+            pass
+
+        assert queue.held == 0
+
     def test_a_seek_forgets_what_was_held(self):
         """Frames that were lost on the way must not count for ever."""
         queue = intake()

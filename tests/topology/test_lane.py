@@ -531,6 +531,19 @@ class TestRebalance:
 
         assert world.log.values == [b"a", b"b", b"c"]
 
+    async def test_a_lane_whose_last_block_is_gone_is_restored(self):
+        """A ledger that was cut where our tip stood: nothing may be written above a block that is not there."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+            world.lane.suspend()
+            await world.until(lambda: world.lane.status.phase == "suspended")
+            world.log.records.pop()
+            world.lane.resume()
+            await world.until(lambda: world.log.values == [b"a"])
+
+        assert world.ledger.opened == 2
+
 
 def _plain(source: object) -> tuple[str, int, int]:
     return (source.topic, source.first, source.next)  # type: ignore[attr-defined]
