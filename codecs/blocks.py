@@ -25,6 +25,8 @@ MAX_BYTES = 900_000
 """A block closes at so many events or so many octets of them, whichever is first; one larger event stands alone."""
 MAX_INPUT_BYTES = 1_000_000
 """An input record above this is `oversize`: the block carries its hash, length and source, not its bytes."""
+MAX_HEADERS = 10_000
+"""So is one with more headers: each may be empty, and takes memory all the same."""
 GENESIS = "sha256:" + "0" * 64
 """What `prev` names in the first block of a ledger."""
 

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from . import native
-from .blocks import MAX_INPUT_BYTES, Event, EventKind, Output
+from .blocks import MAX_HEADERS, MAX_INPUT_BYTES, Event, EventKind, Output
 
 MAGIC: Final = 2
 _FRONT: Final = Struct(">qi")  # base offset, and how many octets follow
@@ -113,6 +113,8 @@ class Cursor(msgspec.Struct):
         left: how many have not been read.
         base_offset, first_timestamp: what the records' own numbers are added to.
         append_time: the time of all of them, where the broker's own counts.
+        count, next: how many there are in the batch, and the offset behind it.
+        least: no record left has an offset below this.
     """
 
     data: bytes
@@ -122,6 +124,18 @@ class Cursor(msgspec.Struct):
     base_offset: int
     first_timestamp: int
     append_time: int | None
+    count: int
+    next: int
+    least: int
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether no offset is missing: then a record's place says its offset.
+
+        What the record itself says is its producer's word, which no broker looks at in a batch without compression: it
+        must not move a lane to where nothing is. Only compaction makes batches that are not dense.
+        """
+        return self.count == self.next - self.base_offset
 
 
 def read_events(
@@ -134,7 +148,7 @@ def read_events(
         source: of the events.
         first: records below this offset are passed: a batch is fetched whole, wherever in it was sought.
         most, room: ends with so many events, or once they have so many octets.
-        event_for: makes the event of a record that may be too large to keep.
+        event_for: makes the event of a record that may be too large to keep, or have too many headers.
 
     Returns:
         The events, and how many octets of keys, values and headers those have that were kept whole.
@@ -143,19 +157,20 @@ def read_events(
         ValueError: the records are not what their own lengths say.
     """
     if native.codecs is not None:
-        batch, bounds = msgspec.structs.astuple(cursor), (source, first, most, room, MAX_INPUT_BYTES)
-        events, octets, cursor.at, cursor.left = native.codecs.read_events(batch, bounds, (Event, event_for))
+        batch, bounds = msgspec.structs.astuple(cursor), (source, first, most, room, MAX_INPUT_BYTES, MAX_HEADERS)
+        events, octets, *moved = native.codecs.read_events(batch, bounds, (Event, event_for))
+        cursor.at, cursor.left, cursor.least = moved
         return events, octets
 
     def make(record: _Record) -> tuple[Event, int]:
         offset, timestamp, headers, key, value = record
         plain = [(name, content or b"") for name, content in headers]
         size = _octets(record)
-        if size > MAX_INPUT_BYTES:
+        if size > MAX_INPUT_BYTES or len(headers) > MAX_HEADERS:
             return event_for(source, offset, timestamp, plain, key, value), 0
         return Event(EventKind.RECORD, source, offset, timestamp, plain, key, value), size
 
-    return _read(cursor, first, most, room, make, "replace")
+    return _read(cursor, first, most, room, make)
 
 
 def read_stored(
@@ -171,34 +186,85 @@ def read_stored(
         ValueError: the records are not what their own lengths say, or a header's name is no UTF-8.
     """
     if native.codecs is not None:
-        batch, bounds = msgspec.structs.astuple(cursor), (None, first, most, room, 0)
-        found, octets, cursor.at, cursor.left = native.codecs.read_stored(batch, bounds, (stored, None))
+        batch, bounds = msgspec.structs.astuple(cursor), (None, first, most, room, 0, 0)
+        found, octets, *moved = native.codecs.read_stored(batch, bounds, (stored, None))
+        cursor.at, cursor.left, cursor.least = moved
         return found, octets
 
     def make(record: _Record) -> tuple[Stored, int]:
         offset, timestamp, headers, key, value = record
         return stored(offset, timestamp, key, value, headers), _octets(record)
 
-    return _read(cursor, first, most, room, make, "strict")
+    return _read(cursor, first, most, room, make, exact=True)
 
 
 _Made = TypeVar("_Made")
 
 
 def _read(
-    cursor: Cursor, first: int, most: int, room: int, make: Callable[[_Record], tuple[_Made, int]], errors: str
+    cursor: Cursor,
+    first: int,
+    most: int,
+    room: int,
+    make: Callable[[_Record], tuple[_Made, int]],
+    *,
+    exact: bool = False,
 ) -> tuple[list[_Made], int]:
-    found, octets = list[_Made](), 0
-    while cursor.left > 0 and len(found) < most and octets < room:
-        reader = _Reader(cursor.data, cursor.at, cursor.end, errors)
-        record = reader.record(cursor, first)
-        cursor.at, cursor.left = reader.end, cursor.left - 1
+    found, octets, moving = list[_Made](), 0, msgspec.structs.replace(cursor)
+    while moving.left > 0 and len(found) < most and octets < room:
+        record = _next_record(moving, first, exact=exact)
         if record is None:
             continue
         one, size = make(record)
         found.append(one)
         octets += size
+    cursor.at, cursor.left, cursor.least = moving.at, moving.left, moving.least
     return found, octets
+
+
+def _next_record(cursor: Cursor, first: int, *, exact: bool = False) -> _Record | None:
+    """The next record, None for one below `first`; moves the cursor behind it, and not where it is none."""
+    reader = _Reader(cursor.data, cursor.at, cursor.end, exact=exact)
+    record = reader.record(cursor, first)
+    if not cursor.is_dense:
+        cursor.least = reader.offset + 1
+    cursor.at, cursor.left = reader.end, cursor.left - 1
+    return record
+
+
+def salvage_events(
+    cursor: Cursor, source: int, first: int, most: int, room: int, event_for: EventFor
+) -> tuple[list[Event], int]:
+    """As `read_events`, of a dense batch in which something is no record: that becomes an event all the same.
+
+    Its value is its octets as they stand, its key null, so that the fold refuses it by name like whatever else cannot
+    be read. Where a record's end cannot be told, its value is all that follows in the batch, and what should have come
+    behind it has none. A broker does not look into the records of a compressed batch as closely as we do, and an input
+    that nobody can pass would stop its lane for ever.
+    """
+    found, octets = list[Event](), 0
+    while cursor.left > 0 and len(found) < most and octets < room:
+        offset = cursor.next - cursor.left
+        try:
+            record = _next_record(cursor, first)
+        except ValueError:
+            record = _raw_record(cursor, offset)
+        if record is None or offset < first:
+            continue
+        _, timestamp, headers, key, value = record
+        event = event_for(source, offset, timestamp, [(name, content or b"") for name, content in headers], key, value)
+        found.append(event)
+        octets += _octets(record)
+    return found, octets
+
+
+def _raw_record(cursor: Cursor, offset: int) -> _Record:
+    reader = _Reader(cursor.data, cursor.at, cursor.end)
+    length = reader.length()
+    start, end = (cursor.at, cursor.end) if length is None else (reader.at, reader.at + length)
+    cursor.at, cursor.left = end, cursor.left - 1
+    time = cursor.first_timestamp if cursor.append_time is None else cursor.append_time
+    return offset, time, [], None, cursor.data[start:end]
 
 
 def _octets(record: _Record) -> int:
@@ -210,10 +276,19 @@ def _octets(record: _Record) -> int:
 class _Reader:
     """Numbers and octets of records, each within its bounds."""
 
-    __slots__ = ("at", "data", "end", "errors")
+    __slots__ = ("at", "data", "end", "exact", "offset")
 
-    def __init__(self, data: bytes, at: int, end: int, errors: str) -> None:
-        self.data, self.at, self.end, self.errors = data, at, end, errors
+    def __init__(self, data: bytes, at: int, end: int, *, exact: bool = False) -> None:
+        """`exact` reads every header there is, and takes no name that is no UTF-8."""
+        self.data, self.at, self.end, self.exact, self.offset = data, at, end, exact, 0
+
+    def length(self) -> int | None:
+        """How many octets the next record says that it has; None where they are not there."""
+        try:
+            length = self.number()
+        except ValueError:
+            return None
+        return length if 1 <= length <= self.end - self.at else None
 
     def record(self, cursor: Cursor, first: int) -> _Record | None:
         """The next record, None for one below `first`; the reader ends with it."""
@@ -224,14 +299,20 @@ class _Reader:
         self.at += 1  # attributes: none are defined
         timestamp = _wrapped(cursor.first_timestamp + self.number())
         offset = _wrapped(cursor.base_offset + self.number())
+        if cursor.is_dense:
+            offset = cursor.next - cursor.left
+        elif not cursor.least <= offset < cursor.next:
+            raise ValueError("a record's offset is none of its batch's")
+        self.offset = offset
         key, value = self.octets(), self.octets()
         count = self.number()
         if not 0 <= count <= self.end - self.at:
             raise ValueError("a record has more headers than octets")
         if offset < first:
             return None
-        headers = [(self.name(), self.octets()) for _ in range(count)]
-        if self.at != self.end:
+        wanted = count if self.exact else min(count, MAX_HEADERS + 1)  # so many that they are seen to be too many
+        headers = [(self.name(), self.octets()) for _ in range(wanted)]
+        if wanted == count and self.at != self.end:
             raise ValueError("a record is not as long as it says")
         return offset, timestamp if cursor.append_time is None else cursor.append_time, headers, key, value
 
@@ -249,7 +330,7 @@ class _Reader:
 
     def octets(self) -> bytes | None:
         length = self.number()
-        if length == -1:
+        if length < 0:  # Kafka writes -1, and takes any
             return None
         if not 0 <= length <= self.end - self.at:
             raise ValueError("a record's part is longer than the record")
@@ -260,7 +341,7 @@ class _Reader:
         name = self.octets()
         if name is None:
             raise ValueError("a record's header has no name")
-        return name.decode("utf-8", self.errors)
+        return name.decode("utf-8", "strict" if self.exact else "replace")
 
 
 def _wrapped(number: int) -> int:

@@ -35,18 +35,37 @@ static int take_part(Reader *self, View *part)
     int64_t length;
     if (!take_varint(self, &length))
         return 0;
-    if (length == -1) {
+    if (length < 0) { /* Kafka writes -1, and takes any */
         *part = (View){NULL, 0};
         return 1;
     }
-    if (length < 0 || length > self->end - self->at)
+    if (length > self->end - self->at)
         return malformed("a record's part is longer than the record");
     *part = (View){self->at, (size_t)length};
     self->at += length;
     return 1;
 }
 
-static int take_record(Reader *self, int64_t base_offset, int64_t first_timestamp, Record *record)
+/* A batch's offsets: a dense one has all of them, so that a record's place says which is its own. */
+typedef struct {
+    int64_t base, next, least; /* no record left has an offset below `least` */
+    int64_t left;
+    int dense;
+} Offsets;
+
+/* A record's offset; what it says of it counts only where compaction has left gaps. */
+static int offset_of(Offsets *self, int64_t delta, int64_t *offset)
+{
+    *offset = (int64_t)(self->dense ? (uint64_t)self->next - (uint64_t)self->left : (uint64_t)self->base + (uint64_t)delta);
+    if (self->dense)
+        return 1;
+    if (*offset < self->least || *offset >= self->next)
+        return malformed("a record's offset is none of its batch's");
+    self->least = *offset + 1;
+    return 1;
+}
+
+static int take_record(Reader *self, Offsets *offsets, int64_t first_timestamp, Record *record)
 {
     int64_t length, time_delta, offset_delta;
     if (!take_varint(self, &length))
@@ -55,13 +74,13 @@ static int take_record(Reader *self, int64_t base_offset, int64_t first_timestam
         return malformed("a record is longer than its batch");
     Reader inside = {self->at + 1, self->at + length}; /* attributes: none are defined */
     if (!take_varint(&inside, &time_delta) || !take_varint(&inside, &offset_delta) ||
+        !offset_of(offsets, offset_delta, &record->offset) ||
         !take_part(&inside, &record->key) || !take_part(&inside, &record->value) ||
         !take_varint(&inside, &record->header_count))
         return 0;
     if (record->header_count < 0 || record->header_count > inside.end - inside.at)
         return malformed("a record has more headers than octets");
     record->timestamp = (int64_t)((uint64_t)first_timestamp + (uint64_t)time_delta);
-    record->offset = (int64_t)((uint64_t)base_offset + (uint64_t)offset_delta);
     record->headers = inside;
     self->at = inside.end;
     return 1;
@@ -93,18 +112,19 @@ static PyObject *pair_of(Reader *headers, Py_ssize_t *size, int exact)
     return Py_BuildValue("(NN)", text, exact ? octets_or_none(content) : octets_of(content));
 }
 
-/* A record's headers, their octets added to `size`; NULL with an exception. */
-static PyObject *headers_of(const Record *record, Py_ssize_t *size, int exact)
+/* A record's headers, `most` at the most, their octets added to `size`; NULL with an exception. */
+static PyObject *headers_of(const Record *record, int64_t most, Py_ssize_t *size, int exact)
 {
     Reader headers = record->headers;
     PyObject *list = PyList_New(0);
-    for (int64_t left = record->header_count; list != NULL && left; left--) {
+    int64_t wanted = record->header_count < most ? record->header_count : most;
+    for (int64_t left = wanted; list != NULL && left; left--) {
         PyObject *pair = pair_of(&headers, size, exact);
         if (pair == NULL || PyList_Append(list, pair) < 0)
             Py_CLEAR(list);
         Py_XDECREF(pair);
     }
-    if (list != NULL && headers.at != headers.end) {
+    if (list != NULL && wanted == record->header_count && headers.at != headers.end) {
         malformed("a record is not as long as it says");
         Py_CLEAR(list);
     }
@@ -114,7 +134,7 @@ static PyObject *headers_of(const Record *record, Py_ssize_t *size, int exact)
 typedef struct {
     PyObject *kind, *source, *append_time; /* `append_time` None: a record has its own */
     PyObject *type, *event_for;
-    long long most_octets;
+    long long most_octets, most_headers;
 } Making;
 
 /* The event of a record; its octets are added to `octets` where it was kept whole. */
@@ -122,12 +142,13 @@ static PyObject *event_of(const Record *record, const Making *making, long long 
 {
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
     PyObject *parts[7] = {making->kind, making->source, NULL}, *found = NULL;
-    parts[4] = headers_of(record, &size, 0);
+    int too_many = record->header_count > making->most_headers;
+    parts[4] = headers_of(record, making->most_headers + 1, &size, 0); /* so many that they are seen to be too many */
     if (parts[4] != NULL && (parts[2] = PyLong_FromLongLong(record->offset)) != NULL &&
         (parts[3] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
                                                    : Py_NewRef(making->append_time)) != NULL &&
         (parts[5] = octets_or_none(record->key)) != NULL && (parts[6] = octets_or_none(record->value)) != NULL) {
-        if (size > making->most_octets) {
+        if (too_many || size > making->most_octets) {
             found = PyObject_Vectorcall(making->event_for, parts + 1, 6, NULL);
         } else {
             found = PyObject_Vectorcall(making->type, parts, 7, NULL);
@@ -148,7 +169,7 @@ static PyObject *stored_of(const Record *record, const Making *making, long long
         (parts[1] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
                                                    : Py_NewRef(making->append_time)) != NULL &&
         (parts[2] = octets_or_none(record->key)) != NULL && (parts[3] = octets_or_none(record->value)) != NULL &&
-        (parts[4] = headers_of(record, &size, 1)) != NULL)
+        (parts[4] = headers_of(record, INT64_MAX, &size, 1)) != NULL)
         found = PyObject_Vectorcall(making->type, parts, 5, NULL);
     for (int i = 0; i < 5; i++)
         Py_XDECREF(parts[i]);
@@ -162,13 +183,14 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
 {
     PyObject *data, *append_time, *source, *type, *event_for;
     Py_ssize_t at, end, left, most;
-    long long base_offset, first_timestamp, first, room, most_octets, octets = 0;
+    long long base, next, least, count, first_timestamp, first, room, most_octets, most_headers, octets = 0;
     if (nargs != 3 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
         PyErr_SetString(PyExc_TypeError, "three tuples are wanted");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args[0], "SnnnLLO", &data, &at, &end, &left, &base_offset, &first_timestamp, &append_time) ||
-        !PyArg_ParseTuple(args[1], "OLnLL", &source, &first, &most, &room, &most_octets) ||
+    if (!PyArg_ParseTuple(args[0], "SnnnLLOLLL", &data, &at, &end, &left, &base, &first_timestamp, &append_time, &count,
+                          &next, &least) ||
+        !PyArg_ParseTuple(args[1], "OLnLLL", &source, &first, &most, &room, &most_octets, &most_headers) ||
         !PyArg_ParseTuple(args[2], "OO", &type, &event_for))
         return NULL;
     if (at < 0 || end < at || end > PyBytes_GET_SIZE(data)) {
@@ -178,13 +200,14 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
     const uint8_t *start = (const uint8_t *)PyBytes_AS_STRING(data);
     Reader reader = {start + at, start + end};
     PyObject *found = PyList_New(0), *record_kind = PyLong_FromLong(0);
-    Making making = {record_kind, source, append_time, type, event_for, most_octets};
+    Making making = {record_kind, source, append_time, type, event_for, most_octets, most_headers};
+    Offsets offsets = {base, next, least, left, count == (int64_t)((uint64_t)next - (uint64_t)base)};
     int failed = found == NULL || record_kind == NULL;
-    while (!failed && left > 0 && PyList_GET_SIZE(found) < most && octets < room) {
+    while (!failed && offsets.left > 0 && PyList_GET_SIZE(found) < most && octets < room) {
         Record record;
         PyObject *one = NULL;
-        failed = !take_record(&reader, base_offset, first_timestamp, &record);
-        left--;
+        failed = !take_record(&reader, &offsets, first_timestamp, &record);
+        offsets.left--;
         if (failed || record.offset < first)
             continue;
         failed = (one = make(&record, &making, &octets)) == NULL || PyList_Append(found, one) < 0;
@@ -195,11 +218,13 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
         Py_XDECREF(found);
         return NULL;
     }
-    return Py_BuildValue("NLnn", found, octets, (Py_ssize_t)(reader.at - start), left);
+    return Py_BuildValue("NLnLL", found, octets, (Py_ssize_t)(reader.at - start), (long long)offsets.left,
+                         (long long)offsets.least);
 }
 
-/* read_events((data, at, end, left, base offset, first timestamp, append time), (source, first, most, room, most octets
- * of one), (Event, event_for)) -> (events, octets, at, left) */
+/* read_events((data, at, end, left, base offset, first timestamp, append time, count, next offset, least offset),
+ * (source, first, most, room, most octets of one, most headers of one), (Event, event_for))
+ * -> (events, octets, at, left, least offset) */
 PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     return read_records(args, nargs, event_of);

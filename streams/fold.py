@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from ..codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
+from ..codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ..codecs.decode import assertion_text, decode_review
 from ..codecs.errors import DoesNotHoldError, Fault
 from ..codecs.reading import read_emission, read_observation
@@ -82,11 +82,13 @@ def event_for(
 ) -> Event:
     """The event of an input record: raw, or hash and length where it is larger than an input may be.
 
+    Headers count with their names and values; too many of them, which may all be empty, are too large as well.
+
     Kafka lets a header have no value; a ledger keeps an empty one.
     """
     kept = [(name, content or b"") for name, content in headers] if headers else []
     size = len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in kept)
-    if size <= MAX_INPUT_BYTES:
+    if size <= MAX_INPUT_BYTES and len(kept) <= MAX_HEADERS:
         return Event(EventKind.RECORD, source, offset, timestamp, kept, key, value)
     digest = {"sha256": sha256(value or b"").hexdigest(), "length": len(value or b"")}
     short = key if key is not None and len(key) <= 1024 else None

@@ -17,6 +17,7 @@ from itertools import count
 from typing import Any
 
 from aiokafka import TopicPartition
+from aiokafka.errors import CorruptRecordException
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
@@ -72,8 +73,8 @@ class FrameConsumer(driver.Consumer):
         wait = POLL_SECONDS if len(fetchable) == len(active_partitions) else PRESSED_SECONDS
         try:
             poll = await self._thread.getmany(fetchable, min(timeout, wait))
-        except DoesNotHoldError as error:
-            self.app.fail(error)
+        except (DoesNotHoldError, CorruptRecordException) as error:
+            self.app.fail(error if isinstance(error, DoesNotHoldError) else DoesNotHoldError(error.args[0]))
             await asyncio.sleep(timeout)
             return {}
         for tp, end, time in poll.answers:

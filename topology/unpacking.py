@@ -16,6 +16,8 @@ from itertools import takewhile
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+import cramjam
+import structlog
 from aiokafka import codec
 from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException
@@ -33,14 +35,43 @@ from ..codecs.record_batches import (
     batches,
     read_events,
     read_stored,
+    salvage_events,
 )
 from .packing import crc32c
 
+MOST_UNPACKED: Final = 134_217_728
+"""Octets of one batch without its compression. A batch of 1 MB may hide 30 GB; an honest one has some ten megabytes."""
+_FIRST_ROOM, _FACTOR = 65_536, 16
+"""Octets, and octets for each compressed one, that are tried first."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def _bounded(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[bytes], bytes]:
+    """Decompression by one of cramjam's, into as much room as it takes and no more than there may be."""
+
+    def decompress(octets: bytes) -> bytes:
+        size = min(max(_FIRST_ROOM, _FACTOR * len(octets)), MOST_UNPACKED)
+        while True:
+            room = bytearray(size)
+            try:
+                return bytes(memoryview(room)[: decompress_into(octets, room)])
+            except cramjam.DecompressionError as error:
+                if _TOO_SMALL not in str(error):
+                    raise
+            if size == MOST_UNPACKED:
+                raise ValueError(f"it unpacks to more than {MOST_UNPACKED} octets")
+            size = min(8 * size, MOST_UNPACKED)
+
+    return decompress
+
+
+_TOO_SMALL: Final = "failed to write whole buffer"
 _UNPACK: Final[dict[int, Callable[[bytes], bytes]]] = {
-    1: codec.gzip_decode,
-    2: codec.snappy_decode,
-    3: codec.lz4_decode,
-    4: codec.zstd_decode,
+    1: _bounded(cramjam.gzip.decompress_into),
+    2: codec.snappy_decode,  # makes 20 octets of one at the most
+    3: _bounded(cramjam.lz4.decompress_into),
+    4: _bounded(cramjam.zstd.decompress_into),
 }
 """By Kafka's number for it."""
 
@@ -69,6 +100,12 @@ class Making(NamedTuple):
         """Records of a batch."""
         return read_events(cursor, self.source, first, most, room, self.event_for)
 
+    def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int] | None:
+        """The same of a batch in which something is no record; None where its offsets cannot be told then."""
+        if not cursor.is_dense:
+            return None
+        return salvage_events(cursor, self.source, first, most, room, self.event_for)
+
     def one(self, record: Any) -> Any:
         """One of aiokafka's records."""
         return self.event_for(self.source, record.offset, record.timestamp, record.headers, record.key, record.value)
@@ -82,6 +119,9 @@ class Storing(NamedTuple):
     def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
         """Records of a batch."""
         return read_stored(cursor, first, most, room, self.stored)
+
+    def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> None:
+        """Nothing: what was stored so is to be told, not to be read."""
 
     def one(self, record: Any) -> Any:
         """One of aiokafka's records."""
@@ -101,7 +141,8 @@ def unpacking(records: Any, making: Making | Storing) -> Unpacking | Legacy:
     committed_only = records._isolation_level == fetcher.READ_COMMITTED
     aborted = records._aborted_transactions if committed_only else ()
     found = list(takewhile(lambda batch: batch.magic == MAGIC, found))
-    return Unpacking(octets, found, aborted, records.next_fetch_offset, making, check_crcs=records._check_crcs)
+    place = f"{records._tp.topic}/{records._tp.partition}"
+    return Unpacking(octets, found, aborted, records.next_fetch_offset, making, place, check_crcs=records._check_crcs)
 
 
 class Unpacking:
@@ -119,6 +160,7 @@ class Unpacking:
         aborted: Sequence[tuple[int, int]],
         position: int,
         making: Making | Storing,
+        place: str,
         *,
         check_crcs: bool,
     ) -> None:
@@ -129,11 +171,12 @@ class Unpacking:
             aborted: of transactions, the producer's id and the first offset here; none where all is read.
             position: the first offset that is wanted.
             making: what records become.
+            place: topic and partition, for sentences.
             check_crcs: whether a batch's checksum is looked at.
         """
         self.next_fetch_offset = position
         self._octets, self._batches, self._check_crcs = octets, deque(found), check_crcs
-        self._making = making
+        self._making, self._place = making, place
         self._aborted = sorted(aborted, key=itemgetter(1), reverse=True)
         self._aborting: set[int] = set()
         self._cursor: Cursor | None = None
@@ -163,11 +206,16 @@ class Unpacking:
         return events, octets
 
     def _read(self, cursor: Cursor, most: int, room: int) -> tuple[list[Any], int]:
+        bounds = (cursor, self.next_fetch_offset, most, room)
         try:
-            found, octets = self._making.read(cursor, self.next_fetch_offset, most, room)
+            found, octets = self._making.read(*bounds)
         except ValueError as error:
-            at = self._batches[0].base_offset
-            raise CorruptRecordException(f"the batch at offset {at} is damaged: {error}") from None
+            salvaged = self._making.salvage(*bounds)
+            if salvaged is None:
+                raise self._damaged(self._batches[0], error) from None
+            found, octets = salvaged
+            offset = self._batches[0].base_offset
+            log.warning("a batch has what is no record: its octets are taken for it", offset=offset, error=str(error))
         if cursor.left <= 0:
             self._pass()
         elif found:
@@ -195,13 +243,21 @@ class Unpacking:
             try:
                 data = _UNPACK[batch.compression](data[at:end])
             except Exception as error:  # noqa: BLE001 -- each codec has errors of its own
-                raise CorruptRecordException(f"the batch at offset {batch.base_offset} is damaged: {error!r}") from None
+                raise self._damaged(batch, error) from None
             at, end = 0, len(data)
-        return Cursor(data, at, end, batch.record_count, batch.base_offset, batch.first_timestamp, batch.append_time)
+        base, count = batch.base_offset, batch.record_count
+        return Cursor(
+            data, at, end, count, base, batch.first_timestamp, batch.append_time, count, batch.next, batch.base_offset
+        )
+
+    def _damaged(self, batch: Batch, why: Exception) -> CorruptRecordException:
+        return CorruptRecordException(f"{self._place}: the batch at offset {batch.base_offset} is damaged: {why}")
 
     def _is_passed_over(self, batch: Batch) -> bool:
         if self._check_crcs and crc32c(self._octets, batch.start + CHECKED_FROM, batch.end) != batch.crc:
-            raise CorruptRecordException(f"the checksum of the batch at offset {batch.base_offset} does not hold")
+            raise CorruptRecordException(
+                f"{self._place}: the checksum of the batch at offset {batch.base_offset} does not hold"
+            )
         while self._aborted and self._aborted[-1][1] <= batch.base_offset:
             self._aborting.add(self._aborted.pop()[0])
         if batch.is_control:
@@ -215,7 +271,9 @@ class Unpacking:
             (marker, *_), _ = read_events(self._opened(batch), 0, batch.base_offset, 1, MAX_INPUT_BYTES, _never)
             return ControlRecord.parse(marker.key or b"") == ABORT_MARKER
         except ValueError as error:
-            raise CorruptRecordException(f"the marker at offset {batch.base_offset} is none: {error}") from None
+            raise CorruptRecordException(
+                f"{self._place}: the marker at offset {batch.base_offset} is none: {error}"
+            ) from None
 
 
 def _never(*_: Any) -> Event:

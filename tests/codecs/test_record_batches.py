@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.codecs import native, record_batches
-from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Output
+from sluice.codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Event, EventKind, Output
 from sluice.codecs.record_batches import (
     Cursor,
     Producer,
@@ -23,6 +23,7 @@ from sluice.codecs.record_batches import (
     pack_records,
     read_events,
     read_stored,
+    salvage_events,
 )
 from sluice.streams.fold import event_for
 
@@ -65,9 +66,15 @@ def packed(records: list[Any]) -> bytes:
 def cursor_of(data: bytes, base: int = 0) -> Cursor:
     """In a batch that something follows upon."""
     batch = next(batches(data))
+    count, first = batch.record_count, batch.first_timestamp
     return Cursor(
-        data + b"\xff" * 9, batch.records, batch.end, batch.record_count, base, batch.first_timestamp, batch.append_time
+        data + b"\xff" * 9, batch.records, batch.end, count, base, first, batch.append_time, count, base + count, base
     )
+
+
+def raw_cursor(data: bytes, count: int = 1, base: int = 0, end: int | None = None) -> Cursor:
+    """In octets that are no more than records; dense where no end is given."""
+    return Cursor(data, 0, len(data), count, base, T, None, count, base + count if end is None else end, base)
 
 
 def record(*parts: bytes) -> bytes:
@@ -91,9 +98,9 @@ def text(octets: bytes) -> bytes:
 NULL, NOUGHT = zigzag(-1), zigzag(0)
 
 
-def read(data: bytes, count: int = 1, **more: Any) -> list[Event]:
+def read(data: bytes, count: int = 1, end: int | None = None, **more: Any) -> list[Event]:
     return read_events(
-        Cursor(data, 0, len(data), count, 0, T, None),
+        raw_cursor(data, count, end=end),
         0,
         **{"first": 0, "most": 100, "room": 10**9} | more,
         event_for=event_for,
@@ -142,10 +149,11 @@ def test_damage_is_told_alike(core: None, records: list[Any], data: st.DataObjec
     end = data.draw(st.integers(start, min(len(cursor.data), start + 4)))
     damaged = cursor.data[:start] + data.draw(st.binary(max_size=12)) + cursor.data[end:]
     count, first = data.draw(st.integers(-1, 14)), data.draw(st.integers(0, 5))
+    end = data.draw(st.none() | st.integers(0, 20))
 
     def fares() -> Any:
         try:
-            return read(damaged, count, first=first)
+            return read(damaged, count, end, first=first)
         except ValueError as error:
             return str(error)
 
@@ -162,7 +170,6 @@ def test_damage_is_told_alike(core: None, records: list[Any], data: st.DataObjec
         (zigzag(5), "longer than its batch"),
         (NOUGHT, "longer than its batch"),
         (record(NOUGHT, NOUGHT, zigzag(9)), "longer than the record"),
-        (record(NOUGHT, NOUGHT, zigzag(-2), NULL, NOUGHT), "longer than the record"),
         (record(NOUGHT, NOUGHT, NULL, NULL, zigzag(-1)), "more headers than octets"),
         (record(NOUGHT, NOUGHT, NULL, NULL, zigzag(99)), "more headers than octets"),
         (record(NOUGHT, NOUGHT, NULL, NULL, zigzag(1), NULL, NULL), "has no name"),
@@ -184,12 +191,98 @@ def test_a_name_that_is_no_text_is_read_all_the_same(core: None) -> None:
     assert event == Event(EventKind.RECORD, 0, 0, T, [("\ufffd\ufffda", b"1"), ("null", b"")], b"k", None)
 
 
-def test_numbers_wrap_like_the_broker_s(core: None) -> None:
+def test_times_wrap_like_the_broker_s(core: None) -> None:
     """Sixty-four bits with a sign, so that an event can always be written down."""
-    data = record(zigzag(5), zigzag(2**63 - 1), NULL, NULL, NOUGHT)
-    events, _ = read_events(Cursor(data, 0, len(data), 1, 1, 2**63 - 1, None), 0, -(2**63), 9, 9, event_for)
+    data = record(zigzag(5), NOUGHT, NULL, NULL, NOUGHT)
+    events, _ = read_events(Cursor(data, 0, len(data), 1, 1, 2**63 - 1, None, 1, 2, 1), 0, 0, 9, 9, event_for)
 
-    assert (events[0].offset, events[0].timestamp) == (-(2**63), -(2**63) + 4)
+    assert (events[0].offset, events[0].timestamp) == (1, -(2**63) + 4)
+
+
+@pytest.mark.parametrize("delta", [2**31 - 1, 2**63 - 1, -5, 0])
+def test_a_record_s_place_says_its_offset(core: None, delta: int) -> None:
+    """A broker does not look at the offsets in a batch without compression: a lie moves nobody anywhere."""
+    plain = [record(NOUGHT, zigzag(place), NULL, text(b"%d" % place), NOUGHT) for place in range(3)]
+    plain[1] = record(NOUGHT, zigzag(delta), NULL, text(b"1"), NOUGHT)
+
+    found = read_events(raw_cursor(b"".join(plain), 3, 100), 0, 100, 9, 99, event_for)[0]
+
+    assert [(one.offset, one.value) for one in found] == [(100, b"0"), (101, b"1"), (102, b"2")]
+
+
+@pytest.mark.parametrize(
+    ("deltas", "holds"), [((1, 4, 6), True), ((1, 1, 6), False), ((4, 1, 6), False), ((1, 7), False)]
+)
+def test_where_compaction_left_gaps_a_record_says_its_own_offset(
+    core: None, deltas: tuple[int, ...], holds: bool
+) -> None:
+    """They only grow, and stay within the batch; in portions as well."""
+    data = b"".join(record(NOUGHT, zigzag(delta), NULL, text(b"x"), NOUGHT) for delta in deltas)
+    cursor, found = raw_cursor(data, len(deltas), 10, end=17), list[int]()
+
+    def read_all() -> None:
+        while cursor.left:
+            found.extend(one.offset for one in read_events(cursor, 0, 10, 1, 99, event_for)[0])
+
+    if holds:
+        read_all()
+        assert found == [10 + delta for delta in deltas]
+    else:
+        with pytest.raises(ValueError, match="offset is none of its batch's"):
+            read_all()
+
+
+def test_any_length_below_zero_is_null(core: None) -> None:
+    """As Kafka's own readers take it, though they write -1."""
+    header = zigzag(1) + text(b"h") + zigzag(-7)
+    (event,) = read(record(NOUGHT, NOUGHT, zigzag(-2), zigzag(-300), header))
+
+    assert (event.key, event.value, event.headers) == (None, None, [("h", b"")])
+
+
+@pytest.mark.parametrize(("count", "kind"), [(MAX_HEADERS, EventKind.RECORD), (MAX_HEADERS + 1, EventKind.OVERSIZE)])
+def test_too_many_headers_are_too_large(core: None, count: int, kind: EventKind) -> None:
+    """They may be empty, and take memory all the same."""
+    data = record(NOUGHT, NOUGHT, NULL, text(b"v"), zigzag(count) + (NOUGHT + NULL) * count)
+    (event,) = read(data)
+
+    assert event.kind == kind
+    assert len(event.headers) == (count if kind == EventKind.RECORD else 0)
+
+
+@settings(max_examples=300)
+@given(RECORDS, st.data())
+def test_every_offset_of_a_dense_batch_becomes_an_event(core: None, records: list[Any], data: st.DataObject) -> None:
+    """Whatever its octets are: what is a record is one, what is none has its octets for a value."""
+    cursor = cursor_of(packed(records), 7)
+    start = data.draw(st.integers(cursor.at, cursor.end))
+    end = data.draw(st.integers(start, min(cursor.end, start + 4)))
+    octets = cursor.data[cursor.at : start] + data.draw(st.binary(max_size=12)) + cursor.data[end : cursor.end]
+
+    def salvaged(most: int) -> list[Event]:
+        moving, found = raw_cursor(octets, len(records), 7), list[Event]()
+        while moving.left:
+            found += salvage_events(moving, 0, 7, most, 10**9, event_for)[0]
+        return found
+
+    found = salvaged(10**6)
+    assert [one.offset for one in found] == list(range(7, 7 + len(records)))
+    assert salvaged(1) == found
+    try:
+        plain = read_events(raw_cursor(octets, len(records), 7), 0, 7, 10**6, 10**9, event_for)[0]
+    except ValueError:
+        assert any(one.key is None and (one.value or b"") in octets for one in found)
+    else:
+        assert found == plain
+
+
+def test_what_is_no_record_has_its_octets_for_a_value(core: None) -> None:
+    """And what comes behind it is read, as far as its end can be told."""
+    good, bad = record(NOUGHT, NOUGHT, NULL, text(b"v"), NOUGHT), record(NOUGHT, NOUGHT, zigzag(99), b"rest")
+    events, octets = salvage_events(raw_cursor(good + bad + good + b"\x7e", 5), 0, 0, 9, 99, event_for)
+
+    assert [one.value for one in events] == [b"v", bad[1:], b"v", b"\x7e", b""]
+    assert octets == len(bad) - 1 + 3
 
 
 def test_what_is_too_large_to_keep_is_asked_for(core: None) -> None:
@@ -261,7 +354,7 @@ def test_a_name_that_is_no_text_is_no_stored_record(core: None) -> None:
     """Who looks at every octet must not be shown others."""
     data = record(NOUGHT, NOUGHT, NULL, NULL, zigzag(1), text(b"\xff"), NULL)
     with pytest.raises(ValueError, match="utf-8"):
-        read_stored(Cursor(data, 0, len(data), 1, 0, T, None), 0, 9, 9, lambda *parts: parts)
+        read_stored(raw_cursor(data), 0, 9, 9, lambda *parts: parts)
 
 
 # ---------------------------------------------------------------- written

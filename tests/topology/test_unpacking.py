@@ -19,10 +19,11 @@ from aiokafka.record.util import calc_crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.blocks import Event
+from sluice.codecs.blocks import Event, EventKind
 from sluice.codecs.record_batches import batches
 from sluice.streams.fold import event_for
-from sluice.topology.unpacking import KeptRecords, Making, unpacking
+from sluice.topology import unpacking as unpacking_module
+from sluice.topology.unpacking import KeptRecords, Making, Storing, unpacking
 
 PARTITION = TopicPartition("emissions", 0)
 CONTROL, TRANSACTIONAL = 0x20, 0x10
@@ -155,14 +156,53 @@ def test_a_damaged_batch_is_refused_behind_what_is_whole() -> None:
     assert one.next_fetch_offset == 1
 
 
-def test_lengths_that_lie_are_refused_with_a_right_checksum() -> None:
-    """Whoever wrote the batch wrote the checksum too."""
+def signed(data: bytearray) -> bytes:
+    """With the checksum that belongs to it: whoever writes a batch writes that too."""
+    data[17:21] = pack(">I", calc_crc32c(bytes(data[21:])))
+    return bytes(data)
+
+
+def test_what_is_no_record_is_taken_by_its_octets() -> None:
+    """A length that lies under a right checksum: the record has its own octets for a value, and nobody waits for it."""
+    data = bytearray(batch(5, [b"abc", b"de", b"f"]))
+    data[data.index(b"\x04de")] = 0x7E
+
+    for most in (1, 100):
+        events = drained(ours(signed(data) + batch(8, [b"g"]), start=5), most)
+        assert [(one.offset, one.key) for one in events] == [(5, b"k"), (6, None), (7, b"k"), (8, b"k")]
+        assert events[1].value == b"\0\0\2\2k\x7ede\2\2h\0021"
+
+
+def test_what_is_stored_is_refused_where_it_is_no_record() -> None:
+    """An audit tells of it: nothing stands for what nobody wrote so."""
     data = bytearray(batch(0, [b"abc"]))
     data[61] = 0x7E  # the record's own length
-    data[17:21] = pack(">I", calc_crc32c(bytes(data[21:])))
+    one = unpacking(theirs(signed(data)), Storing(lambda *parts: parts))
 
-    with pytest.raises(CorruptRecordException, match="offset 0 is damaged: a record is longer than its batch"):
-        ours(bytes(data)).take(1, 1)
+    with pytest.raises(CorruptRecordException, match="emissions/0: the batch at offset 0 is damaged: a record"):
+        one.take(1, 1)
+
+
+def test_offsets_that_lie_move_nobody() -> None:
+    """The position follows the batch's own range: what stands behind it is still fetched."""
+    data = bytearray(batch(100, [b"a", b"b"]))
+    assert (data[61 + 3], data[61 + 13 + 3]) == (0, 2)
+    data[61 + 13 + 3] = 0x7E
+    one = ours(signed(data) + batch(102, [b"c"]), start=100)
+
+    assert [event.offset for event in drained(one, 1)] == [100, 101, 102]
+    assert one.next_fetch_offset == 103
+
+
+@pytest.mark.parametrize("codec", [1, 3, 4])
+def test_a_batch_that_hides_too_much_is_refused(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never unpacked beyond the bound, whatever it was packed with; what is within is."""
+    monkeypatch.setattr(unpacking_module, "MOST_UNPACKED", 2_000_000)
+    data = batch(0, [bytes(1_900_000)], codec=codec)
+    assert drained(ours(data))[0].kind == EventKind.OVERSIZE
+
+    with pytest.raises(CorruptRecordException, match="offset 0 is damaged: it unpacks to more than 2000000 octets"):
+        ours(batch(0, [bytes(2_000_001)], codec=codec)).take(1, 1)
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4, 7])
@@ -170,10 +210,9 @@ def test_what_is_no_compressed_data_is_refused(codec: int) -> None:
     """Also where the number names no codec."""
     data = bytearray(batch(0, [b"abc"]))
     data[22] |= codec
-    data[17:21] = pack(">I", calc_crc32c(bytes(data[21:])))
 
     with pytest.raises(CorruptRecordException, match="offset 0 is damaged"):
-        ours(bytes(data)).take(1, 1)
+        ours(signed(data)).take(1, 1)
 
 
 @pytest.mark.parametrize("old", [0, 1])
