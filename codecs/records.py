@@ -111,6 +111,14 @@ class Annotation(Record, frozen=True, gc=False):
 
     `terminal` and `unknown` are what `sluice parse` writes; on the way in only `unknown` is honoured, since it can
     only make the verdict stricter.
+
+    Attributes:
+        substrate_class: what was consulted, by its name in the vocabulary; or a terminal, which says that nothing was.
+        observation_id: what the emitter says it saw there: a commit, a hash, the line of a brief.
+        ts: when it says it looked.
+        locator: where to look again; which members are read depends on the class.
+        terminal: written by `sluice parse`: whether the class is a terminal.
+        unknown: whether the class is of no vocabulary that we know.
     """
 
     substrate_class: Annotated[str, Meta(min_length=1, max_length=256)]
@@ -129,7 +137,20 @@ class Cites(Record, frozen=True, gc=False):
 
 
 class Assertion(Record, frozen=True, gc=False):
-    """One assertion of an emission. Without a span it is the memo's own object [S §6]; see `decode.py`."""
+    """One assertion of an emission. Without a span it is the memo's own object [S §6]; see `decode.py`.
+
+    Attributes:
+        span: which part of the output it is; no two assertions of an emission have the same one.
+        span_key: the span as a key (`c:0-43`); it follows from the span, and is worked out anew when it is read.
+        assertion: its words; with a span of characters, exactly those that stand there.
+        kind: states something, denies something, or declines to answer.
+        provenance: its annotations, one or several.
+        effect: where it takes effect, if that is more than the emission says.
+        grounded: whether the emitter says that it is grounded [C §2].
+        confidence: the emitter's own.
+        chain: the steps that the value came by.
+        cites: which context its quotes are from.
+    """
 
     span: Span | None = None
     span_key: str | None = None
@@ -159,7 +180,21 @@ class Emitter(Record, frozen=True, gc=False):
 
 
 class Emission(Record, frozen=True, gc=False):
-    """One output of a language model with its annotated assertions. Topic `emissions`, key `emission_id`."""
+    """One output of a language model with its annotated assertions. Topic `emissions`, key `emission_id`.
+
+    Attributes:
+        emission_id: the emitter's name for it, and the record's key.
+        emitted_at: when the model wrote it; evidence counts from a window before this (its class's) to the horizon
+            after it.
+        emitter: which system, model and prompt wrote it.
+        effect: where it takes effect; policy and assertions can only raise it.
+        vocabulary: the version of the substrate-classes that its annotations are of.
+        text: the output itself, which spans of characters count in; without `assertions` it is read for annotations in
+            brackets.
+        assertions: what it states, at most 1,000.
+        contexts: texts that its assertions may quote from (`cites`), by name.
+        attempt: 0, and higher for another try under the same id, which supersedes the earlier ones.
+    """
 
     emission_id: Identifier
     emitted_at: Time
@@ -173,7 +208,13 @@ class Emission(Record, frozen=True, gc=False):
 
 
 class Subject(Record, frozen=True, gc=False):
-    """Which assertion of which emission an observation speaks of."""
+    """Which assertion of which emission an observation speaks of.
+
+    Attributes:
+        emission_id: the emission's.
+        span: the assertion's.
+        attempt: the emission's.
+    """
 
     emission_id: Identifier
     span: Span
@@ -210,7 +251,21 @@ class CitedWork(Record, frozen=True, gc=False):
 
 
 class Observation(Record, frozen=True, gc=False):
-    """What an observer with independent access saw. Topic `observations`, key `subject.emission_id`."""
+    """What an observer with independent access saw. Topic `observations`, key `subject.emission_id`.
+
+    Attributes:
+        observation_id: what was seen: a commit, a hash of lines, an id of the substrate's own.
+        substrate_class: what was looked at; each class counts once for an assertion.
+        observed_at: when; evidence stays fresh for the class's window from here.
+        observer: the name under which it looks; the policy can say who that may be, and demand a signature.
+        subject: the assertion that was held against it.
+        outcome: whether that is so, as far as could be seen.
+        tier: whether the id names somebody; an identity-bound one never leaves in clear.
+        confidence: the observer's own; below the policy's `min_confidence` the observation does not count.
+        locator: where it looked, as far as that may be repeated.
+        detail: which terms it found and which not, and why it could not look.
+        attestation: a validator's verdict that came with it; it goes into the frame.
+    """
 
     observation_id: Identifier
     substrate_class: Annotated[str, Meta(min_length=1, max_length=256)]
@@ -345,7 +400,38 @@ class UntrustedAssertion(msgspec.Struct, frozen=True, gc=False):
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What every output about an assertion carries. `id` is deterministic (records.md)."""
+    """What every output about an assertion carries. `id` is deterministic (records.md).
+
+    Attributes:
+        type_: which record it is.
+        version: of the record's form.
+        id: made from emission id, attempt, span, status and revision: one word, one id.
+        emission_id: the emission's.
+        attempt: the emission's.
+        span: the assertion's.
+        kind: the assertion's.
+        status: what it is held to be from now on.
+        basis: what the word rests on.
+        reason: why, of what is not admitted.
+        disposition: what the policy does about it.
+        citation: where the quote stands that is not in its context.
+        revision: counts the words about this assertion, from 1.
+        effect: the greatest of the policy's, the emission's and the assertion's.
+        k: how many distinct classes it needed.
+        min_observers: how many distinct observers, where it needed more than one.
+        classes: the distinct classes that bear it out.
+        evidence: the observations that count, with who made them.
+        grounded: whether its emitter says so; where its chain does not bear that out it is rejected [C §2].
+        data: the categories of the values that it came from.
+        confidence: the least of the assertion's own and its chain's steps'.
+        emitted_at: the emission's.
+        untrusted_text: what strangers wrote, sanitised, in its frame; empty where the record tells only of an end.
+        canonical_hash: of the assertion's text and kind: what looks the same has the same.
+        canonicalisation_version: by which rules that hash was made.
+        policy: the hash of the policy that decided.
+        ledger: where it can be recomputed.
+        meta: what sanitation changed in the frame.
+    """
 
     type_: str = field(name="@type")
     version: Literal["1.0"] = field(name="@version", default="1.0")
@@ -378,7 +464,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Admitted(Decision, frozen=True, gc=False, kw_only=True):
-    """Topic `admitted`: the change log of the admitted set. The last word of each key says what holds."""
+    """Topic `admitted`: the change log of the admitted set. The last word of each key says what holds.
+
+    Attributes:
+        admitted_at: since when it is admitted.
+        valid_until: until when; hold it against a clock of your own.
+    """
 
     type_: Literal["sluice:AdmittedAssertion"] = field(name="@type", default="sluice:AdmittedAssertion")
     admitted_at: str | UnsetType = UNSET
@@ -392,7 +483,13 @@ class Inadmissible(Decision, frozen=True, gc=False, kw_only=True):
 
 
 class Request(Inadmissible, frozen=True, gc=False, kw_only=True):
-    """Topics `review-requests` and `re-emission-requests`: the inadmissible record with what is missing."""
+    """Topics `review-requests` and `re-emission-requests`: the inadmissible record with what is missing.
+
+    Attributes:
+        missing_floor: how many classes more it would have needed.
+        classes_seen: the classes that did bear it out.
+        missing_observers: how many observers more, where it needed more than one.
+    """
 
     missing_floor: int
     classes_seen: list[str]

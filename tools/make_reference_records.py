@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from sluice.codecs import records
+from sluice.codecs import records, spans
 from sluice.topology.settings import PREFIX, Settings
 
 MADE = "<!-- Made by tools/make_reference.py; `make reference` makes it anew. -->\n\n"
 REF = "#/components/schemas/"
+_ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
 def settings() -> str:
@@ -47,10 +50,25 @@ def record_pages() -> str:
         + ".\n"
     ]
     for name in dict.fromkeys(struct.__name__ for struct in types.values()):
-        text.append(f"## {name}\n\n{_prose(parts[name])}{_fields(parts[name])}")
+        text.append(f"## {name}\n\n{_prose(parts[name])}{_fields(parts[name], attributes(name))}")
     text.append("# What they are made of\n")
-    text += [f"## {name}\n\n{_prose(part)}{_fields(part)}" for name, part in sorted(parts.items()) if name not in own]
+    text += [
+        f"## {name}\n\n{_prose(part)}{_fields(part, attributes(name))}"
+        for name, part in sorted(parts.items())
+        if name not in own
+    ]
     return "\n".join(text)
+
+
+def attributes(name: str) -> dict[str, str]:
+    """What the docstrings of a struct and of its bases say of its members («Attributes:»), by their names in JSON."""
+    struct = getattr(records, name, None) or getattr(spans, name)
+    told: dict[str, str] = {}
+    for part in reversed(struct.__mro__):
+        _, _, listed = (inspect.cleandoc(part.__doc__ or "") + "\n").partition("\nAttributes:\n")
+        told |= {member: " ".join(text.split()).removesuffix(".") for member, text in _ATTRIBUTE.findall(listed)}
+    names = {field.name: field.encode_name for field in msgspec.structs.fields(struct)}
+    return {names[member]: text for member, text in told.items()}
 
 
 def _prose(part: Mapping[str, Any]) -> str:
@@ -58,13 +76,13 @@ def _prose(part: Mapping[str, Any]) -> str:
     return paragraphs[0].replace("\n", " ") + "\n\n" if paragraphs[0] else ""
 
 
-def _fields(part: Mapping[str, Any]) -> str:
+def _fields(part: Mapping[str, Any], told: Mapping[str, str]) -> str:
     if "properties" not in part:
         return cell(_takes(part)) + "\n"
     required = set(part.get("required", ()))
     rows = [
         f"| `{name}` | {cell(_takes(one))} | {'required' if name in required else _default(one)} "
-        f"| {cell(_description(one))} |"
+        f"| {cell('; '.join(filter(None, (told.get(name), _description(one)))))} |"
         for name, one in part["properties"].items()
     ]
     return "| member | takes | default | what it is |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
