@@ -8,18 +8,20 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.admin import NewTopic, RecordsToDelete
 from aiokafka.errors import NodeNotReadyError
 
-from sluice.codecs.blocks import EventKind, unseal
+from sluice.codecs.blocks import EventKind, Output, unseal
+from sluice.codecs.record_batches import pack_records
 from sluice.topology import failures
 from sluice.topology.brokers import RealBroker
-from sluice.topology.connect import open_admin, open_consumer
+from sluice.topology.connect import open_admin, open_consumer, open_producer
 from sluice.topology.ledger import KafkaLedger
+from sluice.topology.packing import Packed
 from sluice.topology.settings import Settings
 from sluice.topology.topics import create_topics
 
@@ -181,3 +183,36 @@ async def test_a_worker_ends_within_five_seconds_beside_a_frozen_broker(prefix: 
             sent = await under_load
             workers.start()
             await assert_exactly_once(settings, sent)
+
+
+class Forged(Packed):
+    """A batch that is not as this client makes it."""
+
+    def __init__(self, records: bytes, count: int) -> None:
+        super().__init__(b"", count, is_transactional=False)
+        self._records = records
+
+
+async def test_no_lane_follows_what_its_broker_did_not_look_at(settings: Settings, tmp_path: Path):
+    """An offset that lies, a length of -2: Kafka takes both, and each record has its event at its own offset."""
+    await create_topics(settings)
+    values = [b"one", b"two", b"three"]
+    plain, _ = pack_records([Output("emissions", b"k", value, []) for value in values], 0, 10**6)
+    second = b"\x14\0\0\2\2k\6two\0"
+    assert second in plain
+    lying = plain.replace(second, second[:3] + b"\x7e" + second[4:])
+    null = plain.replace(second, b"\x0e\0\0\2\2k\3\0")
+    with Workers(settings, tmp_path) as workers:
+        worker = workers.start()
+        await workers.until_taken_over(worker)
+        topic = settings.topic_prefix + "emissions"
+        async with open_producer(settings) as producer:
+            for records in (lying, null):
+                await (await producer.send_batch(cast(Any, Forged(records, 3)), topic, partition=0))
+            await producer.send_and_wait(topic, b"last", partition=0)
+        blocks = await until_read(settings, 7)
+        events = [event for block in blocks[0] for event in block.events if event.kind == EventKind.RECORD]
+
+        assert [event.offset for event in events] == list(range(7))
+        assert [event.value for event in events] == [*values, b"one", None, b"three", b"last"]
+        assert worker.poll() is None
