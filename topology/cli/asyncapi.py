@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
-import msgspec
 
 from ..settings import load_settings
+from .standard import write_document
 
 
 @click.command()
@@ -26,5 +25,4 @@ def asyncapi(obj: dict[str, Any], **flags: Any) -> None:
     """
     from ..asyncapi import document
 
-    found = document(load_settings(obj["config_file"], flags))
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    write_document(document(load_settings(obj["config_file"], flags)))

@@ -84,11 +84,7 @@ def audit(
     if html is not None:
         _demand_writable(Path(html))
     question = Question(settings, folder, lanes, span, verifiers, processes)
-    try:
-        report = asyncio.run(_audit(question, None if into is None else Path(into)))
-    except KeyboardInterrupt:
-        click.echo("sluice: interrupted", err=True)
-        sys.exit(130)
+    report = asyncio.run(_audit(question, None if into is None else Path(into)))
     _tell(report, as_json)
     if html is not None:  # last: if the disk is full by now, the report has been told all the same
         _write(html, page(report))

@@ -69,6 +69,8 @@ def consume(
     try:
         all_json = asyncio.run(printing)
     except KeyboardInterrupt:
+        if not follow:
+            raise
         return  # how following ends
     if not all_json:
         sys.exit(1)
