@@ -16,6 +16,7 @@ import msgspec
 from ...codecs import times
 from ...codecs.errors import UsageError
 from ..settings import Settings, load_settings
+from .options import broker, topic_prefix
 from .proofs import read_verifier
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ TELL_SECONDS = 5.0
 @click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Lanes at once.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.option("--html", metavar="FILE", help="Write the report as one self-contained page besides.")
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@broker
+@topic_prefix
 @click.option("--app-id", help="The application's name, which checkpoints bear.")
 @click.pass_obj
 def audit(

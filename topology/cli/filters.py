@@ -99,6 +99,9 @@ def read_policy(name: str | None, settings: Settings | None = None) -> Policy:
 def schema(record: str | None) -> None:
     """The JSON Schema of a record, or of all records by name.
 
+    RECORD is an input (emission, observation, sighting, citation, attestation, review) or an output (admitted,
+    inadmissible, review-request, re-emission-request, grounded).
+
     \b
     Example:
       sluice schema emission > emission.schema.json

@@ -52,6 +52,23 @@ def test_help_and_version_are_no_errors(arguments: list[str], monkeypatch: pytes
     assert done.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--help"], "SLUICE_CONFIG"),
+        (["--help"], "send emissions, observations, sightings, reviews or attestations"),
+        (["worker", "--help"], "[debug|info|warning|error]"),
+        (["observe", "--help"], "[debug|info|warning|error]"),
+        (["mcp", "--help"], "reads tokens only where --tokens names their file"),
+        (["mcp", "token", "new", "--help"], "only where `sluice mcp --transport http --tokens FILE` names it"),
+        (["faust", "--help"], "Example: sluice faust agents"),
+    ],
+)
+def test_help_says_what_has_to_be_known(arguments: list[str], said: str):
+    """And does not leave it to an error."""
+    assert said in " ".join(CliRunner().invoke(main, arguments).stdout.split())
+
+
 def test_a_group_without_a_command_shows_its_help():
     """Which is no sentence, but what was wanted; exit 2."""
     result = CliRunner().invoke(main, [])
