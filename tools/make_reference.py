@@ -38,7 +38,7 @@ def commands() -> str:
     parts = [
         f"# Commands\n\n{MADE}`sluice [--debug] [--config FILE] COMMAND`. Data goes to standard output, messages to "
         "standard error. Exit status: 0 done, 1 the thing asked about does not hold, 2 wrong usage or configuration, "
-        "3 a dependency is not to be reached.\n"
+        "3 a dependency is not to be reached, 130 interrupted by Ctrl-C.\n"
     ]
     context = click.Context(main, info_name="sluice")
     for name in COMMANDS:

@@ -23,6 +23,13 @@ from ..codecs.spans import IDENTIFIER_PATTERN
 
 PREFIX = "SLUICE_"
 CONFIG_FILE = "sluice.toml"
+LogLevel = Literal["debug", "info", "warning", "error"]
+_NAME_PATTERN = r"^[A-Za-z0-9._-]{1,200}$"
+_PATTERNS = {
+    _NAME_PATTERN: "1 to 200 of the characters A-Z a-z 0-9 . _ -",
+    IDENTIFIER_PATTERN: "1 to 256 of the characters A-Z a-z 0-9 . _ ~ : / + = @ % -",
+}
+"""Each pattern of a setting in words."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, Meta(ge=0, le=8, description="Other workers that follow each lane's ledger, to take it over at once")
     ] = 0
     instance: Annotated[
-        Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,200}$")] | None,
+        Annotated[str, Meta(pattern=_NAME_PATTERN)] | None,
         Meta(description="Name of this worker as a static member of its group, such as the pod's; none: a dynamic one"),
     ] = None
     # A silent worker's lanes stand still for so long, and a named worker that comes back sooner finds them where they
@@ -125,9 +132,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             extra={"secret": True},
         ),
     ] = None
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="Least severity that is logged")
-    ] = "info"
+    log_level: Annotated[LogLevel, Meta(description="Least severity that is logged")] = "info"
 
     def __repr__(self) -> str:
         """As a struct's, without secrets: settings end up in logs."""
@@ -189,11 +194,14 @@ def _expected(type_: inspect.Type) -> str:
             least = ge if ge is not None else None if gt is None else gt + 1
             bounds = f" from {least} to {le}" if le is not None else f" from {least} on" if least is not None else ""
             return f"a whole number{bounds}"
-        case inspect.FloatType(gt=gt, le=le):
-            above = "a number" if gt is None else f"a number above {gt:g}"
+        case inspect.FloatType(ge=ge, gt=gt, le=le):
+            least = f" from {ge:g} on" if ge is not None else "" if gt is None else f" above {gt:g}"
+            above = f"a number{least}"
             return above if le is None else f"{above}, at most {le:g}"
         case inspect.StrType(min_length=int(least)):
             return f"text of at least {least} characters"
+        case inspect.StrType(pattern=str(pattern)):
+            return _PATTERNS[pattern]
         case _:
             return "text"
 

@@ -1,21 +1,21 @@
 """The command line: one Click group, each subcommand in a module of its own, imported only when it is called.
 
 Data goes to standard output, messages to standard error. Exit status (cli.md): 0 done, 1 the thing asked about does
-not hold, 2 wrong usage or configuration, 3 a dependency is not to be reached. An error is one sentence; a traceback
-only with `--debug`.
+not hold, 2 wrong usage or configuration, 3 a dependency is not to be reached, 130 interrupted by Ctrl-C. An error is
+one sentence; a traceback only with `--debug`.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import sys
+from functools import partial
 from importlib import metadata
 from typing import Any
 
 import click
 
-from ...codecs.errors import SluiceError, printable
+from .ending import ended
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worker": ("worker:worker", "run the lanes"),
     "observe": ("look:observe", "run the observers"),
     "mcp": ("mcp:mcp", "answer language models over the Model Context Protocol"),
-    "produce": ("produce:produce", "send emissions, observations, attestations or reviews"),
+    "produce": ("produce:produce", "send emissions, observations, sightings, reviews or attestations"),
     "consume": ("consume:consume", "read admitted, or another output topic"),
     "audit": ("audit:audit", "the ledger, the outputs and the checkpoints, held against one another"),
     "explain": ("explain:explain", "the story of an emission's assertions, from the ledger"),
@@ -64,35 +64,34 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        """As Click's, with our errors as one sentence on standard error and their exit status."""
-        debug = "--debug" in (args[0] if args and args[0] is not None else sys.argv[1:])
-        standalone = kwargs.get("standalone_mode", True)
+    def invoke(self, ctx: click.Context) -> Any:
+        """As Click's, which would put an empty line before what is said of Ctrl-C."""
         try:
-            return super().main(*args, **kwargs)
-        except BrokenPipeError:
-            # The reader of our output has gone (`| head`): no error. What is still buffered has nowhere to go.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
-        except SluiceError as error:
-            if debug or not standalone:
-                raise
-            click.echo(f"sluice: {error}", err=True)
-            sys.exit(error.exit_status)
-        except Exception as error:  # a stranger gets a sentence, `--debug` the traceback
-            if debug or not standalone:
-                raise
-            click.echo(
-                f"sluice: {type(error).__name__}: {printable(str(error))}; run again with --debug for the traceback",
-                err=True,
-            )
-            sys.exit(1)
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise click.Abort from interrupt
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """As Click's, but whatever ends a command is one sentence and an exit status of ours."""
+        if not kwargs.pop("standalone_mode", True):
+            return super().main(*args, standalone_mode=False, **kwargs)
+        kwargs.setdefault("prog_name", self.name)
+        given = args[0] if args else kwargs.get("args")
+        debug = "--debug" in (sys.argv[1:] if given is None else given)
+        sys.exit(ended(partial(super().main, *args, standalone_mode=False, **kwargs), debug))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(
+    "sluice", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
+)
 @click.version_option(metadata.version("sluice"), prog_name="sluice")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-@click.option("--config", "config_file", type=click.Path(dir_okay=False), help="Configuration file [sluice.toml].")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False),
+    help="Configuration file [SLUICE_CONFIG, or sluice.toml].",
+)
 @click.pass_context
 def main(ctx: click.Context, debug: bool, config_file: str | None) -> None:
     """Lets through what language models state only as far as k distinct kinds of fresh evidence bear it out."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
-import msgspec
 
 from ..settings import load_settings
+from .options import partitions, replication, topic_prefix
+from .standard import write_document
 
 
 @click.command()
 @click.option("--broker", metavar="URL", help="Kafka's address, which the document names.")
-@click.option("--partitions", type=int, help="Partitions of every topic of the lane group.")
-@click.option("--replication", type=int, help="Replication factor.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@partitions
+@replication
+@topic_prefix
 @click.pass_obj
 def asyncapi(obj: dict[str, Any], **flags: Any) -> None:
     """The AsyncAPI 3 document of all topics: addresses, keys, headers, settings, and the JSON Schema of each record.
@@ -26,5 +26,4 @@ def asyncapi(obj: dict[str, Any], **flags: Any) -> None:
     """
     from ..asyncapi import document
 
-    found = document(load_settings(obj["config_file"], flags))
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    write_document(document(load_settings(obj["config_file"], flags)))

@@ -16,6 +16,7 @@ import msgspec
 from ...codecs import times
 from ...codecs.errors import UsageError
 from ..settings import Settings, load_settings
+from .options import broker, topic_prefix
 from .proofs import read_verifier
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ TELL_SECONDS = 5.0
 @click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Lanes at once.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.option("--html", metavar="FILE", help="Write the report as one self-contained page besides.")
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@broker
+@topic_prefix
 @click.option("--app-id", help="The application's name, which checkpoints bear.")
 @click.pass_obj
 def audit(
@@ -84,11 +85,7 @@ def audit(
     if html is not None:
         _demand_writable(Path(html))
     question = Question(settings, folder, lanes, span, verifiers, processes)
-    try:
-        report = asyncio.run(_audit(question, None if into is None else Path(into)))
-    except KeyboardInterrupt:
-        click.echo("sluice: interrupted", err=True)
-        sys.exit(130)
+    report = asyncio.run(_audit(question, None if into is None else Path(into)))
     _tell(report, as_json)
     if html is not None:  # last: if the disk is full by now, the report has been told all the same
         _write(html, page(report))

@@ -18,6 +18,7 @@ import click
 import msgspec
 
 from ...codecs.errors import printable
+from .standard import write_document
 
 if TYPE_CHECKING:
     from ...streams.checking import Finding, Report, Source
@@ -132,7 +133,7 @@ def _write(report: Report, form: str, verbose: bool) -> None:
 
     if form == "sarif":
         value = as_sarif(report, metadata.version("sluice"), verbose)
-        click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+        write_document(value)
         return
     found: list[Finding] = sorted([*report.findings, *report.notes]) if verbose else report.findings
     for one in [*report.errors, *found]:

@@ -16,6 +16,7 @@ from ...codecs.errors import UsageError
 from ...codecs.records import Status
 from ..settings import Settings, load_settings
 from ..showing import DECIDED, OUTPUT_TOPICS, Shown, columns, is_past, parse, row, what_holds
+from .options import broker, topic_prefix
 
 TABLE_ROWS = 500
 """A table is printed after so many records: one of a million rows would be printed never."""
@@ -31,8 +32,8 @@ TABLE_ROWS = 500
 @click.option("--all", "everything", is_flag=True, help="Also what is past its valid_until.")
 @click.option("--current", is_flag=True, help="Only the last word of each assertion, where it still holds.")
 @click.option("--json", "as_json", is_flag=True, help="JSON Lines on a terminal as well.")
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@broker
+@topic_prefix
 @click.pass_obj
 def consume(
     obj: dict[str, Any],
@@ -69,6 +70,8 @@ def consume(
     try:
         all_json = asyncio.run(printing)
     except KeyboardInterrupt:
+        if not follow:
+            raise
         return  # how following ends
     if not all_json:
         sys.exit(1)

@@ -18,13 +18,12 @@ import click
 from ...codecs.errors import UsageError
 from ...streams.policy import Policy
 from ..settings import Settings, load_settings
+from .ending import INTERRUPTED
 from .filters import read_policy
 
 if TYPE_CHECKING:
     from ..demo_board import Board
 
-INTERRUPTED = 130
-"""What a shell expects of a command that Ctrl-C has ended."""
 OUR_END = 15_000
 """Milliseconds: with a horizon longer than that, what nobody bears out is named after the demo's end."""
 

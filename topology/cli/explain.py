@@ -15,6 +15,7 @@ from ...codecs.spans import parse_span_key
 from ..contracts import now_ms
 from ..settings import Settings, load_settings
 from . import bars
+from .options import broker, topic_prefix
 
 if TYPE_CHECKING:
     from ..explanation import Explanation
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 @click.argument("span", required=False)
 @click.option("--offline", metavar="DIR", help="Read an export (`sluice audit --export DIR`) instead of a broker.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, sluice:Explanation.")
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@broker
+@topic_prefix
 @click.pass_obj
 def explain(
     obj: dict[str, Any], emission: str, span: str | None, offline: str | None, as_json: bool, **flags: Any

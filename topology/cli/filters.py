@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -16,6 +15,7 @@ from ...streams.policy_file import load_policy, locate
 from ..settings import Settings, load_settings
 from .lines import files_argument, run_filter, run_filter_many
 from .policy import policy_text, warnings_of
+from .standard import write_document
 
 
 @click.command()
@@ -99,6 +99,9 @@ def read_policy(name: str | None, settings: Settings | None = None) -> Policy:
 def schema(record: str | None) -> None:
     """The JSON Schema of a record, or of all records by name.
 
+    RECORD is an input (emission, observation, sighting, citation, attestation, review) or an output (admitted,
+    inadmissible, review-request, re-emission-request, grounded).
+
     \b
     Example:
       sluice schema emission > emission.schema.json
@@ -111,4 +114,4 @@ def schema(record: str | None) -> None:
         if name not in types:
             raise UsageError(f"there is no record {record!r}", hint="known records: " + ", ".join(types))
         found = msgspec.json.schema(types[name])
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    write_document(found)

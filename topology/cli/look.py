@@ -20,6 +20,7 @@ from ..observers.look import written
 from ..observers.record import signer_of
 from ..settings import Settings, load_settings
 from .lines import files_argument, run_filter
+from .options import broker, log_level, topic_prefix
 
 _root = click.option(
     "--root", metavar="DIR", type=click.Path(), help="The repository or folder to look at; else as configured, or here."
@@ -79,10 +80,12 @@ def look(ctx: click.Context, substrates: str | None, files: tuple[str, ...], **f
 
 @click.command()
 @_root
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port[,host:port].")
+@broker
+@topic_prefix
 @_substrates
 @_observer
 @_observer_key
+@log_level
 @click.pass_context
 def observe(ctx: click.Context, substrates: str | None, **flags: str | None) -> None:
     """Run the observers: every emission on the topic `emissions` is looked at, what was seen goes to `observations`.

@@ -13,6 +13,7 @@ from ...codecs.errors import UsageError, printable
 from ...codecs.times import format_time, parse_duration
 from ..contracts import now_ms
 from ..settings import Settings, load_settings
+from .options import broker, log_level, topic_prefix
 
 SCOPES = ("ground", "check_assertion", "explain", "resources")
 """As `mcp.server.SCOPES`, which would bring the SDK with it."""
@@ -20,7 +21,13 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.group(invoke_without_command=True)
-@click.option("--transport", type=click.Choice(("stdio", "http")), default="stdio", show_default=True)
+@click.option(
+    "--transport",
+    type=click.Choice(("stdio", "http")),
+    default="stdio",
+    show_default=True,
+    help="How clients ask. http reads tokens only where --tokens names their file.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="HTTP: the address to bind to.")
 @click.option("--port", type=click.IntRange(1, 65_535), default=8710, show_default=True, help="HTTP: the port.")
 @click.option("--view", type=FILE, help="The view's file [mcp.sqlite in the state folder].")
@@ -36,9 +43,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--rate", type=click.FloatRange(0.1), default=20.0, show_default=True, help="HTTP: requests/s of a client."
 )
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
-@click.option("--log-level", help="Least severity that is logged.")
+@broker
+@topic_prefix
+@log_level
 @click.pass_context
 def mcp(
     ctx: click.Context,
@@ -118,6 +125,8 @@ def _file(ctx: click.Context, tokens: Path | None) -> Path:
 @click.pass_context
 def new(ctx: click.Context, tokens: Path | None, name: str, scopes: tuple[str, ...], expires: str | None) -> None:
     """Make a token and print it, once: only its hash is kept.
+
+    A server reads the file only where `sluice mcp --transport http --tokens FILE` names it, the default one too.
 
     \b
     Example:

@@ -13,6 +13,7 @@ import msgspec
 
 from ...codecs.errors import DoesNotHoldError, UsageError, printable
 from ...streams.policy_file import PolicyError, Problem, load_policy, locate
+from .options import broker, topic_prefix
 
 if TYPE_CHECKING:
     from ...streams.policy import Policy
@@ -87,8 +88,8 @@ def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
 @click.option(
     "--wait", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Until every lane decides by it."
 )
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@broker
+@topic_prefix
 @click.pass_obj
 def apply(obj: dict[str, Any], file: str, wait: float, **flags: Any) -> None:
     """Bring the policy FILE into force: every lane takes it in with its next block, and decides by it from then on.
@@ -134,8 +135,8 @@ async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) ->
 
 @policy.command()
 @click.option("--json", "as_json", is_flag=True, help="Each lane, its hash and the document, as one JSON object.")
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@broker
+@topic_prefix
 @click.pass_obj
 def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
     """Show the policy in force, as a file that can be changed and applied; exit 1 if lanes differ, or have none.

@@ -15,6 +15,7 @@ from ...codecs.errors import Fault
 from ..inputs import INPUT_TOPICS, Prepared, prepare
 from ..settings import load_settings
 from .lines import files_argument, read_lines, write_line
+from .options import broker, topic_prefix
 
 PROGRESS_EVERY = 500
 
@@ -22,8 +23,8 @@ PROGRESS_EVERY = 500
 @click.command()
 @files_argument
 @click.option("--topic", type=click.Choice(INPUT_TOPICS), help="Where every line belongs [its fields tell].")
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@broker
+@topic_prefix
 @click.pass_obj
 def produce(obj: dict[str, Any], files: tuple[str, ...], topic: str | None, **flags: Any) -> None:
     """Sends lines of JSON: emissions, observations, sightings, reviews or attestations.

@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
+from .options import broker, topic_prefix
 
 if TYPE_CHECKING:
     from ...codecs.notes import Verifier
@@ -32,8 +33,8 @@ ASK_ANEW = "do not rely on it; see that file and key are the right ones, or ask 
 @click.option("--lane", type=click.IntRange(0), help="Look in this lane [where the key belongs].")
 @click.option("--offline", metavar="DIR", type=click.Path(file_okay=False), help="Read an export, not a broker.")
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write the proof there.")
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@broker
+@topic_prefix
 @click.pass_obj
 def prove(
     obj: dict[str, Any],

@@ -9,12 +9,8 @@ from typing import Any
 import click
 
 from ..settings import load_settings
+from .options import broker, partitions, replication, topic_prefix
 from .policy import policy_text
-
-_broker = click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-_partitions = click.option("--partitions", type=int, help="Partitions of every topic of the lane group.")
-_replication = click.option("--replication", type=int, help="Replication factor.")
-_prefix = click.option("--topic-prefix", help="Put before every topic's name.")
 
 
 @click.group()
@@ -23,10 +19,10 @@ def topics() -> None:
 
 
 @topics.command()
-@_broker
-@_partitions
-@_replication
-@_prefix
+@broker
+@partitions
+@replication
+@topic_prefix
 @click.pass_obj
 def create(obj: dict[str, Any], **flags: Any) -> None:
     """Makes the topics that are missing; prints the name of each.
@@ -46,10 +42,10 @@ def create(obj: dict[str, Any], **flags: Any) -> None:
 
 
 @topics.command()
-@_broker
-@_partitions
-@_replication
-@_prefix
+@broker
+@partitions
+@replication
+@topic_prefix
 @click.option("--policy", metavar="FILE", help="Policy whose max_validity the outputs must outlive.")
 @click.pass_obj
 def check(obj: dict[str, Any], **flags: Any) -> None:

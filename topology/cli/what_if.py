@@ -17,6 +17,7 @@ from ...codecs.errors import UsageError, printable
 from ..contracts import now_ms
 from ..settings import Settings, load_settings
 from . import bars
+from .options import broker, topic_prefix
 from .policy import policy_text
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 @click.option("--offline", metavar="DIR", help="Read an export (`sluice audit --export DIR`) instead of a broker.")
 @click.option("--csv", "csv_file", metavar="FILE", help="Write the assertions that change to a CSV file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, sluice:WhatIf.")
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
+@broker
+@topic_prefix
 @click.pass_obj
 def what_if(
     obj: dict[str, Any],

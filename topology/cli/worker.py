@@ -9,6 +9,7 @@ import click
 
 from ...codecs.errors import UsageError
 from ..settings import Settings, load_settings
+from .options import broker, log_level, partitions, topic_prefix
 from .policy import policy_text
 
 if TYPE_CHECKING:
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--policy", metavar="FILE", help="Policy that starts a new ledger [the reference policy].")
-@click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port.")
-@click.option("--topic-prefix", help="Put before every topic's name.")
-@click.option("--partitions", type=int, help="Partitions of every topic of the lane group.")
+@broker
+@topic_prefix
+@partitions
 @click.option("--instance", metavar="NAME", help="Name as a static member of the group, such as the pod's.")
 @click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes.")
-@click.option("--log-level", help="Least severity that is logged.")
+@log_level
 @click.pass_obj
 def worker(obj: dict[str, Any], processes: int, **flags: Any) -> None:
     """Runs the lanes until Ctrl-C or SIGTERM.
@@ -86,4 +87,5 @@ def faust(obj: dict[str, Any], arguments: tuple[str, ...]) -> None:
     settings = load_settings(obj["config_file"], {})
     app = create_app(settings, policy=read_policy(settings))
     app.finalize()
+    cli.epilog = "\b\nExample:\n  sluice faust agents"  # of its --help, which is Faust's own
     cli.main(args=list(arguments), prog_name="sluice faust", app=app)

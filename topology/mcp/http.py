@@ -12,6 +12,7 @@ import asyncio
 import ipaddress
 import json
 import socket
+import ssl
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
@@ -92,7 +93,7 @@ class Door(NamedTuple):
     def check(self) -> None:
         """
         Raises:
-            UsageError: strangers could come in, or TLS is named by half.
+            UsageError: strangers could come in, or TLS is named by half, or by files that are of no use to it.
         """
         if self.tokens is None and not self.is_loopback:
             raise UsageError(
@@ -106,6 +107,24 @@ class Door(NamedTuple):
         for file in (self.certificate, self.key):
             if file is not None and not file.is_file():
                 raise UsageError("there is no such file", path=str(file))
+        if self.certificate is not None and self.key is not None:
+            _check_chain(self.certificate, self.key)
+
+
+def _check_chain(certificate: Path, key: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_verify_locations(certificate)
+    except OSError:
+        raise UsageError("no certificate can be read from it", path=str(certificate), expected="PEM") from None
+    try:
+        context.load_cert_chain(certificate, key, password="")  # or a service would wait for somebody to type one
+    except OSError:
+        raise UsageError(
+            "no private key of that certificate can be read from it",
+            path=str(key),
+            expected="PEM, without a passphrase",
+        ) from None
 
 
 def application(server: Server[Any], door: Door, meter: AdapterMetrics | None = None) -> Application:

@@ -211,6 +211,13 @@ def test_schema_of_a_record_that_is_none_says_which_there_are() -> None:
     assert "emission" in result.stderr
 
 
+def test_help_of_schema_names_every_record() -> None:
+    """Nobody has to guess one to be told of them."""
+    said = "".join(sluice("schema", "--help").stdout.split())  # a long name may go on in the next line
+
+    assert [name for name in [*records.INPUTS, *records.OUTPUTS] if name not in said] == []
+
+
 @pytest.mark.parametrize("command", ["parse", "render", "fold", "schema"])
 def test_every_filter_has_help_with_an_example(command: str) -> None:
     """A stranger can copy it."""

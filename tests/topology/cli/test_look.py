@@ -92,6 +92,14 @@ def test_help_shows_an_example():
         assert f"sluice {command} --root" in result.stdout
 
 
+def test_observe_takes_what_the_other_services_take():
+    """The prefix of the topics and the severity of the log, which are settings."""
+    for wrong in (["--topic-prefix", "a b"], ["--log-level", "loud"]):
+        result = CliRunner().invoke(main, ["observe", *wrong])
+        assert result.exit_code == 2
+        assert wrong[1] in result.stderr
+
+
 def test_substrates_beyond_the_root_are_looked_at_where_they_are_listed(tmp_path: Path):
     """The flag names the operator's list; what listens on a listed socket is observed."""
     path = str(tmp_path / "app.sock")

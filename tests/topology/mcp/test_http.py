@@ -250,16 +250,8 @@ def test_the_default_is_loopback():
     Door().check()
 
 
-def test_a_certificate_needs_its_key(tmp_path):
-    """And both have to be there."""
-    with pytest.raises(UsageError, match="go together"):
-        Door(certificate=tmp_path / "x").check()
-    with pytest.raises(UsageError, match="no such file"):
-        Door(certificate=tmp_path / "x", key=tmp_path / "y").check()
-
-
-async def test_tls(serving, tokens, tmp_path):
-    """With a certificate and its key, what is asked and answered is not in clear."""
+def certificate(folder):
+    """A certificate that signs itself, and its key, as a door takes them."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "adapter")])
     now = datetime.datetime.now(datetime.UTC)
@@ -275,15 +267,39 @@ async def test_tls(serving, tokens, tmp_path):
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
         .sign(key, hashes.SHA256())
     )
-    (tmp_path / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    (tmp_path / "key.pem").write_bytes(
+    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
-    trusting = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
-    file, text, _ = tokens
-    door = {"tokens": file, "certificate": tmp_path / "cert.pem", "key": tmp_path / "key.pem"}
+    return {"certificate": folder / "cert.pem", "key": folder / "key.pem"}
 
-    async with serving(**door) as url, client(url, text, verify=trusting) as connected:
+
+def test_a_certificate_needs_its_key(tmp_path):
+    """And both have to be there."""
+    with pytest.raises(UsageError, match="go together"):
+        Door(certificate=tmp_path / "x").check()
+    with pytest.raises(UsageError, match="no such file"):
+        Door(certificate=tmp_path / "x", key=tmp_path / "y").check()
+
+
+@pytest.mark.parametrize("wrong", ["certificate", "key"])
+def test_a_file_that_tls_cannot_use_is_named_before_anything_runs(tmp_path, wrong):
+    """Rather than by whoever connects first."""
+    files = certificate(tmp_path)
+    (tmp_path / "no.pem").write_text("no PEM\n")
+
+    Door(**files).check()
+    with pytest.raises(UsageError, match=r"no\.pem: no .* can be read from it \(expected PEM"):
+        Door(**files | {wrong: tmp_path / "no.pem"}).check()
+
+
+async def test_tls(serving, tokens, tmp_path):
+    """With a certificate and its key, what is asked and answered is not in clear."""
+    files = certificate(tmp_path)
+    trusting = ssl.create_default_context(cafile=str(files["certificate"]))
+    file, text, _ = tokens
+
+    async with serving(tokens=file, **files) as url, client(url, text, verify=trusting) as connected:
         result = await connected.call_tool("ground", {"query": "entry"})
 
     assert url.startswith("https://")

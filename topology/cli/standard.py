@@ -1,0 +1,102 @@
+"""Standard input and output as commands use them: what goes wrong with them says so by itself.
+
+An error of writing has no file's name in it: whoever catches it later cannot tell standard output from a socket or a
+snapshot. So the streams themselves raise what is meant (cli.md): a reader that has gone (`| head`) ends the command in
+order, a full disk is a dependency that is not to be had, a closed stream is wrong usage.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import msgspec
+from click.exceptions import Exit
+
+from ...codecs.errors import UnreachableError, UsageError
+
+
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Has `sys.stdin` and `sys.stdout` tell what is wrong with them; at the end everything is written out.
+
+    Streams that somebody has put in their place (a test's) are left alone.
+
+    Raises:
+        Exit: with 0, nobody reads standard output any more.
+        UnreachableError: standard output cannot be written to.
+        UsageError: a command needs a stream that is closed.
+    """
+    before = sys.stdin, sys.stdout
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_Closed("standard input is closed", "name a file, or feed it")))
+    if sys.stdout is None:
+        closed = _Closed("standard output is closed", "give it a file, or /dev/null")
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(closed))
+    elif sys.stdout is sys.__stdout__:
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(_Output(sys.stdout.fileno(), "wb", closefd=False)),
+            encoding=sys.stdout.encoding,
+            # No character ends a command: what the encoding has not is shown as an escape.
+            errors="backslashreplace" if sys.stdout.errors == "strict" else sys.stdout.errors,
+            line_buffering=bool(sys.stdout.line_buffering),
+        )
+    try:
+        yield
+    finally:
+        try:
+            if not sys.stdout.closed:
+                sys.stdout.flush()
+        finally:
+            sys.stdin, sys.stdout = before
+
+
+def write_document(value: Any) -> None:
+    """One JSON document on standard output, for people to read: indented, in UTF-8 whatever the terminal's encoding."""
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+class _Output(io.FileIO):
+    """Standard output. After the first failure it takes everything, so that no buffer fails once more at the end."""
+
+    _failed = False
+
+    def write(self, octets: Any, /) -> int | None:
+        if self._failed:
+            return len(octets)
+        try:
+            return super().write(octets)
+        except BlockingIOError:
+            raise
+        except OSError as error:
+            self._failed = True
+            if error.errno == errno.EPIPE:
+                raise Exit(0) from None
+            raise UnreachableError(f"cannot write to standard output: {error.strerror}") from None
+
+
+class _Closed(io.RawIOBase):
+    """Stands in for a stream that is closed: a command that does not need it never notices."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        self._what, self._hint, self._told = what, hint, False
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> NoReturn:
+        raise UsageError(self._what, hint=self._hint)
+
+    def write(self, octets: Any, /) -> int:
+        if self._told:
+            return len(octets)
+        self._told = True
+        raise UsageError(self._what, hint=self._hint)
