@@ -10,6 +10,7 @@ from itertools import zip_longest
 import msgspec
 
 from ...codecs.blocks import Output
+from ...codecs.checkpoints import is_hash
 from .divergences import short
 from .files import Stored
 
@@ -38,7 +39,7 @@ _named = msgspec.json.Decoder(Named)
 def named_by(record: Stored | Output) -> tuple[int, str] | None:
     """The height and the hash of the block that an output names; None where it names none."""
     found = claimed_by(record)
-    return None if found is None else (found.ledger.height, found.ledger.block)
+    return None if found is None or not is_hash(found.ledger.block) else (found.ledger.height, found.ledger.block)
 
 
 def claimed_by(record: Stored | Output) -> Named | None:
