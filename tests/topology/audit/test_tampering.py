@@ -392,6 +392,20 @@ def test_a_changed_output_is_found(world: World, tmp_path: Path, topic: str, fie
         assert report.divergences[0].place == f"{topic}/1/{record.offset}"
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_header_without_a_value_is_found(world: World, tmp_path: Path, wanted: bool):
+    """Kafka lets one be null: that is another header than an empty one, and one too many where none is expected."""
+    record = world.topics["dead-letters", 1][0]
+    name = record.headers[0][0]
+    headers = [(name, None), *record.headers[1:]] if wanted else [*record.headers, ("more", None)]
+    world.replace("dead-letters", 1, 0, headers=headers)
+
+    report = assert_found(world, tmp_path, "changed-output", 1)
+
+    assert kinds(report) == ["changed-output"]
+    assert report.divergences[0].got == f"header {name if wanted else 'more'} without a value"
+
+
 def last_of_its_key(world: World, topic: str, lane: int, place: int) -> bool:
     records = world.topics[topic, lane]
     return all(record.key != records[place].key for record in records[place + 1 :])
