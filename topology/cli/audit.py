@@ -152,7 +152,7 @@ async def _audit(question: Any, into: Path | None) -> Report:
         await _export(question.settings, into, at)
         question = question._replace(folder=into)
     with _progress("auditing") as told:
-        report = await audit(question, at, told)
+        report = await audit(question, at, told, collects=True)
     report.seconds = round(time.monotonic() - began, 3)
     return report
 
