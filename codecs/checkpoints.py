@@ -102,8 +102,13 @@ def origin(app_id: str, ledger: str, lane: int) -> str:
     return f"{quote(app_id, safe='/:@', errors='surrogatepass')}/{ledger}/{lane}"
 
 
+def is_hash(name: str) -> bool:
+    """Whether this is a hash as blocks are named: `sha256:` and 64 hex digits in lower case."""
+    return _HASH.fullmatch(name) is not None
+
+
 def leaf_of(block: str) -> bytes:
-    """The leaf, hashed, of a block in its lane's tree, by the block's hash (`sha256:` and 64 hex digits)."""
+    """The leaf, hashed, of a block in its lane's tree, by the block's hash; a stranger's word needs `is_hash` first."""
     return merkle.leaf_hash(bytes.fromhex(block.removeprefix("sha256:")))
 
 
@@ -133,7 +138,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 def _named(line: str, name: str) -> str:
     value = line.removeprefix(f"{name} ")
-    if not _HASH.fullmatch(value):
+    if not is_hash(value):
         raise DoesNotHoldError("a checkpoint's line is none", expected=f"{name} sha256:…", got=cut(line))
     return value
 

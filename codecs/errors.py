@@ -69,6 +69,10 @@ class UnreachableError(SluiceError):
     exit_status = 3
 
 
+class KilledError(SluiceError):
+    """A process that worked for us was killed, and its part is not done: that says nothing of what was asked about."""
+
+
 class Fault(msgspec.Struct, frozen=True, gc=False):
     """Why a record is refused: a reason of the closed list, and one sentence with path, expected and got."""
 

@@ -31,7 +31,7 @@ from sluice.topology.stored import (
 )
 
 OCTETS = st.none() | st.binary(max_size=40)
-HEADERS = st.lists(st.tuples(st.text(max_size=5), st.binary(max_size=9)), max_size=3)
+HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=9)), max_size=3)
 RECORDS = st.lists(
     st.builds(Stored, st.integers(0, 2**63 - 1), st.integers(-1, 2**62), OCTETS, OCTETS, HEADERS), max_size=12
 )

@@ -12,13 +12,18 @@ import msgspec
 
 from ...codecs.errors import UsageError
 from .files import AUDITED, MANIFEST, Manifest, Writing, file_name
+from .retention import taken
 
 if TYPE_CHECKING:
     from ..stored import Logs
 
 
 async def export(
-    logs: Logs, folder: Path, exported_at: str, progress: Callable[[str, int, int], None] = lambda *_: None
+    logs: Logs,
+    folder: Path,
+    exported_at: str,
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+    gone: Callable[[str, int, int, int], None] = lambda *_: None,
 ) -> Mapping[str, int]:
     """Writes what an audit needs into files; the folder must be new or empty.
 
@@ -27,6 +32,7 @@ async def export(
         folder: where to write.
         exported_at: the time that the manifest names.
         progress: told, after each batch, the topic, the lane, and the last record's offset.
+        gone: told the topic, the lane, and the first and the last offset of what retention took before it was read.
 
     Returns:
         How many records there are of each topic.
@@ -47,7 +53,7 @@ async def export(
             ranges[topic].append((first, end))
             name = file_name(topic, lane)
             try:
-                files[name] = await _export_one(logs, topic, lane, end, folder / name, counts, progress)
+                files[name] = await _export_one(logs, topic, lane, (first, end), folder / name, counts, progress, gone)
             except OSError as error:
                 raise UsageError(f"cannot export there: {error.strerror}", path=str(folder)) from None
     manifest = Manifest(
@@ -79,16 +85,23 @@ async def _export_one(
     logs: Logs,
     topic: str,
     lane: int,
-    end: int,
+    kept: tuple[int, int],
     path: Path,
     counts: dict[str, int],
     progress: Callable[[str, int, int], None],
+    gone: Callable[[str, int, int, int], None],
 ) -> str:
     """Writes one partition; the hash of its file."""
+    due, end = kept
     with await asyncio.to_thread(Writing, path) as file:
         async with aclosing(logs.batches(topic, lane, end=end)) as batches:
             async for batch in batches:
+                if count := await taken(logs, topic, lane, due, batch[0].offset):
+                    gone(topic, lane, due, due + count - 1)
+                due = batch[-1].offset + 1
                 await asyncio.to_thread(file.write, batch)
                 counts[topic] += len(batch)
                 progress(topic, lane, batch[-1].offset)
+    if count := await taken(logs, topic, lane, due, end):
+        gone(topic, lane, due, due + count - 1)
     return file.digest

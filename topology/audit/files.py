@@ -35,13 +35,13 @@ _LONGEST: Final = 1 << 26
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """One record of a partition. `timestamp` is the broker's, Unix ms."""
+    """One record of a partition. `timestamp` is the broker's, Unix ms; a header's value may be null, as in Kafka."""
 
     offset: int
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes]]
+    headers: Sequence[tuple[str, bytes | None]]
 
 
 class Range(NamedTuple):

@@ -10,6 +10,7 @@ from itertools import zip_longest
 import msgspec
 
 from ...codecs.blocks import Output
+from ...codecs.checkpoints import is_hash
 from .divergences import short
 from .files import Stored
 
@@ -38,7 +39,7 @@ _named = msgspec.json.Decoder(Named)
 def named_by(record: Stored | Output) -> tuple[int, str] | None:
     """The height and the hash of the block that an output names; None where it names none."""
     found = claimed_by(record)
-    return None if found is None else (found.ledger.height, found.ledger.block)
+    return None if found is None or not is_hash(found.ledger.block) else (found.ledger.height, found.ledger.block)
 
 
 def claimed_by(record: Stored | Output) -> Named | None:
@@ -83,10 +84,11 @@ def difference(expected: Output, got: Stored) -> tuple[str, str]:
     for mine, other in zip_longest(expected.headers, got.headers):
         if mine == other:
             continue
-        if mine is not None and other is not None and mine[0] == other[0]:
-            wanted, stands = _octets(mine[1], other[1])
-            return f"header {short(mine[0])}, {wanted}", f"header {short(mine[0])}, {stands}"
-        return _header(mine), _header(other)
+        got_value = None if other is None else other[1]
+        if mine is None or other is None or mine[0] != other[0] or got_value is None:
+            return _header(mine), _header(other)
+        wanted, stands = _octets(mine[1], got_value)
+        return f"header {short(mine[0])}, {wanted}", f"header {short(mine[0])}, {stands}"
     return "", ""
 
 
@@ -97,5 +99,8 @@ def _octets(mine: bytes, other: bytes) -> tuple[str, str]:
     return f"octet {at}: {short(mine[start : at + 24])}", f"octet {at}: {short(other[start : at + 24])}"
 
 
-def _header(header: tuple[str, bytes] | None) -> str:
-    return "no header more" if header is None else f"header {short(header[0])}: {short(header[1])}"
+def _header(header: tuple[str, bytes | None] | None) -> str:
+    if header is None:
+        return "no header more"
+    name, value = header
+    return f"header {short(name)} without a value" if value is None else f"header {short(name)}: {short(value)}"

@@ -21,10 +21,11 @@ from ..stored import OUTPUTS, Logs
 from ..topics import TOPICS
 from .divergences import Divergence, Findings
 from .facts import LaneReport, Progress, Span
-from .files import Cut, Stored
+from .files import Cut, Range, Stored
 from .identity import named_by
 from .links import Chain, Linked
 from .outputs import Comparison, Expected
+from .retention import taken
 from .rules import Rules
 from .signed import Claims
 
@@ -88,6 +89,24 @@ class _Stream:
             return None
 
 
+class _OutputStream(_Stream):
+    """Of an output topic: retention may take what is still to be read of it, and its comparison is told so."""
+
+    def __init__(self, findings: Findings, logs: Logs, topic: str, lane: int, kept: Range, end: int) -> None:
+        super().__init__(findings, topic, lane)
+        compacts = "compact" in TOPICS[topic].config["cleanup.policy"]
+        self.comparison = Comparison(findings, topic, lane, kept.first, compacts)
+        self._logs, self._due, self._end = logs, kept.first, end
+
+    async def next(self) -> list[Stored] | None:
+        batch = await super().next()
+        found, last = (batch[0].offset, batch[-1].offset + 1) if batch else (self._end, self._end)
+        if count := await taken(self._logs, self._topic, self._lane, self._due, found):
+            self.comparison.expire(count, found if batch else None)
+        self._due = last
+        return batch
+
+
 class _Auditing:
     """One lane on its way. `state` is the fold of the chain up to its height while `folding`."""
 
@@ -113,11 +132,10 @@ class _Auditing:
         ends, lane = self._cut.ends, self._lane
         await self._ledger.open(opened, self._logs, ends["ledger"][lane])
         for topic in OUTPUTS:
-            first = (await self._logs.range(topic, lane)).first
-            stream = _Stream(self.findings, topic, lane)
-            await stream.open(opened, self._logs, ends[topic][lane])
-            compacts = "compact" in TOPICS[topic].config["cleanup.policy"]
-            self._topics[topic] = (stream, Comparison(self.findings, topic, lane, first, compacts))
+            kept, end = await self._logs.range(topic, lane), ends[topic][lane]
+            stream = _OutputStream(self.findings, self._logs, topic, lane, kept, end)
+            await stream.open(opened, self._logs, end)
+            self._topics[topic] = (stream, stream.comparison)
 
     async def run(self) -> LaneReport:
         """Follows the ledger to its end."""

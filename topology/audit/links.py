@@ -20,7 +20,7 @@ from ...codecs.checkpoints import leaf_of
 from ...codecs.merkle import Frontier
 from .divergences import Divergence, Findings, Kind
 from .files import Stored
-from .records import Claim, Record, height_of, read, short_hash, succeeds
+from .records import Claim, Record, height_of, prev_of, read, short_hash, succeeds
 
 AHEAD: Final = 12
 """So many records are looked at where a block does not follow: moves over more than that look like a gap."""
@@ -190,8 +190,8 @@ class Chain:
     def _successor_says(self, height: int) -> str | None:
         """The hash of the block at this height, as the next block of those ahead names it."""
         for one in self._ahead:
-            if one.block is not None and one.block.header.height == height + 1:
-                return one.block.header.prev
+            if one.block is not None and one.block.header.height == height + 1 and (named := prev_of(one.block)):
+                return named
         return self._signed_hash(height)
 
     def _signed_hash(self, height: int) -> str | None:
@@ -216,7 +216,7 @@ class Chain:
             signed = self._signed.get(height + 2)
             outside = {self.witness.get(height + 1), signed and signed.block}
             if vouched or successor.hash in outside:
-                return successor.header.prev
+                return prev_of(successor)
         return None
 
     # ------------------------------------------------------------ what does not
@@ -246,7 +246,7 @@ class Chain:
                 breaks=True,
             )
             return self._accept(head, changed=True)
-        if header.height < height:
+        if header.height < height or header.height > head.stored.offset:  # each block takes an offset at least
             self._surplus(head)
             return None
         gone = header.height - height
@@ -261,13 +261,14 @@ class Chain:
             got=f"block {header.height}",
             breaks=True,
         ).count = gone
-        self._skip(gone, header.prev)
+        self._skip(gone, prev_of(block))
         self._ahead.appendleft(head)
         return Linked(None, head.stored.offset, height)
 
-    def _skip(self, gone: int, prev: str) -> None:
-        """Passes heights of which there is no block; of the last one its successor tells the hash."""
-        self._missing[prev] = self.height + gone
+    def _skip(self, gone: int, prev: str | None) -> None:
+        """Passes heights of which there is no block; of the last one its successor tells the hash, if it names one."""
+        if prev is not None:
+            self._missing[prev] = self.height + gone
         if gone > 1:
             self.tree = None
         self._seen.extend([0] * (gone - 1))

@@ -2,9 +2,9 @@
 
 The two are walked together. An output that is expected and does not come next is looked for a bounded number of records
 ahead: if it is there, what stands before it is set aside; if not, it is absent. Of what is absent, retention and
-compaction may have taken it: it is `expired` where the log begins later, `compacted` where a later record of its key
-stands; both are still covered by the ledger's outputs roots. Anything else that is absent or set aside diverges, and
-pairs with the same key are one changed output.
+compaction may have taken it: it is `expired` where the log begins later, or did by the time that it was read,
+`compacted` where a later record of its key stands; both are still covered by the ledger's outputs roots. Anything else
+that is absent or set aside diverges, and pairs with the same key are one changed output.
 
 Memory is bounded by what is looked ahead, and by one entry for each key of which an earlier record is absent and a
 later one yet to come: compaction leaves no more of them than there are live assertions.
@@ -90,6 +90,7 @@ class Comparison:
         self._strays: OrderedDict[int, Stored] = OrderedDict()
         self._absent: OrderedDict[bytes | None, list[Absent]] = OrderedDict()
         self._absences = 0
+        self._gone: dict[int | None, int] = {}  # by the offset of the record that comes next, how many may be absent
         self._offset = -1
         self.counts = Counts()
 
@@ -156,6 +157,15 @@ class Comparison:
                 return False
             before = record.offset
         return True
+
+    def expire(self, count: int, before: int | None) -> None:
+        """Retention took records before they were read; to be told before what comes next.
+
+        Args:
+            count: how many offsets.
+            before: the offset of the next record; None: there is none.
+        """
+        self._gone[before] = count
 
     def end(self) -> None:
         """The topic has no more records."""
@@ -261,6 +271,11 @@ class Comparison:
     def _lose(self, expected: Expected) -> None:
         counts = self.counts
         if not self._begun and counts.expired < self._first:
+            counts.expired += 1
+            return
+        before = self._ahead[0].offset if self._ahead else None
+        if self._gone.get(before):
+            self._gone[before] -= 1
             counts.expired += 1
             return
         output, identity = expected.output, identity_of(expected.output)

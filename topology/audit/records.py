@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...codecs.blocks import Block, unseal
+from ...codecs.checkpoints import is_hash
 from ...codecs.errors import DoesNotHoldError
 from .files import Stored
 
@@ -45,6 +46,12 @@ def succeeds(record: Record, block: Block | None) -> bool:
     """Whether a record is a block that names this one as the one before it."""
     after = record.block
     return block is not None and after is not None and after.header.prev == block.hash
+
+
+def prev_of(block: Block) -> str | None:
+    """The hash that a block names as that of the one before it; None where what it names is no hash."""
+    prev = block.header.prev
+    return prev if is_hash(prev) else None
 
 
 def height_of(record: Record) -> int:

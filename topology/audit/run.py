@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...codecs.errors import UsageError
+from ...codecs.errors import KilledError, UsageError
 from ...codecs.notes import Verifier
 from ...codecs.times import LATEST, format_time
 from ..collector import Collector
@@ -49,15 +52,17 @@ class Question(NamedTuple):
     processes: int = 1
 
 
-async def audit(question: Question, at: str, told: Told = lambda _: None) -> Report:
+async def audit(question: Question, at: str, told: Told = lambda _: None, *, collects: bool = False) -> Report:
     """Audits what is asked about.
 
     Args:
         question: what.
         at: the time that the report names.
         told: how far each lane is, now and then.
+        collects: whether the cyclic collector of this process is ours to run; a caller's program keeps its own.
 
     Raises:
+        KilledError: one of the processes was killed.
         UsageError: the folder is no export, the broker has no ledger, or there is no such lane.
         UnreachableError: no broker answers.
     """
@@ -70,7 +75,10 @@ async def audit(question: Question, at: str, told: Told = lambda _: None) -> Rep
             got = ", ".join(str(lane) for lane in asked if not 0 <= lane < logs.lanes)
             raise UsageError("there is no such lane", path="--lane", expected=f"0 to {logs.lanes - 1}", got=got)
         claims = {lane: signed.claims[lane] for lane in asked}
-        reports = await _lanes(question, logs, cut, claims, told, crew)
+        if crew is not None:
+            reports = await _in_processes(question, cut, claims, told, crew)
+        else:
+            reports = await _lanes(question, logs, cut, claims, told, collects)
         divergences: list[Divergence] = []
         for report in reports:
             findings = signed.findings[report.lane]
@@ -100,13 +108,11 @@ def _is_of_ledger(one: Divergence) -> bool:
 
 
 async def _lanes(
-    question: Question, logs: Logs, cut: Cut, claims: dict[int, Claims], told: Told, crew: _Crew | None
+    question: Question, logs: Logs, cut: Cut, claims: dict[int, Claims], told: Told, collects: bool
 ) -> list[LaneReport]:
-    if crew is not None:
-        return await _in_processes(question, cut, claims, told, crew)
     reports: list[LaneReport] = []
     for lane, of_lane in claims.items():
-        with _collecting(told) as tell:
+        with _collecting(told) if collects else nullcontext(told) as tell:
             reports.append(await audit_lane(logs, cut, lane, of_lane, question.span, tell))
     return reports
 
@@ -136,7 +142,18 @@ def _begin(queue: Any) -> None:
     global _queue
     _queue = queue
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to us all: who started us ends us, in one word
+    # Each process holds the pipe open that it is asked by, so none would hear of a parent that was killed. Started
+    # here, in the child: whoever has a thread is not forked.
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     quiet()
+
+
+def _end_with_parent() -> None:
+    """Waits for the end of the process that started this one, and ends this one."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _one(settings: Settings, folder: Path | None, cut: Cut, lane: int, claims: Claims, span: Span) -> LaneReport:
@@ -184,10 +201,16 @@ async def _crew(question: Question, lanes: int) -> AsyncIterator[_Crew | None]:
     context: Any = multiprocessing.get_context("fork" if forks else "spawn")
     queue, others = context.Queue(), multiprocessing.active_children()
     with ProcessPoolExecutor(question.processes, context, _begin, (queue,)) as pool:
-        for _ in range(question.processes):
-            pool.submit(_ready)
         try:
+            for _ in range(question.processes):
+                pool.submit(_ready)
             yield _Crew(pool, queue)
+        except BrokenProcessPool:
+            raise KilledError(
+                "a process of the audit was killed, perhaps for want of memory; nothing is said of what it read",
+                path="--processes",
+                hint="name fewer",
+            ) from None
         except BaseException:
             for child in multiprocessing.active_children():
                 if child not in others:

@@ -149,7 +149,7 @@ async def _audit(question: Any, into: Path | None) -> Report:
         await _export(question.settings, into, at)
         question = question._replace(folder=into)
     with _progress("auditing") as told:
-        report = await audit(question, at, told)
+        report = await audit(question, at, told, collects=True)
     report.seconds = round(time.monotonic() - began, 3)
     return report
 
@@ -159,9 +159,17 @@ async def _export(settings: Settings, into: Path, at: str) -> None:
 
     async with open_logs(settings) as logs:
         with _exporting() as told:
-            counts = await export(logs, into, at, told)
+            counts = await export(logs, into, at, told, _tell_gone)
     records = ", ".join(f"{count:,} of {topic}" for topic, count in counts.items() if count)
     click.echo(f"sluice: exported to {into}: {records or 'nothing'}", err=True)
+
+
+def _tell_gone(topic: str, lane: int, first: int, last: int) -> None:
+    click.echo(
+        f"sluice: retention took offsets {first:,} to {last:,} of {topic}/{lane} while it was exported; "
+        "an audit of the export calls them missing",
+        err=True,
+    )
 
 
 @contextmanager

@@ -211,7 +211,8 @@ class FakeSluice:
             return [msgspec.json.decode(record.value or b"") for record in stored]
         letters: list[dict[str, Any]] = []
         for record in stored:
-            own = {name: text.decode() for name, text in reversed(record.headers) if name.startswith("sluice-")}
+            headers = reversed(record.headers)
+            own = {name: (text or b"").decode() for name, text in headers if name.startswith("sluice-")}
             letters.append({name.removeprefix("sluice-"): text for name, text in own.items()} | {"value": record.value})
         return letters
 

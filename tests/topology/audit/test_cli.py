@@ -112,7 +112,7 @@ def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str], said: str)
 def test_a_page_that_cannot_be_written_is_told_before_anything_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch):
     """Hours of folding must not end in that; and a trial leaves no file behind."""
     asked: list[object] = []
-    monkeypatch.setattr("sluice.topology.audit.run.audit", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr("sluice.topology.audit.run.audit", lambda *arguments, **_: asked.append(arguments))
 
     result = run("--offline", str(folder), "--html", str(folder / "none" / "report.html"))
     run("--offline", str(folder), "--html", str(folder / "report.html"))
@@ -125,7 +125,7 @@ def test_a_page_that_cannot_be_written_is_told_before_anything_is_read(folder: P
 def test_ctrl_c_is_one_word_and_130(folder: Path, monkeypatch: pytest.MonkeyPatch):
     """As shells know it."""
 
-    async def interrupted(*_: object) -> None:
+    async def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sluice.topology.audit.run.audit", interrupted)

@@ -182,6 +182,62 @@ def test_a_foreign_block_behind_the_last_is_added(world: World, tmp_path: Path):
     assert_found(world, tmp_path, "added-block", 0, 12)
 
 
+@pytest.mark.parametrize("place", [6, 12])
+@pytest.mark.parametrize("height", [1_000, 10**12, 2**63])
+def test_a_block_of_a_height_that_its_place_cannot_have_is_added(world: World, tmp_path: Path, place: int, height: int):
+    """Each block takes an offset at least: no gap is as long as such a block says, and none is counted up to it."""
+    header = replace(world.blocks(0)[5].header, height=height, prev="sha256:" + "1" * 64)
+    world.ledger(0).insert(place, replace(world.ledger(0)[5], value=seal(header, [])[1]))
+    world.renumber("ledger", 0)
+
+    report = assert_found(world, tmp_path, "added-block", 0)
+
+    assert kinds(report) == ["added-block"]
+
+
+PREVS = ["x", "", "sha256:", "sha256:" + "g" * 64, "sha256:" + "0" * 63, "SHA256:" + "0" * 64, "\u0660" * 71]
+
+
+@pytest.mark.parametrize("prev", PREVS)
+@pytest.mark.parametrize("before", ["stands", "changed", "rubbish", "gone", "all gone"])
+def test_a_block_that_names_no_hash_before_it_is_found(world: World, tmp_path: Path, prev: str, before: str):
+    """What is no hash names nothing, whatever stands before the block; the audit goes on to the end."""
+    ledger, at = world.ledger(1), 6
+    block = world.blocks(1)[at]
+    ledger[at] = replace(ledger[at], value=seal(replace(block.header, prev=prev), list(block.events))[1])
+    if before == "changed":
+        header = world.blocks(1)[at - 1].header
+        ledger[at - 1] = replace(ledger[at - 1], value=seal(replace(header, time=header.time + 1), [])[1])
+    elif before == "rubbish":
+        ledger[at - 1] = replace(ledger[at - 1], value=b"rubbish")
+    elif before != "stands":
+        del ledger[at - 1 if before == "gone" else at - 3 : at]
+
+    report = audited(world, tmp_path)
+
+    assert report.divergences[0].lane == 1
+    assert report.divergences[0].kind in ("changed-block", "missing-block")
+    assert report.lanes[1].chain == 12
+
+
+@pytest.mark.parametrize("named", PREVS)
+def test_an_output_that_names_no_hash_is_no_witness(world: World, tmp_path: Path, named: str):
+    """Outputs tell which block was changed; one that names what is no hash tells nothing."""
+    block = world.blocks(1)[5]  # it has outputs, and no checkpoint ends with it
+    header = replace(block.header, time=block.header.time + 1)
+    world.replace("ledger", 1, 5, value=seal(header, block.events)[1])
+    for topic in ("admitted", "inadmissible", "review-requests"):
+        records = world.topics[topic, 1]
+        for place, record in enumerate(records):
+            value = msgspec.json.decode(record.value or b"")
+            value["ledger"]["block"] = named
+            records[place] = replace(record, value=msgspec.json.encode(value))
+
+    report = audited(world, tmp_path)
+
+    assert ("changed-block", 1, 5) in [(one.kind, one.lane, one.height) for one in report.divergences]
+
+
 def test_rubbish_behind_the_last_block_is_added(world: World, tmp_path: Path):
     """A record that is no block."""
     world.ledger(0).append(replace(world.ledger(0)[-1], offset=100, value=b"rubbish"))
@@ -334,6 +390,20 @@ def test_a_changed_output_is_found(world: World, tmp_path: Path, topic: str, fie
 
         assert kinds(report) == ["changed-output"]
         assert report.divergences[0].place == f"{topic}/1/{record.offset}"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_header_without_a_value_is_found(world: World, tmp_path: Path, wanted: bool):
+    """Kafka lets one be null: that is another header than an empty one, and one too many where none is expected."""
+    record = world.topics["dead-letters", 1][0]
+    name = record.headers[0][0]
+    headers = [(name, None), *record.headers[1:]] if wanted else [*record.headers, ("more", None)]
+    world.replace("dead-letters", 1, 0, headers=headers)
+
+    report = assert_found(world, tmp_path, "changed-output", 1)
+
+    assert kinds(report) == ["changed-output"]
+    assert report.divergences[0].got == f"header {name if wanted else 'more'} without a value"
 
 
 def last_of_its_key(world: World, topic: str, lane: int, place: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,19 @@ async def test_a_decision_that_the_fold_does_not_give_ends_the_replay():
         assert [(await anext(blocks)).height for _ in range(3)] == [0, 1, 2]
         with pytest.raises(DoesNotHoldError, match=r"outputs-root.*block 4"):
             await anext(blocks)
+
+
+async def test_a_report_leaves_the_collector_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It is its caller's: whether it runs, and what of it is frozen."""
+    await export(lane_of(story()), tmp_path / "export", "2026-11-21T09:00:00Z")
+    touched: list[str] = []
+    for name in ("enable", "disable", "freeze", "unfreeze"):
+        monkeypatch.setattr(gc, name, lambda name=name: touched.append(name))
+
+    async with AsyncAuditor(folder=tmp_path / "export") as auditor:
+        assert (await auditor.report()).holds
+
+    assert touched == []
 
 
 async def test_outside_of_its_block_it_reads_nothing():
