@@ -316,7 +316,7 @@ class Lane:
             if unseal(data).hash != self._tip.hash:
                 return False
             seen = True
-        return seen  # a ledger that gives nothing there was cut
+        return seen or self._fold.stateless  # a ledger that gives nothing there was cut; without one nothing is given
 
     async def _place_inputs(self, before: Mapping[str, int]) -> None:
         """Checks what the inputs hold against the positions that the lane is at, and seeks there."""
