@@ -544,6 +544,22 @@ class TestRebalance:
 
         assert world.ledger.opened == 2
 
+    async def test_a_lane_without_a_ledger_stays(self):
+        """It has no block that could be gone."""
+        world = World()
+        world.fold.stateless = True
+        async with world.running():
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+            world.lane.suspend()
+            await world.until(lambda: world.lane.status.phase == "suspended")
+            world.log.records.clear()
+            with capture_logs() as lines:
+                world.lane.resume()
+                await world.until(lambda: "lane resumed" in [line["event"] for line in lines])
+
+        assert world.ledger.opened == 1
+
 
 def _plain(source: object) -> tuple[str, int, int]:
     return (source.topic, source.first, source.next)  # type: ignore[attr-defined]
