@@ -6,9 +6,9 @@
 
 Writes `latest.json`, `latest.svg` and `latest.md` into `benchmarks/results/`. Contestants run one after the other, in
 as many turns as are wanted, each on topics of its own with byte-identical input, and each one's output is read by an
-independent reader; the best turn of each counts. After them
-come sluice's latency at half of its best rate, and the audit of what sluice wrote. Exit status: 0 done, 1 sluice lost,
-doubled or invented something or its audit does not hold, 2 wrong usage, 3 no Kafka to be had.
+independent reader; the best turn of each counts. After them come sluice's latency at half of its best rate, and the
+audit of what sluice wrote. Exit status: 0 done, 1 sluice lost, doubled or invented something or its audit does not
+hold, 2 wrong usage, 3 no Kafka to be had.
 """
 
 from __future__ import annotations

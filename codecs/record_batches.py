@@ -32,7 +32,7 @@ NO_PRODUCER: Final = -1
 _NO_LEADER: Final = -1
 _COMPRESSION, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 
-EventFor = Callable[[int, int, int, Sequence[tuple[str, bytes]], bytes | None, bytes | None], Event]
+EventFor = Callable[[int, int, int, Sequence[tuple[str, bytes | None]], bytes | None, bytes | None], Event]
 """(source, offset, timestamp, headers, key, value) -> event: RECORD, or OVERSIZE for what is too large to keep."""
 Stored = TypeVar("Stored", covariant=True)
 _Record = tuple[int, int, list[tuple[str, bytes | None]], bytes | None, bytes | None]
@@ -252,16 +252,18 @@ def salvage_events(
         if record is None or offset < first:
             continue
         _, timestamp, headers, key, value = record
-        event = event_for(source, offset, timestamp, [(name, content or b"") for name, content in headers], key, value)
-        found.append(event)
+        found.append(event_for(source, offset, timestamp, headers, key, value))
         octets += _octets(record)
     return found, octets
 
 
 def _raw_record(cursor: Cursor, offset: int) -> _Record:
     reader = _Reader(cursor.data, cursor.at, cursor.end)
-    length = reader.length()
-    start, end = (cursor.at, cursor.end) if length is None else (reader.at, reader.at + length)
+    try:
+        length = reader.length()
+        start, end = reader.at, reader.at + length
+    except ValueError:
+        start, end = cursor.at, cursor.end
     cursor.at, cursor.left = end, cursor.left - 1
     time = cursor.first_timestamp if cursor.append_time is None else cursor.append_time
     return offset, time, [], None, cursor.data[start:end]
@@ -282,19 +284,16 @@ class _Reader:
         """`exact` reads every header there is, and takes no name that is no UTF-8."""
         self.data, self.at, self.end, self.exact, self.offset = data, at, end, exact, 0
 
-    def length(self) -> int | None:
-        """How many octets the next record says that it has; None where they are not there."""
-        try:
-            length = self.number()
-        except ValueError:
-            return None
-        return length if 1 <= length <= self.end - self.at else None
+    def length(self) -> int:
+        """How many octets the next record has, of those that are there."""
+        length = self.number()
+        if not 1 <= length <= self.end - self.at:
+            raise ValueError("a record is longer than its batch")
+        return length
 
     def record(self, cursor: Cursor, first: int) -> _Record | None:
         """The next record, None for one below `first`; the reader ends with it."""
-        length = self.number()
-        if length < 1 or length > self.end - self.at:
-            raise ValueError("a record is longer than its batch")
+        length = self.length()
         self.end = self.at + length
         self.at += 1  # attributes: none are defined
         timestamp = _wrapped(cursor.first_timestamp + self.number())

@@ -56,9 +56,11 @@ typedef struct {
 /* A record's offset; what it says of it counts only where compaction has left gaps. */
 static int offset_of(Offsets *self, int64_t delta, int64_t *offset)
 {
-    *offset = (int64_t)(self->dense ? (uint64_t)self->next - (uint64_t)self->left : (uint64_t)self->base + (uint64_t)delta);
-    if (self->dense)
+    if (self->dense) {
+        *offset = (int64_t)((uint64_t)self->next - (uint64_t)self->left);
         return 1;
+    }
+    *offset = (int64_t)((uint64_t)self->base + (uint64_t)delta);
     if (*offset < self->least || *offset >= self->next)
         return malformed("a record's offset is none of its batch's");
     self->least = *offset + 1;

@@ -251,13 +251,14 @@ class Unpacking:
         )
 
     def _damaged(self, batch: Batch, why: Exception) -> CorruptRecordException:
-        return CorruptRecordException(f"{self._place}: the batch at offset {batch.base_offset} is damaged: {why}")
+        return self._corrupt(f"the batch at offset {batch.base_offset} is damaged: {why}")
+
+    def _corrupt(self, what: str) -> CorruptRecordException:
+        return CorruptRecordException(f"{self._place}: {what}")
 
     def _is_passed_over(self, batch: Batch) -> bool:
         if self._check_crcs and crc32c(self._octets, batch.start + CHECKED_FROM, batch.end) != batch.crc:
-            raise CorruptRecordException(
-                f"{self._place}: the checksum of the batch at offset {batch.base_offset} does not hold"
-            )
+            raise self._corrupt(f"the checksum of the batch at offset {batch.base_offset} does not hold")
         while self._aborted and self._aborted[-1][1] <= batch.base_offset:
             self._aborting.add(self._aborted.pop()[0])
         if batch.is_control:
@@ -271,9 +272,7 @@ class Unpacking:
             (marker, *_), _ = read_events(self._opened(batch), 0, batch.base_offset, 1, MAX_INPUT_BYTES, _never)
             return ControlRecord.parse(marker.key or b"") == ABORT_MARKER
         except ValueError as error:
-            raise CorruptRecordException(
-                f"{self._place}: the marker at offset {batch.base_offset} is none: {error}"
-            ) from None
+            raise self._corrupt(f"the marker at offset {batch.base_offset} is none: {error}") from None
 
 
 def _never(*_: Any) -> Event:
