@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from time import time_ns
 from typing import Final
 
-from aiokafka import codec
 from aiokafka.record.util import calc_crc32c
 
 from ..codecs import native
 from ..codecs.blocks import Output
 from ..codecs.record_batches import Producer, batch_of, pack_records
+from . import zstd
 
 ZSTD: Final = 4
 """Kafka's number for it."""
@@ -40,7 +40,7 @@ class Packed:
             count: how many there are.
             is_transactional: whether they are part of a transaction.
         """
-        smaller = codec.zstd_encode(records, LEVEL)
+        smaller = zstd.compress(records, LEVEL)
         self.octets = len(records)
         """Before compression."""
         self._compression = ZSTD if len(smaller) < len(records) else 0

@@ -37,6 +37,7 @@ from ..codecs.record_batches import (
     read_stored,
     salvage_events,
 )
+from . import zstd
 from .packing import crc32c
 
 MOST_UNPACKED: Final = 134_217_728
@@ -66,12 +67,21 @@ def _bounded(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[by
     return decompress
 
 
+_unpack_zstd = _bounded(cramjam.zstd.decompress_into)
+
+
+def _zstd(octets: bytes) -> bytes:
+    """One frame that says how large it is, as most producers write them, at once; whatever else it is, step by step."""
+    found = zstd.decompress(octets, MOST_UNPACKED)
+    return _unpack_zstd(octets) if found is None else found
+
+
 _TOO_SMALL: Final = "failed to write whole buffer"
 _UNPACK: Final[dict[int, Callable[[bytes], bytes]]] = {
     1: _bounded(cramjam.gzip.decompress_into),
     2: codec.snappy_decode,  # makes 20 octets of one at the most
     3: _bounded(cramjam.lz4.decompress_into),
-    4: _bounded(cramjam.zstd.decompress_into),
+    4: _zstd,
 }
 """By Kafka's number for it."""
 

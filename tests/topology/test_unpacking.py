@@ -7,6 +7,7 @@ import weakref
 from struct import pack
 from typing import Any
 
+import cramjam
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer import fetcher
@@ -203,6 +204,19 @@ def test_a_batch_that_hides_too_much_is_refused(codec: int, monkeypatch: pytest.
 
     with pytest.raises(CorruptRecordException, match="offset 0 is damaged: it unpacks to more than 2000000 octets"):
         ours(batch(0, [bytes(2_000_001)], codec=codec)).take(1, 1)
+
+
+def test_frames_of_zstd_may_be_several_and_tell_no_size() -> None:
+    """Streams write such: whatever the format allows is undone, if not at once."""
+    records = batch(0, [b"a" * 1000])[61:]
+    stream = cramjam.zstd.Compressor(1)
+    stream.compress(records[:500])
+    packed = bytes(stream.finish()) + bytes(cramjam.zstd.compress(records[500:]))
+    data = bytearray(batch(0, [b"a" * 1000])[:61] + packed)
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    data[22] |= 4
+
+    assert [one.value for one in drained(ours(signed(data)))] == [b"a" * 1000]
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4, 7])
