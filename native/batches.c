@@ -114,14 +114,49 @@ static PyObject *pair_of(Reader *headers, Py_ssize_t *size, int exact)
     return Py_BuildValue("(NN)", text, exact ? octets_or_none(content) : octets_of(content));
 }
 
+enum { KEPT = 8 };
+
+/* The record's before, by place: most of them are the same in every record of a batch. */
+typedef struct {
+    View octets;
+    PyObject *pair;
+    Py_ssize_t size;
+} Kept;
+
+static void let_go(Kept kept[KEPT])
+{
+    for (int place = 0; place < KEPT; place++)
+        Py_CLEAR(kept[place].pair);
+}
+
+/* The next header; that of the record before where it is the same. */
+static PyObject *next_pair(Reader *headers, Kept *kept, Py_ssize_t *size, int exact)
+{
+    if (kept == NULL)
+        return pair_of(headers, size, exact);
+    if (kept->pair != NULL && kept->octets.length <= (size_t)(headers->end - headers->at) &&
+        memcmp(kept->octets.at, headers->at, kept->octets.length) == 0) {
+        headers->at += kept->octets.length;
+    } else {
+        const uint8_t *start = headers->at;
+        Py_CLEAR(kept->pair);
+        kept->size = 0;
+        if ((kept->pair = pair_of(headers, &kept->size, exact)) == NULL)
+            return NULL;
+        kept->octets = (View){start, (size_t)(headers->at - start)};
+    }
+    *size += kept->size;
+    return Py_NewRef(kept->pair);
+}
+
 /* A record's headers, `most` at the most, their octets added to `size`; NULL with an exception. */
-static PyObject *headers_of(const Record *record, int64_t most, Py_ssize_t *size, int exact)
+static PyObject *headers_of(const Record *record, int64_t most, Py_ssize_t *size, int exact, Kept kept[KEPT])
 {
     Reader headers = record->headers;
     PyObject *list = PyList_New(0);
     int64_t wanted = record->header_count < most ? record->header_count : most;
-    for (int64_t left = wanted; list != NULL && left; left--) {
-        PyObject *pair = pair_of(&headers, size, exact);
+    for (int64_t place = 0; list != NULL && place < wanted; place++) {
+        PyObject *pair = next_pair(&headers, place < KEPT ? kept + place : NULL, size, exact);
         if (pair == NULL || PyList_Append(list, pair) < 0)
             Py_CLEAR(list);
         Py_XDECREF(pair);
@@ -137,6 +172,7 @@ typedef struct {
     PyObject *kind, *source, *append_time; /* `append_time` None: a record has its own */
     PyObject *type, *event_for;
     long long most_octets, most_headers;
+    Kept *kept;
 } Making;
 
 /* The event of a record; its octets are added to `octets` where it was kept whole. */
@@ -145,7 +181,7 @@ static PyObject *event_of(const Record *record, const Making *making, long long 
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
     PyObject *parts[7] = {making->kind, making->source, NULL}, *found = NULL;
     int too_many = record->header_count > making->most_headers;
-    parts[4] = headers_of(record, making->most_headers + 1, &size, 0); /* so many that they are seen to be too many */
+    parts[4] = headers_of(record, making->most_headers + 1, &size, 0, making->kept); /* so many that they are seen to be too many */
     if (parts[4] != NULL && (parts[2] = PyLong_FromLongLong(record->offset)) != NULL &&
         (parts[3] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
                                                    : Py_NewRef(making->append_time)) != NULL &&
@@ -171,7 +207,7 @@ static PyObject *stored_of(const Record *record, const Making *making, long long
         (parts[1] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
                                                    : Py_NewRef(making->append_time)) != NULL &&
         (parts[2] = octets_or_none(record->key)) != NULL && (parts[3] = octets_or_none(record->value)) != NULL &&
-        (parts[4] = headers_of(record, INT64_MAX, &size, 1)) != NULL)
+        (parts[4] = headers_of(record, INT64_MAX, &size, 1, making->kept)) != NULL)
         found = PyObject_Vectorcall(making->type, parts, 5, NULL);
     for (int i = 0; i < 5; i++)
         Py_XDECREF(parts[i]);
@@ -202,7 +238,8 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
     const uint8_t *start = (const uint8_t *)PyBytes_AS_STRING(data);
     Reader reader = {start + at, start + end};
     PyObject *found = PyList_New(0), *record_kind = PyLong_FromLong(0);
-    Making making = {record_kind, source, append_time, type, event_for, most_octets, most_headers};
+    Kept kept[KEPT] = {{{NULL, 0}, NULL, 0}};
+    Making making = {record_kind, source, append_time, type, event_for, most_octets, most_headers, kept};
     Offsets offsets = {base, next, least, left, count == (int64_t)((uint64_t)next - (uint64_t)base)};
     int failed = found == NULL || record_kind == NULL;
     while (!failed && offsets.left > 0 && PyList_GET_SIZE(found) < most && octets < room) {
@@ -216,6 +253,7 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
         Py_XDECREF(one);
     }
     Py_XDECREF(record_kind);
+    let_go(kept);
     if (failed) {
         Py_XDECREF(found);
         return NULL;

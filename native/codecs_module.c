@@ -96,6 +96,20 @@ static PyObject *headers(Reader *reader)
     return list;
 }
 
+/* The root of some octets' leaves, which end there; nobody waits for it. */
+static PyObject *root_between(const uint8_t *data, const size_t *ends, size_t count)
+{
+    uint8_t root[SHA256_OCTETS], *leaves = PyMem_Malloc(count * SHA256_OCTETS);
+    if (leaves == NULL)
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    leaf_hashes(data, ends, count, leaves);
+    merkle_root(leaves, count, root);
+    Py_END_ALLOW_THREADS
+    PyMem_Free(leaves);
+    return PyBytes_FromStringAndSize((char *)root, sizeof root);
+}
+
 /* One event, or NULL, with or without an exception. */
 static PyObject *event(Reader *reader, PyObject *type)
 {
@@ -131,28 +145,28 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     if (!take_tag(&reader, &tag) || tag != 0xdd || !take_big(&reader, 4, &count) || count == 0 ||
         count > (uint64_t)(reader.end - reader.at))
         Py_RETURN_NONE;
-    uint8_t *leaves = PyMem_Malloc(count * SHA256_OCTETS);
+    const uint8_t *first = reader.at;
+    size_t *ends = PyMem_Malloc(count * sizeof *ends);
     PyObject *events = PyList_New((Py_ssize_t)count), *root_octets = NULL;
-    if (leaves == NULL || events == NULL) {
-        PyMem_Free(leaves);
+    if (ends == NULL || events == NULL) {
+        PyMem_Free(ends);
         Py_XDECREF(events);
         return PyErr_NoMemory();
     }
     int plain = 1;
     for (uint64_t place = 0; plain && place < count; place++) {
-        const uint8_t *start = reader.at;
         PyObject *one = event(&reader, args[1]);
         if (one == NULL) {
             plain = 0;
             break;
         }
         PyList_SET_ITEM(events, (Py_ssize_t)place, one);
-        leaf_hash(start, (size_t)(reader.at - start), leaves + place * SHA256_OCTETS);
+        ends[place] = (size_t)(reader.at - first);
     }
     plain = plain && reader.at == reader.end;
     if (plain)
-        root_octets = root_of(leaves, count);
-    PyMem_Free(leaves);
+        root_octets = root_between(first, ends, count);
+    PyMem_Free(ends);
     if (root_octets == NULL) {
         Py_DECREF(events);
         if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_MemoryError))
@@ -246,21 +260,6 @@ static int pack_event(Buffer *buffer, PyObject *one)
     return !buffer->failed;
 }
 
-/* The leaf hashes of what lies between `ends` in a buffer, and their root; nobody waits for it. */
-static PyObject *root_between(const Buffer *buffer, size_t start, const size_t *ends, size_t count)
-{
-    uint8_t root[SHA256_OCTETS], *leaves = PyMem_Malloc(count * SHA256_OCTETS);
-    if (leaves == NULL)
-        return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS
-    for (size_t place = 0; place < count; start = ends[place++])
-        leaf_hash(buffer->data + start, ends[place] - start, leaves + place * SHA256_OCTETS);
-    merkle_root(leaves, count, root);
-    Py_END_ALLOW_THREADS
-    PyMem_Free(leaves);
-    return PyBytes_FromStringAndSize((char *)root, sizeof root);
-}
-
 /* seal_block(header, [Event, …]) -> (the block's octets, its events' root), or None. */
 static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
@@ -277,13 +276,13 @@ static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     pack_big(&buffer, 0xdd, count, 4);
     size_t start = buffer.length;
     for (; place < count && pack_event(&buffer, PyList_GET_ITEM(args[1], (Py_ssize_t)place)); place++)
-        ends[place] = buffer.length;
+        ends[place] = buffer.length - start;
     PyObject *found = NULL;
     if (place < count) {
         PyErr_Clear(); /* Python says what is wrong */
         found = Py_NewRef(Py_None);
     } else {
-        PyObject *root = root_between(&buffer, start, ends, count);
+        PyObject *root = root_between(buffer.data + start, ends, count);
         if (root != NULL)
             found = Py_BuildValue("y#N", (const char *)buffer.data, (Py_ssize_t)buffer.length, root);
     }
@@ -410,32 +409,111 @@ static int pack_output(Buffer *buffer, PyObject *output)
            pack_headers(buffer, PyTuple_GET_ITEM(output, 3)) && !buffer->failed;
 }
 
+enum { TOGETHER = 1 << 16 };
+
 /* outputs_root([Output, …]) -> the root of their leaves, or None. */
 static PyObject *outputs_root(PyObject *Py_UNUSED(module), PyObject *outputs)
 {
     if (!PyList_CheckExact(outputs) || PyList_GET_SIZE(outputs) == 0)
         Py_RETURN_NONE;
-    Py_ssize_t count = PyList_GET_SIZE(outputs), place = 0;
-    uint8_t *leaves = PyMem_Malloc((size_t)count * SHA256_OCTETS);
+    size_t count = (size_t)PyList_GET_SIZE(outputs), place = 0, hashed = 0;
+    uint8_t *leaves = PyMem_Malloc(count * SHA256_OCTETS);
+    size_t *ends = PyMem_Malloc(count * sizeof *ends);
     Buffer buffer = {0};
-    if (leaves == NULL)
-        return PyErr_NoMemory();
-    for (; place < count; place++) {
-        buffer.length = 0;
-        if (!pack_output(&buffer, PyList_GET_ITEM(outputs, place)))
-            break;
-        leaf_hash(buffer.data, buffer.length, leaves + place * SHA256_OCTETS);
-    }
-    buffer_free(&buffer);
     PyObject *found = NULL;
+    if (leaves == NULL || ends == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    while (place < count && pack_output(&buffer, PyList_GET_ITEM(outputs, (Py_ssize_t)place))) {
+        ends[place++] = buffer.length;
+        if (buffer.length < TOGETHER && place < count)
+            continue; /* what is hashed at once stays in the processor's cache */
+        leaf_hashes(buffer.data, ends + hashed, place - hashed, leaves + hashed * SHA256_OCTETS);
+        hashed = place;
+        buffer.length = 0;
+    }
     if (place == count) {
-        found = root_of(leaves, (size_t)count);
+        found = root_of(leaves, count);
     } else {
         PyErr_Clear(); /* Python says what is wrong */
         found = Py_NewRef(Py_None);
     }
+done:
+    buffer_free(&buffer);
+    PyMem_Free(ends);
     PyMem_Free(leaves);
     return found;
+}
+
+enum { KEY, VALUE, STORED_HEADERS };
+static Members stored_members = {.names = {"key", "value", "headers"}};
+
+/* Whether two are equal: 1, 0, or -1 with an exception. */
+static int is_equal_octets(PyObject *one, PyObject *other)
+{
+    if (one == other)
+        return 1;
+    if (!PyBytes_CheckExact(one) || !PyBytes_CheckExact(other))
+        return PyObject_RichCompareBool(one, other, Py_EQ);
+    return PyBytes_GET_SIZE(one) == PyBytes_GET_SIZE(other) &&
+           memcmp(PyBytes_AS_STRING(one), PyBytes_AS_STRING(other), (size_t)PyBytes_GET_SIZE(one)) == 0;
+}
+
+static int is_equal_headers(PyObject *one, PyObject *other)
+{
+    if (!PyList_CheckExact(one) || !PyList_CheckExact(other) || PyList_GET_SIZE(one) != PyList_GET_SIZE(other))
+        return PyObject_RichCompareBool(one, other, Py_EQ);
+    int equal = 1;
+    for (Py_ssize_t place = 0; equal == 1 && place < PyList_GET_SIZE(one); place++) {
+        PyObject *pair = PyList_GET_ITEM(one, place), *with = PyList_GET_ITEM(other, place);
+        if (pair == with)
+            continue;
+        if (!PyTuple_CheckExact(pair) || !PyTuple_CheckExact(with) || PyTuple_GET_SIZE(pair) != 2 ||
+            PyTuple_GET_SIZE(with) != 2)
+            return PyObject_RichCompareBool(one, other, Py_EQ);
+        equal = PyObject_RichCompareBool(PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(with, 0), Py_EQ);
+        if (equal == 1)
+            equal = is_equal_octets(PyTuple_GET_ITEM(pair, 1), PyTuple_GET_ITEM(with, 1));
+    }
+    return equal;
+}
+
+/* Whether a stored record is this output; -1 with an exception. */
+static int is_record_of(PyObject *output, PyObject *record)
+{
+    static int (*const is_equal[])(PyObject *, PyObject *) = {is_equal_octets, is_equal_octets, is_equal_headers};
+    int equal = 1;
+    for (int part = KEY; equal == 1 && part <= STORED_HEADERS; part++) {
+        PyObject *stored = member_of(&stored_members, record, part);
+        if (stored == NULL)
+            return -1;
+        equal = is_equal[part](PyTuple_GET_ITEM(output, part + 1), stored);
+        Py_DECREF(stored);
+    }
+    return equal;
+}
+
+/* matching([Output, …], at, records) -> how many records that come first are the outputs from `at` on, in order. */
+static PyObject *matching(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *outputs, *records, *record;
+    Py_ssize_t at;
+    if (!PyArg_ParseTuple(args, "O!nO", &PyList_Type, &outputs, &at, &records))
+        return NULL;
+    PyObject *each = PyObject_GetIter(records);
+    if (each == NULL)
+        return NULL;
+    Py_ssize_t place = at < 0 ? PyList_GET_SIZE(outputs) : at;
+    int equal = 1;
+    while (equal == 1 && place < PyList_GET_SIZE(outputs) && (record = PyIter_Next(each)) != NULL) {
+        PyObject *output = PyList_GET_ITEM(outputs, place);
+        equal = PyTuple_Check(output) && PyTuple_GET_SIZE(output) == 4 ? is_record_of(output, record) : 0;
+        place += equal == 1;
+        Py_DECREF(record);
+    }
+    Py_DECREF(each);
+    return PyErr_Occurred() ? NULL : PyLong_FromSsize_t(at < 0 ? 0 : place - at);
 }
 
 /* crc32c(data, start, end) -> the CRC-32C of the octets in between; None where nothing here computes it. */
@@ -471,13 +549,15 @@ static PyMethodDef methods[] = {
     {"read_events", (PyCFunction)(void (*)(void))read_events, METH_FASTCALL, "Records of a batch as events."},
     {"read_stored", (PyCFunction)(void (*)(void))read_stored, METH_FASTCALL, "Records of a batch as they are stored."},
     {"pack_records", pack_records, METH_VARARGS, "Outputs as the records of a batch; None where one is not plain."},
+    {"matching", matching, METH_VARARGS, "How many of the records that come first are these outputs, in order."},
     {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
     {NULL, NULL, 0, NULL},
 };
 
 static int on_start(PyObject *module)
 {
-    if (!members_begin(&event_members) || PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0)
+    if (!members_begin(&event_members) || !members_begin(&stored_members) ||
+        PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0)
         return -1;
     return PyModule_AddIntConstant(module, "VERSION", SLUICE_NATIVE_VERSION);
 }

@@ -119,10 +119,7 @@ static void put_sha256(Buffer *out, const void *data, size_t length, size_t octe
 {
     uint8_t hash[SHA256_OCTETS];
     char digits[2 * SHA256_OCTETS];
-    Sha256 sha;
-    sha256_begin(&sha);
-    sha256_add(&sha, data, length);
-    sha256_end(&sha, hash);
+    sha256_of(data, length, hash);
     hex_of(hash, octets, digits);
     put(out, digits, 2 * octets);
 }
@@ -386,6 +383,36 @@ static int put_head(Folder *self, const Life *life, Decision *decision)
 
 /* ---------------------------------------------------------------- outputs */
 
+static PyObject *topic_names[TOPICS], *id_name, *traceparent_name; /* of every output: made once */
+
+int decision_begin(void)
+{
+    struct {
+        PyObject **place;
+        const char *text;
+    } names[TOPICS + 2] = {[TOPICS] = {&id_name, "ce_id"}, {&traceparent_name, "traceparent"}};
+    for (int topic = 0; topic < TOPICS; topic++)
+        names[topic].place = &topic_names[topic], names[topic].text = TOPIC_NAMES[topic];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (*names[i].place == NULL && (*names[i].place = PyUnicode_InternFromString(names[i].text)) == NULL)
+            return 0;
+    return 1;
+}
+
+/* A header of this name; NULL with an exception. */
+static PyObject *header_of(PyObject *name, const void *octets, size_t length)
+{
+    PyObject *pair = PyTuple_New(2), *content = PyBytes_FromStringAndSize(octets, (Py_ssize_t)length);
+    if (pair == NULL || content == NULL) {
+        Py_XDECREF(pair);
+        Py_XDECREF(content);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(pair, 0, Py_NewRef(name));
+    PyTuple_SET_ITEM(pair, 1, content);
+    return pair;
+}
+
 static PyObject *type_header(Folder *self, int topic, const char *status)
 {
     int place = 0;
@@ -410,14 +437,12 @@ static PyObject *headers_of(Folder *self, const Life *life, int topic, const Dec
     length += sizeof decision->id;
     PyObject *given[7] = {
         Py_NewRef(PyTuple_GET_ITEM(self->headers, 0)),
-        Py_BuildValue("sy#", "ce_id", id, (Py_ssize_t)length),
+        header_of(id_name, id, length),
         Py_NewRef(PyTuple_GET_ITEM(self->headers, 1)),
         type_header(self, topic, decision->status),
         Py_NewRef(PyTuple_GET_ITEM(self->headers, 2)),
         Py_NewRef(PyTuple_GET_ITEM(self->headers, 3)),
-        life->has_traceparent ? Py_BuildValue("sy#", "traceparent", life->traceparent.at,
-                                              (Py_ssize_t)life->traceparent.length)
-                              : NULL,
+        life->has_traceparent ? header_of(traceparent_name, life->traceparent.at, life->traceparent.length) : NULL,
     };
     int fine = 1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
@@ -447,7 +472,7 @@ static int put_output(Folder *self, const Life *life, int topic, const Decision 
     PyObject *output = type->tp_alloc(type, 4);
     if (output == NULL)
         return 0;
-    PyTuple_SET_ITEM(output, 0, PyUnicode_InternFromString(TOPIC_NAMES[topic]));
+    PyTuple_SET_ITEM(output, 0, Py_NewRef(topic_names[topic]));
     PyObject *key = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(life->emission_id.length + life->span_key.length + 1));
     if (key != NULL) {
         char *at = PyBytes_AS_STRING(key);

@@ -71,6 +71,7 @@ int queue_push(PyObject *heap, int64_t due, int64_t order, View name);
 int64_t folder_fire(Folder *self, int64_t most, int64_t mark); /* how many; -1 with an exception */
 
 /* decision.c */
+int decision_begin(void); /* before anything else; 0 with an exception */
 int can_speak(const Folder *self, Life *life);
 int say_admitted(Folder *self, const Life *life, const char *status, const char *reason, int text);
 int say_inadmissible(Folder *self, const Life *life, const char *status, const char *reason, int disposition);

@@ -541,16 +541,18 @@ static int lives_begin(Folder *self, const Emission *emission)
     return DONE;
 }
 
+enum { DIGEST_OCTETS = 16 }; /* of what says whether an emission is the one that is known already */
+
 static void emission_pack(Folder *self, const Emission *emission, const Before *before, View record)
 {
     Buffer *out = &self->packing;
-    uint8_t digest[BLAKE2B_OCTETS];
-    blake2b_16(record.at, record.length, digest);
+    uint8_t digest[SHA256_OCTETS];
+    sha256_of(record.at, record.length, digest);
     out->length = 0;
     put(out, "\x92\x91\x98", 3); /* one attempt of eight fields */
     pack_int(out, emission->attempt);
     pack_int(out, emission->emitted_at);
-    pack_octets(out, (View){digest, sizeof digest});
+    pack_octets(out, (View){digest, DIGEST_OCTETS});
     pack_int(out, self->order + 1);
     pack_array(out, emission->count);
     for (size_t i = 0; i < emission->count; i++)
@@ -574,9 +576,9 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
         if (!known_read(&known, octets_of(place->octets), emission->attempt))
             return PYTHON;
         if (known.found) {
-            uint8_t digest[BLAKE2B_OCTETS];
-            blake2b_16(record.at, record.length, digest);
-            if (!view_is(known.digest, (char *)digest, sizeof digest))
+            uint8_t digest[SHA256_OCTETS];
+            sha256_of(record.at, record.length, digest);
+            if (!view_is(known.digest, (char *)digest, DIGEST_OCTETS))
                 return PYTHON;
             folder_count(self, DUPLICATE, 1);
             return DONE;

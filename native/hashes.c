@@ -1,6 +1,7 @@
-/* SHA-256, RFC 6962 trees over it, BLAKE2b, CRC-32C, and what keys are partitioned by.
+/* SHA-256, RFC 6962 trees over it, CRC-32C, and what keys are partitioned by.
  *
- * SHA-256 uses the processor's SHA instructions where they are there: 0.04 us for 64 octets, 0.3 without. Everything
+ * SHA-256 uses the processor's SHA instructions where they are there: 0.04 us for 64 octets, 0.3 without. One of them
+ * waits for the one before, so leaves and nodes go through two at a time, which takes little longer than one. Everything
  * takes a pointer and a length, and reads nothing beyond. */
 #include "hashes.h"
 
@@ -58,36 +59,64 @@ static void sha256_plain(uint32_t state[8], const uint8_t *data, size_t blocks)
 }
 
 #ifdef HAS_SHA_NI
-/* The instructions want the state as (a, b, e, f) and (c, d, g, h), the first in the highest lane. */
-__attribute__((target("sha,sse4.1,ssse3"))) static void sha256_ni(uint32_t state[8], const uint8_t *data, size_t blocks)
+/* The instructions want the state as (a, b, e, f) and (c, d, g, h), the first in the highest lane. `lanes` messages go
+ * side by side; each is as long as the others. */
+__attribute__((target("sha,sse4.1,ssse3"), always_inline)) static inline void
+sha256_ni_lanes(uint32_t *const state[], const uint8_t *const data[], size_t blocks, const int lanes)
 {
     const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);
-    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xb1);
-    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1b);
-    __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xf0);
-    for (; blocks; blocks--, data += 64) {
-        const __m128i abef_before = abef, cdgh_before = cdgh;
-        __m128i w[4];
+    __m128i abef[2], cdgh[2], abef_before[2], cdgh_before[2], w[2][4];
+    for (int lane = 0; lane < lanes; lane++) {
+        __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state[lane]), 0xb1);
+        __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state[lane] + 4)), 0x1b);
+        abef[lane] = _mm_alignr_epi8(low, high, 8);
+        cdgh[lane] = _mm_blend_epi16(high, low, 0xf0);
+    }
+    for (size_t at = 0; at < 64 * blocks; at += 64) {
+        for (int lane = 0; lane < lanes; lane++) {
+            abef_before[lane] = abef[lane];
+            cdgh_before[lane] = cdgh[lane];
+        }
 #pragma GCC unroll 16
         for (int i = 0; i < 16; i++) {
-            if (i < 4) {
-                w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(data + 16 * i)), swap);
-            } else {
-                __m128i sum = _mm_sha256msg1_epu32(w[i & 3], w[(i + 1) & 3]);
-                sum = _mm_add_epi32(sum, _mm_alignr_epi8(w[(i + 3) & 3], w[(i + 2) & 3], 4));
-                w[i & 3] = _mm_sha256msg2_epu32(sum, w[(i + 3) & 3]);
+            const __m128i constant = _mm_loadu_si128((const __m128i *)(K + 4 * i));
+#pragma GCC unroll 2
+            for (int lane = 0; lane < lanes; lane++) {
+                __m128i *words = w[lane];
+                if (i < 4) {
+                    const __m128i *from = (const __m128i *)(data[lane] + at + 16 * i);
+                    words[i] = _mm_shuffle_epi8(_mm_loadu_si128(from), swap);
+                } else {
+                    __m128i sum = _mm_sha256msg1_epu32(words[i & 3], words[(i + 1) & 3]);
+                    sum = _mm_add_epi32(sum, _mm_alignr_epi8(words[(i + 3) & 3], words[(i + 2) & 3], 4));
+                    words[i & 3] = _mm_sha256msg2_epu32(sum, words[(i + 3) & 3]);
+                }
+                __m128i both = _mm_add_epi32(words[i & 3], constant);
+                cdgh[lane] = _mm_sha256rnds2_epu32(cdgh[lane], abef[lane], both);
+                abef[lane] = _mm_sha256rnds2_epu32(abef[lane], cdgh[lane], _mm_shuffle_epi32(both, 0x0e));
             }
-            __m128i both = _mm_add_epi32(w[i & 3], _mm_loadu_si128((const __m128i *)(K + 4 * i)));
-            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, both);
-            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(both, 0x0e));
         }
-        abef = _mm_add_epi32(abef, abef_before);
-        cdgh = _mm_add_epi32(cdgh, cdgh_before);
+        for (int lane = 0; lane < lanes; lane++) {
+            abef[lane] = _mm_add_epi32(abef[lane], abef_before[lane]);
+            cdgh[lane] = _mm_add_epi32(cdgh[lane], cdgh_before[lane]);
+        }
     }
-    low = _mm_shuffle_epi32(abef, 0x1b);
-    high = _mm_shuffle_epi32(cdgh, 0xb1);
-    _mm_storeu_si128((__m128i *)state, _mm_blend_epi16(low, high, 0xf0));
-    _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(high, low, 8));
+    for (int lane = 0; lane < lanes; lane++) {
+        __m128i low = _mm_shuffle_epi32(abef[lane], 0x1b), high = _mm_shuffle_epi32(cdgh[lane], 0xb1);
+        _mm_storeu_si128((__m128i *)state[lane], _mm_blend_epi16(low, high, 0xf0));
+        _mm_storeu_si128((__m128i *)(state[lane] + 4), _mm_alignr_epi8(high, low, 8));
+    }
+}
+
+__attribute__((target("sha,sse4.1,ssse3"))) static void sha256_ni(uint32_t state[8], const uint8_t *data, size_t blocks)
+{
+    sha256_ni_lanes(&state, &data, blocks, 1);
+}
+
+__attribute__((target("sha,sse4.1,ssse3"))) static void sha256_ni_two(uint32_t *const state[2],
+                                                                     const uint8_t *const data[2], size_t blocks)
+{
+    sha256_ni_lanes(state, data, blocks, 2);
 }
 
 static int sha_ni_is_there(void)
@@ -99,13 +128,22 @@ static int sha_ni_is_there(void)
 }
 #endif
 
-static void sha256_blocks(uint32_t state[8], const uint8_t *data, size_t blocks)
+static int has_sha_ni(void)
 {
 #ifdef HAS_SHA_NI
     static int there = -1; /* every thread finds the same */
     if (there < 0)
         there = sha_ni_is_there();
-    if (there) {
+    return there;
+#else
+    return 0;
+#endif
+}
+
+static void sha256_blocks(uint32_t state[8], const uint8_t *data, size_t blocks)
+{
+#ifdef HAS_SHA_NI
+    if (has_sha_ni()) {
         sha256_ni(state, data, blocks);
         return;
     }
@@ -113,11 +151,36 @@ static void sha256_blocks(uint32_t state[8], const uint8_t *data, size_t blocks)
     sha256_plain(state, data, blocks);
 }
 
+static void sha256_two(uint32_t *const state[2], const uint8_t *const data[2], size_t blocks)
+{
+#ifdef HAS_SHA_NI
+    if (has_sha_ni()) {
+        sha256_ni_two(state, data, blocks);
+        return;
+    }
+#endif
+    sha256_plain(state[0], data[0], blocks);
+    sha256_plain(state[1], data[1], blocks);
+}
+
+static const uint32_t INITIAL[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+static void put_state(const uint32_t state[8], uint8_t out[SHA256_OCTETS])
+{
+    for (int i = 0; i < 32; i++)
+        out[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+static void put_length(uint8_t end[8], uint64_t octets)
+{
+    for (int i = 0; i < 8; i++)
+        end[i] = (uint8_t)(octets * 8 >> (56 - 8 * i));
+}
+
 void sha256_begin(Sha256 *self)
 {
-    static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                        0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    memcpy(self->state, initial, sizeof initial);
+    memcpy(self->state, INITIAL, sizeof INITIAL);
     self->length = 0;
 }
 
@@ -144,7 +207,6 @@ void sha256_add(Sha256 *self, const void *data, size_t length)
 void sha256_end(Sha256 *self, uint8_t out[SHA256_OCTETS])
 {
     size_t held = self->length & 63;
-    uint64_t bits = self->length * 8;
     self->block[held++] = 0x80;
     if (held > 56) {
         memset(self->block + held, 0, 64 - held);
@@ -152,11 +214,17 @@ void sha256_end(Sha256 *self, uint8_t out[SHA256_OCTETS])
         held = 0;
     }
     memset(self->block + held, 0, 56 - held);
-    for (int i = 0; i < 8; i++)
-        self->block[56 + i] = (uint8_t)(bits >> (56 - 8 * i));
+    put_length(self->block + 56, self->length);
     sha256_blocks(self->state, self->block, 1);
-    for (int i = 0; i < 32; i++)
-        out[i] = (uint8_t)(self->state[i / 4] >> (24 - 8 * (i % 4)));
+    put_state(self->state, out);
+}
+
+void sha256_of(const void *data, size_t length, uint8_t out[SHA256_OCTETS])
+{
+    Sha256 hash;
+    sha256_begin(&hash);
+    sha256_add(&hash, data, length);
+    sha256_end(&hash, out);
 }
 
 void leaf_hash(const void *data, size_t length, uint8_t out[SHA256_OCTETS])
@@ -168,106 +236,100 @@ void leaf_hash(const void *data, size_t length, uint8_t out[SHA256_OCTETS])
     sha256_end(&hash, out);
 }
 
-void node_hash(const uint8_t *left, const uint8_t *right, uint8_t out[SHA256_OCTETS])
+/* ---------------------------------------------------------------- two at a time */
+
+/* A message as blocks: the first, which begins with the prefix; those that lie as they are; and the padded rest. */
+enum { HEAD, MIDDLE, TAIL, PARTS };
+typedef struct {
+    uint32_t state[8];
+    const uint8_t *parts[PARTS];
+    size_t blocks[PARTS];
+    uint8_t head[64], tail[128];
+} Message;
+
+static void message_begin(Message *self, uint8_t prefix, const uint8_t *data, size_t length)
 {
-    Sha256 hash;
-    sha256_begin(&hash);
-    sha256_add(&hash, "\1", 1);
-    sha256_add(&hash, left, SHA256_OCTETS);
-    sha256_add(&hash, right, SHA256_OCTETS);
-    sha256_end(&hash, out);
+    size_t whole = (length + 1) / 64, rest = (length + 1) % 64;
+    memcpy(self->state, INITIAL, sizeof INITIAL);
+    self->blocks[HEAD] = whole > 0;
+    self->blocks[MIDDLE] = whole > 0 ? whole - 1 : 0;
+    self->blocks[TAIL] = rest < 56 ? 1 : 2;
+    size_t end = 64 * self->blocks[TAIL];
+    if (whole > 0) {
+        self->head[0] = prefix;
+        memcpy(self->head + 1, data, 63);
+        memcpy(self->tail, data + length - rest, rest);
+    } else {
+        self->tail[0] = prefix;
+        memcpy(self->tail + 1, data, length);
+    }
+    self->tail[rest] = 0x80;
+    memset(self->tail + rest + 1, 0, end - 8 - rest - 1);
+    put_length(self->tail + end - 8, (uint64_t)length + 1);
+    self->parts[HEAD] = self->head;
+    self->parts[MIDDLE] = whole > 0 ? data + 63 : data;
+    self->parts[TAIL] = self->tail;
+}
+
+static void two_messages(Message *one, Message *other)
+{
+    uint32_t *const states[2] = {one->state, other->state};
+    for (int part = 0; part < PARTS; part++) {
+        const uint8_t *const data[2] = {one->parts[part], other->parts[part]};
+        size_t first = one->blocks[part], second = other->blocks[part], both = first < second ? first : second;
+        if (both)
+            sha256_two(states, data, both);
+        if (first > both)
+            sha256_blocks(states[0], data[0] + 64 * both, first - both);
+        if (second > both)
+            sha256_blocks(states[1], data[1] + 64 * both, second - both);
+    }
+}
+
+void leaf_hashes(const uint8_t *data, const size_t *ends, size_t count, uint8_t *leaves)
+{
+    Message one, other;
+    size_t start = 0, place = 0;
+    for (; place + 1 < count; start = ends[place + 1], place += 2) {
+        message_begin(&one, 0, data + start, ends[place] - start);
+        message_begin(&other, 0, data + ends[place], ends[place + 1] - ends[place]);
+        two_messages(&one, &other);
+        put_state(one.state, leaves + place * SHA256_OCTETS);
+        put_state(other.state, leaves + (place + 1) * SHA256_OCTETS);
+    }
+    if (place < count)
+        leaf_hash(data + start, ends[place] - start, leaves + place * SHA256_OCTETS);
+}
+
+/* Of two neighbours each, which lie as they go into the hash; `out` may be where they lie. */
+static void node_hashes(const uint8_t *nodes, size_t pairs, uint8_t *out)
+{
+    Message one, other;
+    size_t pair = 0;
+    for (; pair + 1 < pairs; pair += 2) {
+        message_begin(&one, 1, nodes + pair * 64, 64);
+        message_begin(&other, 1, nodes + (pair + 1) * 64, 64);
+        two_messages(&one, &other);
+        put_state(one.state, out + pair * SHA256_OCTETS);
+        put_state(other.state, out + (pair + 1) * SHA256_OCTETS);
+    }
+    if (pair < pairs) {
+        message_begin(&one, 1, nodes + pair * 64, 64);
+        for (int part = 0; part < PARTS; part++)
+            sha256_blocks(one.state, one.parts[part], one.blocks[part]);
+        put_state(one.state, out + pair * SHA256_OCTETS);
+    }
 }
 
 void merkle_root(uint8_t *leaves, size_t count, uint8_t out[SHA256_OCTETS])
 {
     while (count > 1) {
-        for (size_t pair = 0; pair < count / 2; pair++)
-            node_hash(leaves + pair * 64, leaves + pair * 64 + 32, leaves + pair * 32);
+        node_hashes(leaves, count / 2, leaves);
         if (count & 1)
             memmove(leaves + count / 2 * 32, leaves + (count - 1) * 32, 32);
         count = count / 2 + (count & 1);
     }
     memcpy(out, leaves, SHA256_OCTETS);
-}
-
-/* ---------------------------------------------------------------- BLAKE2b */
-
-static inline uint64_t little64(const uint8_t *at)
-{
-    uint64_t value = 0;
-    for (int i = 7; i >= 0; i--)
-        value = value << 8 | at[i];
-    return value;
-}
-
-static inline uint64_t rotate64(uint64_t value, int by) { return value >> by | value << (64 - by); }
-
-static const uint64_t BLAKE_IV[8] = {
-    0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
-    0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179,
-};
-static const uint8_t SIGMA[10][16] = {
-    {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
-    {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4}, {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
-    {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13}, {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
-    {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11}, {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
-    {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5}, {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
-};
-
-#define MIX(a, b, c, d, x, y)                                                                                          \
-    do {                                                                                                               \
-        a += b + (x);                                                                                                  \
-        d = rotate64(d ^ a, 32);                                                                                       \
-        c += d;                                                                                                        \
-        b = rotate64(b ^ c, 24);                                                                                       \
-        a += b + (y);                                                                                                  \
-        d = rotate64(d ^ a, 16);                                                                                       \
-        c += d;                                                                                                        \
-        b = rotate64(b ^ c, 63);                                                                                       \
-    } while (0)
-
-static void blake2b_block(uint64_t h[8], const uint8_t block[128], uint64_t counted, int last)
-{
-    uint64_t m[16], v[16];
-    for (int i = 0; i < 16; i++)
-        m[i] = little64(block + 8 * i);
-    for (int i = 0; i < 8; i++) {
-        v[i] = h[i];
-        v[i + 8] = BLAKE_IV[i];
-    }
-    v[12] ^= counted;
-    if (last)
-        v[14] = ~v[14];
-#pragma GCC unroll 12
-    for (int round = 0; round < 12; round++) {
-        const uint8_t *s = SIGMA[round % 10];
-        MIX(v[0], v[4], v[8], v[12], m[s[0]], m[s[1]]);
-        MIX(v[1], v[5], v[9], v[13], m[s[2]], m[s[3]]);
-        MIX(v[2], v[6], v[10], v[14], m[s[4]], m[s[5]]);
-        MIX(v[3], v[7], v[11], v[15], m[s[6]], m[s[7]]);
-        MIX(v[0], v[5], v[10], v[15], m[s[8]], m[s[9]]);
-        MIX(v[1], v[6], v[11], v[12], m[s[10]], m[s[11]]);
-        MIX(v[2], v[7], v[8], v[13], m[s[12]], m[s[13]]);
-        MIX(v[3], v[4], v[9], v[14], m[s[14]], m[s[15]]);
-    }
-    for (int i = 0; i < 8; i++)
-        h[i] ^= v[i] ^ v[i + 8];
-}
-
-void blake2b_16(const void *data, size_t length, uint8_t out[BLAKE2B_OCTETS])
-{
-    const uint8_t *at = data;
-    uint64_t h[8], counted = 0;
-    uint8_t last[128] = {0};
-    memcpy(h, BLAKE_IV, sizeof h);
-    h[0] ^= 0x01010000 ^ BLAKE2B_OCTETS;
-    for (; length > 128; length -= 128, at += 128)
-        blake2b_block(h, at, counted += 128, 0);
-    if (length)
-        memcpy(last, at, length);
-    blake2b_block(h, last, counted + length, 1);
-    for (int i = 0; i < BLAKE2B_OCTETS; i++)
-        out[i] = (uint8_t)(h[i / 8] >> (8 * (i % 8)));
 }
 
 /* ---------------------------------------------------------------- partitioners */

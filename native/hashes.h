@@ -1,12 +1,11 @@
-/* Hashes of the native core: SHA-256 (FIPS 180-4), BLAKE2b of 16 octets (RFC 7693), CRC-32C (RFC 3720, B.4), and the two
- * partitioners'. */
+/* Hashes of the native core: SHA-256 (FIPS 180-4), CRC-32C (RFC 3720, B.4), and the two partitioners'. */
 #ifndef SLUICE_HASHES_H
 #define SLUICE_HASHES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SHA256_OCTETS = 32, BLAKE2B_OCTETS = 16 };
+enum { SHA256_OCTETS = 32 };
 
 typedef struct {
     uint32_t state[8];
@@ -17,15 +16,16 @@ typedef struct {
 void sha256_begin(Sha256 *self);
 void sha256_add(Sha256 *self, const void *data, size_t length);
 void sha256_end(Sha256 *self, uint8_t out[SHA256_OCTETS]);
+void sha256_of(const void *data, size_t length, uint8_t out[SHA256_OCTETS]);
 
-/* RFC 6962: SHA-256 over 0x00 and the data, and over 0x01 and two hashes. */
+/* RFC 6962: SHA-256 over 0x00 and the data. */
 void leaf_hash(const void *data, size_t length, uint8_t out[SHA256_OCTETS]);
-void node_hash(const uint8_t *left, const uint8_t *right, uint8_t out[SHA256_OCTETS]);
 
-/* The root of `count` leaves of 32 octets each, at least one; overwrites them. */
+/* The same of `count` pieces of some data, one behind the other, up to these ends. */
+void leaf_hashes(const uint8_t *data, const size_t *ends, size_t count, uint8_t *leaves);
+
+/* RFC 6962: the root of `count` leaves of 32 octets each, at least one, over 0x01 and two hashes; overwrites them. */
 void merkle_root(uint8_t *leaves, size_t count, uint8_t out[SHA256_OCTETS]);
-
-void blake2b_16(const void *data, size_t length, uint8_t out[BLAKE2B_OCTETS]);
 
 uint32_t murmur2(const uint8_t *key, size_t length);
 uint32_t crc32_of(const uint8_t *key, size_t length);

@@ -1,6 +1,10 @@
 /* Reads and writes JSON; see json.h for what is left to Python. */
 #include "json.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 int utf8_character(const uint8_t *at, const uint8_t *end)
 {
     uint8_t first = *at;
@@ -83,6 +87,17 @@ static int escape(Json *self, uint8_t **out)
 /* Passes what needs no look; stops at a quotation mark, a backslash, a control or what is not ASCII. */
 static const uint8_t *plain_end(const uint8_t *at, const uint8_t *end)
 {
+#ifdef __SSE2__
+    while (end - at >= 16) {
+        const __m128i some = _mm_loadu_si128((const __m128i *)at);
+        const __m128i quote = _mm_cmpeq_epi8(some, _mm_set1_epi8('"')), slash = _mm_cmpeq_epi8(some, _mm_set1_epi8('\\'));
+        const __m128i outside = _mm_cmplt_epi8(some, _mm_set1_epi8(0x20)); /* signed: what is not ASCII is below as well */
+        int found = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, slash), outside));
+        if (found)
+            return at + __builtin_ctz((unsigned)found);
+        at += 16;
+    }
+#endif
     /* Eight octets at a time: a bit of each octet that is one of those. A borrow can only mark more, never fewer. */
     while (end - at >= 8) {
         uint64_t eight;

@@ -16,7 +16,8 @@ typedef struct {
 
 static inline void json_space(Json *self)
 {
-    while (self->at < self->end && (*self->at == ' ' || *self->at == '\n' || *self->at == '\t' || *self->at == '\r'))
+    while (self->at < self->end && *self->at <= ' ' &&
+           (*self->at == ' ' || *self->at == '\n' || *self->at == '\t' || *self->at == '\r'))
         self->at++;
 }
 

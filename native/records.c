@@ -22,10 +22,10 @@ static int is_identifier(View name)
     const uint8_t *table = names_of();
     if (name.length < 1 || name.length > NAME)
         return 0;
+    uint8_t plain = 1;
     for (size_t i = 0; i < name.length; i++)
-        if (!table[name.at[i]])
-            return 0;
-    return 1;
+        plain &= table[name.at[i]];
+    return plain;
 }
 
 static int identifier(Json *json, View *name)

@@ -389,7 +389,7 @@ static int on_start(PyObject *module)
         PyObject **place;
         const char *text;
     } names[] = {{&name_order, "order"}, {&name_lives, "lives"}, {&name_asides, "asides"}};
-    if (!members_begin(&event_members))
+    if (!members_begin(&event_members) || !decision_begin())
         return -1;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (*names[i].place == NULL && (*names[i].place = PyUnicode_InternFromString(names[i].text)) == NULL)

@@ -24,7 +24,7 @@ from .privacy import NO_SECRETS, Secrets
 from .state import State
 from .witnesses import Witness
 
-FORMAT = 1
+FORMAT = 2
 CHUNK = 4096
 """So many emissions make a chunk: about a megabyte."""
 

@@ -206,6 +206,27 @@ def test_the_root_of_outputs_is_a_leaf_over_topic_key_value_and_headers(outputs:
     assert blocks.outputs_root(outputs) == "sha256:" + merkle.root(leaves).hex()
 
 
+@pytest.mark.parametrize("count", range(1, 8))
+@given(st.lists(st.integers(0, 330), min_size=7, max_size=7))
+def test_leaves_of_any_length_are_hashed_side_by_side(count: int, lengths: list[int]) -> None:
+    """The compiled core takes two at a time; one may be longer, or need a block more for its padding."""
+    outputs = [Output("t", None, b"v" * length, []) for length in lengths[:count]]
+    leaves = [sha256(b"\0" + msgspec.msgpack.encode(list(output))).digest() for output in outputs]
+    while len(leaves) > 1:
+        pairs = [sha256(b"\1" + one + other).digest() for one, other in zip(leaves[::2], leaves[1::2], strict=False)]
+        leaves = pairs + leaves[len(leaves) & ~1 :]
+
+    assert blocks.outputs_root(outputs) == "sha256:" + leaves[0].hex()
+
+
+def test_many_outputs_are_hashed_in_portions() -> None:
+    """Each fills more than what is hashed at once, or they do together."""
+    for length, count in ((70_000, 3), (9_000, 40), (10, 20_000)):
+        outputs = [Output("t", b"%d" % number, b"v" * length, []) for number in range(count)]
+        leaves = [merkle.leaf_hash(msgspec.msgpack.encode(list(output))) for output in outputs]
+        assert blocks.outputs_root(outputs) == "sha256:" + merkle.root(leaves).hex()
+
+
 @given(st.lists(OUTPUTS, min_size=1, max_size=5), OUTPUTS)
 def test_the_root_of_outputs_tells_any_two_lists_apart(outputs: list[Output], other: Output) -> None:
     """One output exchanged, left out or written twice is another root."""

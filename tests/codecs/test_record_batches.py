@@ -350,6 +350,23 @@ def test_records_are_read_as_they_are_stored(core: None, records: list[Any], bas
     ]
 
 
+FEW = st.sampled_from([("a", b""), ("a", None), ("a", b"x"), ("ax", b""), ("b", b"x"), ("é", b"y" * 200)])
+
+
+@given(st.lists(st.lists(FEW, max_size=12), min_size=1, max_size=8))
+def test_headers_that_come_again_are_each_record_s_own(core: None, headers: list[Any]) -> None:
+    """In the same place, in another, one fewer, more than are kept: as events and as they are stored."""
+    data = packed([(T, b"k", b"v", list(one)) for one in headers])
+
+    events, octets = read_events(cursor_of(data, 0), 0, 0, 99, 10**9, event_for)
+    stored, same = read_stored(cursor_of(data, 0), 0, 99, 10**9, lambda *parts: parts)
+
+    assert [one.headers for one in events] == [[(name, octets or b"") for name, octets in one] for one in headers]
+    assert [one[4] for one in stored] == headers
+    assert octets == same == sum(2 + sum(len(name) + len(content or b"") for name, content in one) for one in headers)
+    assert len({id(one.headers) for one in events}) == len(headers), "a list may be changed"
+
+
 def test_a_name_that_is_no_text_is_no_stored_record(core: None) -> None:
     """Who looks at every octet must not be shown others."""
     data = record(NOUGHT, NOUGHT, NULL, NULL, zigzag(1), text(b"\xff"), NULL)

@@ -91,7 +91,7 @@ def test_what_is_no_snapshot_is_refused(new_lane: Any, cut: Any) -> None:
 def test_another_format_is_refused(new_lane: Any) -> None:
     """A later version's snapshot is not guessed at."""
     first, *rest = snapshot.dump(filled(new_lane).state)
-    head = msgspec.msgpack.decode(first) | {"v": 2}
+    head = msgspec.msgpack.decode(first) | {"v": snapshot.FORMAT + 1}
 
     with pytest.raises(DoesNotHoldError, match="another format"):
         snapshot.load([msgspec.msgpack.encode(head), *rest])
