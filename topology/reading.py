@@ -98,7 +98,8 @@ async def fetches_to_end(
     at, answers, answered = -1, 0, None
     while True:
         fetched = await take(POLL_SECONDS)
-        if records := fetched if until is None else [one for one in fetched if one.offset < until]:
+        is_beyond = until is not None and fetched and fetched[-1].offset >= until
+        if records := [one for one in fetched if one.offset < until] if is_beyond else fetched:
             yield records
         # All from one fetch answer. The position passes markers of transactions too, never the last stable offset:
         # once it is at the high watermark, nothing is hidden behind a transaction that hangs.

@@ -6,8 +6,7 @@ reach. Behind a block that is gone or illegible nothing can be folded; its links
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 from typing import Any, Final
 
@@ -252,18 +251,16 @@ class _Auditing:
 
     async def _compare(self, outputs: list[Output], linked: Linked, header: Header, policy: str) -> None:
         newer = linked.offset >= self._cut.settled["ledger"][self._lane]
-        of_topics: Mapping[str, list[tuple[int, Output]]] = defaultdict(list)
-        for place, output in enumerate(outputs):
-            of_topics[output.topic].append((place, output))
-        for topic, some in of_topics.items():
+        for topic in dict.fromkeys([output.topic for output in outputs]):
             if topic not in self._topics:
                 continue  # citations: spread over partitions by their own keys; the outputs root covers them
             stream, comparison = self._topics[topic]
+            some = [output for output in outputs if output.topic == topic]
             at = await _pass_equal(stream, comparison, some)
             if at < len(some):
-                comparison.expect(
-                    [Expected(output, linked.height, place, header.time, newer, policy) for place, output in some[at:]]
-                )
+                places = [place for place, output in enumerate(outputs) if output.topic == topic]
+                about = (header.time, newer, policy)
+                comparison.expect([Expected(outputs[place], linked.height, place, *about) for place in places[at:]])
                 await _satisfy(stream, comparison)
 
     def _hold_checkpoints(self, height: int, block: Block | None) -> None:
@@ -317,7 +314,7 @@ class _Auditing:
         report.divergences = list(findings.found)
 
 
-async def _pass_equal(stream: _Stream, comparison: Comparison, some: list[tuple[int, Output]]) -> int:
+async def _pass_equal(stream: _Stream, comparison: Comparison, some: list[Output]) -> int:
     """Passes over outputs that stand where they should; how many those are. Nearly always all of them."""
     at = 0
     while at < len(some):

@@ -13,10 +13,12 @@ later one yet to come: compaction leaves no more of them than there are live ass
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from itertools import islice, takewhile
+from operator import lt
 from typing import Final, NamedTuple
 
+from ...codecs import native
 from ...codecs.blocks import Output
 from .divergences import Findings, Kind, short
 from .facts import Counts
@@ -56,6 +58,14 @@ class Expected(NamedTuple):
 
 def _is_same(output: Output, record: Stored) -> bool:
     return output.value == record.value and output.key == record.key and output.headers == record.headers
+
+
+def matching(some: list[Output], at: int, records: Iterable[Stored]) -> int:
+    """How many of the records that come first are these outputs from `at` on, in order."""
+    if native.codecs is not None:
+        return native.codecs.matching(some, at, records)
+    pairs = zip(islice(some, at, None), records)  # noqa: B905 -- one is longer
+    return sum(1 for _ in takewhile(lambda pair: _is_same(*pair), pairs))
 
 
 class Absent(NamedTuple):
@@ -100,13 +110,13 @@ class Comparison:
         self.counts.expected += len(outputs)
         self._walk()
 
-    def pass_equal(self, some: Sequence[tuple[int, Output]], at: int) -> int:
+    def pass_equal(self, some: list[Output], at: int) -> int:
         """Passes over the next block's outputs on this topic, from `at` on, as far as they are what comes next.
 
         The plain case at the least cost: where something is amiss it passes none, and `expect` is to be told of them.
 
         Args:
-            some: outputs with their numbers in the block.
+            some: outputs.
             at: the first that was not passed.
 
         Returns:
@@ -114,16 +124,15 @@ class Comparison:
         """
         if self._wanted or self._absent or self._values is not None:
             return 0
-        ahead, octets, found = self._ahead, 0, 0
-        for (_, output), record in zip(islice(some, at, None), ahead):  # noqa: B905 -- one is longer
-            if not _is_same(output, record):
-                break
-            octets += len(output.value)
-            found += 1
-        for _ in range(found):
-            ahead.popleft()
+        ahead = self._ahead
+        found = matching(some, at, ahead)
+        if found == len(ahead):
+            ahead.clear()
+        else:
+            for _ in range(found):
+                ahead.popleft()
         if found:
-            self._octets -= octets
+            self._octets -= sum([len(output.value) for output in some[at : at + found]])
             self._begun = True
             self.counts.expected += found
             self.counts.equal += found
@@ -151,12 +160,8 @@ class Comparison:
         self._walk()
 
     def _increase(self, batch: Sequence[Stored]) -> bool:
-        before = self._offset
-        for record in batch:
-            if record.offset <= before:
-                return False
-            before = record.offset
-        return True
+        offsets = [self._offset, *[record.offset for record in batch]]
+        return all(map(lt, offsets, offsets[1:]))
 
     def expire(self, count: int, before: int | None) -> None:
         """Retention took records before they were read; to be told before what comes next.

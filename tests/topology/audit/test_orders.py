@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sluice.topology.audit.outputs import Comparison
+from sluice.codecs import native
+from sluice.codecs.blocks import Output
+from sluice.topology.audit.files import Stored
+from sluice.topology.audit.outputs import Comparison, matching
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import Question, audit
 from sluice.topology.settings import Settings
@@ -137,3 +141,27 @@ def test_what_is_passed_over_at_once_is_judged_the_same_one_by_one(topic: str, d
     for report in (at_once, one_by_one):
         report.seconds, report.where = 0.0, ""
     assert at_once == one_by_one
+
+
+PARTS = st.tuples(
+    st.sampled_from([None, b"", b"k"]),
+    st.sampled_from([b"", b"v", b"V", b"v" * 300]),
+    st.lists(st.sampled_from([("a", b""), ("a", b"x"), ("é", b"x"), ("e", b"x")]), max_size=3),
+)
+OTHERS = PARTS | st.tuples(st.none(), st.none(), st.lists(st.just(("a", None)), max_size=2))
+
+
+@pytest.mark.parametrize("core", [True, False])
+@given(st.lists(PARTS, max_size=5), st.integers(0, 3), st.data())
+def test_an_output_is_its_record_where_every_octet_is(core: bool, parts: list[Any], at: int, data: st.DataObject):
+    """As many as are equal from the first one on, with the compiled core and without."""
+    others = data.draw(st.just(parts[at:]) | st.lists(OTHERS, max_size=5))
+    others = others + data.draw(st.lists(OTHERS, max_size=1))
+    some = [Output("t", *one) for one in parts]
+    records = deque(Stored(place, 0, key, value, list(headers)) for place, (key, value, headers) in enumerate(others))
+    equal = [one == other for one, other in zip(parts[at:], others, strict=False)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not core:
+            patch.setattr(native, "codecs", None)
+        assert matching(some, at, records) == [*equal, False].index(False)
