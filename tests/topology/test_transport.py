@@ -12,11 +12,12 @@ import faust.transport
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import Fetcher
-from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
+from aiokafka.errors import CorruptRecordException, NoOffsetForPartitionError, OffsetOutOfRangeError
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
+from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology import app as app_module
 from sluice.topology.app import App, create_app
 from sluice.topology.draining import Drained
@@ -308,6 +309,31 @@ class TestConsumer:
             ("lost", 0, "emissions"),
             ("on_its_way", frames[partition][0]),
         ]
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            CorruptRecordException("emissions/0: the batch at offset 7 is damaged: it has no end"),
+            DoesNotHoldError("a member of this name is there already"),
+        ],
+        ids=["batch", "group"],
+    )
+    async def test_what_nobody_can_go_on_from_ends_the_worker_with_its_sentence(
+        self, app: App, monkeypatch: pytest.MonkeyPatch, error: Exception
+    ):
+        """A corrupt batch, or a group's refusal: somebody has to look, and no lane gets any further by trying again."""
+        app.lanes = Lanes()  # type: ignore[assignment]
+        told: list[BaseException] = []
+        monkeypatch.setattr(app, "fail", told.append)
+
+        async def getmany(partitions: Any, seconds: float) -> Poll:
+            raise error
+
+        consumer: Any = app.consumer
+        monkeypatch.setattr(consumer._thread, "getmany", getmany)
+
+        assert await consumer._getmany({TP("p.emissions", 0)}, 0.01) == {}
+        assert [(type(one), str(one)) for one in told] == [(DoesNotHoldError, error.args[0])]
 
     async def test_a_message_carries_its_frame_undecoded(self, app: App):
         """The agent's event holds the very frame."""

@@ -41,9 +41,6 @@ group.initial.rebalance.delay.ms=0
 # After a crash the controller takes the new broker for a second one until the old one's session ends: 9 s by default.
 broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
-# An index is a sparse file of its full size, 10 MiB, of which the first look at a page has the kernel fill many with
-# zeros: two of them for each partition that is written for the first time took a tenth of a short run's CPU.
-log.index.size.max.bytes=524288
 # Half of the heap otherwise.
 log.cleaner.dedupe.buffer.size=16777216
 """
