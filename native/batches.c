@@ -181,7 +181,8 @@ static PyObject *event_of(const Record *record, const Making *making, long long 
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
     PyObject *parts[7] = {making->kind, making->source, NULL}, *found = NULL;
     int too_many = record->header_count > making->most_headers;
-    parts[4] = headers_of(record, making->most_headers + 1, &size, 0, making->kept); /* so many that they are seen to be too many */
+    /* so many that they are seen to be too many */
+    parts[4] = headers_of(record, making->most_headers + 1, &size, 0, making->kept);
     if (parts[4] != NULL && (parts[2] = PyLong_FromLongLong(record->offset)) != NULL &&
         (parts[3] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
                                                    : Py_NewRef(making->append_time)) != NULL &&
