@@ -4,6 +4,7 @@
 #include "folder.h"
 #include "hashes.h"
 #include "json.h"
+#include "members.h"
 #include "times.h"
 
 static const char *const TOPIC_NAMES[TOPICS] = {"admitted", "inadmissible", "review-requests", "re-emission-requests"};
@@ -387,16 +388,10 @@ static PyObject *topic_names[TOPICS], *id_name, *traceparent_name; /* of every o
 
 int decision_begin(void)
 {
-    struct {
-        PyObject **place;
-        const char *text;
-    } names[TOPICS + 2] = {[TOPICS] = {&id_name, "ce_id"}, {&traceparent_name, "traceparent"}};
     for (int topic = 0; topic < TOPICS; topic++)
-        names[topic].place = &topic_names[topic], names[topic].text = TOPIC_NAMES[topic];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (*names[i].place == NULL && (*names[i].place = PyUnicode_InternFromString(names[i].text)) == NULL)
+        if (!is_interned(&topic_names[topic], TOPIC_NAMES[topic]))
             return 0;
-    return 1;
+    return is_interned(&id_name, "ce_id") && is_interned(&traceparent_name, "traceparent");
 }
 
 /* A header of this name; NULL with an exception. */

@@ -1,8 +1,8 @@
 /* SHA-256, RFC 6962 trees over it, CRC-32C, and what keys are partitioned by.
  *
  * SHA-256 uses the processor's SHA instructions where they are there: 0.04 us for 64 octets, 0.3 without. One of them
- * waits for the one before, so leaves and nodes go through two at a time, which takes little longer than one. Everything
- * takes a pointer and a length, and reads nothing beyond. */
+ * waits for the one before, so leaves and nodes go through two at a time, which takes a fifth less than one by one.
+ * Everything takes a pointer and a length, and reads nothing beyond. */
 #include "hashes.h"
 
 #include <string.h>
@@ -178,67 +178,10 @@ static void put_length(uint8_t end[8], uint64_t octets)
         end[i] = (uint8_t)(octets * 8 >> (56 - 8 * i));
 }
 
-void sha256_begin(Sha256 *self)
-{
-    memcpy(self->state, INITIAL, sizeof INITIAL);
-    self->length = 0;
-}
-
-void sha256_add(Sha256 *self, const void *data, size_t length)
-{
-    const uint8_t *at = data;
-    size_t held = self->length & 63;
-    self->length += length;
-    if (held) {
-        size_t some = 64 - held < length ? 64 - held : length;
-        memcpy(self->block + held, at, some);
-        at += some;
-        length -= some;
-        if (held + some < 64)
-            return;
-        sha256_blocks(self->state, self->block, 1);
-    }
-    if (length >= 64)
-        sha256_blocks(self->state, at, length / 64);
-    if (length & 63)
-        memcpy(self->block, at + (length & ~(size_t)63), length & 63);
-}
-
-void sha256_end(Sha256 *self, uint8_t out[SHA256_OCTETS])
-{
-    size_t held = self->length & 63;
-    self->block[held++] = 0x80;
-    if (held > 56) {
-        memset(self->block + held, 0, 64 - held);
-        sha256_blocks(self->state, self->block, 1);
-        held = 0;
-    }
-    memset(self->block + held, 0, 56 - held);
-    put_length(self->block + 56, self->length);
-    sha256_blocks(self->state, self->block, 1);
-    put_state(self->state, out);
-}
-
-void sha256_of(const void *data, size_t length, uint8_t out[SHA256_OCTETS])
-{
-    Sha256 hash;
-    sha256_begin(&hash);
-    sha256_add(&hash, data, length);
-    sha256_end(&hash, out);
-}
-
-void leaf_hash(const void *data, size_t length, uint8_t out[SHA256_OCTETS])
-{
-    Sha256 hash;
-    sha256_begin(&hash);
-    sha256_add(&hash, "\0", 1);
-    sha256_add(&hash, data, length);
-    sha256_end(&hash, out);
-}
-
-/* ---------------------------------------------------------------- two at a time */
+/* ---------------------------------------------------------------- messages, one or two at a time */
 
 /* A message as blocks: the first, which begins with the prefix; those that lie as they are; and the padded rest. */
+enum { BARE = -1, LEAF = 0, NODE = 1 }; /* RFC 6962's prefixes */
 enum { HEAD, MIDDLE, TAIL, PARTS };
 typedef struct {
     uint32_t state[8];
@@ -247,29 +190,44 @@ typedef struct {
     uint8_t head[64], tail[128];
 } Message;
 
-static void message_begin(Message *self, uint8_t prefix, const uint8_t *data, size_t length)
+/* The message of `prefix` and then the data; without a prefix where that is `BARE`. */
+static void message_begin(Message *self, int prefix, const uint8_t *data, size_t length)
 {
-    size_t whole = (length + 1) / 64, rest = (length + 1) % 64;
+    size_t before = prefix != BARE, whole = (length + before) / 64, rest = (length + before) % 64;
     memcpy(self->state, INITIAL, sizeof INITIAL);
     self->blocks[HEAD] = whole > 0;
     self->blocks[MIDDLE] = whole > 0 ? whole - 1 : 0;
     self->blocks[TAIL] = rest < 56 ? 1 : 2;
     size_t end = 64 * self->blocks[TAIL];
+    uint8_t *first = whole > 0 ? self->head : self->tail;
+    if (before)
+        *first++ = (uint8_t)prefix;
     if (whole > 0) {
-        self->head[0] = prefix;
-        memcpy(self->head + 1, data, 63);
+        memcpy(first, data, 64 - before);
         memcpy(self->tail, data + length - rest, rest);
-    } else {
-        self->tail[0] = prefix;
-        memcpy(self->tail + 1, data, length);
+    } else if (length) {
+        memcpy(first, data, length);
     }
     self->tail[rest] = 0x80;
     memset(self->tail + rest + 1, 0, end - 8 - rest - 1);
-    put_length(self->tail + end - 8, (uint64_t)length + 1);
+    put_length(self->tail + end - 8, (uint64_t)length + before);
     self->parts[HEAD] = self->head;
-    self->parts[MIDDLE] = whole > 0 ? data + 63 : data;
+    self->parts[MIDDLE] = whole > 0 ? data + 64 - before : data;
     self->parts[TAIL] = self->tail;
 }
+
+static void hash_of(int prefix, const void *data, size_t length, uint8_t out[SHA256_OCTETS])
+{
+    Message self;
+    message_begin(&self, prefix, data, length);
+    for (int part = 0; part < PARTS; part++)
+        sha256_blocks(self.state, self.parts[part], self.blocks[part]);
+    put_state(self.state, out);
+}
+
+void sha256_of(const void *data, size_t length, uint8_t out[SHA256_OCTETS]) { hash_of(BARE, data, length, out); }
+
+void leaf_hash(const void *data, size_t length, uint8_t out[SHA256_OCTETS]) { hash_of(LEAF, data, length, out); }
 
 static void two_messages(Message *one, Message *other)
 {
@@ -291,8 +249,8 @@ void leaf_hashes(const uint8_t *data, const size_t *ends, size_t count, uint8_t 
     Message one, other;
     size_t start = 0, place = 0;
     for (; place + 1 < count; start = ends[place + 1], place += 2) {
-        message_begin(&one, 0, data + start, ends[place] - start);
-        message_begin(&other, 0, data + ends[place], ends[place + 1] - ends[place]);
+        message_begin(&one, LEAF, data + start, ends[place] - start);
+        message_begin(&other, LEAF, data + ends[place], ends[place + 1] - ends[place]);
         two_messages(&one, &other);
         put_state(one.state, leaves + place * SHA256_OCTETS);
         put_state(other.state, leaves + (place + 1) * SHA256_OCTETS);
@@ -307,18 +265,14 @@ static void node_hashes(const uint8_t *nodes, size_t pairs, uint8_t *out)
     Message one, other;
     size_t pair = 0;
     for (; pair + 1 < pairs; pair += 2) {
-        message_begin(&one, 1, nodes + pair * 64, 64);
-        message_begin(&other, 1, nodes + (pair + 1) * 64, 64);
+        message_begin(&one, NODE, nodes + pair * 64, 64);
+        message_begin(&other, NODE, nodes + (pair + 1) * 64, 64);
         two_messages(&one, &other);
         put_state(one.state, out + pair * SHA256_OCTETS);
         put_state(other.state, out + (pair + 1) * SHA256_OCTETS);
     }
-    if (pair < pairs) {
-        message_begin(&one, 1, nodes + pair * 64, 64);
-        for (int part = 0; part < PARTS; part++)
-            sha256_blocks(one.state, one.parts[part], one.blocks[part]);
-        put_state(one.state, out + pair * SHA256_OCTETS);
-    }
+    if (pair < pairs)
+        hash_of(NODE, nodes + pair * 64, 64, out + pair * SHA256_OCTETS);
 }
 
 void merkle_root(uint8_t *leaves, size_t count, uint8_t out[SHA256_OCTETS])

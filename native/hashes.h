@@ -7,15 +7,6 @@
 
 enum { SHA256_OCTETS = 32 };
 
-typedef struct {
-    uint32_t state[8];
-    uint8_t block[64];
-    uint64_t length;
-} Sha256;
-
-void sha256_begin(Sha256 *self);
-void sha256_add(Sha256 *self, const void *data, size_t length);
-void sha256_end(Sha256 *self, uint8_t out[SHA256_OCTETS]);
 void sha256_of(const void *data, size_t length, uint8_t out[SHA256_OCTETS]);
 
 /* RFC 6962: SHA-256 over 0x00 and the data. */

@@ -16,11 +16,17 @@ typedef struct {
     Py_ssize_t offset[MEMBERS];
 } Members;
 
+/* A name as Python has it, made once; 0 with an exception. */
+static inline int is_interned(PyObject **place, const char *text)
+{
+    return *place != NULL || (*place = PyUnicode_InternFromString(text)) != NULL;
+}
+
 /* Before anything else; 0 with an exception. */
 static inline int members_begin(Members *self)
 {
     for (int part = 0; part < MEMBERS && self->names[part] != NULL; part++)
-        if (self->interned[part] == NULL && (self->interned[part] = PyUnicode_InternFromString(self->names[part])) == NULL)
+        if (!is_interned(&self->interned[part], self->names[part]))
             return 0;
     return 1;
 }

@@ -385,15 +385,9 @@ static PyMethodDef methods[] = {
 
 static int on_start(PyObject *module)
 {
-    struct {
-        PyObject **place;
-        const char *text;
-    } names[] = {{&name_order, "order"}, {&name_lives, "lives"}, {&name_asides, "asides"}};
-    if (!members_begin(&event_members) || !decision_begin())
+    if (!members_begin(&event_members) || !decision_begin() || !is_interned(&name_order, "order") ||
+        !is_interned(&name_lives, "lives") || !is_interned(&name_asides, "asides"))
         return -1;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (*names[i].place == NULL && (*names[i].place = PyUnicode_InternFromString(names[i].text)) == NULL)
-            return -1;
     PyObject *type = PyType_FromSpec(&folder_spec);
     int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "Folder", type);
     Py_XDECREF(type);

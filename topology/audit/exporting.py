@@ -93,15 +93,18 @@ async def _export_one(
 ) -> str:
     """Writes one partition; the hash of its file."""
     due, end = kept
+
+    async def tell_gone(found: int) -> None:
+        if count := await taken(logs, topic, lane, due, found):
+            gone(topic, lane, due, due + count - 1)
+
     with await asyncio.to_thread(Writing, path) as file:
         async with aclosing(logs.batches(topic, lane, end=end)) as batches:
             async for batch in batches:
-                if count := await taken(logs, topic, lane, due, batch[0].offset):
-                    gone(topic, lane, due, due + count - 1)
+                await tell_gone(batch[0].offset)
                 due = batch[-1].offset + 1
                 await asyncio.to_thread(file.write, batch)
                 counts[topic] += len(batch)
                 progress(topic, lane, batch[-1].offset)
-    if count := await taken(logs, topic, lane, due, end):
-        gone(topic, lane, due, due + count - 1)
+    await tell_gone(end)
     return file.digest
