@@ -7,7 +7,8 @@ RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 
 # Every rule is Python's; these hold it without the compiled core (native/README.md), which all other tests run with.
-PURE := tests/codecs/test_blocks.py tests/codecs/test_merkle.py tests/codecs/test_partition.py \
+PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/test_merkle.py \
+  tests/codecs/test_partition.py \
   tests/streams/test_fold.py tests/streams/test_fold_properties.py tests/streams/test_native.py \
   tests/streams/test_snapshot.py tests/streams/test_table.py tests/streams/test_timers.py
 

@@ -154,7 +154,7 @@ def plain(made: Made) -> dict[str, float]:
     for lane in range(LANES):
         state = core.new_state(lane, LANES)
         for data, _ in made.written[lane]:
-            outputs_root(core.fold(state, unseal(data)))
+            outputs_root(core.fold(state, unseal(data, in_place=True)))
     found = measured(made.inputs, began)
     gc.enable()
     return found

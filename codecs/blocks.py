@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -99,7 +99,12 @@ class Output(NamedTuple):
     headers: list[tuple[str, bytes]]
 
 
-_pack = msgspec.msgpack.Encoder()
+def _parts(event: Any) -> tuple[Any, ...]:
+    """What an event consists of that lies where it was read (native/in_place.c): it is no `Event`, and like one."""
+    return event.kind, event.source, event.offset, event.timestamp, event.headers, event.key, event.value
+
+
+_pack = msgspec.msgpack.Encoder(enc_hook=_parts)
 _canonical = msgspec.json.Encoder(order="sorted")
 _unpack_block = msgspec.msgpack.Decoder(tuple[Header, list[msgspec.Raw]])
 _unpack_header = msgspec.msgpack.Decoder(Header)
@@ -120,15 +125,20 @@ def seal(header: Header, events: Sequence[Event]) -> tuple[Block, bytes]:
     return Block(header, events, _hash(header, packed)), _framed(header, packed)
 
 
-def unseal(data: bytes) -> Block:
+def unseal(data: bytes, *, in_place: bool = False) -> Block:
     """A block from the ledger's bytes, with its hash computed anew.
+
+    Args:
+        data: as they stand.
+        in_place: whether the events may lie in the bytes, for who only folds them: each is like an `Event`, and none.
 
     Raises:
         DoesNotHoldError: the bytes are not a block of a format that this version reads.
     """
-    block = None if native.codecs is None else _unseal_plain(native.codecs.open_block(data, Event), data)
-    if block is not None:
-        return block
+    if native.codecs is not None:
+        block = _unseal_plain(native.codecs.open_block(data, None if in_place else Event), data)
+        if block is not None:
+            return block
     try:
         header, packed = _unpack_block.decode(data)
         events = [_unpack_event.decode(event) for event in packed]

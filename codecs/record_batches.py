@@ -158,7 +158,7 @@ def read_events(
     """
     if native.codecs is not None:
         batch, bounds = msgspec.structs.astuple(cursor), (source, first, most, room, MAX_INPUT_BYTES, MAX_HEADERS)
-        events, octets, *moved = native.codecs.read_events(batch, bounds, (Event, event_for))
+        events, octets, *moved = native.codecs.read_events(batch, bounds, (Event, event_for, True))
         cursor.at, cursor.left, cursor.least = moved
         return events, octets
 
@@ -174,20 +174,21 @@ def read_events(
 
 
 def read_stored(
-    cursor: Cursor, first: int, most: int, room: int, stored: StoredFor[Stored]
+    cursor: Cursor, first: int, most: int, room: int, stored: StoredFor[Stored], *, in_place: bool = False
 ) -> tuple[list[Stored], int]:
     """The same of records as they are stored: of any size, null header values null, and no name that is no UTF-8.
 
     Args:
         cursor, first, most, room: as above.
         stored: makes what stands for a record.
+        in_place: whether the compiled core may give what is like that instead, and lies in the cursor's data.
 
     Raises:
         ValueError: the records are not what their own lengths say, or a header's name is no UTF-8.
     """
     if native.codecs is not None:
         batch, bounds = msgspec.structs.astuple(cursor), (None, first, most, room, 0, 0)
-        found, octets, *moved = native.codecs.read_stored(batch, bounds, (stored, None))
+        found, octets, *moved = native.codecs.read_stored(batch, bounds, (stored, None, in_place))
         cursor.at, cursor.left, cursor.least = moved
         return found, octets
 

@@ -1,6 +1,7 @@
 /* `read_events`, `read_stored` and `pack_records`: the rules are codecs/record_batches.py's, and so is every sentence here. */
 #include "batches.h"
 #include "bytes.h"
+#include "in_place.h"
 
 typedef struct {
     int64_t offset, timestamp;
@@ -95,17 +96,23 @@ static PyObject *octets_of(View part)
 
 static PyObject *octets_or_none(View part) { return part.at == NULL ? Py_NewRef(Py_None) : octets_of(part); }
 
+#define NOT_SO_LONG "a record is not as long as it says"
+
+/* A header's name and value; 0 with an exception. */
+static int take_named(Reader *headers, View *name, View *content)
+{
+    if (!take_part(headers, name))
+        return 0;
+    if (name->at == NULL)
+        return malformed("a record's header has no name");
+    return take_part(headers, content);
+}
+
 /* A header; `exact` leaves a null value null, and takes no name that is no UTF-8. */
 static PyObject *pair_of(Reader *headers, Py_ssize_t *size, int exact)
 {
     View name, content;
-    if (!take_part(headers, &name))
-        return NULL;
-    if (name.at == NULL) {
-        malformed("a record's header has no name");
-        return NULL;
-    }
-    if (!take_part(headers, &content))
+    if (!take_named(headers, &name, &content))
         return NULL;
     PyObject *text = PyUnicode_DecodeUTF8((const char *)name.at, (Py_ssize_t)name.length, exact ? "strict" : "replace");
     if (text == NULL)
@@ -162,65 +169,213 @@ static PyObject *headers_of(const Record *record, int64_t most, Py_ssize_t *size
         Py_XDECREF(pair);
     }
     if (list != NULL && wanted == record->header_count && headers.at != headers.end) {
-        malformed("a record is not as long as it says");
+        malformed(NOT_SO_LONG);
         Py_CLEAR(list);
     }
     return list;
 }
 
 typedef struct {
-    PyObject *kind, *source, *append_time; /* `append_time` None: a record has its own */
-    PyObject *type, *event_for;
+    PyObject *data, *source; /* the octets that all lies in; whose events these are */
+    long long source_number, append_time;
+    int has_append_time; /* else a record has its own */
+    PyObject *type, *event_for; /* of what lies nowhere; of what is too large */
+    int in_place;
     long long most_octets, most_headers;
     Kept *kept;
 } Making;
+
+static int64_t time_of(const Record *record, const Making *making)
+{
+    return making->has_append_time ? making->append_time : record->timestamp;
+}
+
+/* Calls `make` with what a record is made of; `parts` are taken over, NULL where there is an exception. */
+static PyObject *made(PyObject *make, PyObject **parts, int count)
+{
+    int whole = 1;
+    for (int i = 0; i < count; i++)
+        whole &= parts[i] != NULL;
+    PyObject *found = whole ? PyObject_Vectorcall(make, parts, (size_t)count, NULL) : NULL;
+    for (int i = 0; i < count; i++)
+        Py_XDECREF(parts[i]);
+    return found;
+}
 
 /* The event of a record; its octets are added to `octets` where it was kept whole. */
 static PyObject *event_of(const Record *record, const Making *making, long long *octets)
 {
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
-    PyObject *parts[7] = {making->kind, making->source, NULL}, *found = NULL;
-    int too_many = record->header_count > making->most_headers;
-    /* so many that they are seen to be too many */
-    parts[4] = headers_of(record, making->most_headers + 1, &size, 0, making->kept);
-    if (parts[4] != NULL && (parts[2] = PyLong_FromLongLong(record->offset)) != NULL &&
-        (parts[3] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
-                                                   : Py_NewRef(making->append_time)) != NULL &&
-        (parts[5] = octets_or_none(record->key)) != NULL && (parts[6] = octets_or_none(record->value)) != NULL) {
-        if (too_many || size > making->most_octets) {
-            found = PyObject_Vectorcall(making->event_for, parts + 1, 6, NULL);
-        } else {
-            found = PyObject_Vectorcall(making->type, parts, 7, NULL);
-            *octets += size;
+    PyObject *headers = NULL;
+    if (record->header_count || record->headers.at != record->headers.end) {
+        /* so many that they are seen to be too many */
+        headers = headers_of(record, making->most_headers + 1, &size, 0, making->kept);
+        if (headers == NULL)
+            return NULL;
+    }
+    if (record->header_count > making->most_headers || size > making->most_octets) {
+        PyObject *parts[6] = {Py_NewRef(making->source),
+                              PyLong_FromLongLong(record->offset),
+                              PyLong_FromLongLong(time_of(record, making)),
+                              headers == NULL ? PyList_New(0) : headers,
+                              octets_or_none(record->key),
+                              octets_or_none(record->value)};
+        return made(making->event_for, parts, 6);
+    }
+    InPlace *found = in_place(event_in_place, making->data, record->key, record->value, headers);
+    if (found != NULL) {
+        found->source = making->source_number;
+        found->offset = record->offset;
+        found->timestamp = time_of(record, making);
+        *octets += size;
+    }
+    return (PyObject *)found;
+}
+
+/* A name's length in characters; -1 with an exception where it is no UTF-8. */
+static Py_ssize_t characters_of(View name)
+{
+    uint8_t all = 0;
+    for (size_t i = 0; i < name.length; i++)
+        all |= name.at[i];
+    if (all < 0x80)
+        return (Py_ssize_t)name.length;
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)name.at, (Py_ssize_t)name.length, "strict");
+    Py_ssize_t length = text == NULL ? -1 : PyUnicode_GET_LENGTH(text);
+    Py_XDECREF(text);
+    return length;
+}
+
+/* Looks through all headers without making them, their octets added to `size`; 0 with an exception. */
+static int look_through(const Record *record, Py_ssize_t *size, Kept kept[KEPT])
+{
+    Reader headers = record->headers;
+    for (int64_t place = 0; place < record->header_count; place++) {
+        Kept *before = place < KEPT ? kept + place : NULL;
+        size_t left = (size_t)(headers.end - headers.at);
+        if (before != NULL && before->octets.at != NULL && before->octets.length <= left &&
+            memcmp(before->octets.at, headers.at, before->octets.length) == 0) {
+            headers.at += before->octets.length;
+            *size += before->size;
+            continue;
+        }
+        const uint8_t *start = headers.at;
+        View name, content;
+        if (!take_named(&headers, &name, &content))
+            return 0;
+        Py_ssize_t characters = characters_of(name);
+        if (characters < 0)
+            return 0;
+        characters += (Py_ssize_t)content.length;
+        *size += characters;
+        if (before != NULL) {
+            before->octets = (View){start, (size_t)(headers.at - start)};
+            before->size = characters;
         }
     }
-    for (int i = 2; i < 7; i++)
-        Py_XDECREF(parts[i]);
-    return found;
+    return headers.at == headers.end || malformed(NOT_SO_LONG);
 }
 
 /* The record as it is stored; its octets are added to `octets`. */
 static PyObject *stored_of(const Record *record, const Making *making, long long *octets)
 {
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
-    PyObject *parts[5] = {NULL}, *found = NULL;
-    if ((parts[0] = PyLong_FromLongLong(record->offset)) != NULL &&
-        (parts[1] = making->append_time == Py_None ? PyLong_FromLongLong(record->timestamp)
-                                                   : Py_NewRef(making->append_time)) != NULL &&
-        (parts[2] = octets_or_none(record->key)) != NULL && (parts[3] = octets_or_none(record->value)) != NULL &&
-        (parts[4] = headers_of(record, INT64_MAX, &size, 1, making->kept)) != NULL)
-        found = PyObject_Vectorcall(making->type, parts, 5, NULL);
-    for (int i = 0; i < 5; i++)
-        Py_XDECREF(parts[i]);
+    PyObject *found;
+    if (making->in_place) {
+        if (!look_through(record, &size, making->kept))
+            return NULL;
+        InPlace *lies = in_place(stored_in_place, making->data, record->key, record->value, NULL);
+        if (lies == NULL)
+            return NULL;
+        lies->offset = record->offset;
+        lies->timestamp = time_of(record, making);
+        lies->raw_headers = (View){record->headers.at, (size_t)(record->headers.end - record->headers.at)};
+        lies->header_count = record->header_count;
+        found = (PyObject *)lies;
+    } else {
+        PyObject *parts[5] = {PyLong_FromLongLong(record->offset), PyLong_FromLongLong(time_of(record, making)),
+                              octets_or_none(record->key), octets_or_none(record->value),
+                              headers_of(record, INT64_MAX, &size, 1, making->kept)};
+        found = made(making->type, parts, 5);
+    }
     *octets += size;
     return found;
 }
 
+/* A stored record's headers, made; it was looked through before. */
+PyObject *stored_headers(View raw, int64_t count)
+{
+    Kept kept[KEPT] = {{{NULL, 0}, NULL, 0}};
+    Record record = {.headers = {raw.at, raw.at + raw.length}, .header_count = count};
+    Py_ssize_t size = 0;
+    PyObject *list = headers_of(&record, INT64_MAX, &size, 1, kept);
+    let_go(kept);
+    return list;
+}
+
+/* A header's name and content; 0 where it is no (text, octets). */
+static int header_of(PyObject *header, View *name, View *content)
+{
+    Py_ssize_t length;
+    if (!PyTuple_Check(header) || PyTuple_GET_SIZE(header) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(header, 0)) ||
+        !PyBytes_Check(PyTuple_GET_ITEM(header, 1)))
+        return 0;
+    const char *text = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(header, 0), &length);
+    if (text == NULL)
+        return 0;
+    PyObject *octets = PyTuple_GET_ITEM(header, 1);
+    *name = (View){(const uint8_t *)text, (size_t)length};
+    *content = (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)};
+    return 1;
+}
+
+/* Whether a stored record's headers are these (text, octets); 0 also where something else stands in the list. */
+int same_headers(PyObject *list, View raw, int64_t count)
+{
+    Reader headers = {raw.at, raw.at + raw.length};
+    if (!PyList_CheckExact(list) || PyList_GET_SIZE(list) != count)
+        return 0;
+    for (Py_ssize_t place = 0; place < count; place++) {
+        View name, content, of_name, of_content;
+        if (!header_of(PyList_GET_ITEM(list, place), &name, &content) ||
+            !take_named(&headers, &of_name, &of_content)) {
+            PyErr_Clear();
+            return 0;
+        }
+        if (of_content.at == NULL || !same_view(name, of_name) || !same_view(content, of_content))
+            return 0;
+    }
+    return 1;
+}
+
 typedef PyObject *(*Maker)(const Record *record, const Making *making, long long *octets);
 
-static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker make)
+enum { MOST_HELD = 1 << 24, SHARE = 4 };
+
+/* Whether records may lie in what they came in: it is held as long as the last of them, by who counts only theirs. */
+static int is_worth_holding(PyObject *data, long long octets, const uint8_t *from, const uint8_t *to)
+{
+    return PyBytes_GET_SIZE(data) <= MOST_HELD && octets >= (to - from) / SHARE;
+}
+
+/* Makes all those that lie in place anew, of their parts; 0 with an exception. */
+static int make_anew(PyObject *records, PyObject *type)
+{
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(records); place++) {
+        PyObject *one = PyList_GET_ITEM(records, place), *anew;
+        if (!Py_IS_TYPE(one, event_in_place) && !Py_IS_TYPE(one, stored_in_place))
+            continue;
+        if ((anew = made_of_parts(one, type)) == NULL)
+            return 0;
+        PyList_SetItem(records, place, anew);
+    }
+    return 1;
+}
+
+static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker maker)
 {
     PyObject *data, *append_time, *source, *type, *event_for;
+    int in_place;
     Py_ssize_t at, end, left, most;
     long long base, next, least, count, first_timestamp, first, room, most_octets, most_headers, octets = 0;
     if (nargs != 3 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
@@ -230,19 +385,26 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
     if (!PyArg_ParseTuple(args[0], "SnnnLLOLLL", &data, &at, &end, &left, &base, &first_timestamp, &append_time, &count,
                           &next, &least) ||
         !PyArg_ParseTuple(args[1], "OLnLLL", &source, &first, &most, &room, &most_octets, &most_headers) ||
-        !PyArg_ParseTuple(args[2], "OO", &type, &event_for))
+        !PyArg_ParseTuple(args[2], "OOp", &type, &event_for, &in_place))
         return NULL;
     if (at < 0 || end < at || end > PyBytes_GET_SIZE(data)) {
         PyErr_SetString(PyExc_ValueError, "no such place");
         return NULL;
     }
+    Kept kept[KEPT] = {{{NULL, 0}, NULL, 0}};
+    Making making = {.data = data, .source = source, .type = type, .event_for = event_for, .in_place = in_place, .kept = kept};
+    making.has_append_time = append_time != Py_None;
+    making.append_time = making.has_append_time ? PyLong_AsLongLong(append_time) : 0;
+    making.source_number = source != Py_None ? PyLong_AsLongLong(source) : 0;
+    making.most_octets = most_octets;
+    making.most_headers = most_headers;
+    if (PyErr_Occurred())
+        return NULL;
     const uint8_t *start = (const uint8_t *)PyBytes_AS_STRING(data);
     Reader reader = {start + at, start + end};
-    PyObject *found = PyList_New(0), *record_kind = PyLong_FromLong(0);
-    Kept kept[KEPT] = {{{NULL, 0}, NULL, 0}};
-    Making making = {record_kind, source, append_time, type, event_for, most_octets, most_headers, kept};
+    PyObject *found = PyList_New(0);
     Offsets offsets = {base, next, least, left, count == (int64_t)((uint64_t)next - (uint64_t)base)};
-    int failed = found == NULL || record_kind == NULL;
+    int failed = found == NULL;
     while (!failed && offsets.left > 0 && PyList_GET_SIZE(found) < most && octets < room) {
         Record record;
         PyObject *one = NULL;
@@ -250,11 +412,13 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
         offsets.left--;
         if (failed || record.offset < first)
             continue;
-        failed = (one = make(&record, &making, &octets)) == NULL || PyList_Append(found, one) < 0;
+        failed = (one = maker(&record, &making, &octets)) == NULL || PyList_Append(found, one) < 0;
         Py_XDECREF(one);
     }
-    Py_XDECREF(record_kind);
     let_go(kept);
+    const uint8_t *to = offsets.left > 0 ? reader.at : reader.end;
+    if (!failed && (!in_place || !is_worth_holding(data, octets, start + at, to)))
+        failed = !make_anew(found, type);
     if (failed) {
         Py_XDECREF(found);
         return NULL;
@@ -264,14 +428,14 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
 }
 
 /* read_events((data, at, end, left, base offset, first timestamp, append time, count, next offset, least offset),
- * (source, first, most, room, most octets of one, most headers of one), (Event, event_for))
+ * (source, first, most, room, most octets of one, most headers of one), (Event, event_for, in place))
  * -> (events, octets, at, left, least offset) */
 PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     return read_records(args, nargs, event_of);
 }
 
-/* The same, of any size, as (Stored, anything) has them: offset, timestamp, key, value, headers. */
+/* The same, of any size, as (Stored, anything, in place) has them: offset, timestamp, key, value, headers. */
 PyObject *read_stored(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     return read_records(args, nargs, stored_of);
@@ -304,22 +468,6 @@ static void put_part(Buffer *buffer, const void *data, size_t length)
 {
     put_varint(buffer, (int64_t)length);
     put(buffer, data, length);
-}
-
-/* A header's name and content; 0 where it is no (text, octets). */
-static int header_of(PyObject *header, View *name, View *content)
-{
-    Py_ssize_t length;
-    if (!PyTuple_Check(header) || PyTuple_GET_SIZE(header) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(header, 0)) ||
-        !PyBytes_Check(PyTuple_GET_ITEM(header, 1)))
-        return 0;
-    const char *text = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(header, 0), &length);
-    if (text == NULL)
-        return 0;
-    PyObject *octets = PyTuple_GET_ITEM(header, 1);
-    *name = (View){(const uint8_t *)text, (size_t)length};
-    *content = (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)};
-    return 1;
 }
 
 /* How many octets follow upon a record's length; 0 where the output is not plain. */

@@ -5,8 +5,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "bytes.h"
+
 PyObject *read_events(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *read_stored(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *pack_records(PyObject *module, PyObject *args);
+
+PyObject *stored_headers(View raw, int64_t count);
+int same_headers(PyObject *list, View raw, int64_t count);
 
 #endif

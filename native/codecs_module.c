@@ -9,6 +9,7 @@
 #include "batches.h"
 #include "bytes.h"
 #include "hashes.h"
+#include "in_place.h"
 #include "members.h"
 #include "version.h"
 
@@ -69,19 +70,19 @@ static PyObject *murmur2_of(PyObject *Py_UNUSED(module), PyObject *key)
 
 /* ---------------------------------------------------------------- events */
 
-static PyObject *octets_or_none(Reader *reader)
+enum { EVENT_PARTS = 7, HEADERS = 4 };
+static Members event_members = {.names = {"kind", "source", "offset", "timestamp", "headers", "key", "value"}};
+
+/* Octets or nil, which is a view of NULL; 0 where it is neither. */
+static int take_octets_or_nil(Reader *reader, View *view)
 {
-    View view;
-    if (take_nil(reader))
-        return Py_NewRef(Py_None);
-    return take_octets(reader, &view) ? PyBytes_FromStringAndSize((const char *)view.at, (Py_ssize_t)view.length)
-                                      : NULL;
+    *view = (View){NULL, 0};
+    return take_nil(reader) || take_octets(reader, view);
 }
 
-static PyObject *headers(Reader *reader)
+static PyObject *headers(Reader *reader, uint64_t count)
 {
-    uint64_t count;
-    if (!take_array(reader, &count) || count > (uint64_t)(reader->end - reader->at))
+    if (count > (uint64_t)(reader->end - reader->at))
         return NULL;
     PyObject *list = PyList_New(0);
     for (; list != NULL && count; count--) {
@@ -110,26 +111,47 @@ static PyObject *root_between(const uint8_t *data, const size_t *ends, size_t co
     return PyBytes_FromStringAndSize((char *)root, sizeof root);
 }
 
-/* One event, or NULL, with or without an exception. */
-static PyObject *event(Reader *reader, PyObject *type)
+/* One event where it lies, or NULL, with or without an exception. */
+static InPlace *event_lying(Reader *reader, PyObject *data)
 {
-    PyObject *parts[7] = {NULL}, *found = NULL;
-    int64_t number;
-    if (!take_array_of(reader, 7))
+    int64_t numbers[4];
+    View key, value;
+    uint64_t count;
+    PyObject *pairs = NULL;
+    if (!take_array_of(reader, EVENT_PARTS))
         return NULL;
     for (int i = 0; i < 4; i++)
-        if (!take_int(reader, &number) || (parts[i] = PyLong_FromLongLong(number)) == NULL)
-            goto done;
-    if ((parts[4] = headers(reader)) != NULL && (parts[5] = octets_or_none(reader)) != NULL &&
-        (parts[6] = octets_or_none(reader)) != NULL)
-        found = PyObject_Vectorcall(type, parts, 7, NULL);
-done:
-    for (int i = 0; i < 7; i++)
-        Py_XDECREF(parts[i]);
+        if (!take_int(reader, &numbers[i]))
+            return NULL;
+    if (!take_array(reader, &count) || (count && (pairs = headers(reader, count)) == NULL))
+        return NULL;
+    if (!take_octets_or_nil(reader, &key) || !take_octets_or_nil(reader, &value)) {
+        Py_XDECREF(pairs);
+        return NULL;
+    }
+    InPlace *found = in_place(event_in_place, data, key, value, pairs);
+    if (found != NULL) {
+        found->kind = numbers[0];
+        found->source = numbers[1];
+        found->offset = numbers[2];
+        found->timestamp = numbers[3];
+    }
     return found;
 }
 
-/* open_block(data, Event) -> (where the header ends, the events, their root), or None. */
+/* The same, made of its parts where there is a `type`. */
+static PyObject *event(Reader *reader, PyObject *data, PyObject *type)
+{
+    PyObject *lies = (PyObject *)event_lying(reader, data);
+    if (lies == NULL || type == Py_None)
+        return lies;
+    PyObject *made = made_of_parts(lies, type);
+    Py_DECREF(lies);
+    return made;
+}
+
+/* open_block(data, Event) -> (where the header ends, the events, their root), or None. Instead of Event None: they lie in
+ * the data. */
 static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != 2 || !PyBytes_CheckExact(args[0]))
@@ -155,7 +177,7 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     }
     int plain = 1;
     for (uint64_t place = 0; plain && place < count; place++) {
-        PyObject *one = event(&reader, args[1]);
+        PyObject *one = event(&reader, args[0], args[1]);
         if (one == NULL) {
             plain = 0;
             break;
@@ -227,9 +249,6 @@ static int pack_headers(Buffer *buffer, PyObject *pairs)
 
 /* ---------------------------------------------------------------- a block, sealed */
 
-enum { EVENT_PARTS = 7, HEADERS = 4 };
-static Members event_members = {.names = {"kind", "source", "offset", "timestamp", "headers", "key", "value"}};
-
 static int pack_event_part(Buffer *buffer, int part, PyObject *value)
 {
     if (part == HEADERS)
@@ -245,9 +264,34 @@ static int pack_event_part(Buffer *buffer, int part, PyObject *value)
     return 1;
 }
 
+static void pack_view_or_nil(Buffer *buffer, View view)
+{
+    if (view.at == NULL)
+        pack_nil(buffer);
+    else
+        pack_octets(buffer, view);
+}
+
+static int pack_event_in_place(Buffer *buffer, const InPlace *one)
+{
+    const int64_t numbers[4] = {one->kind, one->source, one->offset, one->timestamp};
+    for (int i = 0; i < 4; i++)
+        pack_int(buffer, numbers[i]);
+    if (one->headers == NULL)
+        pack_array(buffer, 0);
+    else if (!pack_headers(buffer, one->headers))
+        return 0;
+    pack_view_or_nil(buffer, one->key);
+    pack_view_or_nil(buffer, one->value);
+    return !buffer->failed;
+}
+
 static int pack_event(Buffer *buffer, PyObject *one)
 {
+    const InPlace *lies = event_of_object(one);
     pack_array(buffer, EVENT_PARTS);
+    if (lies != NULL)
+        return pack_event_in_place(buffer, lies);
     for (int part = 0; part < EVENT_PARTS; part++) {
         PyObject *value = member_of(&event_members, one, part);
         if (value == NULL)
@@ -295,23 +339,30 @@ static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
 
 static Py_ssize_t octets_in(PyObject *part) { return PyBytes_Check(part) ? PyBytes_GET_SIZE(part) : 0; }
 
+static Py_ssize_t header_octets(PyObject *headers, Py_ssize_t framing)
+{
+    Py_ssize_t sum = 0;
+    for (Py_ssize_t i = 0; PyList_CheckExact(headers) && i < PyList_GET_SIZE(headers); i++) {
+        PyObject *pair = PyList_GET_ITEM(headers, i);
+        if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && PyUnicode_Check(PyTuple_GET_ITEM(pair, 0)))
+            sum += framing + PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(pair, 0)) + octets_in(PyTuple_GET_ITEM(pair, 1));
+    }
+    return sum;
+}
+
 /* The length of an event's key, value and headers, each header with its framing; -1 with an exception. */
 static Py_ssize_t event_octets(PyObject *one, Py_ssize_t framing)
 {
+    const InPlace *lies = event_of_object(one);
+    if (lies != NULL)
+        return (Py_ssize_t)(lies->key.length + lies->value.length) +
+               (lies->headers == NULL ? 0 : header_octets(lies->headers, framing));
     Py_ssize_t sum = 0;
     for (int part = HEADERS; part < EVENT_PARTS; part++) {
         PyObject *value = member_of(&event_members, one, part);
         if (value == NULL)
             return -1;
-        if (part > HEADERS)
-            sum += octets_in(value);
-        else if (PyList_CheckExact(value))
-            for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); i++) {
-                PyObject *pair = PyList_GET_ITEM(value, i);
-                if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && PyUnicode_Check(PyTuple_GET_ITEM(pair, 0)))
-                    sum += framing + PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(pair, 0)) +
-                           octets_in(PyTuple_GET_ITEM(pair, 1));
-            }
+        sum += part == HEADERS ? header_octets(value, framing) : octets_in(value);
         Py_DECREF(value);
     }
     return sum;
@@ -335,9 +386,16 @@ static PyObject *portion(PyObject *Py_UNUSED(module), PyObject *args)
     return Py_BuildValue("nn", at, octets);
 }
 
+enum { KIND, SOURCE, OFFSET };
+
 /* A number of an event; 0 with an exception. */
 static int event_number(PyObject *one, int part, long long *number)
 {
+    const InPlace *lies = event_of_object(one);
+    if (lies != NULL) {
+        *number = part == KIND ? lies->kind : part == SOURCE ? lies->source : lies->offset;
+        return 1;
+    }
     PyObject *value = member_of(&event_members, one, part);
     if (value == NULL)
         return 0;
@@ -355,11 +413,11 @@ typedef struct {
 static int stretch_on(Stretch *stretches, Py_ssize_t sources, PyObject *one)
 {
     long long kind, source, offset;
-    if (!event_number(one, 0, &kind))
+    if (!event_number(one, KIND, &kind))
         return 0;
     if (kind != 0 && kind != 1)
         return 1; /* no input */
-    if (!event_number(one, 1, &source) || !event_number(one, 2, &offset) || source < 0 || source >= sources)
+    if (!event_number(one, SOURCE, &source) || !event_number(one, OFFSET, &offset) || source < 0 || source >= sources)
         return 0;
     Stretch *stretch = &stretches[source];
     if (stretch->count && offset <= stretch->last)
@@ -446,7 +504,7 @@ done:
     return found;
 }
 
-enum { KEY, VALUE, STORED_HEADERS };
+enum { STORED_KEY, STORED_VALUE, STORED_HEADERS };
 static Members stored_members = {.names = {"key", "value", "headers"}};
 
 /* Whether two are equal: 1, 0, or -1 with an exception. */
@@ -479,12 +537,24 @@ static int is_equal_headers(PyObject *one, PyObject *other)
     return equal;
 }
 
+static int is_in_place(PyObject *octets, View view)
+{
+    return PyBytes_CheckExact(octets) ? view.at != NULL && same_view(octets_of_bytes(octets), view)
+                                      : octets == Py_None && view.at == NULL;
+}
+
 /* Whether a stored record is this output; -1 with an exception. */
 static int is_record_of(PyObject *output, PyObject *record)
 {
+    if (Py_IS_TYPE(record, stored_in_place)) {
+        const InPlace *lies = (InPlace *)record;
+        return is_in_place(PyTuple_GET_ITEM(output, 1), lies->key) &&
+               is_in_place(PyTuple_GET_ITEM(output, 2), lies->value) &&
+               same_headers(PyTuple_GET_ITEM(output, 3), lies->raw_headers, lies->header_count);
+    }
     static int (*const is_equal[])(PyObject *, PyObject *) = {is_equal_octets, is_equal_octets, is_equal_headers};
     int equal = 1;
-    for (int part = KEY; equal == 1 && part <= STORED_HEADERS; part++) {
+    for (int part = STORED_KEY; equal == 1 && part <= STORED_HEADERS; part++) {
         PyObject *stored = member_of(&stored_members, record, part);
         if (stored == NULL)
             return -1;
@@ -514,6 +584,24 @@ static PyObject *matching(PyObject *Py_UNUSED(module), PyObject *args)
     }
     Py_DECREF(each);
     return PyErr_Occurred() ? NULL : PyLong_FromSsize_t(at < 0 ? 0 : place - at);
+}
+
+/* run([record, …], offset) -> the octets of their values, or None where their offsets do not increase from there on. */
+static PyObject *run(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *records;
+    long long before;
+    Py_ssize_t octets = 0;
+    if (!PyArg_ParseTuple(args, "O!L", &PyList_Type, &records, &before))
+        return NULL;
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(records); place++) {
+        const InPlace *lies = (InPlace *)PyList_GET_ITEM(records, place);
+        if (!Py_IS_TYPE(lies, stored_in_place) || lies->offset <= before)
+            Py_RETURN_NONE;
+        before = lies->offset;
+        octets += (Py_ssize_t)lies->value.length;
+    }
+    return PyLong_FromSsize_t(octets);
 }
 
 /* crc32c(data, start, end) -> the CRC-32C of the octets in between; None where nothing here computes it. */
@@ -550,13 +638,14 @@ static PyMethodDef methods[] = {
     {"read_stored", (PyCFunction)(void (*)(void))read_stored, METH_FASTCALL, "Records of a batch as they are stored."},
     {"pack_records", pack_records, METH_VARARGS, "Outputs as the records of a batch; None where one is not plain."},
     {"matching", matching, METH_VARARGS, "How many of the records that come first are these outputs, in order."},
+    {"run", run, METH_VARARGS, "The octets of the values of records in place, in the order of their offsets; or None."},
     {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
     {NULL, NULL, 0, NULL},
 };
 
 static int on_start(PyObject *module)
 {
-    if (!members_begin(&event_members) || !members_begin(&stored_members) ||
+    if (!members_begin(&event_members) || !members_begin(&stored_members) || !in_place_begin(module) ||
         PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0)
         return -1;
     return PyModule_AddIntConstant(module, "VERSION", SLUICE_NATIVE_VERSION);

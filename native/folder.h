@@ -56,8 +56,8 @@ typedef struct {
 } Place;
 
 /* folding.c */
-int folder_observation(Folder *self, View record, PyObject *key);
-int folder_emission(Folder *self, View record, PyObject *key, PyObject *headers);
+int folder_observation(Folder *self, View record, View key);
+int folder_emission(Folder *self, View record, View key, PyObject *headers); /* `headers` NULL: there are none */
 int folder_look(Folder *self, View id, Place *place); /* packs it where it lies open */
 void place_leave(Place *place);
 int folder_keep(Folder *self, const Place *place); /* what `packing` holds becomes what is known */

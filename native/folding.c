@@ -1,6 +1,7 @@
 /* streams/fold.py for emissions and observations as they mostly are. */
 #include "folder.h"
 #include "hashes.h"
+#include "in_place.h"
 
 void folder_count(Folder *self, int counter, int64_t by)
 {
@@ -33,11 +34,6 @@ void place_leave(Place *place)
     Py_CLEAR(place->octets);
 }
 
-static View octets_of(PyObject *octets)
-{
-    return (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)};
-}
-
 int folder_keep(Folder *self, const Place *place)
 {
     if (self->packing.failed) {
@@ -53,9 +49,9 @@ int folder_keep(Folder *self, const Place *place)
 }
 
 /* Whether a record's key is the emission id; where nothing is known of that, whether it belongs to this lane. */
-static int routed(const Folder *self, View id, PyObject *key, const Place *place)
+static int routed(const Folder *self, View id, View key, const Place *place)
 {
-    if (!PyBytes_CheckExact(key) || !same_view(octets_of(key), id))
+    if (key.at == NULL || !same_view(key, id))
         return 0;
     if (place->octets != NULL)
         return 1;
@@ -326,7 +322,7 @@ int folder_renew(Folder *self, PyObject *renewed)
     int done = folder_look(self, (View){(const uint8_t *)id, (size_t)id_length}, &place);
     if (done == DONE && place.octets != NULL) {
         int lives = 0;
-        if (!known_read(&known, octets_of(place.octets), attempt) ||
+        if (!known_read(&known, octets_of_bytes(place.octets), attempt) ||
             (known.found && (lives = known_life(&known, span_key, &life, &self->arena, place.id, &lay)) < 0) ||
             (lives && life.phase == ADMITTED && (known.attempts > 1 || !can_speak(self, &life)))) {
             done = PYTHON;
@@ -376,7 +372,7 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
     }
     if (place->octets == NULL)
         return put_aside(self, place, NULL, one, record);
-    if (!known_read(&known, octets_of(place->octets), one->attempt))
+    if (!known_read(&known, octets_of_bytes(place->octets), one->attempt))
         return PYTHON;
     if (known.found) {
         int lives = known_life(&known, one->span_key, &life, &self->arena, one->emission_id, &lay);
@@ -393,7 +389,7 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
     return put_aside(self, place, &known, one, record);
 }
 
-int folder_observation(Folder *self, View record, PyObject *key)
+int folder_observation(Folder *self, View record, View key)
 {
     Observation one;
     Place place;
@@ -416,6 +412,8 @@ int folder_observation(Folder *self, View record, PyObject *key)
 static int traceparent_of(PyObject *headers, View *value)
 {
     *value = (View){NULL, 0};
+    if (headers == NULL)
+        return 1;
     if (!PyList_CheckExact(headers))
         return 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++) {
@@ -425,7 +423,7 @@ static int traceparent_of(PyObject *headers, View *value)
             return 0;
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(pair, 0), "traceparent") != 0)
             continue;
-        View found = octets_of(PyTuple_GET_ITEM(pair, 1));
+        View found = octets_of_bytes(PyTuple_GET_ITEM(pair, 1));
         int fine = found.length >= 1 && found.length <= 256;
         for (size_t at = 0; fine && at < found.length; at++) {
             uint8_t c = found.at[at];
@@ -573,7 +571,7 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     int done;
     if (place->octets != NULL) {
         Known known;
-        if (!known_read(&known, octets_of(place->octets), emission->attempt))
+        if (!known_read(&known, octets_of_bytes(place->octets), emission->attempt))
             return PYTHON;
         if (known.found) {
             uint8_t digest[SHA256_OCTETS];
@@ -602,7 +600,7 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     return folder_keep(self, place);
 }
 
-int folder_emission(Folder *self, View record, PyObject *key, PyObject *headers)
+int folder_emission(Folder *self, View record, View key, PyObject *headers)
 {
     Emission emission;
     Place place;

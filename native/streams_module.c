@@ -1,7 +1,10 @@
 /* `sluice.streams._native`: the type `Folder`, one for each block that is folded (streams/native.py makes it). */
 #include "folder.h"
+#include "in_place.h"
 #include "members.h"
 #include "version.h"
+
+PyTypeObject *event_in_place; /* in_place.h */
 
 static PyObject *name_order, *name_lives, *name_asides;
 enum { KIND, SOURCE, KEY, VALUE, HEADERS };
@@ -84,38 +87,51 @@ static PyObject *fire(Folder *self, PyObject *const *args, Py_ssize_t nargs)
     return give_state(self) ? PyLong_FromLongLong(fired) : NULL;
 }
 
-static int small_of(PyObject *event, int part, long *value)
+static int small_of(PyObject *event, int part, int64_t *value)
 {
     PyObject *number = member_of(&event_members, event, part);
     if (number == NULL)
         return 0;
-    *value = PyLong_AsLong(number);
+    *value = PyLong_AsLongLong(number);
     Py_DECREF(number);
     return *value != -1 || !PyErr_Occurred();
+}
+
+/* What a record says, for the source that it is of. `headers`: NULL where there are none. */
+static int take_record(Folder *self, char topic, View value, View key, PyObject *headers)
+{
+    arena_reset(&self->arena);
+    return topic == 'E' ? folder_emission(self, value, key, headers) : folder_observation(self, value, key);
+}
+
+static View view_of(PyObject *octets)
+{
+    return PyBytes_CheckExact(octets) ? octets_of_bytes(octets) : (View){NULL, 0};
 }
 
 /* One event: DONE, PYTHON or FAILED. `topics`: E, O or anything else for each source of the block. */
 static int take_in(Folder *self, PyObject *event, PyObject *topics)
 {
-    long kind, source;
-    if (!small_of(event, KIND, &kind) || !small_of(event, SOURCE, &source))
+    const InPlace *lies = Py_IS_TYPE(event, event_in_place) ? (InPlace *)event : NULL;
+    int64_t kind, source;
+    if (lies != NULL) {
+        kind = lies->kind;
+        source = lies->source;
+    } else if (!small_of(event, KIND, &kind) || !small_of(event, SOURCE, &source)) {
         return FAILED;
+    }
     if (kind != 0 || source < 0 || source >= PyBytes_GET_SIZE(topics))
         return PYTHON;
     char topic = PyBytes_AS_STRING(topics)[source];
     if (topic != 'E' && topic != 'O')
         return PYTHON;
+    if (lies != NULL)
+        return lies->value.at == NULL ? PYTHON : take_record(self, topic, lies->value, lies->key, lies->headers);
     PyObject *key = member_of(&event_members, event, KEY), *value = member_of(&event_members, event, VALUE);
     PyObject *headers = topic == 'E' ? member_of(&event_members, event, HEADERS) : Py_NewRef(Py_None);
     int done = FAILED;
-    if (key != NULL && value != NULL && headers != NULL) {
-        done = PYTHON;
-        if (PyBytes_CheckExact(value)) {
-            View record = {(const uint8_t *)PyBytes_AS_STRING(value), (size_t)PyBytes_GET_SIZE(value)};
-            arena_reset(&self->arena);
-            done = topic == 'E' ? folder_emission(self, record, key, headers) : folder_observation(self, record, key);
-        }
-    }
+    if (key != NULL && value != NULL && headers != NULL)
+        done = PyBytes_CheckExact(value) ? take_record(self, topic, view_of(value), view_of(key), headers) : PYTHON;
     Py_XDECREF(key);
     Py_XDECREF(value);
     Py_XDECREF(headers);
@@ -383,9 +399,23 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* The type of events that lie where they were read; without it, each part of theirs is asked for by its name. */
+static int find_event_in_place(void)
+{
+    PyObject *codecs = PyImport_ImportModule("sluice.codecs._native");
+    PyObject *found = codecs == NULL ? NULL : PyObject_GetAttrString(codecs, "EventInPlace");
+    Py_XDECREF(codecs);
+    if (found == NULL || !PyType_Check(found) || ((PyTypeObject *)found)->tp_basicsize != sizeof(InPlace)) {
+        PyErr_Clear();
+        Py_CLEAR(found);
+    }
+    event_in_place = (PyTypeObject *)found;
+    return 1;
+}
+
 static int on_start(PyObject *module)
 {
-    if (!members_begin(&event_members) || !decision_begin() || !is_interned(&name_order, "order") ||
+    if (!find_event_in_place() || !members_begin(&event_members) || !decision_begin() || !is_interned(&name_order, "order") ||
         !is_interned(&name_lives, "lives") || !is_interned(&name_asides, "asides"))
         return -1;
     PyObject *type = PyType_FromSpec(&folder_spec);

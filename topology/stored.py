@@ -48,10 +48,15 @@ TOGETHER: Final = 8
 
 
 _STORING = Storing(Stored)
+_LYING = Storing(Stored, in_place=True)
 
 
 def _as_stored(_: TopicPartition) -> Storing:
     return _STORING
+
+
+def _as_lying(_: TopicPartition) -> Storing:
+    return _LYING
 
 
 class Logs(Protocol):
@@ -96,8 +101,14 @@ class Logs(Protocol):
 
 
 @asynccontextmanager
-async def open_logs(settings: Settings, folder: Path | None = None) -> AsyncIterator[Logs]:
+async def open_logs(settings: Settings, folder: Path | None = None, *, in_place: bool = False) -> AsyncIterator[Logs]:
     """The topics of a broker, or of an export.
+
+    Args:
+        settings: the broker.
+        folder: of the export; None: the broker is read.
+        in_place: whether a broker's records of output topics may lie in the octets that came, for who looks at each
+            once: they are like `Stored`, a part is made whenever it is asked for, and each holds all those octets.
 
     Raises:
         UsageError: the folder is no export, or the broker has no ledger.
@@ -108,14 +119,15 @@ async def open_logs(settings: Settings, folder: Path | None = None) -> AsyncIter
         return
     async with open_consumer(settings) as consumer:
         ledger = topic_name(settings, "ledger")
-        yield KafkaLogs(settings, consumer, len(await partitions_of(consumer, settings, ledger)))
+        lanes = len(await partitions_of(consumer, settings, ledger))
+        yield KafkaLogs(settings, consumer, lanes, in_place=in_place)
 
 
 class KafkaLogs:
     """The topics of a running broker. Each reading has a consumer of its own."""
 
-    def __init__(self, settings: Settings, consumer: AIOKafkaConsumer, lanes: int) -> None:
-        self._settings, self._consumer = settings, consumer
+    def __init__(self, settings: Settings, consumer: AIOKafkaConsumer, lanes: int, *, in_place: bool = False) -> None:
+        self._settings, self._consumer, self._in_place = settings, consumer, in_place
         self._counts = {"ledger": lanes}
         self.where, self.lanes = settings.broker, lanes
         self.app_id, self.ledger = settings.app_id, topic_name(settings, "ledger")
@@ -125,9 +137,9 @@ class KafkaLogs:
         (place,) = self._places(topic, [lane])
         if lane >= await self._count(topic):
             return Range(0, 0)
+        asked = self._consumer.beginning_offsets([place]), self._consumer.end_offsets([place])
         try:
-            first = await self._consumer.beginning_offsets([place])
-            end = await self._consumer.end_offsets([place])
+            first, end = await asyncio.gather(*asked)
         except (KafkaError, OSError) as error:
             raise unreachable(self._settings, error) from None
         return Range(first[place], end[place])
@@ -136,6 +148,7 @@ class KafkaLogs:
         # Each end is taken once all that stands below the one before it is decided: what was committed there has its
         # other halves, which were written in the same transactions, below the next.
         async with open_consumer(self._settings, isolation_level="read_committed") as committed:
+            await self._ask_for(("ledger", *OUTPUTS, "checkpoints"), committed)
             blocks = await self._settled_ends(("ledger",), committed)
             written = await self._settled_ends((*OUTPUTS, "checkpoints"), committed)
             named = await self._settled_ends(("checkpoints",), committed)
@@ -155,10 +168,10 @@ class KafkaLogs:
             else:
                 consumer.seek(place, start)
 
+            making = _as_lying if self._in_place and topic in OUTPUTS else _as_stored
+
             async def take(patience: float) -> list[Stored]:
-                return (
-                    (await drain(consumer._fetcher, (place,), patience, TAKEN, _as_stored)).get(place, NOTHING).events
-                )
+                return (await drain(consumer._fetcher, (place,), patience, TAKEN, making)).get(place, NOTHING).events
 
             longest = settings.transaction_timeout + GRACE_SECONDS
             try:
@@ -178,6 +191,12 @@ class KafkaLogs:
             async for batch in batches:
                 for record in batch:
                     yield record
+
+    async def _ask_for(self, topics: Sequence[str], committed: AIOKafkaConsumer) -> None:
+        """Has both clients hear of these topics: one that has not looks for them at its leisure."""
+        counts = await asyncio.gather(*(self._count(topic) for topic in topics))
+        there = [topic_name(self._settings, topic) for topic, count in zip(topics, counts, strict=True) if count]
+        await asyncio.gather(*(partitions_of(committed, self._settings, name) for name in there))
 
     async def _count(self, topic: str) -> int:
         """How many partitions a topic has; 0 where there is none of this name."""
@@ -219,9 +238,6 @@ class KafkaLogs:
                     pass
 
         if self._settings.delivery == "exactly-once":
-            for topic in topics:
-                if await self._count(topic):  # a client that has not heard of a topic looks for it at its leisure
-                    await partitions_of(committed, self._settings, topic_name(self._settings, topic))
             stable = await self._ends(topics, committed)
             places = [(topic, lane, end) for topic, of_topic in ends.items() for lane, end in enumerate(of_topic)]
             await asyncio.gather(*(settle(*place) for place in places if stable[place[0]][place[1]] < place[2]))

@@ -64,7 +64,7 @@ class Follower:
                 was written by a later version, or is not the one that the state was taken from.
         """
         state, tip, at = self.restored
-        block = unseal(data)
+        block = unseal(data, in_place=True)
         header = block.header
         # Also of the block that a start was taken from: a newer package may have written both.
         demand_version(header.fold, self._fold.version, f"ledger of lane {self._lane}, block {header.height}")

@@ -122,13 +122,14 @@ class Making(NamedTuple):
 
 
 class Storing(NamedTuple):
-    """How records are read as they are stored, for who looks at every octet of them."""
+    """How records are read as they are stored, for who looks at every octet of them: `in_place` where that is once."""
 
     stored: StoredFor[Any]
+    in_place: bool = False
 
     def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
         """Records of a batch."""
-        return read_stored(cursor, first, most, room, self.stored)
+        return read_stored(cursor, first, most, room, self.stored, in_place=self.in_place)
 
     def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> None:
         """Nothing: what was stored so is to be told, not to be read."""

@@ -6,7 +6,8 @@ reach. Behind a block that is gone or illegible nothing can be folded; its links
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack, aclosing
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from ...streams.versions import FOLD_VERSIONS, fold_version, number_of
 from ..folds import Adjudicate
 from ..stored import OUTPUTS, Logs
 from ..topics import TOPICS
+from .begun import Begun
 from .divergences import Divergence, Findings
 from .facts import LaneReport, Progress, Span
 from .files import Cut, Range, Stored
@@ -73,16 +75,17 @@ class _Stream:
 
     def __init__(self, findings: Findings, topic: str, lane: int) -> None:
         self._findings, self._topic, self._lane = findings, topic, lane
-        self._batches: AsyncGenerator[list[Stored], None] | None = None
+        self._batches: Begun[list[Stored]] | None = None
         self.illegible: Divergence | None = None
 
     async def open(self, opened: AsyncExitStack, logs: Logs, end: int) -> None:
-        self._batches = await opened.enter_async_context(aclosing(logs.batches(self._topic, self._lane, end=end)))
+        batches = Begun(logs.batches(self._topic, self._lane, end=end))
+        self._batches = await opened.enter_async_context(aclosing(batches))
 
     async def next(self) -> list[Stored] | None:
         """The next records; None at the end."""
         try:
-            return await anext(self._batches, None) if self._batches is not None else None
+            return await self._batches.next() if self._batches is not None else None
         except DoesNotHoldError as error:
             self.illegible = self._findings.add("unreadable", str(error), place=f"{self._topic}/{self._lane}")
             return None
@@ -130,8 +133,9 @@ class _Auditing:
         """Begins to read the ledger and every output topic."""
         ends, lane = self._cut.ends, self._lane
         await self._ledger.open(opened, self._logs, ends["ledger"][lane])
-        for topic in OUTPUTS:
-            kept, end = await self._logs.range(topic, lane), ends[topic][lane]
+        ranges = await asyncio.gather(*(self._logs.range(topic, lane) for topic in OUTPUTS))
+        for topic, kept in zip(OUTPUTS, ranges, strict=True):
+            end = ends[topic][lane]
             stream = _OutputStream(self.findings, self._logs, topic, lane, kept, end)
             await stream.open(opened, self._logs, end)
             self._topics[topic] = (stream, stream.comparison)

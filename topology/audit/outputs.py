@@ -68,6 +68,16 @@ def matching(some: list[Output], at: int, records: Iterable[Stored]) -> int:
     return sum(1 for _ in takewhile(lambda pair: _is_same(*pair), pairs))
 
 
+def run_of(batch: Sequence[Stored], before: int) -> int | None:
+    """The octets of the records' values, if their offsets increase from one before them on; else None."""
+    if native.codecs is not None and isinstance(batch, list):
+        octets = native.codecs.run(batch, before)
+        if octets is not None:
+            return octets
+    offsets = [before, *[record.offset for record in batch]]
+    return sum([len(record.value or b"") for record in batch]) if all(map(lt, offsets, offsets[1:])) else None
+
+
 class Absent(NamedTuple):
     """What is kept of an absent output."""
 
@@ -140,10 +150,11 @@ class Comparison:
 
     def feed(self, batch: Sequence[Stored]) -> None:
         """More records of the topic."""
-        if self._topic != "dead-letters" and self._values is None and self._increase(batch):
+        plain = self._topic != "dead-letters" and self._values is None
+        if plain and (octets := run_of(batch, self._offset)) is not None:
             self._offset = batch[-1].offset if batch else self._offset
             self._ahead.extend(batch)
-            self._octets += sum([len(record.value or b"") for record in batch])
+            self._octets += octets
             self._walk()
             return
         for record in batch:
@@ -158,10 +169,6 @@ class Comparison:
             if self._values is not None:
                 self._values[record.value] += 1
         self._walk()
-
-    def _increase(self, batch: Sequence[Stored]) -> bool:
-        offsets = [self._offset, *[record.offset for record in batch]]
-        return all(map(lt, offsets, offsets[1:]))
 
     def expire(self, count: int, before: int | None) -> None:
         """Retention took records before they were read; to be told before what comes next.
@@ -321,7 +328,7 @@ class Comparison:
             self._forget(record.key, one)
             self._changed(record, one.height, one.number, None, one)
             return
-        self._strays[digest] = record
+        self._strays[digest] = Stored(record.offset, record.timestamp, record.key, record.value, record.headers)
         if len(self._strays) > STRAYS:
             _, oldest = self._strays.popitem(last=False)
             self._say("additional-output", oldest, None, "no block gives this record")

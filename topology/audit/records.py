@@ -37,7 +37,7 @@ def read(stored: Stored) -> Record:
     if stored.value is None:
         return Record(stored, None, "a ledger record has no value")
     try:
-        return Record(stored, unseal(stored.value))
+        return Record(stored, unseal(stored.value, in_place=True))
     except DoesNotHoldError as error:
         return Record(stored, None, str(error))
 

@@ -66,7 +66,8 @@ async def audit(question: Question, at: str, told: Told = lambda _: None, *, col
         UsageError: the folder is no export, the broker has no ledger, or there is no such lane.
         UnreachableError: no broker answers.
     """
-    async with open_logs(question.settings, question.folder) as logs, _crew(question, logs.lanes) as crew:
+    where = open_logs(question.settings, question.folder, in_place=True)
+    async with where as logs, _crew(question, logs.lanes) as crew:
         cut = await logs.cut()
         signed = Signed(logs, cut, question.verifiers)
         await signed.read()
@@ -160,7 +161,7 @@ def _one(settings: Settings, folder: Path | None, cut: Cut, lane: int, claims: C
     """One lane, in a process of its own."""
 
     async def run() -> LaneReport:
-        async with open_logs(settings, folder) as logs:
+        async with open_logs(settings, folder, in_place=True) as logs:
             with _collecting(_Few(_queue.put)) as tell:
                 return await audit_lane(logs, cut, lane, claims, span, tell)
 

@@ -7,8 +7,9 @@ there, and nobody need miss it: after a change of keys the older ones are such t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from typing import NamedTuple
 
 import msgspec
@@ -18,11 +19,14 @@ from ...codecs.errors import DoesNotHoldError, cut
 from ...codecs.notes import Note, Verifier, demand_signed, parse_note
 from ...codecs.times import format_time
 from ..stored import Logs
+from .begun import Begun
 from .divergences import Divergence, Findings
 from .files import Cut, Stored
 from .records import Claim
 
 TOPIC = "checkpoints"
+TOGETHER = 8
+"""Of so many lanes the first checkpoints are on their way while those of others are read."""
 
 
 class Claims(msgspec.Struct):
@@ -75,58 +79,65 @@ class Signed:
         self.findings = [Findings(lane) for lane in range(logs.lanes)]
 
     async def read(self) -> None:
-        """Reads all of them."""
-        for lane in range(self._logs.lanes):
-            try:
-                await self._read_lane(lane)
-            except DoesNotHoldError as error:
-                self.findings[lane].add("unreadable", str(error), place=f"{TOPIC}/{lane}")
-            self._tell_unverified(lane)
+        """Reads all of them, some lanes at a time."""
+        lanes = range(self._logs.lanes)
+        for some in (lanes[at : at + TOGETHER] for at in range(0, len(lanes), TOGETHER)):
+            async with AsyncExitStack() as opened:
+                begun = [Begun(self._logs.batches(TOPIC, lane, end=self._end(lane))) for lane in some]
+                for batches in begun:
+                    await opened.enter_async_context(aclosing(batches))
+                kept = await asyncio.gather(*(self._logs.range(TOPIC, lane) for lane in some))
+                for lane, batches, of_lane in zip(some, begun, kept, strict=True):
+                    try:
+                        await self._read_lane(lane, batches, of_lane.first)
+                    except DoesNotHoldError as error:
+                        self.findings[lane].add("unreadable", str(error), place=f"{TOPIC}/{lane}")
+                    self._tell_unverified(lane)
 
-    async def _read_lane(self, lane: int) -> None:
-        end = self._cut.ends.get(TOPIC, [0] * self._logs.lanes)[lane]
-        settled = self._cut.settled.get(TOPIC, [end] * self._logs.lanes)[lane]
-        first = (await self._logs.range(TOPIC, lane)).first
+    def _end(self, lane: int) -> int:
+        return self._cut.ends.get(TOPIC, [0] * self._logs.lanes)[lane]
+
+    async def _read_lane(self, lane: int, batches: Begun[list[Stored]], first: int) -> None:
+        settled = self._cut.settled.get(TOPIC, [self._end(lane)] * self._logs.lanes)[lane]
         before: str | None = NO_CHECKPOINT if first == 0 else None
         unverified = before  # the newest that was read, if it is signed by none of the keys
         claims, findings = self.claims[lane], self.findings[lane]
         bad: Divergence | None = None  # the checkpoint before, where it says nothing
         size, at = 0, -1
-        async with aclosing(self._logs.batches(TOPIC, lane, end=end)) as batches:
-            async for batch in batches:
-                for record in batch:
-                    claims.count += 1
-                    place = f"{TOPIC}/{lane}/{record.offset}"
-                    if record.offset <= at:
-                        findings.add("unreadable", "the offsets of the checkpoints do not increase", place=place)
-                    at = record.offset
-                    read = self._checkpoint(findings, lane, record, place)
-                    if isinstance(read, Divergence):
-                        bad = read
+        while (batch := await batches.next()) is not None:
+            for record in batch:
+                claims.count += 1
+                place = f"{TOPIC}/{lane}/{record.offset}"
+                if record.offset <= at:
+                    findings.add("unreadable", "the offsets of the checkpoints do not increase", place=place)
+                at = record.offset
+                read = self._checkpoint(findings, lane, record, place)
+                if isinstance(read, Divergence):
+                    bad = read
+                    continue
+                if isinstance(read, _Unverified):
+                    unverified = read.digest
+                    continue
+                follows = before is None or read.previous in (before, unverified)
+                if not follows and bad is not None:
+                    bad.follows["checkpoint-chain"] = bad.follows.get("checkpoint-chain", 0) + 1
+                elif not follows or read.head.size < size:
+                    findings.add(
+                        "checkpoint-chain",
+                        "the checkpoint does not follow upon the one before it",
+                        height=read.head.size - 1,
+                        place=place,
+                        expected=f"previous {before}, {size} blocks or more",
+                        got=f"previous {read.previous}, {read.head.size} blocks",
+                        time=read.time,
+                    )
+                    if read.head.size < size:
                         continue
-                    if isinstance(read, _Unverified):
-                        unverified = read.digest
-                        continue
-                    follows = before is None or read.previous in (before, unverified)
-                    if not follows and bad is not None:
-                        bad.follows["checkpoint-chain"] = bad.follows.get("checkpoint-chain", 0) + 1
-                    elif not follows or read.head.size < size:
-                        findings.add(
-                            "checkpoint-chain",
-                            "the checkpoint does not follow upon the one before it",
-                            height=read.head.size - 1,
-                            place=place,
-                            expected=f"previous {before}, {size} blocks or more",
-                            got=f"previous {read.previous}, {read.head.size} blocks",
-                            time=read.time,
-                        )
-                        if read.head.size < size:
-                            continue
-                    before = unverified = read.digest
-                    size, bad = read.head.size, None
-                    claims.own.setdefault(size, Claim(read.head.root, place, read.block, read.time))
-                    if record.offset < settled:
-                        self._hear(lane, read, place)
+                before = unverified = read.digest
+                size, bad = read.head.size, None
+                claims.own.setdefault(size, Claim(read.head.root, place, read.block, read.time))
+                if record.offset < settled:
+                    self._hear(lane, read, place)
 
     def _checkpoint(
         self, findings: Findings, lane: int, record: Stored, place: str

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sluice.codecs import native
 from sluice.codecs.blocks import Output
+from sluice.codecs.record_batches import Cursor, batches, read_stored
 from sluice.topology.audit.files import Stored
-from sluice.topology.audit.outputs import Comparison, matching
+from sluice.topology.audit.outputs import Comparison, matching, run_of
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import Question, audit
 from sluice.topology.settings import Settings
@@ -151,17 +153,46 @@ PARTS = st.tuples(
 OTHERS = PARTS | st.tuples(st.none(), st.none(), st.lists(st.just(("a", None)), max_size=2))
 
 
-@pytest.mark.parametrize("core", [True, False])
+def lying(records: list[Stored]) -> list[Stored]:
+    """The same where a batch has them."""
+    builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 10**9)
+    for one in records:
+        builder.append(one.offset, one.timestamp, one.key, one.value, one.headers)
+    data = bytes(builder.build())
+    batch, count = next(batches(data)), len(records)
+    cursor = Cursor(data, batch.records, batch.end, count, 0, batch.first_timestamp, None, count, count, 0)
+    found, _ = read_stored(cursor, 0, count, 10**9, Stored, in_place=True)
+    return found
+
+
+@pytest.mark.parametrize("how", ["made", "lying", "python"])
 @given(st.lists(PARTS, max_size=5), st.integers(0, 3), st.data())
-def test_an_output_is_its_record_where_every_octet_is(core: bool, parts: list[Any], at: int, data: st.DataObject):
-    """As many as are equal from the first one on, with the compiled core and without."""
+def test_an_output_is_its_record_where_every_octet_is(how: str, parts: list[Any], at: int, data: st.DataObject):
+    """As many as are equal from the first one on, with the compiled core and without, made and where they lie."""
     others = data.draw(st.just(parts[at:]) | st.lists(OTHERS, max_size=5))
     others = others + data.draw(st.lists(OTHERS, max_size=1))
     some = [Output("t", *one) for one in parts]
-    records = deque(Stored(place, 0, key, value, list(headers)) for place, (key, value, headers) in enumerate(others))
+    records = [Stored(place, 0, key, value, list(headers)) for place, (key, value, headers) in enumerate(others)]
     equal = [one == other for one, other in zip(parts[at:], others, strict=False)]
+    if how == "lying" and records:
+        records = lying(records)
 
     with pytest.MonkeyPatch.context() as patch:
-        if not core:
+        if how == "python":
             patch.setattr(native, "codecs", None)
-        assert matching(some, at, records) == [*equal, False].index(False)
+        assert matching(some, at, deque(records)) == [*equal, False].index(False)
+
+
+@pytest.mark.parametrize("how", ["made", "lying", "python"])
+@given(st.lists(st.none() | st.binary(max_size=9), min_size=1, max_size=5), st.integers(-1, 9), st.booleans())
+def test_the_octets_of_a_run_are_those_of_its_values(how: str, values: list[bytes | None], before: int, twice: bool):
+    """None where an offset is not above the one before it."""
+    records = [Stored(place, 0, b"k" * 9, value, []) for place, value in enumerate(values)]
+    octets = sum(len(value or b"") for value in values)
+    if how == "lying":
+        records = lying(records)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if how == "python":
+            patch.setattr(native, "codecs", None)
+        assert run_of(records + records[: int(twice)], before) == (None if before > -1 or twice else octets)
