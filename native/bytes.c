@@ -1,59 +1,40 @@
-/* The part of bytes.h that is no hot path by itself. */
+/* The part of bytes.h that is no one-liner. */
 #include "bytes.h"
 
-static int pass_octets(Reader *self, uint64_t length)
+int pass_values(Reader *self, uint64_t count)
 {
-    View view;
-    return take_view(self, length, &view);
-}
-
-static int pass_values(Reader *self, uint64_t count, int depth)
-{
-    if (depth <= 0)
-        return 0;
-    for (; count; count--)
-        if (!pass_value(self, depth - 1))
-            return 0;
-    return 1;
-}
-
-int pass_value(Reader *self, int depth)
-{
+    uint64_t size;
     uint8_t tag;
-    uint64_t count;
-    if (!take_tag(self, &tag))
-        return 0;
-    if (tag < 0x80 || tag >= 0xe0 || tag == 0xc0 || tag == 0xc2 || tag == 0xc3)
-        return 1;
-    if (tag < 0x90)
-        return pass_values(self, 2 * (uint64_t)(tag & 15), depth);
-    if (tag < 0xa0)
-        return pass_values(self, tag & 15, depth);
-    if (tag < 0xc0)
-        return pass_octets(self, tag & 31);
-    if (tag >= 0xcc && tag <= 0xd3)
-        return pass_octets(self, (uint64_t)1 << ((tag - 0xcc) & 3));
-    switch (tag) {
-    case 0xca:
-        return pass_octets(self, 4);
-    case 0xcb:
-        return pass_octets(self, 8);
-    case 0xc4:
-    case 0xd9:
-        return take_big(self, 1, &count) && pass_octets(self, count);
-    case 0xc5:
-    case 0xda:
-        return take_big(self, 2, &count) && pass_octets(self, count);
-    case 0xc6:
-    case 0xdb:
-        return take_big(self, 4, &count) && pass_octets(self, count);
-    case 0xdc:
-    case 0xdd:
-        return take_big(self, tag == 0xdc ? 2 : 4, &count) && pass_values(self, count, depth);
-    case 0xde:
-    case 0xdf:
-        return take_big(self, tag == 0xde ? 2 : 4, &count) && pass_values(self, 2 * count, depth);
-    default: /* extensions, which nothing of ours writes */
-        return 0;
+    for (uint64_t left = count; left; left--) {
+        if (!take_tag(self, &tag))
+            return 0;
+        if (tag < 0x80 || tag >= 0xe0 || tag == 0xc0 || tag == 0xc2 || tag == 0xc3)
+            continue; /* itself all there is */
+        uint64_t octets = 0, values = 0;
+        if (tag < 0x90)
+            values = 2 * (uint64_t)(tag & 15);
+        else if (tag < 0xa0)
+            values = tag & 15;
+        else if (tag < 0xc0)
+            octets = tag & 31;
+        else if (tag >= 0xcc && tag <= 0xd3)
+            octets = (uint64_t)1 << ((tag - 0xcc) & 3);
+        else if (tag == 0xca || tag == 0xcb)
+            octets = tag == 0xca ? 4 : 8;
+        else if ((tag >= 0xc4 && tag <= 0xc6) || (tag >= 0xd9 && tag <= 0xdb)) {
+            if (!take_big(self, 1 << (tag < 0xd9 ? tag - 0xc4 : tag - 0xd9), &octets))
+                return 0;
+        } else if (tag >= 0xdc) {
+            if (!take_big(self, tag & 1 ? 4 : 2, &size))
+                return 0;
+            values = tag >= 0xde ? 2 * size : size;
+        } else
+            return 0; /* extensions, which nothing of ours writes */
+        uint64_t there = (uint64_t)(self->end - self->at);
+        if (octets > there || values > there)
+            return 0; /* a value has an octet at least: what is left stays a number of what is there */
+        self->at += octets;
+        left += values;
     }
+    return 1;
 }

@@ -18,6 +18,7 @@ static inline int view_is(View self, const char *text, size_t length)
 {
     return self.length == length && memcmp(self.at, text, length) == 0;
 }
+#define VIEW(literal) {(const uint8_t *)(literal), sizeof(literal) - 1}
 #define IS(view, literal) view_is(view, literal, sizeof(literal) - 1)
 
 static inline int same_view(View one, View other)
@@ -288,7 +289,7 @@ static inline int take_float(Reader *self, double *value)
     return 1;
 }
 
-/* Passes one value of whatever kind; `depth` arrays and maps inside one another at most. */
-int pass_value(Reader *self, int depth);
+/* Passes so many values of whatever kind, with all that is in them. */
+int pass_values(Reader *self, uint64_t count);
 
 #endif

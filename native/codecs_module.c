@@ -160,7 +160,7 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     Reader reader = {data, data + PyBytes_GET_SIZE(args[0])};
     uint8_t tag;
     uint64_t count;
-    if (!take_array_of(&reader, 2) || !pass_value(&reader, 8))
+    if (!take_array_of(&reader, 2) || !pass_values(&reader, 1))
         Py_RETURN_NONE;
     size_t header = (size_t)(reader.at - data);
     /* An event has more than one octet: a count beyond what is there allocates nothing. */

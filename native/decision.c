@@ -3,6 +3,7 @@
  * Nothing but a text with something to sanitise, and a number, is asked of Python; both callables are pure. */
 #include "folder.h"
 #include "hashes.h"
+#include "hexadecimal.h"
 #include "json.h"
 #include "members.h"
 #include "times.h"
@@ -116,15 +117,6 @@ static int put_who(const Folder *self, Buffer *out, const Life *life, const Seen
     return 1;
 }
 
-static void put_sha256(Buffer *out, const void *data, size_t length, size_t octets)
-{
-    uint8_t hash[SHA256_OCTETS];
-    char digits[2 * SHA256_OCTETS];
-    sha256_of(data, length, hash);
-    hex_of(hash, octets, digits);
-    put(out, digits, 2 * octets);
-}
-
 /* Whether there is a text only, and sanitation leaves it as it is (sanitise/_steps.py, `clean`). */
 static int is_clean(const Folder *self, const Life *life, const Seen **counted, size_t count)
 {
@@ -176,22 +168,52 @@ static PyObject *framed(const Folder *self, const Life *life, const Seen **count
     return found;
 }
 
-static int put_hash(const Folder *self, Buffer *out, const Life *life)
+typedef struct {
+    const char *type, *status, *reason, *basis; /* `basis` NULL: none; "": the life's */
+    int disposition, text;                      /* -1: none */
+    char id[32];
+    char claim[2 * SHA256_OCTETS]; /* of what is asserted; of a text that is not ASCII Python says it */
+    PyObject *framed; /* held */
+    size_t counted;
+} Decision;
+
+/* The id that a decision is known by, and its claim's hash; `out`, which is written over, fails where memory does. */
+static void hash_decision(Buffer *out, const Life *life, Decision *decision)
+{
+    uint8_t of_name[SHA256_OCTETS], of_claim[SHA256_OCTETS];
+    out->length = 0;
+    put_view(out, life->emission_id);
+    put_octet(out, 0x1f);
+    put_decimal(out, life->attempt);
+    put_octet(out, 0x1f);
+    put_view(out, life->span_key);
+    put_octet(out, 0x1f);
+    put_text(out, decision->status);
+    put_octet(out, 0x1f);
+    put_decimal(out, life->revision);
+    size_t length = out->length;
+    if (life->ascii) {
+        PUT(out, "{\"assertion\":");
+        put_json(out, life->text);
+        PUT(out, ",\"kind\":\"");
+        put_view(out, life->kind);
+        PUT(out, "\"}");
+    }
+    if (!out->failed) {
+        const View name = {out->data, length}, claim = {out->data + length, out->length - length};
+        sha256_of_both(name, claim, of_name, of_claim);
+        hex_of(of_name, sizeof decision->id / 2, decision->id);
+        hex_of(of_claim, sizeof of_claim, decision->claim);
+    }
+    out->length = 0;
+}
+
+static int put_hash(const Folder *self, Buffer *out, const Life *life, const Decision *decision)
 {
     PUT(out, "\"canonical_hash\":\"");
     if (life->ascii) {
-        Buffer claim = {0};
-        PUT(&claim, "{\"assertion\":");
-        put_json(&claim, life->text);
-        PUT(&claim, ",\"kind\":\"");
-        put_view(&claim, life->kind);
-        PUT(&claim, "\"}");
         PUT(out, "sha256:");
-        if (!claim.failed)
-            put_sha256(out, claim.data, claim.length, SHA256_OCTETS);
-        else
-            out->failed = 1;
-        buffer_free(&claim);
+        put(out, decision->claim, sizeof decision->claim);
     } else {
         PyObject *text = text_of(life->text), *kind = text_of(life->kind), *hash = NULL;
         if (text != NULL && kind != NULL)
@@ -219,7 +241,7 @@ static int put_frame(const Folder *self, Buffer *out, const Life *life, const Se
         put_view(out, view_of(PyTuple_GET_ITEM(parts, CHAIN_JSON)));
     for (size_t i = 0; i < count; i++) {
         PUT(out, "{\"step\":\"retrieval\",\"source\":\"");
-        put_text(out, CLASS_NAMES[counted[i]->number]);
+        put_view(out, CLASS_NAMES[counted[i]->number]);
         PUT(out, "\",\"timestamp\":\"");
         put_time(out, counted[i]->ts);
         PUT(out, "\",\"metadata\":{");
@@ -233,33 +255,10 @@ static int put_frame(const Folder *self, Buffer *out, const Life *life, const Se
     return 1;
 }
 
-typedef struct {
-    const char *type, *status, *reason, *basis; /* `basis` NULL: none; "": the life's */
-    int disposition, text;                      /* -1: none */
-    char id[32];
-    PyObject *framed; /* held */
-    size_t counted;
-} Decision;
-
-static void put_identity(Buffer *out, const Life *life, Decision *decision)
+static void put_identity(Buffer *out, const Life *life, const Decision *decision)
 {
-    Buffer named = {0};
-    size_t start;
-    put_view(&named, life->emission_id);
-    put_octet(&named, 0x1f);
-    put_decimal(&named, life->attempt);
-    put_octet(&named, 0x1f);
-    put_view(&named, life->span_key);
-    put_octet(&named, 0x1f);
-    put_text(&named, decision->status);
-    put_octet(&named, 0x1f);
-    put_decimal(&named, life->revision);
     PUT(out, "\",\"@version\":\"1.0\",\"id\":\"");
-    start = out->length;
-    named.failed ? (void)(out->failed = 1) : put_sha256(out, named.data, named.length, 16);
-    buffer_free(&named);
-    if (!out->failed)
-        memcpy(decision->id, out->data + start, 32);
+    put(out, decision->id, sizeof decision->id);
     PUT(out, "\",\"emission_id\":\"");
     put_view(out, life->emission_id);
     PUT(out, "\",\"attempt\":");
@@ -305,13 +304,13 @@ static int put_evidence(const Folder *self, Buffer *out, const Life *life, const
     PUT(out, ",\"classes\":[");
     for (size_t i = 0; i < count; i++) {
         put_text(out, i ? ",\"" : "\"");
-        put_text(out, CLASS_NAMES[counted[i]->number]);
+        put_view(out, CLASS_NAMES[counted[i]->number]);
         put_octet(out, '"');
     }
     PUT(out, "],\"evidence\":[");
     for (size_t i = 0; i < count; i++) {
         put_text(out, i ? ",{\"substrate_class\":\"" : "{\"substrate_class\":\"");
-        put_text(out, CLASS_NAMES[counted[i]->number]);
+        put_view(out, CLASS_NAMES[counted[i]->number]);
         PUT(out, "\",\"observed_at\":\"");
         put_time(out, counted[i]->ts);
         PUT(out, "\",");
@@ -346,7 +345,7 @@ static int put_head(Folder *self, const Life *life, Decision *decision)
     Buffer *out = &self->head;
     const Seen *counted[CLASSES];
     size_t count = decision->counted = counted_of(life, counted);
-    out->length = 0;
+    hash_decision(out, life, decision);
     PUT(out, "{\"@type\":\"sluice:");
     put_text(out, decision->type);
     put_identity(out, life, decision);
@@ -374,7 +373,7 @@ static int put_head(Folder *self, const Life *life, Decision *decision)
         if (!put_frame(self, out, life, counted, count, decision->framed))
             return 0;
     }
-    if (!put_hash(self, out, life))
+    if (!put_hash(self, out, life, decision))
         return 0;
     put_view(out, self->ledger);
     if (out->failed)
@@ -489,7 +488,7 @@ static int put_output(Folder *self, const Life *life, int topic, const Decision 
 
 int say_admitted(Folder *self, const Life *life, const char *status, const char *reason, int text)
 {
-    Decision decision = {"AdmittedAssertion", status, reason, "", -1, text, "", NULL, 0};
+    Decision decision = {"AdmittedAssertion", status, reason, "", -1, text, "", "", NULL, 0};
     Buffer *more = &self->more;
     more->length = 0;
     if (life->admitted_at >= 0) {
@@ -519,7 +518,7 @@ static void put_missing(Buffer *more, const Life *life, size_t counted)
         for (size_t i = 0; i < life->seen_count; i++)
             if (life->seen[i].number == number && (life->seen[i].latest >= 0 || life->seen[i].ts >= 0)) {
                 put_text(more, first ? "\"" : ",\"");
-                put_text(more, CLASS_NAMES[number]);
+                put_view(more, CLASS_NAMES[number]);
                 put_octet(more, '"');
                 first = 0;
             }
@@ -528,7 +527,7 @@ static void put_missing(Buffer *more, const Life *life, size_t counted)
 
 int say_inadmissible(Folder *self, const Life *life, const char *status, const char *reason, int disposition)
 {
-    Decision decision = {"InadmissibleAssertion", status, reason, NULL, disposition, 1, "", NULL, 0};
+    Decision decision = {"InadmissibleAssertion", status, reason, NULL, disposition, 1, "", "", NULL, 0};
     self->more.length = 0;
     int fine = put_head(self, life, &decision) && put_output(self, life, ON_INADMISSIBLE, &decision);
     if (fine && (disposition == TO_REVIEW || disposition == RE_EMIT)) {

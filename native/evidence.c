@@ -1,11 +1,9 @@
 /* streams/corroboration.py for what corroborates, under trust mode `observed`; and observation ids at rest. */
-#include "hashes.h"
+#include "hexadecimal.h"
 #include "life.h"
 
 enum { BARE, SHA256, TEXT }; /* what the first octet of a kept id says of the others */
 enum { LEAST_PREFIX = 7, LONGEST_ID = 256 };
-
-static int nibble(uint8_t c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
 int short_id(View id, Arena *arena, View *kept)
 {
@@ -17,18 +15,9 @@ int short_id(View id, Arena *arena, View *kept)
     if (out == NULL)
         return 0;
     *kept = (View){out, digits.length / 2 + 1};
-    if (digits.length == 64 || digits.length == 40) {
-        size_t i = 0;
-        for (; i < digits.length / 2; i++) {
-            int high = nibble(digits.at[2 * i]), low = nibble(digits.at[2 * i + 1]);
-            if (high < 0 || low < 0)
-                break;
-            out[1 + i] = (uint8_t)(high << 4 | low);
-        }
-        if (i == digits.length / 2) {
-            out[0] = prefixed ? SHA256 : BARE;
-            return 1;
-        }
+    if ((digits.length == 64 || digits.length == 40) && octets_of_hex(digits.at, digits.length / 2, out + 1)) {
+        out[0] = prefixed ? SHA256 : BARE;
+        return 1;
     }
     out[0] = TEXT;
     memcpy(out + 1, id.at, id.length);
@@ -67,7 +56,7 @@ int may_be_credentials(View kept)
         exact = exact && text[i] == (uint8_t)name[i];
     }
     for (size_t i = named; exact && i < kept.length - 1; i++)
-        exact = nibble(text[i]) >= 0;
+        exact = hex_digit(text[i]) >= 0;
     return !exact;
 }
 

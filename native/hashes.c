@@ -166,16 +166,27 @@ static void sha256_two(uint32_t *const state[2], const uint8_t *const data[2], s
 static const uint32_t INITIAL[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
+/* A word with its octets in the order of the standard, the highest first; compilers know it for one instruction. */
+static uint32_t big_endian(uint32_t word)
+{
+    const uint8_t octets[4] = {(uint8_t)(word >> 24), (uint8_t)(word >> 16), (uint8_t)(word >> 8), (uint8_t)word};
+    uint32_t found;
+    memcpy(&found, octets, sizeof found);
+    return found;
+}
+
 static void put_state(const uint32_t state[8], uint8_t out[SHA256_OCTETS])
 {
-    for (int i = 0; i < 32; i++)
-        out[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+    uint32_t words[8];
+    for (int i = 0; i < 8; i++)
+        words[i] = big_endian(state[i]);
+    memcpy(out, words, sizeof words);
 }
 
 static void put_length(uint8_t end[8], uint64_t octets)
 {
-    for (int i = 0; i < 8; i++)
-        end[i] = (uint8_t)(octets * 8 >> (56 - 8 * i));
+    const uint32_t words[2] = {big_endian((uint32_t)(octets >> 29)), big_endian((uint32_t)(octets << 3))};
+    memcpy(end, words, sizeof words);
 }
 
 /* ---------------------------------------------------------------- messages, one or two at a time */
@@ -242,6 +253,16 @@ static void two_messages(Message *one, Message *other)
         if (second > both)
             sha256_blocks(states[1], data[1] + 64 * both, second - both);
     }
+}
+
+void sha256_of_both(View one, View other, uint8_t of_one[SHA256_OCTETS], uint8_t of_other[SHA256_OCTETS])
+{
+    Message first, second;
+    message_begin(&first, BARE, one.at, one.length);
+    message_begin(&second, BARE, other.at, other.length);
+    two_messages(&first, &second);
+    put_state(first.state, of_one);
+    put_state(second.state, of_other);
 }
 
 void leaf_hashes(const uint8_t *data, const size_t *ends, size_t count, uint8_t *leaves)
@@ -354,12 +375,3 @@ int crc32c_of(const uint8_t *data, size_t length, uint32_t *out)
     return 0;
 }
 #endif
-
-void hex_of(const uint8_t *octets, size_t length, char *out)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < length; i++) {
-        out[2 * i] = digits[octets[i] >> 4];
-        out[2 * i + 1] = digits[octets[i] & 15];
-    }
-}

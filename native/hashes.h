@@ -5,9 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bytes.h"
+
 enum { SHA256_OCTETS = 32 };
 
 void sha256_of(const void *data, size_t length, uint8_t out[SHA256_OCTETS]);
+
+/* Of two at once, which takes little longer than of the longer one. */
+void sha256_of_both(View one, View other, uint8_t of_one[SHA256_OCTETS], uint8_t of_other[SHA256_OCTETS]);
 
 /* RFC 6962: SHA-256 over 0x00 and the data. */
 void leaf_hash(const void *data, size_t length, uint8_t out[SHA256_OCTETS]);
@@ -23,8 +28,5 @@ uint32_t crc32_of(const uint8_t *key, size_t length);
 
 /* The CRC-32C into `out`; 0, and nothing, where the processor has no instruction for it: aiokafka's tables do as well. */
 int crc32c_of(const uint8_t *data, size_t length, uint32_t *out);
-
-/* `octets` as lower-case hexadecimal, without an end. */
-void hex_of(const uint8_t *octets, size_t length, char *out);
 
 #endif

@@ -113,10 +113,26 @@ static const uint8_t *plain_end(const uint8_t *at, const uint8_t *end)
     return at;
 }
 
+static int any_text(Json *self, View *text, int *ascii);
+
 int json_text(Json *self, View *text, int *ascii)
 {
-    if (!json_is(self, '"'))
+    const uint8_t *start = self->at + 1;
+    if (self->at >= self->end || *self->at != '"')
         return 0;
+    const uint8_t *at = plain_end(start, self->end);
+    if (at < self->end && *at == '"') { /* as nearly all are */
+        *text = (View){start, (size_t)(at - start)};
+        self->at = at + 1;
+        return 1;
+    }
+    self->at = start;
+    return any_text(self, text, ascii);
+}
+
+/* A text behind its quotation mark, with what has to be unescaped, or is not ASCII. */
+static int any_text(Json *self, View *text, int *ascii)
+{
     const uint8_t *start = self->at;
     uint8_t *unescaped = NULL, *out = NULL;
     for (;;) {
@@ -211,21 +227,33 @@ int json_bool(Json *self, int *value)
     return *value || word(self, "false", 5);
 }
 
+static const uint8_t *behind_space(const uint8_t *at, const uint8_t *end)
+{
+    while (at < end && *at <= ' ' && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
+        at++;
+    return at;
+}
+
 int json_member(Json *self, int *first, View *name)
 {
+    const uint8_t *at = behind_space(self->at, self->end), *end = self->end;
     int ascii;
-    json_space(self);
-    if (json_is(self, '}'))
+    if (at < end && *at == '}') {
+        self->at = at + 1;
         return 0;
-    if (*first != 1 && !json_is(self, ','))
-        return -1;
-    json_space(self);
+    }
+    if (*first != 1) {
+        if (at >= end || *at != ',')
+            return -1;
+        at = behind_space(at + 1, end);
+    }
+    self->at = at;
     if (!json_text(self, name, &ascii))
         return -1;
-    json_space(self);
-    if (!json_is(self, ':'))
+    at = behind_space(self->at, end);
+    if (at >= end || *at != ':')
         return -1;
-    json_space(self);
+    self->at = behind_space(at + 1, end);
     *first = 2;
     return 1;
 }
@@ -290,7 +318,7 @@ void put_json(Buffer *self, View text)
     put_octet(self, '"');
     while (at < end) {
         const uint8_t *from = at;
-        while (at < end && *at >= 0x20 && *at != '"' && *at != '\\')
+        while (at < end && (at = plain_end(at, end)) < end && *at >= 0x80)
             at++;
         put(self, from, (size_t)(at - from));
         if (at == end)

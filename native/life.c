@@ -1,22 +1,14 @@
 /* Lives as they lie packed, field by field in the order of streams/lives.py. */
 #include "life.h"
 
-const char *const CLASS_NAMES[CLASSES] = {
-    "substrate.code.read", "substrate.do.sse-count", "substrate.fs.mtime",      "substrate.git.log",
-    "substrate.grep",      "substrate.mcp.brief",    "substrate.unix.peercred",
+const View CLASS_NAMES[CLASSES] = {
+    VIEW("substrate.code.read"), VIEW("substrate.do.sse-count"), VIEW("substrate.fs.mtime"),
+    VIEW("substrate.git.log"),   VIEW("substrate.grep"),         VIEW("substrate.mcp.brief"),
+    VIEW("substrate.unix.peercred"),
 };
 
 enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, LIFE_FIELDS = 32, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
-enum { DEPTH = 8 };
 #define MOST ((uint64_t)1 << 20) /* of anything in one emission; a record holds less */
-
-static int pass_values(Reader *reader, uint64_t count)
-{
-    for (; count; count--)
-        if (!pass_value(reader, DEPTH))
-            return 0;
-    return 1;
-}
 
 static int due_read(Reader *reader, int64_t *clock, int *has_due, int64_t *due)
 {
@@ -81,12 +73,12 @@ int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_
         for (; lives; lives--) {
             if (!take_array_of(&reader, LIFE_FIELDS) || !pass_values(&reader, BEFORE_ORDER) ||
                 !take_int(&reader, &number) || !pass_values(&reader, BEFORE_CLOCK) ||
-                !due_read(&reader, clock, has_due, due) || !pass_value(&reader, DEPTH))
+                !due_read(&reader, clock, has_due, due) || !pass_values(&reader, 1))
                 return -1;
             if (number == order)
                 return 1;
         }
-        if (!pass_value(&reader, DEPTH) || !due_read(&reader, clock, has_due, due))
+        if (!pass_values(&reader, 1) || !due_read(&reader, clock, has_due, due))
             return -1;
         if (own == order)
             return 1;
@@ -200,7 +192,7 @@ int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View
         !due_read(reader, &self->clock, &self->has_due, &self->due))
         return 0;
     const uint8_t *start = reader->at;
-    if (!pass_value(reader, DEPTH))
+    if (!pass_values(reader, 1))
         return 0;
     self->witnesses = (View){start, (size_t)(reader->at - start)};
     return 1;
@@ -221,7 +213,7 @@ int known_life(const Known *self, View span_key, Life *life, Arena *arena, View 
             *place = (View){start, (size_t)(reader.at - start)};
             return 1;
         }
-        if (!pass_value(&reader, DEPTH))
+        if (!pass_values(&reader, 1))
             return -1;
     }
     return 0;

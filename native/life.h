@@ -12,7 +12,7 @@ enum { CLASSES = 7, GIT_LOG = 3, PEERCRED = 6 };
 enum { PENDING, ADMITTED, REVIEW, CLOSED };
 enum { ON_WATERMARK, ON_TIME };
 
-extern const char *const CLASS_NAMES[CLASSES];
+extern const View CLASS_NAMES[CLASSES];
 
 typedef struct {
     int64_t window[CLASSES], horizon, max_validity, min_observers[2]; /* internal, external */

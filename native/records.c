@@ -6,6 +6,10 @@
 #include "records.h"
 #include "times.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 static const uint8_t *names_of(void)
 {
     static uint8_t table[256];
@@ -17,13 +21,38 @@ static const uint8_t *names_of(void)
     return table;
 }
 
+#ifdef __SSE2__
+static __m128i within(__m128i octets, char first, char last)
+{
+    return _mm_and_si128(_mm_cmpgt_epi8(octets, _mm_set1_epi8((char)(first - 1))),
+                         _mm_cmplt_epi8(octets, _mm_set1_epi8((char)(last + 1))));
+}
+
+/* Whether sixteen octets are all of the same table: `-./0-9:`, `@A-Z`, `a-z`, and five alone. */
+static int are_of_names(const uint8_t *at)
+{
+    const __m128i some = _mm_loadu_si128((const __m128i *)at);
+    __m128i found = _mm_or_si128(within(some, '-', ':'), within(some, '@', 'Z'));
+    found = _mm_or_si128(found, within(some, 'a', 'z'));
+    for (const char *alone = "_~+=%"; *alone; alone++)
+        found = _mm_or_si128(found, _mm_cmpeq_epi8(some, _mm_set1_epi8(*alone)));
+    return _mm_movemask_epi8(found) == 0xffff;
+}
+#endif
+
 static int is_identifier(View name)
 {
     const uint8_t *table = names_of();
     if (name.length < 1 || name.length > NAME)
         return 0;
+    size_t i = 0;
+#ifdef __SSE2__
+    for (; name.length - i >= 16; i += 16)
+        if (!are_of_names(name.at + i))
+            return 0;
+#endif
     uint8_t plain = 1;
-    for (size_t i = 0; i < name.length; i++)
+    for (; i < name.length; i++)
         plain &= table[name.at[i]];
     return plain;
 }
@@ -63,7 +92,7 @@ static int substrate_class(Json *json, int64_t *number)
     if (text.length > 4 && memcmp(text.at, "1.0.", 4) == 0)
         text = (View){text.at + 4, text.length - 4};
     for (*number = 0; *number < CLASSES; ++*number)
-        if (view_is(text, CLASS_NAMES[*number], strlen(CLASS_NAMES[*number])))
+        if (same_view(text, CLASS_NAMES[*number]))
             return 1;
     return 0;
 }
@@ -105,27 +134,33 @@ static int once(unsigned *seen, unsigned bit)
     return 1;
 }
 
-/* The place of a name in a list, or the list's length. */
-static unsigned which(View name, const char *const *names, unsigned count)
+/* The place of a name in a list, or the list's length; looked for from `*next` on, and what follows is next: mostly
+ * members come in this order. */
+static unsigned which(View name, const View *names, unsigned count, unsigned *next)
 {
-    unsigned place = 0;
-    while (place < count && !view_is(name, names[place], strlen(names[place])))
-        place++;
-    return place;
+    for (unsigned tried = 0, place = *next; tried < count; tried++, place++) {
+        if (place >= count)
+            place -= count;
+        if (same_view(name, names[place])) {
+            *next = place + 1;
+            return place;
+        }
+    }
+    return count;
 }
-#define WHICH(name, names) which(name, names, sizeof(names) / sizeof *(names))
+#define WHICH(name, names, next) which(name, names, sizeof(names) / sizeof *(names), next)
 
 /* Character offsets, in order and not empty. */
 static int span_read(Json *json, int64_t *start, int64_t *end)
 {
-    static const char *const names[] = {"chars", "tokens", "tokenizer", "path"};
+    static const View names[] = {VIEW("chars"), VIEW("tokens"), VIEW("tokenizer"), VIEW("path")};
     int found, first = 1, inner = 1;
-    unsigned seen = 0;
+    unsigned seen = 0, next = 0;
     View name;
     if (!begins(json, '{'))
         return 0;
     while ((found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names);
+        unsigned member = WHICH(name, names, &next);
         if (member == 4) {
             if (!json_pass(json, JSON_DEPTH / 2))
                 return 0;
@@ -157,15 +192,16 @@ static int span_key(int64_t start, int64_t end, Arena *arena, View *key)
 
 static int annotation_read(Emission *self, Life *life, Json *json)
 {
-    static const char *const names[] = {"substrate_class", "observation_id", "ts", "locator", "terminal", "unknown"};
+    static const View names[] = {VIEW("substrate_class"), VIEW("observation_id"), VIEW("ts"), VIEW("locator"),
+                                 VIEW("terminal"), VIEW("unknown")};
     int found, first = 1, flag, fine = 1;
-    unsigned seen = 0, absences = 0;
+    unsigned seen = 0, absences = 0, next = 0;
     int64_t number, ts;
     View name, id;
     if (!begins(json, '{'))
         return 0;
     while (fine && (found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names);
+        unsigned member = WHICH(name, names, &next);
         if (member < 6 && !once(&seen, member))
             return 0;
         if (member >= 1 && member <= 3 && absent(json)) {
@@ -221,15 +257,15 @@ static int raw_read(Json *json, char bracket, View *raw)
 
 static int assertion_read(Emission *self, Life *life, Json *json, View *said)
 {
-    static const char *const names[] = {"span",   "span_key", "assertion", "kind",       "provenance",
-                                        "effect", "grounded", "chain",     "confidence", "cites"};
+    static const View names[] = {VIEW("span"), VIEW("span_key"), VIEW("assertion"), VIEW("kind"), VIEW("provenance"),
+                                 VIEW("effect"), VIEW("grounded"), VIEW("chain"), VIEW("confidence"), VIEW("cites")};
     int found, first = 1, flag, fine = 1;
-    unsigned seen = 0;
+    unsigned seen = 0, next = 0;
     View name;
     if (!begins(json, '{'))
         return 0;
     while (fine && (found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names);
+        unsigned member = WHICH(name, names, &next);
         if (member < 10 && !once(&seen, member))
             return 0;
         if (member != 0 && member != 3 && member < 10 && absent(json))
@@ -289,14 +325,14 @@ static int assertions_read(Emission *self, Json *json, View *said)
 
 static int emitter_read(Emission *self, Json *json)
 {
-    static const char *const names[] = {"system", "model", "prompt"};
+    static const View names[] = {VIEW("system"), VIEW("model"), VIEW("prompt")};
     int found, first = 1, fine = 1;
-    unsigned seen = 0, absences = 0;
+    unsigned seen = 0, absences = 0, next = 0;
     View name;
     if (!begins(json, '{'))
         return 0;
     while (fine && (found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names);
+        unsigned member = WHICH(name, names, &next);
         if (member < 3 && !once(&seen, member))
             return 0;
         if (member < 3 && absent(json)) {
@@ -373,17 +409,18 @@ static int contexts_read(Json *json)
 
 int emission_read(Emission *self, View record, Arena *arena)
 {
-    static const char *const names[] = {"emission_id", "emitted_at", "emitter",  "effect",  "vocabulary",
-                                        "text",        "assertions", "contexts", "attempt"};
+    static const View names[] = {VIEW("emission_id"), VIEW("emitted_at"), VIEW("emitter"), VIEW("effect"),
+                                 VIEW("vocabulary"), VIEW("text"), VIEW("assertions"), VIEW("contexts"),
+                                 VIEW("attempt")};
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1, ascii;
-    unsigned seen = 0;
+    unsigned seen = 0, next = 0;
     View name, vocabulary, said[MOST_ASSERTIONS];
     *self = (Emission){.ascii = 1};
     if (!begins(&json, '{'))
         return 0;
     while (fine && (found = json_member(&json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names);
+        unsigned member = WHICH(name, names, &next);
         if (member < 9 && !once(&seen, member))
             return 0;
         if (member == 2 && absent(&json))
@@ -411,14 +448,14 @@ int emission_read(Emission *self, View record, Arena *arena)
 
 static int subject_read(Observation *self, Json *json)
 {
-    static const char *const names[] = {"emission_id", "span", "attempt"};
+    static const View names[] = {VIEW("emission_id"), VIEW("span"), VIEW("attempt")};
     int found, first = 1, fine = 1;
-    unsigned seen = 0;
+    unsigned seen = 0, next = 0;
     View name;
     if (!begins(json, '{'))
         return 0;
     while (fine && (found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names);
+        unsigned member = WHICH(name, names, &next);
         if (member < 3 && !once(&seen, member))
             return 0;
         fine = member == 0   ? identifier(json, &self->emission_id)
@@ -451,18 +488,18 @@ static int tier_read(Observation *self, Json *json)
 
 int observation_read(Observation *self, View record, Arena *arena)
 {
-    static const char *const names[] = {"observation_id", "substrate_class", "observed_at", "observer", "subject",
-                                        "outcome",        "tier",            "confidence",  "locator",  "detail",
-                                        "attestation",    "signature"};
+    static const View names[] = {VIEW("observation_id"), VIEW("substrate_class"), VIEW("observed_at"), VIEW("observer"),
+                                 VIEW("subject"), VIEW("outcome"), VIEW("tier"), VIEW("confidence"), VIEW("locator"),
+                                 VIEW("detail"), VIEW("attestation"), VIEW("signature")};
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1;
-    unsigned seen = 0;
+    unsigned seen = 0, next = 0;
     View name;
     *self = (Observation){.confidence = 1};
     if (!begins(&json, '{'))
         return 0;
     while (fine && (found = json_member(&json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names);
+        unsigned member = WHICH(name, names, &next);
         if (member < 12 && !once(&seen, member))
             return 0;
         if (member >= 8 && member < 12 && absent(&json))

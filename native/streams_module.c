@@ -268,7 +268,7 @@ static int same_classes(PyObject *classes)
         return 0;
     for (int number = 0; number < CLASSES; number++)
         if (!PyUnicode_Check(PyTuple_GET_ITEM(classes, number)) ||
-            PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(classes, number), CLASS_NAMES[number]) != 0)
+            PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(classes, number), (const char *)CLASS_NAMES[number].at) != 0)
             return 0;
     return 1;
 }
