@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack, aclosing
+from operator import attrgetter
 from typing import Any, Final
 
 from ...codecs.blocks import Block, Header, Output, outputs_root
@@ -56,6 +57,9 @@ async def audit_lane(
         auditing = _Auditing(logs, cut, lane, claims, span, told)
         await auditing.open(opened)
         return await auditing.run()
+
+
+_topic_of = attrgetter("topic")
 
 
 def follows(version: str, before: str) -> bool:
@@ -255,11 +259,12 @@ class _Auditing:
 
     async def _compare(self, outputs: list[Output], linked: Linked, header: Header, policy: str) -> None:
         newer = linked.offset >= self._cut.settled["ledger"][self._lane]
-        for topic in dict.fromkeys([output.topic for output in outputs]):
+        topics = dict.fromkeys(map(_topic_of, outputs))
+        for topic in topics:
             if topic not in self._topics:
                 continue  # citations: spread over partitions by their own keys; the outputs root covers them
             stream, comparison = self._topics[topic]
-            some = [output for output in outputs if output.topic == topic]
+            some = outputs if len(topics) == 1 else [output for output in outputs if output.topic == topic]
             at = await _pass_equal(stream, comparison, some)
             if at < len(some):
                 places = [place for place, output in enumerate(outputs) if output.topic == topic]

@@ -138,11 +138,12 @@ class Comparison:
         found = matching(some, at, ahead)
         if found == len(ahead):
             ahead.clear()
+            self._octets = 0
         else:
             for _ in range(found):
                 ahead.popleft()
-        if found:
             self._octets -= sum([len(output.value) for output in some[at : at + found]])
+        if found:
             self._begun = True
             self.counts.expected += found
             self.counts.equal += found

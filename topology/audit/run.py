@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from multiprocessing.connection import wait
@@ -137,11 +137,12 @@ def _collecting(told: Told) -> Iterator[Told]:
 # ---------------------------------------------------------------- several at once
 
 _queue: Any = None
+_tasks: Any = None
 
 
-def _begin(queue: Any) -> None:
-    global _queue
-    _queue = queue
+def _begin(queue: Any, tasks: Any) -> None:
+    global _queue, _tasks
+    _queue, _tasks = queue, tasks
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to us all: who started us ends us, in one word
     # Each process holds the pipe open that it is asked by, so none would hear of a parent that was killed. Started
     # here, in the child: whoever has a thread is not forked.
@@ -157,13 +158,25 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _one(settings: Settings, folder: Path | None, cut: Cut, lane: int, claims: Claims, span: Span) -> LaneReport:
-    """One lane, in a process of its own."""
+class _Task(NamedTuple):
+    """A lane to audit."""
 
-    async def run() -> LaneReport:
+    cut: Cut
+    lane: int
+    claims: Claims
+    span: Span
+
+
+def _work(settings: Settings, folder: Path | None) -> list[LaneReport]:
+    """Audits lanes, in a process of its own: whichever is next, until there is none."""
+
+    async def run() -> list[LaneReport]:
+        reports: list[LaneReport] = []
         async with open_logs(settings, folder, in_place=True) as logs:
-            with _collecting(_Few(_queue.put)) as tell:
-                return await audit_lane(logs, cut, lane, claims, span, tell)
+            while (task := _tasks.get()) is not None:  # nothing else goes on here that this could hold up
+                with _collecting(_Few(_queue.put)) as tell:
+                    reports.append(await audit_lane(logs, task.cut, task.lane, task.claims, task.span, tell))
+        return reports
 
     return asyncio.run(run())
 
@@ -181,31 +194,28 @@ class _Few:
 
 
 class _Crew(NamedTuple):
-    """The processes that audit lanes, and the queue that they tell their progress by."""
+    """The processes that audit lanes: what each comes to, and the queues of their progress and of their tasks."""
 
-    pool: ProcessPoolExecutor
+    working: Sequence[Future[list[LaneReport]]]
     queue: Any
-
-
-def _ready() -> None:
-    """What a process does first: it is there."""
+    tasks: Any
 
 
 @asynccontextmanager
 async def _crew(question: Question, lanes: int) -> AsyncIterator[_Crew | None]:
     """The processes, where there are to be several: they start up while the cut is taken and the claims are read."""
-    if question.processes < 2 or len(set(question.lanes) or range(lanes)) < 2:
+    count = min(question.processes, len(set(question.lanes) or range(lanes)))
+    if count < 2:
         yield None
         return
     # A fork has all modules already; but whoever has threads must not: their locks would stay locked in it for ever.
     forks = sys.platform == "linux" and threading.active_count() == 1
     context: Any = multiprocessing.get_context("fork" if forks else "spawn")
-    queue, others = context.Queue(), multiprocessing.active_children()
-    with ProcessPoolExecutor(question.processes, context, _begin, (queue,)) as pool:
+    queue, tasks, others = context.Queue(), context.Queue(), multiprocessing.active_children()
+    tasks.cancel_join_thread()  # nobody may be left to take them
+    with ProcessPoolExecutor(count, context, _begin, (queue, tasks)) as pool:
         try:
-            for _ in range(question.processes):
-                pool.submit(_ready)
-            yield _Crew(pool, queue)
+            yield _Crew([pool.submit(_work, question.settings, question.folder) for _ in range(count)], queue, tasks)
         except BrokenProcessPool:
             raise KilledError(
                 "a process of the audit was killed, perhaps for want of memory; nothing is said of what it read",
@@ -222,12 +232,11 @@ async def _crew(question: Question, lanes: int) -> AsyncIterator[_Crew | None]:
 async def _in_processes(
     question: Question, cut: Cut, claims: dict[int, Claims], told: Told, crew: _Crew
 ) -> list[LaneReport]:
-    loop, arguments = asyncio.get_running_loop(), (question.settings, question.folder, cut)
-    running = [
-        loop.run_in_executor(crew.pool, _one, *arguments, lane, of_lane, question.span)
-        for lane, of_lane in claims.items()
-    ]
-    done = asyncio.gather(*running)
+    for lane, of_lane in claims.items():
+        crew.tasks.put(_Task(cut, lane, of_lane, question.span))
+    for _ in crew.working:
+        crew.tasks.put(None)
+    done = asyncio.gather(*map(asyncio.wrap_future, crew.working))
     try:
         while not done.done():
             await asyncio.wait({done}, timeout=0.2)
@@ -235,4 +244,5 @@ async def _in_processes(
                 told(crew.queue.get())
     finally:
         done.cancel()
-    return await done
+    reports = {report.lane: report for some in await done for report in some}
+    return [reports[lane] for lane in claims]
