@@ -165,9 +165,12 @@ static inline int take_big(Reader *self, int octets, uint64_t *value)
 {
     if (self->end - self->at < octets)
         return 0;
-    *value = 0;
+    uint64_t found = 0;
+    const uint8_t *at = self->at;
     for (int i = 0; i < octets; i++)
-        *value = *value << 8 | *self->at++;
+        found = found << 8 | at[i];
+    self->at = at + octets;
+    *value = found;
     return 1;
 }
 

@@ -312,7 +312,6 @@ int folder_renew(Folder *self, PyObject *renewed)
     Place place;
     Known known;
     Life life;
-    View lay;
     long long attempt;
     Py_ssize_t id_length, key_length;
     const char *id, *key;
@@ -321,19 +320,18 @@ int folder_renew(Folder *self, PyObject *renewed)
     View span_key = {(const uint8_t *)key, (size_t)key_length};
     int done = folder_look(self, (View){(const uint8_t *)id, (size_t)id_length}, &place);
     if (done == DONE && place.octets != NULL) {
-        int lives = 0;
-        if (!known_read(&known, octets_of_bytes(place.octets), attempt) ||
-            (known.found && (lives = known_life(&known, span_key, &life, &self->arena, place.id, &lay)) < 0) ||
-            (lives && life.phase == ADMITTED && (known.attempts > 1 || !can_speak(self, &life)))) {
+        Sought sought = {.span_key = span_key, .emission_id = place.id, .life = &life, .arena = &self->arena};
+        if (!known_read(&known, octets_of_bytes(place.octets), attempt, &sought) ||
+            (sought.found && life.phase == ADMITTED && (known.attempts > 1 || !can_speak(self, &life)))) {
             done = PYTHON;
-        } else if (lives) {
+        } else if (sought.found) {
             life.touched = 0;
             if (life.phase == ADMITTED) {
                 life.revision++;
                 done = say_admitted(self, &life, "renewed", NULL, 1);
             }
             if (done == DONE)
-                done = keep_life(self, &place, &known, &life, lay);
+                done = keep_life(self, &place, &known, &life, sought.place);
         }
     }
     place_leave(&place);
@@ -365,19 +363,18 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
 {
     Known known;
     Life life;
-    View lay;
+    Sought sought = {.span_key = one->span_key, .emission_id = one->emission_id, .life = &life, .arena = &self->arena};
     if (one->outcome != CORROBORATES) {
         folder_count(self, NOT_COUNTED, 1);
         return DONE;
     }
     if (place->octets == NULL)
         return put_aside(self, place, NULL, one, record);
-    if (!known_read(&known, octets_of_bytes(place->octets), one->attempt))
+    if (!known_read(&known, octets_of_bytes(place->octets), one->attempt, &sought))
         return PYTHON;
+    if (sought.found)
+        return hear(self, place, &known, &life, sought.place, one);
     if (known.found) {
-        int lives = known_life(&known, one->span_key, &life, &self->arena, one->emission_id, &lay);
-        if (lives)
-            return lives < 0 ? PYTHON : hear(self, place, &known, &life, lay, one);
         int closed = known_closed(&known, one->span_key);
         if (closed < 0)
             return PYTHON;
@@ -571,7 +568,7 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     int done;
     if (place->octets != NULL) {
         Known known;
-        if (!known_read(&known, octets_of_bytes(place->octets), emission->attempt))
+        if (!known_read(&known, octets_of_bytes(place->octets), emission->attempt, NULL))
             return PYTHON;
         if (known.found) {
             uint8_t digest[SHA256_OCTETS];

@@ -18,7 +18,29 @@ static int due_read(Reader *reader, int64_t *clock, int *has_due, int64_t *due)
     return !*has_due || take_int(reader, due);
 }
 
-int known_read(Known *self, View packed, int64_t attempt)
+/* Passes an attempt's lives, and reads the one that is looked for. */
+static int lives_pass(const Known *self, Reader *reader, Sought *sought)
+{
+    for (uint64_t i = 0; i < self->lives; i++) {
+        const uint8_t *start = reader->at;
+        View key;
+        if (!take_array_of(reader, LIFE_FIELDS) || !pass_values(reader, 4) || !take_text(reader, &key))
+            return 0;
+        reader->at = start;
+        if (sought->found || !same_view(key, sought->span_key)) {
+            if (!pass_values(reader, 1))
+                return 0;
+            continue;
+        }
+        if (!life_read(sought->life, reader, sought->arena, self, sought->emission_id))
+            return 0;
+        sought->place = (View){start, (size_t)(reader->at - start)};
+        sought->found = 1;
+    }
+    return 1;
+}
+
+int known_read(Known *self, View packed, int64_t attempt, Sought *sought)
 {
     Reader reader = {packed.at, packed.at + packed.length};
     self->whole = packed;
@@ -32,7 +54,8 @@ int known_read(Known *self, View packed, int64_t attempt)
             !take_int(&reader, &one.order) || !take_array(&reader, &one.lives))
             return 0;
         one.lives_start = reader.at;
-        if (!pass_values(&reader, one.lives))
+        int is_asked = one.number == attempt && !self->found;
+        if (!(is_asked && sought != NULL ? lives_pass(&one, &reader, sought) : pass_values(&reader, one.lives)))
             return 0;
         one.lives_end = reader.at;
         if (!take_array(&reader, &one.closed))
@@ -43,7 +66,7 @@ int known_read(Known *self, View packed, int64_t attempt)
         one.closed_end = reader.at;
         if (!due_read(&reader, &one.clock, &one.has_due, &one.due))
             return 0;
-        if (one.number == attempt && !self->found) {
+        if (is_asked) {
             one.whole = packed;
             one.attempts = self->attempts;
             one.found = 1;
@@ -196,27 +219,6 @@ int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View
         return 0;
     self->witnesses = (View){start, (size_t)(reader->at - start)};
     return 1;
-}
-
-int known_life(const Known *self, View span_key, Life *life, Arena *arena, View emission_id, View *place)
-{
-    Reader reader = {self->lives_start, self->lives_end};
-    for (uint64_t i = 0; i < self->lives; i++) {
-        const uint8_t *start = reader.at;
-        View key;
-        if (!take_array_of(&reader, LIFE_FIELDS) || !pass_values(&reader, 4) || !take_text(&reader, &key))
-            return -1;
-        reader.at = start;
-        if (same_view(key, span_key)) {
-            if (!life_read(life, &reader, arena, self, emission_id))
-                return -1;
-            *place = (View){start, (size_t)(reader.at - start)};
-            return 1;
-        }
-        if (!pass_values(&reader, 1))
-            return -1;
-    }
-    return 0;
 }
 
 int known_closed(const Known *self, View span_key)

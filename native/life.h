@@ -73,16 +73,23 @@ typedef struct {
     int negative, has_due;
 } Waiting;
 
-/* Each gives 0 where the octets are not as lives.py writes them. */
-int known_read(Known *self, View packed, int64_t attempt);
+/* The life of a span that is looked for on the way, and where it was found. */
+typedef struct {
+    View span_key, emission_id, place;
+    Life *life;
+    Arena *arena;
+    int found;
+} Sought;
+
+/* Each gives 0 where the octets are not as lives.py writes them. `sought` NULL: no life of the attempt is read. */
+int known_read(Known *self, View packed, int64_t attempt, Sought *sought);
 int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View emission_id);
 int waiting_read(Waiting *self, Reader *reader);
 
 /* What an item, named by its order, waits for: 1 found, 0 it is gone, -1 Python has to look. */
 int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_t *due);
 
-/* The life of a span, and where it lies. 1 found, 0 none, -1 Python has to look. */
-int known_life(const Known *self, View span_key, Life *life, Arena *arena, View emission_id, View *place);
+/* Whether a span's life has been closed: 1, 0, or -1 where Python has to look. */
 int known_closed(const Known *self, View span_key);
 
 void life_pack(Buffer *out, const Life *self);

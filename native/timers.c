@@ -100,7 +100,7 @@ static int due_find(Folder *self, Due *due)
     uint64_t attempts;
     int64_t number = 0;
     if (!take_array_of(&peek, 2) || !take_array(&peek, &attempts) || attempts > 1 ||
-        (attempts && (!take_array_of(&peek, 8) || !take_int(&peek, &number))) || !known_read(&due->known, whole, number))
+        (attempts && (!take_array_of(&peek, 8) || !take_int(&peek, &number))) || !known_read(&due->known, whole, number, NULL))
         return PYTHON;
     if (due->known.found && due->known.order == due->order) {
         due->kind = AN_ATTEMPT;
