@@ -142,7 +142,7 @@ def unseal(data: bytes, *, in_place: bool = False) -> Block:
     try:
         header, packed = _unpack_block.decode(data)
         events = [_unpack_event.decode(event) for event in packed]
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DoesNotHoldError(f"a ledger record is not a block: {error}") from error
     if header.v != FORMAT:
         raise DoesNotHoldError(
@@ -164,7 +164,7 @@ def _unseal_plain(found: tuple[int, list[Event], bytes] | None, data: bytes) -> 
     end, events, root = found
     try:
         header = _unpack_header.decode(data[1:end])
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if header.v != FORMAT or _pack.encode(header) != data[1:end]:
         return None

@@ -352,10 +352,11 @@ typedef PyObject *(*Maker)(const Record *record, const Making *making, long long
 
 enum { MOST_HELD = 1 << 24, SHARE = 4 };
 
-/* Whether records may lie in what they came in: it is held as long as the last of them, by who counts only theirs. */
-static int is_worth_holding(PyObject *data, long long octets, const uint8_t *from, const uint8_t *to)
+/* Whether records may lie in what they came in: all of it is held as long as the last of them, by who counts only
+ * theirs. */
+static int is_worth_holding(PyObject *data, long long octets)
 {
-    return PyBytes_GET_SIZE(data) <= MOST_HELD && octets >= (to - from) / SHARE;
+    return PyBytes_GET_SIZE(data) <= MOST_HELD && octets >= PyBytes_GET_SIZE(data) / SHARE;
 }
 
 /* Makes all those that lie in place anew, of their parts; 0 with an exception. */
@@ -416,8 +417,7 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
         Py_XDECREF(one);
     }
     let_go(kept);
-    const uint8_t *to = offsets.left > 0 ? reader.at : reader.end;
-    if (!failed && (!in_place || !is_worth_holding(data, octets, start + at, to)))
+    if (!failed && (!in_place || !is_worth_holding(data, octets)))
         failed = !make_anew(found, type);
     if (failed) {
         Py_XDECREF(found);

@@ -52,7 +52,7 @@ class About:
             place
             for place, event in enumerate(block.events)
             if event.key == octets
-            or (event.value is not None and (octets in event.value or hidden(event.value)) and self._is_named(event))
+            or ((value := event.value) is not None and (octets in value or hidden(value)) and self._is_named(event))
         ]
 
     def _is_named(self, event: Event) -> bool:

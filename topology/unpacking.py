@@ -249,16 +249,24 @@ class Unpacking:
         self._cursor = None
 
     def _opened(self, batch: Batch) -> Cursor:
-        data, at, end = self._octets, batch.records, batch.end
+        data = self._octets[batch.records : batch.end]  # a copy: a record that lies in it holds no other batch
         if batch.compression:
             try:
-                data = _UNPACK[batch.compression](data[at:end])
+                data = _UNPACK[batch.compression](data)
             except Exception as error:  # noqa: BLE001 -- each codec has errors of its own
                 raise self._damaged(batch, error) from None
-            at, end = 0, len(data)
         base, count = batch.base_offset, batch.record_count
         return Cursor(
-            data, at, end, count, base, batch.first_timestamp, batch.append_time, count, batch.next, batch.base_offset
+            data,
+            0,
+            len(data),
+            count,
+            base,
+            batch.first_timestamp,
+            batch.append_time,
+            count,
+            batch.next,
+            batch.base_offset,
         )
 
     def _damaged(self, batch: Batch, why: Exception) -> CorruptRecordException:

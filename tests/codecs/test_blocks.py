@@ -176,6 +176,19 @@ def test_bytes_that_are_no_block_are_refused_in_one_sentence(data: bytes) -> Non
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("core", [True, False])
+def test_what_is_nested_too_deep_is_no_block(core: bool) -> None:
+    """A member that nobody knows may hold anything: it must not end who reads the ledger."""
+    header = msgspec.msgpack.encode(msgspec.to_builtins(HEADER) | {"more": 0})
+    data = b"\x92" + header[:-1] + b"\x91" * 5000 + b"\xc0" + b"\xdd\0\0\0\0"
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not core:
+            patch.setattr(native, "codecs", None)
+        with pytest.raises(DoesNotHoldError, match="is not a block"):
+            blocks.unseal(data)
+
+
 def test_text_that_is_no_utf_8_is_refused_as_no_block() -> None:
     """A damaged string in the header is damage like any other."""
     _, data = blocks.seal(HEADER, [])

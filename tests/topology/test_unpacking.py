@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 import weakref
 from struct import pack
 from typing import Any
@@ -243,3 +244,28 @@ def test_records_of_older_formats_go_aiokafka_s_way(old: int) -> None:
     one = ours(batch(1, [b"new"]) + data, start=1)
     assert [event.value for event in drained(one)] == [b"new"]
     assert one.next_fetch_offset == 2
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_a_small_record_holds_no_other_batch(codec: int) -> None:
+    """Behind a large batch in the same answer; without compression too, where the answer is one piece of octets."""
+    tracemalloc.start()
+    data = batch(0, [b"x" * 4_000_000]) + batch(1, [b"y" * 100], codec=codec)
+    events, _ = ours(data).take(10, 10**9)
+    del data
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert [one.kind for one in events] == [EventKind.OVERSIZE, EventKind.RECORD]
+    assert events[1].value == b"y" * 100
+    assert kept < 100_000
+
+
+def test_what_is_read_of_a_batch_in_portions_holds_it_only_for_its_share() -> None:
+    """The last small record behind many that are gone is made."""
+    unpacked = ours(batch(0, [b"x" * 700_000] * 20 + [b"y" * 30]))
+    first, _ = unpacked.take(20, 10**9)
+    (last,), _ = unpacked.take(20, 10**9)
+
+    assert len(first) == 20
+    assert type(last) is Event

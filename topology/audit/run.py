@@ -144,6 +144,9 @@ def _begin(queue: Any, tasks: Any) -> None:
     global _queue, _tasks
     _queue, _tasks = queue, tasks
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to us all: who started us ends us, in one word
+    # A fork has what its program does about other signals, up to the pipe that its event loop hears of them by.
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # Each process holds the pipe open that it is asked by, so none would hear of a parent that was killed. Started
     # here, in the child: whoever has a thread is not forked.
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
@@ -225,7 +228,7 @@ async def _crew(question: Question, lanes: int) -> AsyncIterator[_Crew | None]:
         except BaseException:
             for child in multiprocessing.active_children():
                 if child not in others:
-                    child.terminate()  # else the pool waits until they have audited their lanes
+                    child.kill()  # else the pool waits for those that wait for lanes
             raise
 
 

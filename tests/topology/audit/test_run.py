@@ -90,3 +90,28 @@ def test_a_process_that_is_killed_is_one_sentence(tmp_path: Path, monkeypatch: p
         asyncio.run(audit(Question(Settings(), folder, processes=2), "now"))
 
     assert caught.value.exit_status == 2
+
+
+DEAF = """
+import asyncio, signal, sys
+from pathlib import Path
+from sluice.topology.audit import run
+from sluice.topology.settings import Settings
+
+async def main() -> None:
+    async with run._crew(run.Question(Settings(), Path(sys.argv[2]), processes=2), 2):
+        await asyncio.sleep(0.3)  # what the children inherit is at work in them
+        raise RuntimeError("the cut failed")
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[1] == "ignored" else lambda *_: None)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("how", ["ignored", "handled"])
+def test_an_audit_that_fails_ends_where_its_program_does_not_end_by_sigterm(how: str, tmp_path: Path):
+    """Children inherit what a program does about signals: they wait for lanes, and must be ended all the same."""
+    command = [sys.executable, "-c", DEAF, how, str(World().save(tmp_path))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+
+    assert "RuntimeError: the cut failed" in done.stderr
