@@ -1,25 +1,18 @@
 #include "hexadecimal.h"
+#include "sse.h"
 
 #ifdef __SSE2__
-#include <emmintrin.h>
-
 static __m128i digits_of(__m128i nibbles)
 {
     const __m128i letters = _mm_cmpgt_epi8(nibbles, _mm_set1_epi8(9));
     return _mm_add_epi8(_mm_add_epi8(nibbles, _mm_set1_epi8('0')), _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10)));
 }
 
-static __m128i between(__m128i octets, char first, char last)
-{
-    return _mm_and_si128(_mm_cmpgt_epi8(octets, _mm_set1_epi8((char)(first - 1))),
-                         _mm_cmplt_epi8(octets, _mm_set1_epi8((char)(last + 1))));
-}
-
 /* Eight octets of sixteen digits, in the lower half of each pair; 0 where one is no digit. */
 static int nibbles_of(const uint8_t *digits, __m128i *pairs)
 {
     const __m128i some = _mm_loadu_si128((const __m128i *)digits);
-    const __m128i decimal = between(some, '0', '9'), letter = between(some, 'a', 'f');
+    const __m128i decimal = octets_between(some, '0', '9'), letter = octets_between(some, 'a', 'f');
     const __m128i nibbles = _mm_or_si128(_mm_and_si128(decimal, _mm_sub_epi8(some, _mm_set1_epi8('0'))),
                                          _mm_and_si128(letter, _mm_sub_epi8(some, _mm_set1_epi8('a' - 10))));
     const __m128i high = _mm_slli_epi16(_mm_and_si128(nibbles, _mm_set1_epi16(0xff)), 4);

@@ -1,9 +1,6 @@
 /* Reads and writes JSON; see json.h for what is left to Python. */
 #include "json.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include "sse.h"
 
 int utf8_character(const uint8_t *at, const uint8_t *end)
 {
@@ -225,13 +222,6 @@ int json_bool(Json *self, int *value)
 {
     *value = word(self, "true", 4);
     return *value || word(self, "false", 5);
-}
-
-static const uint8_t *behind_space(const uint8_t *at, const uint8_t *end)
-{
-    while (at < end && *at <= ' ' && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
-        at++;
-    return at;
 }
 
 int json_member(Json *self, int *first, View *name)

@@ -14,12 +14,14 @@ typedef struct {
     Arena *arena; /* for texts with escapes */
 } Json;
 
-static inline void json_space(Json *self)
+static inline const uint8_t *behind_space(const uint8_t *at, const uint8_t *end)
 {
-    while (self->at < self->end && *self->at <= ' ' &&
-           (*self->at == ' ' || *self->at == '\n' || *self->at == '\t' || *self->at == '\r'))
-        self->at++;
+    while (at < end && *at <= ' ' && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
+        at++;
+    return at;
 }
+
+static inline void json_space(Json *self) { self->at = behind_space(self->at, self->end); }
 
 static inline int json_is(Json *self, char octet)
 {

@@ -4,11 +4,8 @@
 
 #include "json.h"
 #include "records.h"
+#include "sse.h"
 #include "times.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 static const uint8_t *names_of(void)
 {
@@ -22,18 +19,12 @@ static const uint8_t *names_of(void)
 }
 
 #ifdef __SSE2__
-static __m128i within(__m128i octets, char first, char last)
-{
-    return _mm_and_si128(_mm_cmpgt_epi8(octets, _mm_set1_epi8((char)(first - 1))),
-                         _mm_cmplt_epi8(octets, _mm_set1_epi8((char)(last + 1))));
-}
-
 /* Whether sixteen octets are all of the same table: `-./0-9:`, `@A-Z`, `a-z`, and five alone. */
 static int are_of_names(const uint8_t *at)
 {
     const __m128i some = _mm_loadu_si128((const __m128i *)at);
-    __m128i found = _mm_or_si128(within(some, '-', ':'), within(some, '@', 'Z'));
-    found = _mm_or_si128(found, within(some, 'a', 'z'));
+    __m128i found = _mm_or_si128(octets_between(some, '-', ':'), octets_between(some, '@', 'Z'));
+    found = _mm_or_si128(found, octets_between(some, 'a', 'z'));
     for (const char *alone = "_~+=%"; *alone; alone++)
         found = _mm_or_si128(found, _mm_cmpeq_epi8(some, _mm_set1_epi8(*alone)));
     return _mm_movemask_epi8(found) == 0xffff;
