@@ -94,8 +94,6 @@ static PyObject *octets_of(View part)
     return PyBytes_FromStringAndSize((const char *)part.at, (Py_ssize_t)part.length);
 }
 
-static PyObject *octets_or_none(View part) { return part.at == NULL ? Py_NewRef(Py_None) : octets_of(part); }
-
 #define NOT_SO_LONG "a record is not as long as it says"
 
 /* A header's name and value; 0 with an exception. */
@@ -323,9 +321,8 @@ static int header_of(PyObject *header, View *name, View *content)
     const char *text = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(header, 0), &length);
     if (text == NULL)
         return 0;
-    PyObject *octets = PyTuple_GET_ITEM(header, 1);
     *name = (View){(const uint8_t *)text, (size_t)length};
-    *content = (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)};
+    *content = octets_of_bytes(PyTuple_GET_ITEM(header, 1));
     return 1;
 }
 
@@ -417,7 +414,7 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
         Py_XDECREF(one);
     }
     let_go(kept);
-    if (!failed && (!in_place || !is_worth_holding(data, octets)))
+    if (!failed && in_place && !is_worth_holding(data, octets))
         failed = !make_anew(found, type);
     if (failed) {
         Py_XDECREF(found);

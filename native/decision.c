@@ -4,6 +4,7 @@
 #include "folder.h"
 #include "hashes.h"
 #include "hexadecimal.h"
+#include "in_place.h"
 #include "json.h"
 #include "members.h"
 #include "times.h"
@@ -60,11 +61,6 @@ static size_t counted_of(const Life *life, const Seen *counted[CLASSES])
     return count;
 }
 
-static View view_of(PyObject *octets)
-{
-    return (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)};
-}
-
 static int put_python(Buffer *out, PyObject *octets) /* takes it over */
 {
     if (octets == NULL || !PyBytes_CheckExact(octets)) {
@@ -73,7 +69,7 @@ static int put_python(Buffer *out, PyObject *octets) /* takes it over */
             PyErr_SetString(PyExc_TypeError, "JSON is a byte string");
         return 0;
     }
-    put_view(out, view_of(octets));
+    put_view(out, octets_of_bytes(octets));
     Py_DECREF(octets);
     return 1;
 }
@@ -231,14 +227,14 @@ static int put_frame(const Folder *self, Buffer *out, const Life *life, const Se
                       PyObject *parts)
 {
     put_view(out, self->frame);
-    parts != NULL ? put_view(out, view_of(PyTuple_GET_ITEM(parts, TEXT_JSON))) : put_json(out, life->text);
+    parts != NULL ? put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, TEXT_JSON))) : put_json(out, life->text);
     put_octet(out, ',');
     put_view(out, self->frame_type);
     PUT(out, ",\"attestations\":");
-    parts != NULL ? put_view(out, view_of(PyTuple_GET_ITEM(parts, ATTESTATIONS_JSON))) : PUT(out, "[]");
+    parts != NULL ? put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, ATTESTATIONS_JSON))) : PUT(out, "[]");
     PUT(out, ",\"chain\":[");
     if (parts != NULL)
-        put_view(out, view_of(PyTuple_GET_ITEM(parts, CHAIN_JSON)));
+        put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, CHAIN_JSON)));
     for (size_t i = 0; i < count; i++) {
         PUT(out, "{\"step\":\"retrieval\",\"source\":\"");
         put_view(out, CLASS_NAMES[counted[i]->number]);
@@ -455,7 +451,7 @@ static int put_output(Folder *self, const Life *life, int topic, const Decision 
     size_t length = head->length;
     put_decimal(head, PyList_GET_SIZE(self->outputs));
     put_view(head, self->behind);
-    put_view(head, decision->framed == NULL ? self->meta : view_of(PyTuple_GET_ITEM(decision->framed, META_JSON)));
+    put_view(head, decision->framed == NULL ? self->meta : octets_of_bytes(PyTuple_GET_ITEM(decision->framed, META_JSON)));
     put_view(head, (View){self->more.data, self->more.length});
     put_octet(head, '}');
     if (head->failed || self->more.failed) {

@@ -40,12 +40,6 @@ static void in_place_dealloc(InPlace *self)
 
 /* ---------------------------------------------------------------- parts by name */
 
-static PyObject *octets_or_none(View part)
-{
-    return part.at == NULL ? Py_NewRef(Py_None)
-                           : PyBytes_FromStringAndSize((const char *)part.at, (Py_ssize_t)part.length);
-}
-
 static PyObject *get_kind(InPlace *self, void *Py_UNUSED(more)) { return PyLong_FromLongLong(self->kind); }
 static PyObject *get_source(InPlace *self, void *Py_UNUSED(more)) { return PyLong_FromLongLong(self->source); }
 static PyObject *get_offset(InPlace *self, void *Py_UNUSED(more)) { return PyLong_FromLongLong(self->offset); }

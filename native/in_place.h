@@ -23,6 +23,12 @@ static inline View octets_of_bytes(PyObject *octets)
     return (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)};
 }
 
+static inline PyObject *octets_or_none(View part)
+{
+    return part.at == NULL ? Py_NewRef(Py_None)
+                           : PyBytes_FromStringAndSize((const char *)part.at, (Py_ssize_t)part.length);
+}
+
 /* What follows is the codecs module's (in_place.c); the streams module takes `EventInPlace` from there. */
 extern PyTypeObject *event_in_place, *stored_in_place;
 

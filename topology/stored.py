@@ -148,7 +148,8 @@ class KafkaLogs:
         # Each end is taken once all that stands below the one before it is decided: what was committed there has its
         # other halves, which were written in the same transactions, below the next.
         async with open_consumer(self._settings, isolation_level="read_committed") as committed:
-            await self._ask_for(("ledger", *OUTPUTS, "checkpoints"), committed)
+            if self._settings.delivery == "exactly-once":
+                await self._ask_for(("ledger", *OUTPUTS, "checkpoints"), committed)
             blocks = await self._settled_ends(("ledger",), committed)
             written = await self._settled_ends((*OUTPUTS, "checkpoints"), committed)
             named = await self._settled_ends(("checkpoints",), committed)
