@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
 import hypothesis
 
 # How long an example takes says more about what else the machine does than about the code: a timed test is none.
 hypothesis.settings.register_profile("sluice", deadline=None)
 hypothesis.settings.load_profile("sluice")
+
+# A shell has what it puts into the background ignore SIGINT, and children inherit that: the commands that tests tell to
+# end would not hear of it.
+for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, default)
