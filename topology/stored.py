@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CorruptRecordException, KafkaError
@@ -70,8 +70,12 @@ class Logs(Protocol):
     ledger: str
     """The ledger topic's full name: with `app_id` it names each lane's log (`codecs.checkpoints.origin`)."""
 
+    def expect(self, topic: str, lane: int) -> None:
+        """Says that a partition will be read from its beginning: a broker is asked for it at once."""
+        ...
+
     async def range(self, topic: str, lane: int) -> Range:
-        """What is kept of a partition."""
+        """What is kept of a partition; of one that is expected and not read yet, as it was when that was said."""
         ...
 
     async def cut(self) -> Cut:
@@ -120,20 +124,58 @@ async def open_logs(settings: Settings, folder: Path | None = None, *, in_place:
     async with open_consumer(settings) as consumer:
         ledger = topic_name(settings, "ledger")
         lanes = len(await partitions_of(consumer, settings, ledger))
-        yield KafkaLogs(settings, consumer, lanes, in_place=in_place)
+        async with aclosing(KafkaLogs(settings, consumer, lanes, in_place=in_place)) as logs:
+            yield logs
+
+
+class _Expected(NamedTuple):
+    """A reading that has begun before anybody reads: what is kept, and, unless that is nothing, its consumer."""
+
+    kept: Range
+    consumer: AIOKafkaConsumer | None
+    opened: AsyncExitStack
 
 
 class KafkaLogs:
-    """The topics of a running broker. Each reading has a consumer of its own."""
+    """The topics of a running broker. Each reading has a consumer of its own.
+
+    To open one and to get its first answer takes some 20 ms, in which nobody has anything to do: an audit, which reads
+    some topics of each lane, says beforehand what it will read.
+    """
 
     def __init__(self, settings: Settings, consumer: AIOKafkaConsumer, lanes: int, *, in_place: bool = False) -> None:
         self._settings, self._consumer, self._in_place = settings, consumer, in_place
         self._counts = {"ledger": lanes}
+        self._expected: dict[tuple[str, int], asyncio.Task[_Expected]] = {}
         self.where, self.lanes = settings.broker, lanes
         self.app_id, self.ledger = settings.app_id, topic_name(settings, "ledger")
         self.secrets = secrets_of(settings)
 
+    async def aclose(self) -> None:
+        """Lets go of what was expected and not read."""
+        expected = [*self._expected.values()]
+        self._expected.clear()
+        for one in expected:
+            one.cancel()
+        for found in await asyncio.gather(*expected, return_exceptions=True):
+            if isinstance(found, _Expected):
+                await found.opened.aclose()
+
+    def expect(self, topic: str, lane: int) -> None:
+        if (topic, lane) not in self._expected:
+            self._expected[topic, lane] = asyncio.create_task(self._begin(topic, lane))
+
+    async def _begin(self, topic: str, lane: int) -> _Expected:
+        kept, opened = await self._range(topic, lane), AsyncExitStack()
+        if kept.first == kept.end:
+            return _Expected(kept, None, opened)
+        return _Expected(kept, await opened.enter_async_context(self._consumer_of(topic, lane, None)), opened)
+
     async def range(self, topic: str, lane: int) -> Range:
+        expected = self._expected.get((topic, lane))
+        return (await asyncio.shield(expected)).kept if expected is not None else await self._range(topic, lane)
+
+    async def _range(self, topic: str, lane: int) -> Range:
         (place,) = self._places(topic, [lane])
         if lane >= await self._count(topic):
             return Range(0, 0)
@@ -161,14 +203,7 @@ class KafkaLogs:
         if lane >= await self._count(topic) or (end is not None and end <= (start or 0)):
             return  # a consumer of nothing would wait for an answer all the same
         settings, (place,) = self._settings, self._places(topic, [lane])
-        isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
-        async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
-            consumer.assign([place])
-            if start is None:
-                await consumer.seek_to_beginning(place)
-            else:
-                consumer.seek(place, start)
-
+        async with self._reading(topic, lane, start) as consumer:
             making = _as_lying if self._in_place and topic in OUTPUTS else _as_stored
 
             async def take(patience: float) -> list[Stored]:
@@ -186,6 +221,31 @@ class KafkaLogs:
                 ) from None
             except (KafkaError, OSError) as error:
                 raise unreachable(settings, error) from None
+
+    @asynccontextmanager
+    async def _reading(self, topic: str, lane: int, start: int | None) -> AsyncIterator[AIOKafkaConsumer]:
+        """The consumer that was expected, or another one."""
+        expected = self._expected.pop((topic, lane), None) if start is None else None
+        async with AsyncExitStack() as opened:
+            found = await expected if expected is not None else None
+            if found is not None and found.consumer is not None:
+                opened.push_async_exit(found.opened)
+                yield found.consumer
+            else:
+                yield await opened.enter_async_context(self._consumer_of(topic, lane, start))
+
+    @asynccontextmanager
+    async def _consumer_of(self, topic: str, lane: int, start: int | None) -> AsyncIterator[AIOKafkaConsumer]:
+        """A consumer of one partition from this offset, or its beginning, on."""
+        settings, (place,) = self._settings, self._places(topic, [lane])
+        isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
+        async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
+            consumer.assign([place])
+            if start is None:
+                await consumer.seek_to_beginning(place)
+            else:
+                consumer.seek(place, start)
+            yield consumer
 
     async def records(self, topic: str, lane: int, start: int | None = None) -> AsyncGenerator[Stored, None]:
         async with aclosing(self.batches(topic, lane, start)) as batches:
@@ -231,17 +291,18 @@ class KafkaLogs:
 
         The broker tells how far a partition is decided; only one that is not yet is read, since that waits.
         """
-        ends, few = await self._ends(topics), asyncio.Semaphore(TOGETHER)
+        few = asyncio.Semaphore(TOGETHER)
 
         async def settle(topic: str, lane: int, end: int) -> None:
             async with few, aclosing(self.batches(topic, lane, end - 1, end)) as batches:
                 async for _ in batches:
                     pass
 
-        if self._settings.delivery == "exactly-once":
-            stable = await self._ends(topics, committed)
-            places = [(topic, lane, end) for topic, of_topic in ends.items() for lane, end in enumerate(of_topic)]
-            await asyncio.gather(*(settle(*place) for place in places if stable[place[0]][place[1]] < place[2]))
+        if self._settings.delivery != "exactly-once":
+            return await self._ends(topics)
+        ends, stable = await asyncio.gather(self._ends(topics), self._ends(topics, committed))
+        places = [(topic, lane, end) for topic, of_topic in ends.items() for lane, end in enumerate(of_topic)]
+        await asyncio.gather(*(settle(*place) for place in places if stable[place[0]][place[1]] < place[2]))
         return ends
 
 

@@ -7,7 +7,7 @@ reach. Behind a block that is gone or illegible nothing can be folded; its links
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 from operator import attrgetter
 from typing import Any, Final
@@ -20,7 +20,6 @@ from ...streams.versions import FOLD_VERSIONS, fold_version, number_of
 from ..folds import Adjudicate
 from ..stored import OUTPUTS, Logs
 from ..topics import TOPICS
-from .begun import Begun
 from .divergences import Divergence, Findings
 from .facts import LaneReport, Progress, Span
 from .files import Cut, Range, Stored
@@ -37,8 +36,20 @@ FOLDS: Final[dict[str, Partitioner]] = {
 """The versions of the fold that this audit can recompute, and each one's partitioner."""
 
 
+def expect_lane(logs: Logs, lane: int) -> None:
+    """Says that a lane will be audited."""
+    for topic in ("ledger", *OUTPUTS):
+        logs.expect(topic, lane)
+
+
 async def audit_lane(
-    logs: Logs, cut: Cut, lane: int, claims: Claims, span: Span, told: Callable[[Progress], None]
+    logs: Logs,
+    cut: Cut,
+    lane: int,
+    claims: Claims,
+    span: Span,
+    told: Callable[[Progress], None],
+    ending: Callable[[], None] = lambda: None,
 ) -> LaneReport:
     """Audits one lane.
 
@@ -48,13 +59,15 @@ async def audit_lane(
         claims: what checkpoints say of it.
         span: what to compare.
         told: of each block.
+        ending: called once the ledger has been read, and its last blocks are to be folded.
 
     Raises:
         UnreachableError: no broker answers.
         UsageError: the ledger's identifiers are hashed with a secret that is not given.
     """
+    expect_lane(logs, lane)
     async with AsyncExitStack() as opened:
-        auditing = _Auditing(logs, cut, lane, claims, span, told)
+        auditing = _Auditing(logs, cut, lane, claims, span, told, ending)
         await auditing.open(opened)
         return await auditing.run()
 
@@ -79,17 +92,17 @@ class _Stream:
 
     def __init__(self, findings: Findings, topic: str, lane: int) -> None:
         self._findings, self._topic, self._lane = findings, topic, lane
-        self._batches: Begun[list[Stored]] | None = None
+        self._batches: AsyncGenerator[list[Stored], None] | None = None
         self.illegible: Divergence | None = None
 
     async def open(self, opened: AsyncExitStack, logs: Logs, end: int) -> None:
-        batches = Begun(logs.batches(self._topic, self._lane, end=end))
+        batches = logs.batches(self._topic, self._lane, end=end)
         self._batches = await opened.enter_async_context(aclosing(batches))
 
     async def next(self) -> list[Stored] | None:
         """The next records; None at the end."""
         try:
-            return await self._batches.next() if self._batches is not None else None
+            return await anext(self._batches, None) if self._batches is not None else None
         except DoesNotHoldError as error:
             self.illegible = self._findings.add("unreadable", str(error), place=f"{self._topic}/{self._lane}")
             return None
@@ -117,10 +130,17 @@ class _Auditing:
     """One lane on its way. `state` is the fold of the chain up to its height while `folding`."""
 
     def __init__(
-        self, logs: Logs, cut: Cut, lane: int, claims: Claims, span: Span, told: Callable[[Progress], None]
+        self,
+        logs: Logs,
+        cut: Cut,
+        lane: int,
+        claims: Claims,
+        span: Span,
+        told: Callable[[Progress], None],
+        ending: Callable[[], None],
     ) -> None:
         self._logs, self._cut, self._lane, self._claims = logs, cut, lane, claims
-        self._span, self._told = span, told
+        self._span, self._told, self._ending = span, told, ending
         self.findings = Findings(lane, *span)
         self._chain = Chain(self.findings, lane, claims.own)
         self._rules = Rules(self.findings, lane, logs.lanes)
@@ -153,6 +173,7 @@ class _Auditing:
                 if batch is None:
                     ended = True
                     chain.end()
+                    self._ending()
                 else:
                     chain.feed(batch)
             if chain.doubtful:
@@ -160,6 +181,7 @@ class _Auditing:
             linked = chain.take()
             if linked is not None:
                 await self._step(linked)
+                await asyncio.sleep(0)  # what was taken of an answer is asked for anew, and comes while we fold
             elif ended:
                 break
         await self._finish()

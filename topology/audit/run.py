@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from itertools import chain
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,9 +27,9 @@ from ..stored import Logs, open_logs
 from .divergences import Divergence
 from .facts import LaneReport, Progress, Span
 from .files import Cut
-from .lane import audit_lane
+from .lane import audit_lane, expect_lane
 from .report import Report, in_order, judge
-from .signed import Claims, Signed, demand_all
+from .signed import Claims, Signed, demand_all, expect_checkpoints
 
 Told = Callable[[Progress], None]
 
@@ -67,19 +68,16 @@ async def audit(question: Question, at: str, told: Told = lambda _: None, *, col
         UnreachableError: no broker answers.
     """
     where = open_logs(question.settings, question.folder, in_place=True)
-    async with where as logs, _crew(question, logs.lanes) as crew:
+    async with where as logs, _crew(question, asked := _asked(question, logs)) as crew:
+        expect_checkpoints(logs)
         cut = await logs.cut()
         signed = Signed(logs, cut, question.verifiers)
         await signed.read()
-        asked = sorted(set(question.lanes)) or list(range(logs.lanes))
-        if not 0 <= asked[0] <= asked[-1] < logs.lanes:
-            got = ", ".join(str(lane) for lane in asked if not 0 <= lane < logs.lanes)
-            raise UsageError("there is no such lane", path="--lane", expected=f"0 to {logs.lanes - 1}", got=got)
-        claims = {lane: signed.claims[lane] for lane in asked}
+        tasks = [_Task(cut, lane, signed.claims[lane], question.span) for lane in asked]
         if crew is not None:
-            reports = await _in_processes(question, cut, claims, told, crew)
+            reports = await _in_processes(tasks, told, crew)
         else:
-            reports = await _lanes(question, logs, cut, claims, told, collects)
+            reports = await _in_turn(logs, iter(tasks), told, collects)
         divergences: list[Divergence] = []
         for report in reports:
             findings = signed.findings[report.lane]
@@ -108,13 +106,38 @@ def _is_of_ledger(one: Divergence) -> bool:
     return one.place == f"ledger/{one.lane}"
 
 
-async def _lanes(
-    question: Question, logs: Logs, cut: Cut, claims: dict[int, Claims], told: Told, collects: bool
-) -> list[LaneReport]:
+def _asked(question: Question, logs: Logs) -> list[int]:
+    """The lanes that are to be audited, in order."""
+    asked = sorted(set(question.lanes)) or list(range(logs.lanes))
+    if not 0 <= asked[0] <= asked[-1] < logs.lanes:
+        got = ", ".join(str(lane) for lane in asked if not 0 <= lane < logs.lanes)
+        raise UsageError("there is no such lane", path="--lane", expected=f"0 to {logs.lanes - 1}", got=got)
+    return asked
+
+
+class _Task(NamedTuple):
+    """A lane to audit."""
+
+    cut: Cut
+    lane: int
+    claims: Claims
+    span: Span
+
+
+async def _in_turn(logs: Logs, tasks: Iterator[_Task], told: Told, collects: bool) -> list[LaneReport]:
+    """Audits lanes, one after the other: the next one is asked for while the last blocks of one are folded."""
     reports: list[LaneReport] = []
-    for lane, of_lane in claims.items():
+    upcoming = next(tasks, None)
+
+    def expect() -> None:
+        nonlocal upcoming
+        upcoming = next(tasks, None)
+        if upcoming is not None:
+            expect_lane(logs, upcoming.lane)
+
+    while (task := upcoming) is not None:
         with _collecting(told) if collects else nullcontext(told) as tell:
-            reports.append(await audit_lane(logs, cut, lane, of_lane, question.span, tell))
+            reports.append(await audit_lane(logs, task.cut, task.lane, task.claims, task.span, tell, expect))
     return reports
 
 
@@ -136,13 +159,20 @@ def _collecting(told: Told) -> Iterator[Told]:
 
 # ---------------------------------------------------------------- several at once
 
-_queue: Any = None
-_tasks: Any = None
+_queues: _Queues | None = None
 
 
-def _begin(queue: Any, tasks: Any) -> None:
-    global _queue, _tasks
-    _queue, _tasks = queue, tasks
+class _Queues(NamedTuple):
+    """Between an audit and its processes: of their progress, of the tasks that anyone takes, and each one's first."""
+
+    progress: Any
+    tasks: Any
+    firsts: Sequence[Any]
+
+
+def _begin(queues: _Queues) -> None:
+    global _queues
+    _queues = queues
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to us all: who started us ends us, in one word
     # A fork has what its program does about other signals, up to the pipe that its event loop hears of them by.
     signal.set_wakeup_fd(-1)
@@ -161,25 +191,16 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-class _Task(NamedTuple):
-    """A lane to audit."""
-
-    cut: Cut
-    lane: int
-    claims: Claims
-    span: Span
-
-
-def _work(settings: Settings, folder: Path | None) -> list[LaneReport]:
-    """Audits lanes, in a process of its own: whichever is next, until there is none."""
+def _work(settings: Settings, folder: Path | None, number: int, lane: int) -> list[LaneReport]:
+    """Audits lanes, in a process of its own: this one, which is asked for at once, then whichever is next."""
+    assert _queues is not None, "_begin comes first"
+    progress, tasks, first = _queues.progress, _queues.tasks, _queues.firsts[number]
 
     async def run() -> list[LaneReport]:
-        reports: list[LaneReport] = []
         async with open_logs(settings, folder, in_place=True) as logs:
-            while (task := _tasks.get()) is not None:  # nothing else goes on here that this could hold up
-                with _collecting(_Few(_queue.put)) as tell:
-                    reports.append(await audit_lane(logs, task.cut, task.lane, task.claims, task.span, tell))
-        return reports
+            expect_lane(logs, lane)
+            task = await asyncio.to_thread(first.get)
+            return await _in_turn(logs, chain([task], iter(tasks.get, None)), _Few(progress.put), collects=True)
 
     return asyncio.run(run())
 
@@ -197,28 +218,33 @@ class _Few:
 
 
 class _Crew(NamedTuple):
-    """The processes that audit lanes: what each comes to, and the queues of their progress and of their tasks."""
+    """The processes that audit lanes: what each comes to, and the queues between."""
 
     working: Sequence[Future[list[LaneReport]]]
-    queue: Any
-    tasks: Any
+    queues: _Queues
 
 
 @asynccontextmanager
-async def _crew(question: Question, lanes: int) -> AsyncIterator[_Crew | None]:
-    """The processes, where there are to be several: they start up while the cut is taken and the claims are read."""
-    count = min(question.processes, len(set(question.lanes) or range(lanes)))
+async def _crew(question: Question, lanes: Sequence[int]) -> AsyncIterator[_Crew | None]:
+    """The processes, where there are to be several.
+
+    They start up and ask for a lane each while the cut is taken and the claims are read.
+    """
+    count = min(question.processes, len(lanes))
     if count < 2:
         yield None
         return
     # A fork has all modules already; but whoever has threads must not: their locks would stay locked in it for ever.
     forks = sys.platform == "linux" and threading.active_count() == 1
     context: Any = multiprocessing.get_context("fork" if forks else "spawn")
-    queue, tasks, others = context.Queue(), context.Queue(), multiprocessing.active_children()
-    tasks.cancel_join_thread()  # nobody may be left to take them
-    with ProcessPoolExecutor(count, context, _begin, (queue, tasks)) as pool:
+    queues = _Queues(context.Queue(), context.Queue(), [context.Queue() for _ in range(count)])
+    for queue in (queues.tasks, *queues.firsts):
+        queue.cancel_join_thread()  # nobody may be left to take what is in it
+    others = multiprocessing.active_children()
+    with ProcessPoolExecutor(count, context, _begin, (queues,)) as pool:
         try:
-            yield _Crew([pool.submit(_work, question.settings, question.folder) for _ in range(count)], queue, tasks)
+            asked = (question.settings, question.folder)
+            yield _Crew([pool.submit(_work, *asked, number, lanes[number]) for number in range(count)], queues)
         except BrokenProcessPool:
             raise KilledError(
                 "a process of the audit was killed, perhaps for want of memory; nothing is said of what it read",
@@ -232,20 +258,19 @@ async def _crew(question: Question, lanes: int) -> AsyncIterator[_Crew | None]:
             raise
 
 
-async def _in_processes(
-    question: Question, cut: Cut, claims: dict[int, Claims], told: Told, crew: _Crew
-) -> list[LaneReport]:
-    for lane, of_lane in claims.items():
-        crew.tasks.put(_Task(cut, lane, of_lane, question.span))
-    for _ in crew.working:
-        crew.tasks.put(None)
+async def _in_processes(tasks: Sequence[_Task], told: Told, crew: _Crew) -> list[LaneReport]:
+    queues = crew.queues
+    for queue, task in zip(queues.firsts, tasks, strict=False):
+        queue.put(task)
+    for task in (*tasks[len(queues.firsts) :], *[None] * len(crew.working)):
+        queues.tasks.put(task)
     done = asyncio.gather(*map(asyncio.wrap_future, crew.working))
     try:
         while not done.done():
             await asyncio.wait({done}, timeout=0.2)
-            while not crew.queue.empty():
-                told(crew.queue.get())
+            while not queues.progress.empty():
+                told(queues.progress.get())
     finally:
         done.cancel()
     reports = {report.lane: report for some in await done for report in some}
-    return [reports[lane] for lane in claims]
+    return [reports[task.lane] for task in tasks]

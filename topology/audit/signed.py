@@ -7,9 +7,8 @@ there, and nobody need miss it: after a change of keys the older ones are such t
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import NamedTuple
 
 import msgspec
@@ -19,7 +18,6 @@ from ...codecs.errors import DoesNotHoldError, cut
 from ...codecs.notes import Note, Verifier, demand_signed, parse_note
 from ...codecs.times import format_time
 from ..stored import Logs
-from .begun import Begun
 from .divergences import Divergence, Findings
 from .files import Cut, Stored
 from .records import Claim
@@ -70,6 +68,12 @@ class _Unverified(NamedTuple):
     digest: str
 
 
+def expect_checkpoints(logs: Logs, first: int = 0) -> None:
+    """Says that checkpoints will be read: those of some lanes from this one on."""
+    for lane in range(first, min(first + TOGETHER, logs.lanes)):
+        logs.expect(TOPIC, lane)
+
+
 class Signed:
     """Reads the checkpoints of every lane. `verifiers`: whose signatures are believed; empty: none is checked."""
 
@@ -79,32 +83,28 @@ class Signed:
         self.findings = [Findings(lane) for lane in range(logs.lanes)]
 
     async def read(self) -> None:
-        """Reads all of them, some lanes at a time."""
-        lanes = range(self._logs.lanes)
-        for some in (lanes[at : at + TOGETHER] for at in range(0, len(lanes), TOGETHER)):
-            async with AsyncExitStack() as opened:
-                begun = [Begun(self._logs.batches(TOPIC, lane, end=self._end(lane))) for lane in some]
-                for batches in begun:
-                    await opened.enter_async_context(aclosing(batches))
-                kept = await asyncio.gather(*(self._logs.range(TOPIC, lane) for lane in some))
-                for lane, batches, of_lane in zip(some, begun, kept, strict=True):
-                    try:
-                        await self._read_lane(lane, batches, of_lane.first)
-                    except DoesNotHoldError as error:
-                        self.findings[lane].add("unreadable", str(error), place=f"{TOPIC}/{lane}")
-                    self._tell_unverified(lane)
+        """Reads all of them."""
+        for lane in range(self._logs.lanes):
+            expect_checkpoints(self._logs, lane)
+            first = (await self._logs.range(TOPIC, lane)).first
+            async with aclosing(self._logs.batches(TOPIC, lane, end=self._end(lane))) as batches:
+                try:
+                    await self._read_lane(lane, batches, first)
+                except DoesNotHoldError as error:
+                    self.findings[lane].add("unreadable", str(error), place=f"{TOPIC}/{lane}")
+            self._tell_unverified(lane)
 
     def _end(self, lane: int) -> int:
         return self._cut.ends.get(TOPIC, [0] * self._logs.lanes)[lane]
 
-    async def _read_lane(self, lane: int, batches: Begun[list[Stored]], first: int) -> None:
+    async def _read_lane(self, lane: int, batches: AsyncIterator[list[Stored]], first: int) -> None:
         settled = self._cut.settled.get(TOPIC, [self._end(lane)] * self._logs.lanes)[lane]
         before: str | None = NO_CHECKPOINT if first == 0 else None
         unverified = before  # the newest that was read, if it is signed by none of the keys
         claims, findings = self.claims[lane], self.findings[lane]
         bad: Divergence | None = None  # the checkpoint before, where it says nothing
         size, at = 0, -1
-        while (batch := await batches.next()) is not None:
+        async for batch in batches:
             for record in batch:
                 claims.count += 1
                 place = f"{TOPIC}/{lane}/{record.offset}"

@@ -32,7 +32,7 @@ from sluice.topology.audit import run
 from sluice.topology.settings import Settings
 
 async def main() -> None:
-    async with run._crew(run.Question(Settings(), processes=3), 3):
+    async with run._crew(run.Question(Settings(), processes=3), range(3)):
         print("ready", flush=True)
         await asyncio.sleep(600)
 
@@ -99,7 +99,7 @@ from sluice.topology.audit import run
 from sluice.topology.settings import Settings
 
 async def main() -> None:
-    async with run._crew(run.Question(Settings(), Path(sys.argv[2]), processes=2), 2):
+    async with run._crew(run.Question(Settings(), Path(sys.argv[2]), processes=2), range(2)):
         await asyncio.sleep(0.3)  # what the children inherit is at work in them
         raise RuntimeError("the cut failed")
 
