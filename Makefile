@@ -39,7 +39,7 @@ ifdef ARGS
 else
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/integration
 	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore=tests/integration/chaos tests/integration
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --ignore=tests/integration/chaos tests/integration
 	$(BIN)/python -m pytest -q tests/integration/chaos  # with the machine to itself: it freezes and kills
 endif
 

@@ -78,7 +78,8 @@ async def test_lanes_that_stay_resume_within_a_second(lanes: tuple[Settings, Wor
     taken, resumed, left = (
         sum(now[move] - then[move] for now, then in zip(after, before, strict=True)) for move in range(3)
     )
-    assert (taken, resumed, left) == (0, 3 * FOLDS, FOLDS)
+    assert (taken, left) == (0, FOLDS)
+    assert resumed in range(3 * FOLDS, 10 * FOLDS, 3 * FOLDS)  # once a rebalance, of which a slow machine may have more
     seconds = seconds_of_resuming(workers, pair_of_them)
     print("lanes stood still for", *seconds)
     assert max(seconds) < 1.0
