@@ -71,7 +71,7 @@ class Logs(Protocol):
     """The ledger topic's full name: with `app_id` it names each lane's log (`codecs.checkpoints.origin`)."""
 
     def expect(self, topic: str, lane: int) -> None:
-        """Says that a partition will be read from its beginning: a broker is asked for it at once."""
+        """Says that a partition will be read from its beginning to an end that is named: a broker is asked at once."""
         ...
 
     async def range(self, topic: str, lane: int) -> Range:
@@ -189,13 +189,16 @@ class KafkaLogs:
     async def cut(self) -> Cut:
         # Each end is taken once all that stands below the one before it is decided: what was committed there has its
         # other halves, which were written in the same transactions, below the next.
-        async with open_consumer(self._settings, isolation_level="read_committed") as committed:
+        async with AsyncExitStack() as opened:
+            of_all: AIOKafkaConsumer | None = None  # sees the ends of what is not decided, too
             if self._settings.delivery == "exactly-once":
-                await self._ask_for(("ledger", *OUTPUTS, "checkpoints"), committed)
-            blocks = await self._settled_ends(("ledger",), committed)
-            written = await self._settled_ends((*OUTPUTS, "checkpoints"), committed)
-            named = await self._settled_ends(("checkpoints",), committed)
-        return Cut({**blocks, **written}, {**written, **named, **await self._ends(("ledger",))})
+                asking = open_consumer(self._settings, isolation_level="read_uncommitted")
+                of_all = await opened.enter_async_context(asking)
+                await self._ask_for(("ledger", *OUTPUTS, "checkpoints"), of_all)
+            blocks = await self._settled_ends(("ledger",), of_all)
+            written = await self._settled_ends((*OUTPUTS, "checkpoints"), of_all)
+            named = await self._settled_ends(("checkpoints",), of_all)
+            return Cut({**blocks, **written}, {**written, **named, **await self._ends(("ledger",), of_all)})
 
     async def batches(
         self, topic: str, lane: int, start: int | None = None, end: int | None = None
@@ -203,7 +206,8 @@ class KafkaLogs:
         if lane >= await self._count(topic) or (end is not None and end <= (start or 0)):
             return  # a consumer of nothing would wait for an answer all the same
         settings, (place,) = self._settings, self._places(topic, [lane])
-        async with self._reading(topic, lane, start) as consumer:
+        named = start is None and end is not None
+        async with self._reading(topic, lane, start, expected=named) as consumer:
             making = _as_lying if self._in_place and topic in OUTPUTS else _as_stored
 
             async def take(patience: float) -> list[Stored]:
@@ -223,16 +227,19 @@ class KafkaLogs:
                 raise unreachable(settings, error) from None
 
     @asynccontextmanager
-    async def _reading(self, topic: str, lane: int, start: int | None) -> AsyncIterator[AIOKafkaConsumer]:
-        """The consumer that was expected, or another one."""
-        expected = self._expected.pop((topic, lane), None) if start is None else None
+    async def _reading(
+        self, topic: str, lane: int, start: int | None, *, expected: bool
+    ) -> AsyncIterator[AIOKafkaConsumer]:
+        """The consumer that was expected, where it may be, or another one."""
         async with AsyncExitStack() as opened:
-            found = await expected if expected is not None else None
-            if found is not None and found.consumer is not None:
+            if expected and (begun := self._expected.get((topic, lane))) is not None:
+                found = await begun
+                del self._expected[topic, lane]
                 opened.push_async_exit(found.opened)
-                yield found.consumer
-            else:
-                yield await opened.enter_async_context(self._consumer_of(topic, lane, start))
+                if found.consumer is not None:
+                    yield found.consumer
+                    return
+            yield await opened.enter_async_context(self._consumer_of(topic, lane, start))
 
     @asynccontextmanager
     async def _consumer_of(self, topic: str, lane: int, start: int | None) -> AsyncIterator[AIOKafkaConsumer]:
@@ -253,11 +260,11 @@ class KafkaLogs:
                 for record in batch:
                     yield record
 
-    async def _ask_for(self, topics: Sequence[str], committed: AIOKafkaConsumer) -> None:
+    async def _ask_for(self, topics: Sequence[str], other: AIOKafkaConsumer) -> None:
         """Has both clients hear of these topics: one that has not looks for them at its leisure."""
         counts = await asyncio.gather(*(self._count(topic) for topic in topics))
         there = [topic_name(self._settings, topic) for topic, count in zip(topics, counts, strict=True) if count]
-        await asyncio.gather(*(partitions_of(committed, self._settings, name) for name in there))
+        await asyncio.gather(*(partitions_of(other, self._settings, name) for name in there))
 
     async def _count(self, topic: str) -> int:
         """How many partitions a topic has; 0 where there is none of this name."""
@@ -274,7 +281,7 @@ class KafkaLogs:
         return [TopicPartition(name, lane) for lane in lanes]
 
     async def _ends(self, topics: Sequence[str], consumer: AIOKafkaConsumer | None = None) -> dict[str, list[int]]:
-        """The ends of these topics, by lane, as this consumer sees them; else also of what is not committed."""
+        """The ends of these topics, by lane, as this consumer sees them; else as far as all is decided."""
         there = {topic: self._places(topic, range(min(self.lanes, await self._count(topic)))) for topic in topics}
         asked = [place for places in there.values() for place in places]
         try:
@@ -286,11 +293,17 @@ class KafkaLogs:
             for topic, places in there.items()
         }
 
-    async def _settled_ends(self, topics: Sequence[str], committed: AIOKafkaConsumer) -> dict[str, list[int]]:
+    async def _settled_ends(self, topics: Sequence[str], of_all: AIOKafkaConsumer | None) -> dict[str, list[int]]:
         """The ends of these topics, once every transaction that began below them has ended.
 
         The broker tells how far a partition is decided; only one that is not yet is read, since that waits.
+
+        Args:
+            topics: by their logical names.
+            of_all: sees the ends of what is not decided, too; None where nothing is ever undecided.
         """
+        if of_all is None:
+            return await self._ends(topics)
         few = asyncio.Semaphore(TOGETHER)
 
         async def settle(topic: str, lane: int, end: int) -> None:
@@ -298,9 +311,7 @@ class KafkaLogs:
                 async for _ in batches:
                     pass
 
-        if self._settings.delivery != "exactly-once":
-            return await self._ends(topics)
-        ends, stable = await asyncio.gather(self._ends(topics), self._ends(topics, committed))
+        ends, stable = await asyncio.gather(self._ends(topics, of_all), self._ends(topics))
         places = [(topic, lane, end) for topic, of_topic in ends.items() for lane, end in enumerate(of_topic)]
         await asyncio.gather(*(settle(*place) for place in places if stable[place[0]][place[1]] < place[2]))
         return ends

@@ -16,6 +16,7 @@ from aiokafka import AIOKafkaProducer
 
 from sluice.codecs.notes import Signer
 from sluice.topology.settings import Settings, bootstrap
+from sluice.topology.stored import open_logs
 from sluice.topology.topics import create_topics
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -57,6 +58,41 @@ async def put(settings: Settings, topic: str, lane: int, key: bytes | None, valu
         await producer.send_and_wait(settings.topic_prefix + topic, key=key, value=value, partition=lane)
     finally:
         await producer.stop()
+
+
+@pytest.mark.parametrize("topic", ["ledger", "admitted", "checkpoints"])
+async def test_a_cut_waits_for_what_is_not_decided(lanes: tuple[Settings, Workers], topic: str):
+    """A transaction's marks come to its partitions one after another: no block may be read without its outputs."""
+    settings, _ = lanes
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings), transactional_id=settings.topic_prefix + "lane")
+    await producer.start()
+    try:
+        await producer.begin_transaction()
+        await producer.send_and_wait(settings.topic_prefix + topic, b"undecided", key=b"k", partition=1)
+        async with open_logs(settings) as logs, asyncio.timeout(20):
+            cut = asyncio.create_task(logs.cut())
+            done, _ = await asyncio.wait({cut}, timeout=2)
+            assert not done
+            await producer.commit_transaction()
+            assert (await cut).ends[topic][1] >= 1
+    finally:
+        await producer.stop()
+
+
+async def test_who_reads_to_the_end_as_of_now_gets_what_came_since(lanes: tuple[Settings, Workers]):
+    """An answer that was asked for before says nothing of that end."""
+    settings, _ = lanes
+    values = [b"%d" % number for number in range(4)]
+    for value in values[:2]:
+        await put(settings, "admitted", 1, b"k", value)
+    async with open_logs(settings) as logs:
+        logs.expect("admitted", 1)
+        await logs.range("admitted", 1)
+        await asyncio.sleep(0.5)  # its first answer has come
+        for value in values[2:]:
+            await put(settings, "admitted", 1, b"k", value)
+
+        assert [record.value async for record in logs.records("admitted", 1)] == values
 
 
 async def test_what_workers_write_holds_at_any_moment(lanes: tuple[Settings, Workers], tmp_path: Path):
