@@ -47,8 +47,8 @@ CAPACITY = HERE.parent / "docs" / "capacity.md"
 AUDIT_SECONDS = 600
 AUDITS = 3
 """Of each ledger, of which the middle one counts: one takes a second, and a moment's disturbance is much of that."""
-WARM_TURNS = 2
-"""Of the latency's load, not counted: the broker's own compiler takes half a core for the better part of a minute once
+WARM_TURNS = 3
+"""Of the latency's load, not counted: the broker's own compiler takes half a core for a minute and more once
 thousands of small transactions begin. A broker that has run for a day has that behind it."""
 # A worker's processes, and a peer's threads, join one group within three seconds, as on any Kafka: without the wait the
 # first would have all partitions, and a rebalance would fall into the measured time.
