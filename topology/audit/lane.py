@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ...codecs.blocks import Block, Header, Output, outputs_root
 from ...codecs.errors import DoesNotHoldError, UsageError
@@ -36,6 +36,22 @@ FOLDS: Final[dict[str, Partitioner]] = {
 """The versions of the fold that this audit can recompute, and each one's partitioner."""
 
 
+class Task(NamedTuple):
+    """A lane to audit.
+
+    Attributes:
+        cut: how far to read.
+        lane: which.
+        claims: what checkpoints say of it.
+        span: what to compare.
+    """
+
+    cut: Cut
+    lane: int
+    claims: Claims
+    span: Span
+
+
 def expect_lane(logs: Logs, lane: int) -> None:
     """Says that a lane will be audited."""
     for topic in ("ledger", *OUTPUTS):
@@ -43,21 +59,13 @@ def expect_lane(logs: Logs, lane: int) -> None:
 
 
 async def audit_lane(
-    logs: Logs,
-    cut: Cut,
-    lane: int,
-    claims: Claims,
-    span: Span,
-    told: Callable[[Progress], None],
-    ending: Callable[[], None] = lambda: None,
+    logs: Logs, task: Task, told: Callable[[Progress], None], ending: Callable[[], None] = lambda: None
 ) -> LaneReport:
     """Audits one lane.
 
     Args:
-        logs, cut: what to read, and how far.
-        lane: which.
-        claims: what checkpoints say of it.
-        span: what to compare.
+        logs: what to read.
+        task: the lane, how far, and what to hold it against.
         told: of each block.
         ending: called once the ledger has been read, and its last blocks are to be folded.
 
@@ -65,9 +73,9 @@ async def audit_lane(
         UnreachableError: no broker answers.
         UsageError: the ledger's identifiers are hashed with a secret that is not given.
     """
-    expect_lane(logs, lane)
+    expect_lane(logs, task.lane)
     async with AsyncExitStack() as opened:
-        auditing = _Auditing(logs, cut, lane, claims, span, told, ending)
+        auditing = _Auditing(logs, task, told, ending)
         await auditing.open(opened)
         return await auditing.run()
 
@@ -129,18 +137,10 @@ class _OutputStream(_Stream):
 class _Auditing:
     """One lane on its way. `state` is the fold of the chain up to its height while `folding`."""
 
-    def __init__(
-        self,
-        logs: Logs,
-        cut: Cut,
-        lane: int,
-        claims: Claims,
-        span: Span,
-        told: Callable[[Progress], None],
-        ending: Callable[[], None],
-    ) -> None:
-        self._logs, self._cut, self._lane, self._claims = logs, cut, lane, claims
-        self._span, self._told, self._ending = span, told, ending
+    def __init__(self, logs: Logs, task: Task, told: Callable[[Progress], None], ending: Callable[[], None]) -> None:
+        self._logs, self._told, self._ending = logs, told, ending
+        _, lane, claims, span = task
+        self._cut, self._lane, self._claims, self._span = task
         self.findings = Findings(lane, *span)
         self._chain = Chain(self.findings, lane, claims.own)
         self._rules = Rules(self.findings, lane, logs.lanes)

@@ -26,10 +26,9 @@ from ..settings import Settings
 from ..stored import Logs, open_logs
 from .divergences import Divergence
 from .facts import LaneReport, Progress, Span
-from .files import Cut
-from .lane import audit_lane, expect_lane
+from .lane import Task, audit_lane, expect_lane
 from .report import Report, in_order, judge
-from .signed import Claims, Signed, demand_all, expect_checkpoints
+from .signed import Signed, demand_all, expect_checkpoints
 
 Told = Callable[[Progress], None]
 
@@ -73,7 +72,7 @@ async def audit(question: Question, at: str, told: Told = lambda _: None, *, col
         cut = await logs.cut()
         signed = Signed(logs, cut, question.verifiers)
         await signed.read()
-        tasks = [_Task(cut, lane, signed.claims[lane], question.span) for lane in asked]
+        tasks = [Task(cut, lane, signed.claims[lane], question.span) for lane in asked]
         if crew is not None:
             reports = await _in_processes(tasks, told, crew)
         else:
@@ -115,16 +114,7 @@ def _asked(question: Question, logs: Logs) -> list[int]:
     return asked
 
 
-class _Task(NamedTuple):
-    """A lane to audit."""
-
-    cut: Cut
-    lane: int
-    claims: Claims
-    span: Span
-
-
-async def _in_turn(logs: Logs, tasks: Iterator[_Task], told: Told, collects: bool) -> list[LaneReport]:
+async def _in_turn(logs: Logs, tasks: Iterator[Task], told: Told, collects: bool) -> list[LaneReport]:
     """Audits lanes, one after the other: the next one is asked for while the last blocks of one are folded."""
     reports: list[LaneReport] = []
     upcoming = next(tasks, None)
@@ -137,7 +127,7 @@ async def _in_turn(logs: Logs, tasks: Iterator[_Task], told: Told, collects: boo
 
     while (task := upcoming) is not None:
         with _collecting(told) if collects else nullcontext(told) as tell:
-            reports.append(await audit_lane(logs, task.cut, task.lane, task.claims, task.span, tell, expect))
+            reports.append(await audit_lane(logs, task, tell, expect))
         if upcoming is task:
             expect()  # its ledger was not read to the end
     return reports
@@ -260,7 +250,7 @@ async def _crew(question: Question, lanes: Sequence[int]) -> AsyncIterator[_Crew
             raise
 
 
-async def _in_processes(tasks: Sequence[_Task], told: Told, crew: _Crew) -> list[LaneReport]:
+async def _in_processes(tasks: Sequence[Task], told: Told, crew: _Crew) -> list[LaneReport]:
     queues = crew.queues
     for queue, task in zip(queues.firsts, tasks, strict=False):
         queue.put(task)

@@ -10,7 +10,7 @@ import pytest
 
 from sluice.topology.audit.facts import LaneReport, Span
 from sluice.topology.audit.files import FolderLogs, Range, Stored
-from sluice.topology.audit.lane import audit_lane
+from sluice.topology.audit.lane import Task, audit_lane
 from sluice.topology.audit.signed import Claims
 from sluice.topology.stored import export
 
@@ -50,7 +50,7 @@ class Overtaken(FolderLogs):
 
 async def audited(logs: FolderLogs) -> LaneReport:
     """The report of the lane."""
-    return await audit_lane(logs, await logs.cut(), LANE, Claims(), Span(), lambda _: None)
+    return await audit_lane(logs, Task(await logs.cut(), LANE, Claims(), Span()), lambda _: None)
 
 
 LETTERS = len(ORIGINAL.topics[TOPIC, LANE])
