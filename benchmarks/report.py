@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from latency import LINGER_MS, TICK_SECONDS
 from measuring import Result
 from ratios import Goal
 from rich.console import Console
@@ -138,7 +139,7 @@ def peers_section(document: Mapping[str, Any], results: Mapping[str, Result], go
     latency = document.get("latency_ms") or {}
     told = (
         f"Latency from produce to read_committed consume at {latency['inputs_per_second']:,} inputs/s, sent "
-        f"every 10 ms by a producer that lingers for 5 ms (Kafka's default): p50 "
+        f"every {TICK_SECONDS * 1000:g} ms by a producer that lingers for {LINGER_MS} ms (Kafka's default): p50 "
         f"{latency['p50']} ms, p90 {latency['p90']} ms, p99 {latency['p99']} ms, at most {latency['most']} ms."
         if latency.get("p50") is not None
         else "Latency was not measured."

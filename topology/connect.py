@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaConnectionError, KafkaError
 from aiokafka.partitioner import DefaultPartitioner
@@ -137,6 +137,31 @@ async def open_consumer(settings: Settings, **options: Any) -> AsyncIterator[AIO
         yield await _start(consumer, settings)
     finally:
         await _stop(consumer)
+
+
+@asynccontextmanager
+async def open_reader(
+    settings: Settings, place: TopicPartition, start: int | None = None, wait_ms: int = 50
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer of one partition from an offset, or its beginning, on: of what is committed, where lanes commit.
+
+    Args:
+        settings: the broker and delivery.
+        place: to be read.
+        start: the first offset; None: the beginning.
+        wait_ms: how long the broker may hold an empty answer, milliseconds.
+
+    Raises:
+        UnreachableError: no broker answers.
+    """
+    isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
+    async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=wait_ms) as consumer:
+        consumer.assign([place])
+        if start is None:
+            await consumer.seek_to_beginning(place)
+        else:
+            consumer.seek(place, start)
+        yield consumer
 
 
 async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: Settings, topic: str) -> list[int]:

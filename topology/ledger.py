@@ -8,7 +8,7 @@ from typing import Protocol
 from aiokafka import TopicPartition
 
 from ..codecs.blocks import Output
-from .connect import open_consumer
+from .connect import open_reader
 from .contracts import Fold
 from .lane_producer import GRACE_SECONDS, LaneProducer, Written
 from .reading import HangsError, read_to_end
@@ -66,7 +66,6 @@ class KafkaLedger:
 
     def __init__(self, settings: Settings, lane: int, topic: str = "ledger", producer: str = "lane") -> None:
         self._settings, self._lane = settings, lane
-        self._exactly_once = settings.delivery == "exactly-once"
         self._topic = topic_name(settings, topic)
         self._producer = LaneProducer(settings, producer, lane, topic)
 
@@ -75,13 +74,7 @@ class KafkaLedger:
 
     async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
         partition = TopicPartition(self._topic, self._lane)
-        isolation = "read_committed" if self._exactly_once else "read_uncommitted"
-        async with open_consumer(self._settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
-            consumer.assign([partition])
-            if start is None:
-                await consumer.seek_to_beginning(partition)
-            else:
-                consumer.seek(partition, start)
+        async with open_reader(self._settings, partition, start) as consumer:
             patience = self._settings.transaction_timeout + GRACE_SECONDS
             try:
                 async for record in read_to_end(consumer, partition, patience):

@@ -21,7 +21,7 @@ from aiokafka.errors import KafkaError
 from ..codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, unseal
 from ..codecs.errors import SluiceError
 from ..streams.policy import Policy, policy_of_document
-from .connect import open_consumer, open_producer, partitions_of, unreachable
+from .connect import open_consumer, open_producer, open_reader, partitions_of, unreachable
 from .reading import last_record, read_to_end
 from .settings import Settings
 from .stored import open_logs
@@ -74,13 +74,8 @@ class PolicyFeed:
 
     async def _follow(self) -> None:
         settings, place = self._settings, TopicPartition(topic_name(self._settings, TOPIC), 0)
-        isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
-        async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=FETCH_WAIT_MS) as consumer:
-            consumer.assign([place])
-            if self.documents:
-                consumer.seek(place, self.documents[-1].offset + 1)
-            else:
-                await consumer.seek_to_beginning(place)
+        start = self.documents[-1].offset + 1 if self.documents else None
+        async with open_reader(settings, place, start, FETCH_WAIT_MS) as consumer:
             async for record in read_to_end(consumer, place, PATIENCE_SECONDS):
                 self._take(record.offset, record.timestamp, record.key, record.value)
             self.read_once.set()

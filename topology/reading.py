@@ -16,7 +16,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ..codecs.errors import DoesNotHoldError
-from .connect import open_consumer
+from .connect import open_consumer, open_reader
 from .lane_producer import GRACE_SECONDS
 from .settings import Settings
 
@@ -178,10 +178,7 @@ async def nothing_follows(settings: Settings, partition: TopicPartition, offset:
     Raises:
         UnreachableError: no broker answers.
     """
-    isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
-    async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
-        consumer.assign([partition])
-        consumer.seek(partition, offset)
+    async with open_reader(settings, partition, offset) as consumer:
         try:
             async for _ in read_to_end(consumer, partition, EMPTY_SECONDS):
                 return False

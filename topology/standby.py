@@ -17,7 +17,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from ..codecs.errors import LaterVersionError, SluiceError
-from .connect import open_consumer
+from .connect import open_reader
 from .contracts import Fold
 from .settings import Settings
 from .takeover import Follower, Restored, Start
@@ -75,15 +75,7 @@ class Standby:
 
     async def _follow(self, follower: Follower) -> None:
         partition = TopicPartition(topic_name(self._settings, self._fold.ledger), self._lane)
-        exactly_once = self._settings.delivery == "exactly-once"
-        isolation = "read_committed" if exactly_once else "read_uncommitted"
-        options = {"isolation_level": isolation, "fetch_max_wait_ms": FETCH_WAIT_MS}
-        async with open_consumer(self._settings, **options) as consumer:
-            consumer.assign([partition])
-            if follower.restored.offset is None:
-                await consumer.seek_to_beginning(partition)
-            else:
-                consumer.seek(partition, follower.restored.offset)
+        async with open_reader(self._settings, partition, follower.restored.offset, FETCH_WAIT_MS) as consumer:
             self._follower = follower
             log.info("standing by", height=follower.restored.tip.height)
             while True:

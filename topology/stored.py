@@ -32,7 +32,7 @@ from .audit.files import (
     read_records,
     write_record,
 )
-from .connect import open_consumer, partitions_of, unreachable
+from .connect import open_consumer, open_reader, partitions_of, unreachable
 from .draining import NOTHING, drain
 from .lane_producer import GRACE_SECONDS
 from .privacy import secrets_of
@@ -169,7 +169,8 @@ class KafkaLogs:
         kept, opened = await self._range(topic, lane), AsyncExitStack()
         if kept.first == kept.end:
             return _Expected(kept, None, opened)
-        return _Expected(kept, await opened.enter_async_context(self._consumer_of(topic, lane, None)), opened)
+        (place,) = self._places(topic, [lane])
+        return _Expected(kept, await opened.enter_async_context(open_reader(self._settings, place)), opened)
 
     async def range(self, topic: str, lane: int) -> Range:
         expected = self._expected.get((topic, lane))
@@ -239,20 +240,8 @@ class KafkaLogs:
                 if found.consumer is not None:
                     yield found.consumer
                     return
-            yield await opened.enter_async_context(self._consumer_of(topic, lane, start))
-
-    @asynccontextmanager
-    async def _consumer_of(self, topic: str, lane: int, start: int | None) -> AsyncIterator[AIOKafkaConsumer]:
-        """A consumer of one partition from this offset, or its beginning, on."""
-        settings, (place,) = self._settings, self._places(topic, [lane])
-        isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
-        async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
-            consumer.assign([place])
-            if start is None:
-                await consumer.seek_to_beginning(place)
-            else:
-                consumer.seek(place, start)
-            yield consumer
+            (place,) = self._places(topic, [lane])
+            yield await opened.enter_async_context(open_reader(self._settings, place, start))
 
     async def records(self, topic: str, lane: int, start: int | None = None) -> AsyncGenerator[Stored, None]:
         async with aclosing(self.batches(topic, lane, start)) as batches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -24,7 +24,6 @@ from sluice.codecs.notes import Signer, demand_signed, parse_note
 from sluice.topology import checkpointing as module
 from sluice.topology import failures
 from sluice.topology import lane as lane_module
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.chain import Tip
 from sluice.topology.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key, read_checkpoint
 from sluice.topology.connect import open_consumer
@@ -537,13 +536,6 @@ class TestTips:
 
 
 # ---------------------------------------------------------------- on a broker without transactions
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    """The embedded broker's address."""
-    with EmbeddedBroker() as embedded:
-        yield embedded.address
 
 
 def on(broker: str, name: str, folder: Path, **options: Any) -> Settings:

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from sluice.codecs.errors import UnreachableError
-from sluice.topology import stored
-from sluice.topology.brokers import EmbeddedBroker
+from sluice.topology import connect, stored
 from sluice.topology.connect import open_consumer
 from sluice.topology.ledger import KafkaLedger
 from sluice.topology.settings import Settings
 from sluice.topology.stored import Logs, open_logs
 
 LANE = 2
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    """The embedded broker's address."""
-    with EmbeddedBroker() as embedded:
-        yield embedded.address
 
 
 @pytest.fixture
@@ -65,7 +57,8 @@ def consumers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             finally:
                 open_ones.remove(consumer)
 
-    monkeypatch.setattr(stored, "open_consumer", opened)
+    for module in (stored, connect):
+        monkeypatch.setattr(module, "open_consumer", opened)
     return open_ones
 
 
@@ -133,7 +126,7 @@ async def test_a_broker_that_is_gone_is_told_where_it_is_read(settings: Settings
         yield
 
     async with open_logs(settings) as logs:
-        monkeypatch.setattr(stored, "open_consumer", gone)
+        monkeypatch.setattr(connect, "open_consumer", gone)
         logs.expect("ledger", LANE)
         with pytest.raises(UnreachableError, match="no Kafka broker answers"):
             await values(logs, end=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,19 +12,11 @@ from aiokafka import TopicPartition
 
 from sluice.codecs.blocks import Output
 from sluice.codecs.partition import PARTITIONERS
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.connect import open_consumer
 from sluice.topology.folds import Adjudicate, Bind
 from sluice.topology.lane_producer import BATCH_BYTES
 from sluice.topology.ledger import KafkaLedger, ledger_of
 from sluice.topology.settings import Settings
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    """The embedded broker's address."""
-    with EmbeddedBroker() as embedded:
-        yield embedded.address
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.policy import DEFAULT_POLICY
 from sluice.topology import standby as module
 from sluice.topology.app import create_app
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.chain import Tip
 from sluice.topology.contracts import Fold
 from sluice.topology.folds import Adjudicate, Bind
@@ -24,13 +23,6 @@ from sluice.topology.takeover import Restored, Start
 from sluice.topology.topics import create_topics
 
 T = 1_790_000_000_000
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    """The embedded broker's address."""
-    with EmbeddedBroker() as embedded:
-        yield embedded.address
 
 
 class Owner:

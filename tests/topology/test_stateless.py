@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,19 +16,11 @@ from msgspec.structs import replace
 
 from sluice.codecs.blocks import Output
 from sluice.topology import reading
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.connect import open_consumer
 from sluice.topology.settings import Settings
 from sluice.topology.stateless import StatelessLedger
 
 LANE = 2
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    """The embedded broker's address."""
-    with EmbeddedBroker() as embedded:
-        yield embedded.address
 
 
 @pytest.fixture

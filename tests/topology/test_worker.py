@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -12,18 +11,10 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.codecs.times import format_time
 from sluice.topology import worker as module
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.connect import open_consumer
 from sluice.topology.contracts import now_ms
 from sluice.topology.settings import Settings, bootstrap
 from sluice.topology.worker import Worker
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    """The embedded broker's address."""
-    with EmbeddedBroker() as embedded:
-        yield embedded.address
 
 
 async def test_a_broker_that_does_not_answer_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch):

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from sluice.codecs.errors import Fault, UnreachableError, UsageError
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.records import Observation
 from sluice.codecs.signatures import holds
-from sluice.topology.brokers.embedded import PARTITIONS, EmbeddedBroker
+from sluice.topology.brokers.embedded import PARTITIONS
 from sluice.topology.connect import open_consumer, open_producer
 from sluice.topology.observers import service as service_module
 from sluice.topology.observers.look import StoppedError, look
@@ -32,13 +32,6 @@ from sluice.topology.signing import new_signer, save_signer
 
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25. [substrate.code.read] [substrate.grep; pattern=2026-05-25]"
 PATIENCE = 20
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    """One embedded broker for all tests of this module; each has topics of its own."""
-    with EmbeddedBroker() as running:
-        yield running.address
 
 
 @pytest.fixture

@@ -1,0 +1,16 @@
+"""For all tests of the topology."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sluice.topology.brokers import EmbeddedBroker
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[str]:
+    """The address of one embedded broker for all tests of a module; each has topics of its own."""
+    with EmbeddedBroker() as embedded:
+        yield embedded.address
