@@ -10,18 +10,24 @@ from __future__ import annotations
 import gc
 from time import monotonic
 
+from .heap import keep_freed
+
 COLLECT_SECONDS = 30.0
 
 
 class Collector:
-    """Owns the process's collector from `start` to `stop`; only a process of our own may use it."""
+    """Owns the process's collector from `start` to `stop`, and its heap for good (`heap.py`).
+
+    Only a process of our own may use it.
+    """
 
     def __init__(self) -> None:
         self._last = monotonic()
         self._running = False
 
     def start(self) -> None:
-        """Switches automatic collection off."""
+        """Switches automatic collection off, and has the C library keep what is let go of."""
+        keep_freed()
         gc.disable()
         self._running = True
 
