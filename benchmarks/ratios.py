@@ -49,16 +49,20 @@ def best(results: Mapping[str, Result], family: str) -> Result | None:
     return max(whole or ran, key=lambda result: result.inputs_per_second, default=None)
 
 
-def ratios(results: Mapping[str, Result], audits: Mapping[str, float]) -> dict[str, float | None]:
+def ratios(
+    results: Mapping[str, Result], audits: Mapping[str, float], commands: Mapping[str, float] | None = None
+) -> dict[str, float | None]:
     """sluice's best rate over each family's best, None where either was not measured.
 
     Args:
         results: by name.
-        audits: inputs a second of the audit, by the name of the run whose ledger it read.
+        audits: inputs a second of the audit, by the name of the run whose ledger it read; on the clock that the runs
+            have, without start-up.
+        commands: the same from the command's call on.
 
     Returns:
-        By name; besides `audit_over_live` (best audit over best live rate) and `kafka_streams_cpu` (CPU an input of
-        sluice's best over that of Kafka Streams' best).
+        By name; besides `audit_over_live` (best audit over best live rate), `audit_command_over_live` (its start-up
+        included) and `kafka_streams_cpu` (CPU an input of sluice's best over that of Kafka Streams' best).
     """
     ours = best(results, "sluice")
     found: dict[str, float | None] = {}
@@ -66,6 +70,8 @@ def ratios(results: Mapping[str, Result], audits: Mapping[str, float]) -> dict[s
         theirs = best(results, family)
         found[name] = _ratio(ours and ours.inputs_per_second, theirs and theirs.inputs_per_second)
     found["audit_over_live"] = _ratio(max(audits.values(), default=None), ours and ours.inputs_per_second)
+    whole = max((commands or {}).values(), default=None)
+    found["audit_command_over_live"] = _ratio(whole, ours and ours.inputs_per_second)
     streams = best(results, "kafka_streams")
     found["kafka_streams_cpu"] = _ratio(ours and ours.cpu_us_per_input, streams and streams.cpu_us_per_input)
     return found

@@ -111,6 +111,13 @@ def svg(results: Mapping[str, Result], subtitle: str) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
+def turns_of(latency: Mapping[str, Any]) -> str:
+    """Of which turns that was the middle one."""
+    warm, turns = latency["warm_turns"], latency["turns"]
+    others = "; ".join(f"{turn['p50']} and {turn['p99']}" for turn in turns[warm:])
+    return f"That is the middle one of the {len(turns) - warm} turns that count (p50 and p99: {others})."
+
+
 def with_section(text: str, name: str, content: str) -> str:
     """The page with what stands between the marks of a section replaced.
 
@@ -140,8 +147,13 @@ def peers_section(document: Mapping[str, Any], results: Mapping[str, Result], go
     told = (
         f"Latency from produce to read_committed consume at {latency['inputs_per_second']:,} inputs/s, sent "
         f"every {TICK_SECONDS * 1000:g} ms by a producer that lingers for {LINGER_MS} ms (Kafka's default): p50 "
-        f"{latency['p50']} ms, p90 {latency['p90']} ms, p99 {latency['p99']} ms, at most {latency['most']} ms."
+        f"{latency['p50']} ms, p90 {latency['p90']} ms, p99 {latency['p99']} ms, at most {latency['most']} ms. "
+        f"{turns_of(latency)}"
         if latency.get("p50") is not None
         else "Latency was not measured."
     )
-    return "\n\n".join([where, markdown(results), goals_markdown(goals), told])
+    whole = document["ratios"].get("audit_command_over_live")
+    audit = (
+        [] if whole is None else [f"From its call on, start-up included, the audit is {whole} times as fast as live."]
+    )
+    return "\n\n".join([where, markdown(results), goals_markdown(goals), *audit, told])

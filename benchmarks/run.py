@@ -5,10 +5,10 @@
     python benchmarks/run.py --scale                 # partitions, processes, and live assertions
 
 Writes `latest.json`, `latest.svg` and `latest.md` into `benchmarks/results/`. Contestants run one after the other, in
-as many turns as are wanted, each on topics of its own with byte-identical input, and each one's output is read by an
-independent reader; the best turn of each counts. After them come sluice's latency at half of its best rate, and the
-audit of what sluice wrote. Exit status: 0 done, 1 sluice lost, doubled or invented something or its audit does not
-hold, 2 wrong usage, 3 no Kafka to be had.
+three turns, each on topics of its own with byte-identical input, and each one's output is read by an independent
+reader. The middle run of each counts; whose first one took long does not run again. What sluice wrote is audited after
+each of its runs; after all come sluice's latency at half of its best rate. Exit status: 0 done, 1 sluice lost, doubled
+or invented something or its audit does not hold, 2 wrong usage, 3 no Kafka to be had.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from capacity import Measured, disk_octets, section
@@ -46,10 +46,14 @@ HERE = Path(__file__).parent
 CAPACITY = HERE.parent / "docs" / "capacity.md"
 AUDIT_SECONDS = 600
 AUDITS = 3
-"""Of each ledger, of which the middle one counts: one takes a second, and a moment's disturbance is much of that."""
-WARM_TURNS = 3
+"""Of each ledger; the middle one of all counts: one takes a second, and a moment's disturbance is much of that."""
+LONG_SECONDS = 10.0
+"""A run of two seconds is at a moment's mercy, and is repeated; one of more than this is not."""
+WARM_TURNS = 4
 """Of the latency's load, not counted: the broker's own compiler takes half a core for a minute and more once
 thousands of small transactions begin. A broker that has run for a day has that behind it."""
+TURNS = 3
+"""Of it, counted: the middle one is told, by its 99th percentile, and all of them in `latest.json`."""
 # A worker's processes, and a peer's threads, join one group within three seconds, as on any Kafka: without the wait the
 # first would have all partitions, and a rebalance would fall into the measured time.
 # An index is a sparse file of its full size, 10 MiB, of which the first look at a page has the kernel fill many with
@@ -64,15 +68,27 @@ def now() -> str:
     return format_time(time.time_ns() // 1_000_000)
 
 
-def audit_rate(course: Course, result: Result, processes: int) -> float:
-    """Inputs a second of `sluice audit` over what a run wrote: ledgers and outputs, from the broker, byte for byte.
+class Audit(NamedTuple):
+    """One audit, in inputs a second.
+
+    Attributes:
+        refolded: by the clock that everybody has, which starts when the first record is there to be taken.
+        whole: from its call on, clients, the cut and processes included.
+    """
+
+    refolded: float
+    whole: float
+
+
+def audits_of(course: Course, result: Result, processes: int) -> list[Audit]:
+    """`sluice audit` over what a run wrote: ledgers and outputs, from the broker, byte for byte.
 
     Raises:
         FailedError: it does not hold, or does not cover every input.
     """
     command = [*SLUICE, "audit", "--json", "--processes", str(processes)]
     environment = environment_with(sluice_environment(course))
-    seconds = list[float]()
+    found = list[Audit]()
     for _ in range(AUDITS):
         done = subprocess.run(command, env=environment, cwd=course.folder, capture_output=True, timeout=AUDIT_SECONDS)
         if done.returncode:
@@ -81,24 +97,33 @@ def audit_rate(course: Course, result: Result, processes: int) -> float:
         inputs = sum(lane["inputs"] for lane in report["lanes"])
         if inputs != result.inputs:
             raise FailedError(f"its audit covers {inputs} inputs of {result.inputs}")
-        seconds.append(report["seconds"])
-    return result.inputs / median(seconds)
+        found.append(Audit(inputs / (report["seconds"] - report["start_seconds"]), inputs / report["seconds"]))
+    return found
 
 
 class Found(NamedTuple):
-    """What a run found.
+    """What all turns found, by contestant's name.
 
     Attributes:
-        results: the best of each contestant, by name.
-        audits: inputs a second of the audit, by the name of the run that it audited.
+        runs: each one's, in order.
+        audits: of what each run of sluice wrote.
         octets: on the broker's disk, by topic, of the last run of sluice.
-        diverged: why an audit does not hold, by the name of the run.
+        diverged: why an audit does not hold.
     """
 
-    results: dict[str, Result]
-    audits: dict[str, float]
+    runs: dict[str, list[Result]]
+    audits: dict[str, list[Audit]]
     octets: dict[str, int]
     diverged: dict[str, str]
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """Each one's middle run; of two, the slower one."""
+        return {name: sorted(runs, key=_rank)[(len(runs) - 1) // 2] for name, runs in self.runs.items()}
+
+    def audited(self, part: Literal["refolded", "whole"]) -> dict[str, float]:
+        """Inputs a second of each one's middle audit."""
+        return {name: median(getattr(audit, part) for audit in audits) for name, audits in self.audits.items()}
 
 
 def warm(broker: RealBroker, emissions: int) -> None:
@@ -108,24 +133,26 @@ def warm(broker: RealBroker, emissions: int) -> None:
 
 
 def compete(broker: RealBroker, data: Path, contestants: list[Contestant], arguments: argparse.Namespace) -> Found:
-    """Runs all contestants, as often as is wanted, on a broker with this data folder."""
-    results, audits, octets, diverged = found = Found({}, {}, {}, {})
+    """Runs all contestants in turns, on a broker with this data folder."""
+    runs, audits, octets, diverged = found = Found({}, {}, {}, {})
     at = now()
     for turn in range(arguments.runs):
         for place, contestant in enumerate(contestants):
+            before = runs.setdefault(contestant.name, [])
+            if before and (before[0].failed or before[0].seconds > LONG_SECONDS):
+                continue
 
             def keep(course: Course, result: Result, who: Contestant = contestant) -> None:
                 if who.family == "sluice":
                     octets.clear()
                     octets.update(disk_octets(data, course.prefix))
-                    processes = int(who.name.split()[1])
                     try:
-                        rate = audit_rate(course, result, processes)
+                        made = audits_of(course, result, int(who.name.split()[1]))
                     except (FailedError, subprocess.TimeoutExpired) as error:
                         diverged[who.name] = str(error)
                         console.print(f"{who.name}: {error}", highlight=False)
                     else:
-                        audits[who.name] = max(audits.get(who.name, 0.0), rate)
+                        audits.setdefault(who.name, []).extend(made)
 
             with progress(f"{place + 1}/{len(contestants)} {contestant.name}") as tell:
                 result = measure(
@@ -138,9 +165,7 @@ def compete(broker: RealBroker, data: Path, contestants: list[Contestant], argum
                     tell=tell,
                     keep=keep,
                 )
-            before = results.get(contestant.name)
-            if before is None or _rank(result) > _rank(before):
-                results[contestant.name] = result
+            before.append(result)
             told = f"not run: {result.failed}" if result.failed else f"{result.inputs_per_second:,} inputs/s"
             console.print(f"{contestant.name}: {told}", highlight=False)
     return found
@@ -164,21 +189,25 @@ def progress(name: str) -> Iterator[Tell]:
 
 
 def latency_of(broker: RealBroker, results: dict[str, Result], seconds: float) -> dict[str, Any]:
-    """sluice's latency at half of its best rate; why not, where it was not measured."""
+    """sluice's latency at half of its best rate, of the middle turn; why not, where it was not measured."""
     ours = best(results, "sluice")
     if ours is None or seconds <= 0:
         return {"p50": None, "p99": None}
     name = next(name for name, result in results.items() if result is ours)
     console.print(f"latency: {name}, {ours.inputs_per_second // 2:,} inputs/s for {seconds:g} s", highlight=False)
     try:
-        for turn in range(WARM_TURNS + 1):  # the last one counts
-            found = measure_latency(
+        found = [
+            measure_latency(
                 broker.address, f"latency{turn}.", ours.inputs_per_second // 2, seconds, int(name.split()[1]), now()
             )
+            for turn in range(WARM_TURNS + TURNS)
+        ]
     except (FailedError, KafkaException) as error:
         console.print(f"latency: not measured: {error}", highlight=False)
         return {"p50": None, "p99": None, "failed": str(error)}
-    return msgspec.to_builtins(found)
+    counted = sorted(found[WARM_TURNS:], key=lambda turn: turn.p99)
+    turns = [{"p50": turn.p50, "p99": turn.p99} for turn in found]
+    return {**msgspec.to_builtins(counted[TURNS // 2]), "turns": turns, "warm_turns": WARM_TURNS}
 
 
 def bench(arguments: argparse.Namespace) -> int:
@@ -207,19 +236,23 @@ def bench(arguments: argparse.Namespace) -> int:
         RealBroker(data, heap=1024, properties=BROKER) as broker,
     ):
         warm(broker, arguments.emissions)
-        results, audits, octets, diverged = compete(broker, Path(data), wanted, arguments)
+        found = compete(broker, Path(data), wanted, arguments)
+        results, octets = found.results, found.octets
         document["latency_ms"] = latency_of(broker, results, arguments.latency)
-    document["ratios"] = ratios(results, audits)
-    document["audit_inputs_per_second"] = {name: round(rate) for name, rate in audits.items()}
+    document["ratios"] = ratios(results, found.audited("refolded"), found.audited("whole"))
+    document["audit_inputs_per_second"] = {name: round(rate) for name, rate in found.audited("refolded").items()}
+    document["runs_inputs_per_second"] = {
+        name: [run.inputs_per_second for run in runs] for name, runs in found.runs.items()
+    }
     held = goals(document["ratios"], document["latency_ms"])
     document["goals"] = [{**goal._asdict(), "met": goal.met} for goal in held]
-    document["audits_failed"] = diverged
+    document["audits_failed"] = found.diverged
     document["octets_per_emission"] = {topic: round(size / arguments.emissions, 1) for topic, size in octets.items()}
     document["results"] = msgspec.to_builtins(results)
     write(arguments, document, results, held)
     show(results, held)
-    ours = [result for result in results.values() if result.family == "sluice"]
-    return int(bool(diverged) or any(result.failed or not result.complete or result.doubled for result in ours))
+    ours = [run for runs in found.runs.values() for run in runs if run.family == "sluice"]
+    return int(bool(found.diverged) or any(result.failed or not result.complete or result.doubled for result in ours))
 
 
 def write(
@@ -256,7 +289,7 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--emissions", type=int, help="of the input [100000; with --scale 20000]")
     parser.add_argument("--partitions", type=int, default=4)
-    parser.add_argument("--runs", type=int, default=1, help="turns; of each contestant the best one counts [1]")
+    parser.add_argument("--runs", type=int, default=3, help="turns; of each contestant the middle run counts [3]")
     parser.add_argument("--only", action="append", metavar="NAME", help="contestants whose name has this; repeatable")
     parser.add_argument("--latency", type=float, default=20.0, metavar="SECONDS", help="of load; 0 leaves it out")
     parser.add_argument("--results", type=Path, default=HERE / "results", metavar="DIR", help="where to write")

@@ -158,13 +158,45 @@ def test_ratios_are_of_the_best_settings() -> None:
         "plain Faust": result("plain_faust", 1_000),
         "Bytewax": Result(family="bytewax", guarantees="none", failed="no network"),
     }
-    found = ratios.ratios(results, {"sluice, 1 process": 60_000.0})
+    found = ratios.ratios(results, {"sluice, 1 process": 60_000.0}, {"sluice, 1 process": 45_000.0})
     assert found["kafka_streams_exactly_once"] == 2.0
     assert found["kafka_streams_cpu"] == 0.5
     assert found["plain_faust"] == 30.0
     assert found["audit_over_live"] == 2.0
+    assert found["audit_command_over_live"] == 1.5
     assert found["bytewax"] is None
     assert found["aiokafka_floor"] is None
+
+
+def test_of_each_contestant_the_middle_run_counts() -> None:
+    """Of two the slower one; one that lost something comes before all that did not; of audits the median."""
+    lossy = result("sluice", 9_000)
+    lossy.complete = False
+    runs = {
+        "one": [result("sluice", 5)],
+        "two": [result("sluice", 7), result("sluice", 6)],
+        "three": [result("sluice", 3), lossy, result("sluice", 4)],
+    }
+    found = run.Found(runs, {"one": [run.Audit(30.0, 20.0), run.Audit(10.0, 9.0), run.Audit(40.0, 1.0)]}, {}, {})
+    assert {name: one.inputs_per_second for name, one in found.results.items()} == {"one": 5, "two": 6, "three": 3}
+    assert found.audited("refolded") == {"one": 30.0}
+    assert found.audited("whole") == {"one": 9.0}
+
+
+def test_who_takes_long_does_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nor who could not run; everybody else runs in every turn, one after the other."""
+    took = {"quick": 2.0, "long": 11.0, "broken": 0.0}
+    order: list[str] = []
+
+    def measured(contestant: contestants.Contestant, *_: object, **__: object) -> Result:
+        order.append(contestant.name)
+        return result("x", 1, seconds=took[contestant.name], failed="no" if contestant.name == "broken" else "")
+
+    monkeypatch.setattr(run, "measure", measured)
+    wanted = [contestants.Contestant(name, "x", "none", lambda _: [], lambda _: {}) for name in took]
+    found = run.compete(SimpleNamespace(), tmp_path, wanted, run.parse(["--runs", "3"]))
+    assert order == ["quick", "long", "broken", "quick", "quick"]
+    assert {name: len(runs) for name, runs in found.runs.items()} == {"quick": 3, "long": 1, "broken": 1}
 
 
 def test_a_setting_that_lost_something_is_no_best() -> None:
@@ -195,6 +227,33 @@ def test_the_median_of_three_is_the_middle() -> None:
     """And the 99th percentile of a hundred is the 99th."""
     assert latency.percentile([1, 2, 3], 0.5) == 2
     assert latency.percentile(range(1, 101), 0.99) == 99
+
+
+def test_of_the_turns_that_count_the_middle_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What warms the broker up counts as little as the best turn does, and every turn is kept."""
+    said = iter([900, 800, 700, 1, 300, 100, 200])
+
+    def measured(address: str, prefix: str, rate: int, seconds: float, processes: int, now: str) -> latency.Latency:
+        p99 = next(said)
+        return latency.Latency(
+            p50=p99 / 2,
+            p90=p99,
+            p99=p99,
+            most=p99,
+            samples=1,
+            lost=0,
+            inputs_per_second=rate,
+            achieved_inputs_per_second=rate,
+            processes=processes,
+        )
+
+    monkeypatch.setattr(run, "measure_latency", measured)
+    found = run.latency_of(SimpleNamespace(address="a"), {"sluice, 2 processes": result("sluice", 9_000)}, 1)
+
+    assert (found["p50"], found["p99"]) == (100, 200)
+    assert found["inputs_per_second"] == 4_500
+    assert [turn["p99"] for turn in found["turns"]] == [900, 800, 700, 1, 300, 100, 200]
+    assert "150.0 and 300; 50.0 and 100; 100.0 and 200" in report.turns_of(found)
 
 
 # ---------------------------------------------------------------- reports

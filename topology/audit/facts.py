@@ -39,13 +39,17 @@ class Span(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a lane's audit is: the ledger's offset, and what was read up to there. `end` is the ledger's."""
+    """How far a lane's audit is: the ledger's offset, and what was read up to there. `end` is the ledger's.
+
+    `at` is `time.monotonic()` when it was so: the machine's, so it is that of all processes of an audit.
+    """
 
     lane: int
     offset: int
     end: int
     inputs: int
     outputs: int
+    at: float
 
 
 class LaneReport(msgspec.Struct, kw_only=True):

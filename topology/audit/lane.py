@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 from operator import attrgetter
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from ...codecs.blocks import Block, Header, Output, outputs_root
@@ -66,7 +67,7 @@ async def audit_lane(
     Args:
         logs: what to read.
         task: the lane, how far, and what to hold it against.
-        told: of each block.
+        told: at the beginning, and of each block.
         ending: called once the ledger has been read, and its last blocks are to be folded.
 
     Raises:
@@ -167,6 +168,7 @@ class _Auditing:
     async def run(self) -> LaneReport:
         """Follows the ledger to its end."""
         chain, ended = self._chain, False
+        self._tell(0)
         while True:
             while not ended and chain.hungry:
                 batch = await self._ledger.next()
@@ -222,8 +224,12 @@ class _Auditing:
             if self._folding:
                 await self._fold_block(block, linked)
         self._hold_checkpoints(linked.height, None if linked.changed else block)
+        self._tell(linked.offset)
+
+    def _tell(self, offset: int) -> None:
         outputs = sum(comparison.counts.equal for _, comparison in self._topics.values())
-        self._told(Progress(self._lane, linked.offset, self._cut.ends["ledger"][self._lane], report.inputs, outputs))
+        end = self._cut.ends["ledger"][self._lane]
+        self._told(Progress(self._lane, offset, end, self._report.inputs, outputs, monotonic()))
 
     def _stop_folding(self) -> None:
         self._folding, self._state = False, None

@@ -45,6 +45,7 @@ class Report(msgspec.Struct, kw_only=True):
         since, until: the block times that were asked about, as given.
         of_lanes: how many lanes there are, audited or not.
         seconds: how long it took.
+        start_seconds: of these, until the first ledger began to be read: clients, the cut, processes.
     """
 
     v: int = 1
@@ -60,6 +61,7 @@ class Report(msgspec.Struct, kw_only=True):
     divergences: list[Divergence]
     of_lanes: int = 0
     seconds: float = 0.0
+    start_seconds: float = 0.0
 
     @property
     def holds(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -148,9 +149,17 @@ async def _audit(question: Any, into: Path | None) -> Report:
     if into is not None:
         await _export(question.settings, into, at)
         question = question._replace(folder=into)
+    first = math.inf
+
+    def tell(progress: Progress) -> None:
+        nonlocal first
+        first = min(first, progress.at)
+        told(progress)
+
     with _progress("auditing") as told:
-        report = await audit(question, at, told, collects=True)
-    report.seconds = round(time.monotonic() - began, 3)
+        report = await audit(question, at, tell, collects=True)
+    ended = time.monotonic()
+    report.seconds, report.start_seconds = round(ended - began, 3), round(min(first, ended) - began, 3)
     return report
 
 
