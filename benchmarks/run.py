@@ -97,7 +97,8 @@ def audits_of(course: Course, result: Result, processes: int) -> list[Audit]:
         inputs = sum(lane["inputs"] for lane in report["lanes"])
         if inputs != result.inputs:
             raise FailedError(f"its audit covers {inputs} inputs of {result.inputs}")
-        found.append(Audit(inputs / (report["seconds"] - report["start_seconds"]), inputs / report["seconds"]))
+        refolding = max(report["seconds"] - report["start_seconds"], 0.001)  # the report's grain
+        found.append(Audit(inputs / refolding, inputs / report["seconds"]))
     return found
 
 
