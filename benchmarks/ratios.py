@@ -50,7 +50,7 @@ def best(results: Mapping[str, Result], family: str) -> Result | None:
 
 
 def ratios(
-    results: Mapping[str, Result], audits: Mapping[str, float], commands: Mapping[str, float] | None = None
+    results: Mapping[str, Result], audits: Mapping[str, float], commands: Mapping[str, float]
 ) -> dict[str, float | None]:
     """sluice's best rate over each family's best, None where either was not measured.
 
@@ -70,7 +70,7 @@ def ratios(
         theirs = best(results, family)
         found[name] = _ratio(ours and ours.inputs_per_second, theirs and theirs.inputs_per_second)
     found["audit_over_live"] = _ratio(max(audits.values(), default=None), ours and ours.inputs_per_second)
-    whole = max((commands or {}).values(), default=None)
+    whole = max(commands.values(), default=None)
     found["audit_command_over_live"] = _ratio(whole, ours and ours.inputs_per_second)
     streams = best(results, "kafka_streams")
     found["kafka_streams_cpu"] = _ratio(ours and ours.cpu_us_per_input, streams and streams.cpu_us_per_input)

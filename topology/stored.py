@@ -8,7 +8,7 @@ format is that of audit/files.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -169,15 +169,15 @@ class KafkaLogs:
         kept, opened = await self._range(topic, lane), AsyncExitStack()
         if kept.first == kept.end:
             return _Expected(kept, None, opened)
-        (place,) = self._places(topic, [lane])
-        return _Expected(kept, await opened.enter_async_context(open_reader(self._settings, place)), opened)
+        reader = open_reader(self._settings, self._place(topic, lane))
+        return _Expected(kept, await opened.enter_async_context(reader), opened)
 
     async def range(self, topic: str, lane: int) -> Range:
         expected = self._expected.get((topic, lane))
         return (await asyncio.shield(expected)).kept if expected is not None else await self._range(topic, lane)
 
     async def _range(self, topic: str, lane: int) -> Range:
-        (place,) = self._places(topic, [lane])
+        place = self._place(topic, lane)
         if lane >= await self._count(topic):
             return Range(0, 0)
         asked = self._consumer.beginning_offsets([place]), self._consumer.end_offsets([place])
@@ -206,7 +206,7 @@ class KafkaLogs:
     ) -> AsyncGenerator[list[Stored], None]:
         if lane >= await self._count(topic) or (end is not None and end <= (start or 0)):
             return  # a consumer of nothing would wait for an answer all the same
-        settings, (place,) = self._settings, self._places(topic, [lane])
+        settings, place = self._settings, self._place(topic, lane)
         named = start is None and end is not None
         async with self._reading(topic, lane, start, expected=named) as consumer:
             making = _as_lying if self._in_place and topic in OUTPUTS else _as_stored
@@ -240,8 +240,8 @@ class KafkaLogs:
                 if found.consumer is not None:
                     yield found.consumer
                     return
-            (place,) = self._places(topic, [lane])
-            yield await opened.enter_async_context(open_reader(self._settings, place, start))
+            reader = open_reader(self._settings, self._place(topic, lane), start)
+            yield await opened.enter_async_context(reader)
 
     async def records(self, topic: str, lane: int, start: int | None = None) -> AsyncGenerator[Stored, None]:
         async with aclosing(self.batches(topic, lane, start)) as batches:
@@ -265,13 +265,15 @@ class KafkaLogs:
                 self._counts[topic] = 0
         return self._counts[topic]
 
-    def _places(self, topic: str, lanes: Iterable[int]) -> list[TopicPartition]:
-        name = topic_name(self._settings, topic)
-        return [TopicPartition(name, lane) for lane in lanes]
+    def _place(self, topic: str, lane: int) -> TopicPartition:
+        return TopicPartition(topic_name(self._settings, topic), lane)
 
     async def _ends(self, topics: Sequence[str], consumer: AIOKafkaConsumer | None = None) -> dict[str, list[int]]:
         """The ends of these topics, by lane, as this consumer sees them; else as far as all is decided."""
-        there = {topic: self._places(topic, range(min(self.lanes, await self._count(topic)))) for topic in topics}
+        there = {
+            topic: [self._place(topic, lane) for lane in range(min(self.lanes, await self._count(topic)))]
+            for topic in topics
+        }
         asked = [place for places in there.values() for place in places]
         try:
             found = await (consumer or self._consumer).end_offsets(asked) if asked else {}
