@@ -29,6 +29,12 @@ MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
+NUMBER_WORDS: Final = {
+    word: number
+    for number, word in enumerate(
+        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    )
+}
 _MONTH: Final = "(?:" + "|".join(rf"{name}|{name[:3]}\b\.?" for name in MONTHS) + r"|Sept\b\.?)"
 _CLOCK: Final = (
     r"\d{1,2}:[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:\s?[ap]m\b|\s?(?:Z|UTC|GMT)\b|\s?[+-][0-2]\d:?[0-5]\d\b)?"

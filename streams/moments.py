@@ -97,6 +97,8 @@ def stretch(text: str) -> tuple[int, int] | None:
         return None
     first = _ns(date.year, date.month or 1, date.day or 1)
     if date.day is None:
+        if date.year == datetime.max.year and date.month in (None, 12):
+            return None  # what comes after it no calendar of ours has
         after = (date.year + 1, 1) if date.month in (None, 12) else (date.year, date.month + 1)
         return first, _ns(*after, 1)
     if not date.clock.strip():
@@ -108,7 +110,7 @@ def stretch(text: str) -> tuple[int, int] | None:
     if clock[5]:
         hour = hour % 12 + (12 if clock[5] == "p" else 0)
     offset = (int(clock[8]) * 60 + int(clock[9])) * (-1 if clock[7] == "-" else 1) if clock[7] else 0
-    if hour > 23:
+    if hour > 23 or minute > 59 or second > 60:
         return None
     first += (hour * 3600 + (minute - offset) * 60 + second) * SECOND
     if clock[4]:

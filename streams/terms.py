@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from ..codecs.unicode_text import nfkc
-from .lexicon import STOP_WORDS
+from .lexicon import EXTENSIONS, STOP_WORDS
 from .literals import Form, Found, literals
 from .quotes import code_spans, quotes
-from .writing import expression
+from .writing import FILE_LINE, expression, pieces
 
 TermKind = Literal["quote", "code", "word"] | Form
 GIT_LOG: Final = "substrate.git.log"
@@ -76,9 +76,12 @@ class Content:
         self._folded: str | None = None
 
     def holds(self, term: Term) -> bool:
-        """Whether the term stands there at word boundaries."""
+        """Whether the term stands there at word boundaries, or a name's pieces do (`pieces`)."""
         if term.kind != "word":
-            return expression(term.kind, term.text).search(self.text) is not None
+            if expression(term.kind, term.text).search(self.text) is not None:
+                return True
+            parts = pieces(term.kind, term.text)
+            return bool(parts) and all(expression("name", part).search(self.text) is not None for part in parts)
         if self._folded is None:
             self._folded = self.text.casefold()
         return expression("word", term.text).search(self._folded) is not None
@@ -157,9 +160,13 @@ def _set_off(text: str) -> tuple[list[tuple[TermKind, str, int]], str]:
     return found, text
 
 
-_LINE_NUMBERS: Final = re.compile(
-    r"\b[Ll]ines?\s+\d+(?:\s*(?:-|–|to|through|and|,)\s*\d+)*|(?<=[A-Za-z\0]):\d+(?:-\d+)?(?![\w.:]|-\w)"
+_LINES: Final = r"\b[Ll]ines?\s+\d+(?:\s*(?:-|–|to|through|and|,)\s*\d+)*"
+_LINE_WORDS: Final = re.compile(_LINES)
+_LINE_NUMBERS: Final = re.compile(rf"{_LINES}|(?<=[A-Za-z\0]):\d+(?:-\d+)?(?![\w.:]|-\w)")
+_FILE_LINES: Final = re.compile(
+    r"(?<![\w/.~-])([\w.~/-]{1,256}\.(?P<ending>[A-Za-z]\w{0,9}))(?::\d+(?:-\d+)?(?::\d+)?|#L\d+(?:-L?\d+)?)(?![\w:]|[-.]\w)"
 )
+"""`file.go:123`: of the file's endings `EXTENSIONS` decides, so that `localhost.lan:80` is an address."""
 _BRANCH: Final = re.compile(r"\b(?:branch|ref)\s+([\w./-]*\w)")
 
 
@@ -170,10 +177,12 @@ class _Places:
         self, text: str, spans: list[tuple[TermKind, str, int]], substrate_class: str, locator: Mapping[str, Any]
     ) -> None:
         self._class, self._spans = substrate_class, spans
+        if substrate_class:
+            text = _FILE_LINES.sub(_without_line, text)
         if substrate_class in _TEXT_LINES:
             text = _LINE_NUMBERS.sub(_blanks, text)
         elif substrate_class == GIT_LOG:
-            text = _BRANCH.sub(_blanks, text)
+            text = _BRANCH.sub(_blanks, _LINE_WORDS.sub(_blanks, text))
         self.literals = literals(text)
         self.rest = _blank(text, self.literals)
         self._path = _text_of(locator, "path")
@@ -216,6 +225,11 @@ def _blanks(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
+def _without_line(match: re.Match[str]) -> str:
+    """A path without the line behind it, as long as before."""
+    return match[1].ljust(len(match[0])) if match["ending"].lower() in EXTENSIONS else match[0]
+
+
 def _blank(text: str, spots: list[Found]) -> str:
     pieces: list[str] = []
     past = 0
@@ -234,12 +248,13 @@ def _text_of(locator: Mapping[str, Any], member: str) -> str:
 
 
 def _is_path(inner: str) -> bool:
+    inner = FILE_LINE.sub("", inner)
     found = literals(inner)
     return len(found) == 1 and found[0].form == "path" and found[0].text == inner
 
 
 def _plain(path: str) -> str:
-    return path.removeprefix("./").rstrip("/")
+    return FILE_LINE.sub("", path).removeprefix("./").rstrip("/")
 
 
 def _same_file(named: str, looked_at: str) -> bool:

@@ -10,8 +10,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from .lexicon import UNIT_OF, UNITS
-from .literals import MONTHS
+from .lexicon import EXTENSIONS, UNIT_OF, UNITS
+from .literals import MONTHS, NUMBER_WORDS
 from .moments import parse_date
 
 # Scripts that put no space between words: there, a boundary is nothing that could be tested.
@@ -25,6 +25,11 @@ _NUMBER: Final = re.compile(
     r"(?P<digits>0[xX][0-9A-Fa-f]+|\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
     r"(?:[ -]?(?P<unit>\D+))?"
 )
+
+
+_SPOKEN: Final = {word: str(number) for word, number in NUMBER_WORDS.items() if word != "one"}
+"""Words that are found as digits, and the reverse; «one» is hardly ever a number."""
+_WORD_OF: Final = {digits: word for word, digits in _SPOKEN.items()}
 
 
 @lru_cache(maxsize=4096)
@@ -47,6 +52,41 @@ def expression(kind: str, text: str) -> re.Pattern[str]:
     return re.compile(written)
 
 
+_CALL: Final = re.compile(r"([^\W\d][\w$]*(?:(?:\.|::)[^\W\d][\w$]*){0,15})\((.*)\)", re.DOTALL)
+_DOTTED: Final = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::)[^\W\d][\w$]*){1,15}")
+_ARGUMENT: Final = re.compile(r"[\w$]+(?:\.[\w$]+)*")
+_MOST_ARGUMENTS: Final = 16
+FILE_LINE: Final = re.compile(r"(?::\d+(?:-\d+)?(?::\d+)?|#L\d+(?:-L?\d+)?)\Z", re.ASCII)
+"""What says the line behind a path: `file.go:123`, `file.go#L123`."""
+
+
+@lru_cache(maxsize=4096)
+def pieces(kind: str, text: str) -> tuple[str, ...]:
+    """What has to stand somewhere in a text for a name to stand there otherwise than it is written; empty for no way.
+
+    Of a call (`f()`, `f(x, 1)`) its name and the words of its arguments; of `pkg.Name` the name, since a package does
+    not say its own name where it defines one; of `Type.Field` both; of `file.go:123` the file.
+    """
+    if kind not in ("code", "name"):
+        return ()
+    call = _CALL.fullmatch(text)
+    if call is not None:
+        arguments = _ARGUMENT.findall(call[2])
+        return (*_components(call[1]), *arguments) if len(arguments) <= _MOST_ARGUMENTS else ()
+    if _DOTTED.fullmatch(text):
+        return _components(text)
+    path = FILE_LINE.sub("", text)
+    return (path,) if path and path != text and path.rpartition(".")[2].lower() in EXTENSIONS else ()
+
+
+def _components(name: str) -> tuple[str, ...]:
+    """The components of a name that its definition has to have near it; a file's name has none."""
+    parts = name.replace("::", ".").split(".")
+    if len(parts) > 1 and parts[-1].lower() in EXTENSIONS:
+        return (name,)
+    return (*(part for part in parts[:-1] if part[:1].isupper()), parts[-1])
+
+
 def _bounded(text: str) -> str:
     before = rf"(?<!{_IN_WORD})" if _WORD_EDGE.match(text[:1]) else ""
     after = rf"(?!{_IN_WORD})" if _WORD_EDGE.match(text[-1:]) else ""
@@ -54,8 +94,10 @@ def _bounded(text: str) -> str:
 
 
 def _word(text: str) -> str:
-    """Straight and typographic apostrophes are one."""
-    return _bounded(text).replace("’", "'").replace("'", "['’]")
+    """Straight and typographic apostrophes are one; a number's word is found as its digits as well."""
+    written = _bounded(text).replace("’", "'").replace("'", "['’]")
+    number = _number(_SPOKEN[text]) if text in _SPOKEN else None
+    return written if number is None else f"{written}|{number}"
 
 
 def _hash(text: str) -> str:
@@ -78,6 +120,8 @@ def _number(text: str) -> str | None:
         for digit, left in zip(whole, range(len(whole) - 1, -1, -1), strict=True)
     )
     written += re.escape(dot + rest)
+    if not sign and not dot and (word := _WORD_OF.get(whole)):
+        written = f"(?:{written}|(?i:{word}))"
     if sign in ("-", "\u2212"):
         before = r"(?<![\w)\]])[-\u2212]"
     elif sign and sign != "+":

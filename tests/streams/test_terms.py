@@ -169,6 +169,70 @@ def test_a_term_is_not_found_as_a_part_of_something_else(assertion: str, content
     assert not holds(assertion, content)
 
 
+@pytest.mark.parametrize(
+    ("assertion", "content"),
+    [
+        ("`parse_time()` is there", "def parse_time(value):"),
+        ("parse_time() is there", "from times import parse_time"),
+        ("`parse_time(value, strict=True)` is there", "def parse_time(value: str, strict: bool = True):"),
+        ("`times.parse_time` is there", "def parse_time(value):"),
+        ("`times.parse_time()` is there", "def parse_time(value):"),
+        ("times.parse_time is there", "def parse_time(value):"),
+        ("`Client.timeout` is there", "class Client:\n    timeout: int = 3"),
+        ("`net::Client::timeout` is there", "struct Client {\n    timeout: u64,"),
+        ("`fold.go:123` and `b.go:3` are there", "see fold.go and b.go for more"),
+        ("There are three copies", "copies = 3"),
+        ("It keeps 3 of them", "Three are kept"),
+        ("It waits 2 seconds", "two seconds"),
+    ],
+)
+def test_names_and_numbers_are_found_as_they_are_defined(assertion: str, content: str):
+    """`f()`, `f(x)`, `pkg.Name`, `Type.Field`, `file.go:123`, number words: how prose writes what code does not."""
+    assert holds(assertion, content)
+
+
+@pytest.mark.parametrize(
+    ("assertion", "content"),
+    [
+        ("`parse_time()` is there", "def parse_time_ms(value):"),
+        ("`parse_time(value, strict)` is there", "def parse_time(value):"),
+        ("`Client.timeout` is there", "timeout: int = 3"),
+        ("`Client.timeout` is there", "class Client:\n    timeouts = 3"),
+        ("`config.toml` is there", "toml"),
+        ("`1.2.3` is there", "3"),
+        ("`fold.go:123` and `b.go:3` are there", "go"),
+        ("`localhost:9092` is there", "localhost"),
+        ("There are three copies", "copies = 13"),
+        ("There are three copies", "copies = 3.5"),
+        ("It keeps 3 of them", "threefold"),
+        ("It is 1", "one of them"),
+    ],
+)
+def test_pieces_of_a_name_are_found_only_as_wholes(assertion: str, content: str):
+    """Every piece has to stand there at its own boundaries, and what is no name has none."""
+    assert not holds(assertion, content)
+
+
+@pytest.mark.parametrize(
+    ("text", "substrate_class", "locator", "expected"),
+    [
+        ("`a.py:40` sets `x`.", READ, {"path": "a.py"}, ["x"]),
+        ("`src/a.py:40-42` sets `x`.", GREP, {"path": "src/a.py"}, ["x"]),
+        ("`a.py#L40` sets `x`.", READ, {}, ["x"]),
+        ("a.py:40:7 sets `x`.", READ, {"path": "a.py"}, ["x"]),
+        ("a.py:40 sets `x`.", LOG, {"path": "a.py"}, ["x"]),
+        ("Line 12 of a.py sets `x`.", LOG, {"path": "a.py"}, ["x"]),
+        ("`b.py:40` names `x`.", READ, {"path": "a.py"}, ["b.py:40", "x"]),
+        ("broker.lan:9092 is up.", LOG, {}, ["broker.lan:9092"]),
+    ],
+)
+def test_the_line_behind_a_path_is_a_place(
+    text: str, substrate_class: str, locator: dict[str, Any], expected: list[str]
+):
+    """`file.go:123` and «line 12» only say where to look; a port is no line."""
+    assert texts(text, substrate_class, **locator) == expected
+
+
 def test_found_and_missing_are_told_in_the_texts_order():
     """The detail of an observation comes from here: what is there, and what is not."""
     assert presence(terms_of("alpha_one, beta_two and gamma_three", READ).terms, "gamma_three alpha_one") == (

@@ -1,0 +1,258 @@
+"""Makes the index of a parsed file: one walk over its tree, in which the rules of its language add what they find.
+
+The walk goes by a cursor and not by recursion, so that no depth of nesting can end it; it is linear in the nodes. What
+stands in what is known from the scopes that rules open. Nothing here knows a language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
+
+from .code_model import (
+    MAX_DEFINITIONS,
+    MAX_PATH,
+    NO_KINDS,
+    Code,
+    Definition,
+    Grammar,
+    Import,
+    Kinds,
+    Role,
+    bare,
+    lines_of,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+ScopeSort = Literal["module", "space", "type", "function", "object", "hidden"]
+
+
+class Scope:
+    """What a node stands in. A hidden one has no name: what is defined in it cannot be named from outside.
+
+    Attributes:
+        sort: see `ScopeSort`.
+        path: its names.
+        conditional: whether what is in it comes about under a condition, counted from the scope's own beginning.
+        dead: whether nothing ever comes to it.
+        outer_names: names that a function says are not its own (`global x`), with what they stand in.
+        depth: of its node in the tree.
+    """
+
+    __slots__ = ("conditional", "dead", "depth", "outer_names", "path", "sort")
+
+    def __init__(
+        self,
+        sort: ScopeSort,
+        path: tuple[str, ...],
+        depth: int,
+        *,
+        conditional: bool = False,
+        dead: bool = False,
+        outer_names: dict[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        self.sort: ScopeSort = sort
+        self.path, self.depth, self.conditional, self.dead = path, depth, conditional, dead
+        self.outer_names: dict[str, tuple[str, ...]] = {} if outer_names is None else outer_names
+
+
+class TooMuch(Exception):
+    """The file defines more than is kept of one."""
+
+
+class Builder:
+    """Where the walk is, and what it has found.
+
+    Attributes:
+        code: what is being made.
+        trail: the nodes around the current one, from the root.
+        scopes: those around the current node, the innermost last.
+    """
+
+    def __init__(self, code: Code) -> None:
+        self.code, self.grammar = code, code.grammar
+        self.trail: list[Node] = []
+        self.scopes = [Scope("module", (), -1)]
+        self.dead: set[int] = set()
+        self.objects: dict[int, tuple[str, ...]] = {}
+        self.flag = False  # for a rule that tells a later one something, such as `#[cfg(…)]` of the item behind it
+
+    # ------------------------------------------------------------ what rules ask
+
+    @property
+    def scope(self) -> Scope:
+        """The innermost scope."""
+        return self.scopes[-1]
+
+    @property
+    def parent(self) -> Node | None:
+        """The node around the current one."""
+        return self.trail[-1] if self.trail else None
+
+    @property
+    def in_function(self) -> bool:
+        """Whether what is defined here is local to a function."""
+        for scope in reversed(self.scopes):
+            if scope.sort in ("function", "hidden"):
+                return True
+            if scope.sort in ("type", "module", "space"):
+                return False
+        return False
+
+    def name(self, node: Node) -> str:
+        """The name that a node is."""
+        return self.code.name(node)
+
+    # ------------------------------------------------------------ what rules do
+
+    def add(
+        self,
+        role: Role,
+        name: str | Node,
+        node: Node,
+        *,
+        kinds: Kinds = NO_KINDS,
+        maybe: Kinds = NO_KINDS,
+        body: Node | None = None,
+        value: Node | None = None,
+        conditional: bool = False,
+        fixed: bool = False,
+        receiver: str = "",
+        inside: tuple[str, ...] | None = None,
+    ) -> None:
+        """Adds a definition.
+
+        Args:
+            name: as a node where it has a line of its own.
+            inside: the names around it, where they are not those of the innermost scope.
+            conditional: beyond what the scopes say.
+            (the others): see `Definition`.
+        """
+        code, scope = self.code, self.scope
+        if len(code.definitions) >= MAX_DEFINITIONS:
+            raise TooMuch
+        own, line = (bare(name), node.start_point.row + 1) if isinstance(name, str) else (self.name(name), 0)
+        if not own:
+            return
+        if not isinstance(name, str):
+            line = name.start_point.row + 1
+        path = (scope.path if inside is None else inside) + (own,)
+        code.by_name.setdefault(own, []).append(len(code.definitions))
+        code.definitions.append(
+            Definition(
+                path[-MAX_PATH:],
+                role,
+                kinds,
+                maybe,
+                node,
+                lines_of(node),
+                line,
+                body,
+                value,
+                conditional or scope.conditional,
+                scope.dead,
+                fixed,
+                receiver,
+            )
+        )
+
+    def open(self, sort: ScopeSort, *names: str, inside: tuple[str, ...] | None = None) -> None:
+        """Opens a scope that ends with the current node."""
+        scope = self.scope
+        path = (scope.path if inside is None else inside) + tuple(map(bare, names))
+        # What is conditional starts anew in a function: its body does not depend on whether the function is there.
+        conditional = scope.conditional and sort not in ("function", "hidden")
+        self.scopes.append(Scope(sort, path[-MAX_PATH:], len(self.trail), conditional=conditional, dead=scope.dead))
+
+    def condition(self, *, dead: bool = False) -> None:
+        """Opens a stretch that ends with the current node and is run or compiled under a condition."""
+        scope = self.scope
+        self.scopes.append(
+            Scope(
+                scope.sort,
+                scope.path,
+                len(self.trail),
+                conditional=True,
+                dead=dead or scope.dead,
+                outer_names=scope.outer_names,
+            )
+        )
+
+    def object(self, node: Node, *names: str) -> None:
+        """Says that a node, which the walk has still to come to, holds the keys of this name."""
+        self.objects[node.id] = (self.scope.path + names)[-MAX_PATH:]
+
+    def open_object(self, node: Node) -> None:
+        """Opens the scope of an object; a hidden one where no name was given to it."""
+        path = self.objects.pop(node.id, None)
+        if path is None:
+            self.open("hidden")
+        else:
+            self.open("object", inside=path)
+
+    def imports(self, node: Node, names: Iterable[str], *, relative: bool = False, words: str = "") -> None:
+        """Adds an import; its words are those of the node and `words`."""
+        text = f"{self.code.text(node)} {words}"
+        found = frozenset(words_of(text))
+        self.code.imports.append(Import(tuple(names), found, relative, lines_of(node), self.scope.dead))
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text that names modules."""
+    return [word for word in "".join(one if one.isalnum() or one == "_" else " " for one in text).split() if word]
+
+
+def index(code: Code, root: Node) -> None:
+    """Fills in what a file defines and imports.
+
+    Raises:
+        TooMuch: it defines more than `MAX_DEFINITIONS`.
+    """
+    builder, grammar = Builder(code), code.grammar
+    rules, conditions, branches = grammar.rules, grammar.conditions, grammar.branches
+    trail, scopes, dead = builder.trail, builder.scopes, builder.dead
+    cursor = root.walk()
+    node = root
+    while True:
+        sort = node.type
+        if dead and node.id in dead:
+            builder.condition(dead=True)
+        if sort in branches:
+            dead.update(unreached(code, grammar, node))
+        if sort in conditions:
+            builder.condition()
+        rule = rules.get(sort)
+        if rule is not None:
+            rule(builder, node)
+        if cursor.goto_first_child():
+            trail.append(node)
+        else:
+            while True:
+                depth = len(trail)
+                while scopes[-1].depth == depth:
+                    scopes.pop()
+                if cursor.goto_next_sibling():
+                    break
+                if not cursor.goto_parent():
+                    return
+                trail.pop()
+        here = cursor.node
+        assert here is not None, "a cursor stands at a node"
+        node = here
+
+
+def unreached(code: Code, grammar: Grammar, node: Node) -> list[int]:
+    """The parts of a branch that are never run, where its condition is written as false."""
+    condition_field, field = grammar.branches[node.type]
+    condition = node.child_by_field_name(condition_field)
+    if condition is None or code.text(condition).strip("() \t") not in grammar.never:
+        return []
+    if field:
+        part = node.child_by_field_name(field)
+        return [] if part is None else [part.id]
+    # The preprocessor's: all that stands in it but the alternative.
+    other = node.child_by_field_name("alternative")
+    kept = {condition.id} | ({other.id} if other is not None else set[int]())
+    return [child.id for child in node.children if child.id not in kept]

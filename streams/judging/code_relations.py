@@ -1,0 +1,184 @@
+"""`calls`, `uses` and `returns`: what is in the body of one definition, by syntax (judging.md).
+
+It holds where the body itself has it. It is exactly false where the definition has it nowhere and the file has no
+errors. What only a decorator, a default, an anonymous function or a branch that is never met has is neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from ...codecs.unicode_text import nfkc
+from .checks import Check
+from .code_lookup import Scope, found, parts_of_symbol
+from .code_model import Code, Definition, Role, lines_of
+from .code_walk import Part, ends_with, nodes_of
+from .results import Held, Source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+NOT_FOUND: Final = Held(None, "not-found")
+
+
+def verify_calls(check: Check, code: Code, source: Source, scope: Scope) -> Held:
+    """Whether the body of the caller calls the callee."""
+    wanted = parts_of_symbol(check.text("callee"), code.grammar)
+    calls, hint = code.grammar.calls, code.grammar.call_hint
+
+    def is_call(node: Node) -> bool | None:
+        field = calls.get(node.type)
+        if field is not None:
+            called = node if not field else node.child_by_field_name(field)
+            if called is not None and ends_with(code, called, wanted):
+                return True
+        return hint(code, node, wanted)
+
+    return _verify(check.text("caller"), wanted, is_call, code, source, scope)
+
+
+def verify_uses(check: Check, code: Code, source: Source, scope: Scope) -> Held:
+    """Whether the body of the user mentions the name."""
+    wanted = parts_of_symbol(check.text("used"), code.grammar)
+    grammar, hint = code.grammar, code.grammar.use_hint
+
+    def is_mention(node: Node) -> bool | None:
+        named = node.type in grammar.members or (node.type in grammar.names and len(wanted) == 1)
+        return True if named and ends_with(code, node, wanted) else hint(code, node, wanted)
+
+    return _verify(check.text("user"), wanted, is_mention, code, source, scope)
+
+
+def _verify(
+    symbol: str,
+    wanted: tuple[str, ...],
+    matches: Callable[[Node], bool | None],
+    code: Code,
+    source: Source,
+    scope: Scope,
+) -> Held:
+    one = body_of(symbol, code, source, scope)
+    if isinstance(one, Held):
+        return one
+    if not wanted:
+        return NOT_FOUND
+    unclear = outside = False
+    for node, part in nodes_of(code, one):
+        hit = matches(node)
+        if hit is False:
+            continue
+        if hit and part is Part.BODY:
+            if scope.has_line(node.start_point.row + 1):
+                return Held(True, lines=lines_of(node))
+            outside = True
+        elif part is not Part.NESTED or one.role is not Role.FUNCTION:
+            unclear = True
+    if unclear or outside:
+        return NOT_FOUND
+    return Held(None, "syntax-error", one.lines) if code.errors else Held(False, "differs", one.lines)
+
+
+def body_of(symbol: str, code: Code, source: Source, scope: Scope) -> Definition | Held:
+    """The one definition with a body that a symbol means, or why there is none."""
+    there = [one for one in found(code, symbol, source.path) if not one.dead]
+    types = {one.path for one in there if one.role is Role.TYPE}
+    with_body = [one for one in there if one.body is not None and one.role is Role.FUNCTION]
+    with_body = [one for one in with_body if one.path[:-1] not in types]  # a constructor is not all of its type
+    with_body = with_body or [one for one in there if one.body is not None and one.role is Role.TYPE]
+    values = [one for one in there if one.role is Role.VALUE]
+    with_body = with_body or [one for one in values if one.value is not None or one.body is not None]
+    here = [one for one in with_body if scope.touches(one)]
+    if len(here) > 1 and scope.lines is not None:
+        here = [one for one in here if scope.has(one)] or here
+    if not here:
+        return NOT_FOUND
+    one = here[0]
+    if len(here) > 1:
+        return Held(None, "ambiguous", one.lines)
+    if code.touched(one.node.start_byte, one.node.end_byte):
+        return Held(None, "syntax-error", one.lines)
+    return one if source.whole else Held(None, "not-whole", one.lines)
+
+
+def verify_returns(check: Check, code: Code, source: Source, scope: Scope) -> Held:
+    """Whether every `return` of the definition returns that expression; never exactly false."""
+    one = body_of(check.text("symbol"), code, source, scope)
+    if isinstance(one, Held):
+        return one
+    if one.role is Role.TYPE or one.body is None:
+        return NOT_FOUND
+    quote, hits, others = check.text("quote"), list[tuple[int, int]](), 0
+    for node in _returned(code, one):
+        if node is not None and quote in _written(code, node):
+            hits.append(lines_of(node))
+        else:
+            others += 1
+    if not hits:
+        return NOT_FOUND
+    if others or not all(scope.has_line(line) for hit in hits for line in hit):
+        return Held(None, "ambiguous", hits[0])
+    return Held(True, lines=hits[0])
+
+
+def _written(code: Code, node: Node) -> tuple[str, ...]:
+    """The text of an expression with its white space folded, and that without brackets around all of it."""
+    text = " ".join(nfkc(code.text(node)).split())
+    if node.type.startswith("parenthesized"):
+        return text, text.strip("()").strip()
+    return (text,)
+
+
+def _returned(code: Code, one: Definition) -> list[Node | None]:
+    """The expressions that a definition returns; None for what returns none of them, or is never reached."""
+    grammar = code.grammar
+    found_here: list[Node | None] = []
+    for node, part in nodes_of(code, one):
+        if part not in (Part.BODY, Part.DEAD):
+            continue
+        if node.type in grammar.returns:
+            parts = [child for child in node.named_children if "comment" not in child.type]
+            found_here.append(parts[0] if len(parts) == 1 and part is Part.BODY else None)
+        elif node.type in _YIELDS:
+            found_here.append(None)
+        elif grammar.return_command and node.type == "command":
+            name, arguments = node.child_by_field_name("name"), node.children_by_field_name("argument")
+            if name is not None and code.text(name) == grammar.return_command:
+                found_here.append(arguments[0] if len(arguments) == 1 and part is Part.BODY else None)
+    tail = _tail(code, one)
+    if tail is not None and tail.type not in grammar.returns:
+        found_here.append(tail)
+    return found_here
+
+
+_BODIES: Final = frozenset(
+    (
+        "accessor_list",
+        "block",
+        "block_body",
+        "body_statement",
+        "class_body",
+        "compound_statement",
+        "constructor_body",
+        "if_statement",
+        "statement_block",
+        "subshell",
+    )
+)
+"""What a body of statements is called; any other body is one expression."""
+_YIELDS: Final = frozenset(("yield", "yield_expression", "yield_statement"))
+
+
+def _tail(code: Code, one: Definition) -> Node | None:
+    """The expression that a body is, or ends with where its language returns that."""
+    body, grammar = one.body, code.grammar
+    if body is None:
+        return None
+    if body.type not in _BODIES:
+        return body.named_children[0] if body.type == "arrow_expression_clause" and body.named_children else body
+    if not grammar.tail:
+        return None
+    last = next((child for child in reversed(body.named_children) if "comment" not in child.type), None)
+    if last is None or last.type not in ("expression_statement", *grammar.returns):
+        return None if last is None or last.type in grammar.no_tail else last
+    return None if last.type in grammar.returns or last.children[-1].type == ";" else last.children[0]
