@@ -12,7 +12,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
   tests/streams/test_fold.py tests/streams/test_fold_properties.py tests/streams/test_native.py \
   tests/streams/test_snapshot.py tests/streams/test_table.py tests/streams/test_timers.py
 
-.PHONY: demo test lint types format bench bench-quick docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
+.PHONY: demo test lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -78,6 +78,9 @@ bench: $(DEV) ## sluice beside Kafka Streams, Quix, Bytewax, Faust and the floor
 
 bench-quick: $(DEV) ## instructions of the fold against the stored figure
 	$(BIN)/python benchmarks/run.py --quick $(ARGS)
+
+yield: $(DEV) ## how often an admission is right, on a labelled corpus; ends with 1 where a bound is broken
+	$(BIN)/python benchmarks/yield/run.py $(ARGS)
 
 docs: $(DEV) ## the documentation site, built strictly into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -9,6 +9,7 @@ the in-line encoding is turned into the JSON form, so that whoever comes after s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, TypeVar, get_args
 
@@ -75,6 +76,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "kind": get_args(records.Kind),
     "outcome": get_args(records.Outcome),
     "tier": get_args(records.Tier),
+    "coverage": get_args(records.CoverageLevel),
     "decision": ("admit", "refuse"),
     "verdict": ("VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"),
     "canonicalisation_version": ("0.2", "0.3"),
@@ -127,12 +129,27 @@ def normalise_emission(emission: Emission) -> Emission | Fault:
         count = len(emission.assertions or ())
         if count > records.MAX_ASSERTIONS:
             return schema_fault("$.text", f"at most {records.MAX_ASSERTIONS} assertions", str(count))
+        fault = _check_inline_checks(emission.assertions or ())
+        if fault is not None:
+            return fault
     seen: set[str] = set()
     for place, assertion in enumerate(emission.assertions or ()):
         fault = _place_assertion(emission, assertion, place, seen)
         if fault is not None:
             return fault
     return emission
+
+
+def _check_inline_checks(assertions: Iterable[Assertion]) -> Fault | None:
+    """The bounds that the schema sets for checks, of those that groups hold."""
+    for assertion in assertions:
+        checks = assertion.checks or ()
+        if len(checks) > records.MAX_CHECKS:
+            return schema_fault("$.text", f"at most {records.MAX_CHECKS} checks of a sentence", str(len(checks)))
+        longest = max(map(len, checks), default=0)
+        if longest > records.MAX_CHECK_LENGTH:
+            return schema_fault("$.text", f"checks of at most {records.MAX_CHECK_LENGTH} characters", str(longest))
+    return None
 
 
 def _place_assertion(emission: Emission, assertion: Assertion, place: int, seen: set[str]) -> Fault | None:

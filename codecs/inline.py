@@ -9,7 +9,7 @@ hold a megabyte of `[`.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -38,6 +38,8 @@ _SHAPE: Final = re.compile(r"(?:\d{1,4}\.\d{1,4}\.)?substrate\.|\d{1,4}\.\d{1,4}
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 MAX_CLASS: Final = 256
+CHECK: Final = "check"
+"""The parameter that holds one check of the assertion."""
 NO_CLASS: Final = "?"
 """What a group names that begins with a parameter: never a class, so it fails closed."""
 
@@ -63,25 +65,40 @@ def parse_inline(emission: Emission) -> Emission:
     annotates the sentence that holds the last character before it; one that no text precedes stays ordinary text.
     """
     text, groups = _take_groups(emission.text or "", emission.vocabulary)
-    spans = sentences(text, (position for position, _ in groups))
-    found: list[list[Annotation]] = [[] for _ in spans]
+    spans = sentences(text, (group.position for group in groups))
+    found: list[list[_Group]] = [[] for _ in spans]
     place = 0
-    for position, annotation in groups:
-        while spans[place][1] < position:
+    for group in groups:
+        while spans[place][1] < group.position:
             place += 1
-        found[place].append(annotation)
-    assertions = [
-        Assertion(span=(whole := Span(chars=span)), span_key=span_key(whole), provenance=annotations or None)
-        for span, annotations in zip(spans, found, strict=True)
-    ]
+        found[place].append(group)
+    assertions = [_assertion(span, within) for span, within in zip(spans, found, strict=True)]
     return replace(emission, text=text, assertions=assertions)
 
 
-def _take_groups(text: str, vocabulary: str) -> tuple[str, list[tuple[int, Annotation]]]:
+class _Group(NamedTuple):
+    """A group, and where in the text without groups it stood."""
+
+    position: int
+    annotation: Annotation
+    checks: list[str]
+
+
+def _assertion(span: tuple[int, int], groups: list[_Group]) -> Assertion:
+    whole = Span(chars=span)
+    return Assertion(
+        span=whole,
+        span_key=span_key(whole),
+        provenance=[group.annotation for group in groups] or None,
+        checks=[check for group in groups for check in group.checks] or None,
+    )
+
+
+def _take_groups(text: str, vocabulary: str) -> tuple[str, list[_Group]]:
     """The text without its groups and the white space before each, and each group with the place where it stood."""
     close_after, open_after, mark_after = _Next(_CLOSE, text), _Next(_OPEN, text), _Next(_MARK, text)
     pieces: list[str] = []
-    groups: list[tuple[int, Annotation]] = []
+    groups: list[_Group] = []
     length = done = skipped = 0
     position = text.find("[")
     while position >= 0:
@@ -98,7 +115,7 @@ def _take_groups(text: str, vocabulary: str) -> tuple[str, list[tuple[int, Annot
             piece = text[done:position].rstrip()
             pieces.append(piece)
             length += len(piece)
-            groups.append((length, _annotation(head, text[head.end() : close], vocabulary)))
+            groups.append(_Group(length, *_annotation(head, text[head.end() : close], vocabulary)))
             done = close + 1
         position = text.find("[", close + 1)
     pieces.append(text[done:])
@@ -123,14 +140,16 @@ def _terminal(word: str) -> str | None:
     return name if name[anchor.end() if anchor else 0 :] in TERMINALS else None
 
 
-def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> Annotation:
-    """The annotation of one group. Of illegal parameters nothing is kept but that there were some: `unknown`.
+def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> tuple[Annotation, list[str]]:
+    """The annotation of one group, and the checks in it, which are its assertion's. Of illegal parameters nothing is
+    kept but that there were some: `unknown`.
 
     The flag stands only where the class is known: for the others the class itself says it.
     """
     name = _terminal(head[1]) or head[1][:MAX_CLASS] or NO_CLASS
     legal = not head[2].strip()
     given: dict[str, Any] = {}
+    checks: list[str] = []
     for parameter in parameters.split(";"):
         key, equals, raw = parameter.partition("=")
         key = key.strip()
@@ -139,15 +158,18 @@ def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> Annota
         value = read_value(key, raw.strip()) if equals and _KEY.fullmatch(key) and key not in given else None
         if value is None:
             legal = False
+        elif key == CHECK:
+            checks.append(value)  # the only parameter that may be repeated
         else:
             given[key] = value
-    return Annotation(
+    annotation = Annotation(
         substrate_class=name,
         observation_id=given.pop("observation-id", None),
         ts=given.pop("ts", None),
         locator=given or None,
         unknown=not legal and recognise(name, vocabulary).name is not None,
     )
+    return annotation, checks
 
 
 # ---------------------------------------------------------------- writing
@@ -195,18 +217,22 @@ def _groups(path: str, text: str, assertion: Assertion, vocabulary: str) -> str 
     for field in _BESIDE:
         if getattr(assertion, field) is not None:
             return schema_fault(f"{path}.{field}", "nothing, since a group does not hold it", "a value")
+    checks = assertion.checks or []
+    if checks and not assertion.annotations:
+        return schema_fault(f"{path}.checks", "an annotation, whose group holds the checks", "none")
     groups = ""
     one = not isinstance(assertion.provenance, list)
     for place, annotation in enumerate(assertion.annotations):
-        group = _group(f"{path}.provenance" if one else f"{path}.provenance[{place}]", annotation, vocabulary)
+        where = f"{path}.provenance" if one else f"{path}.provenance[{place}]"
+        group = _group(where, annotation, vocabulary, checks if place == 0 else [])
         if isinstance(group, Fault):
             return group
         groups += f" {group}"
     return groups
 
 
-def _group(path: str, annotation: Annotation, vocabulary: str) -> str | Fault:
-    """One annotation as a group that reads as that annotation."""
+def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]) -> str | Fault:
+    """One annotation as a group that reads as that annotation, with checks of its assertion."""
     parts = [annotation.substrate_class]
     if annotation.observation_id is not None:
         parts.append(f"observation-id={write_value('observation-id', annotation.observation_id)}")
@@ -214,9 +240,10 @@ def _group(path: str, annotation: Annotation, vocabulary: str) -> str | Fault:
         parts.append(f"ts={write_value('ts', annotation.ts)}")
     locator = annotation.locator or {}
     parts += (f"{key}={write_value(key, value)}" for key, value in locator.items())
+    parts += (f"{CHECK}={write_value(CHECK, check)}" for check in checks)
     group = f"[{'; '.join(parts)}]"
     _, read = _take_groups(f".{group}", vocabulary)
-    back = read[0][1] if len(read) == 1 else None
+    back = read[0].annotation if len(read) == 1 else None
     name = annotation.substrate_class
     if back is None or back.substrate_class != name:
         return schema_fault(f"{path}.substrate_class", "a class that reads as one in a group", name)
@@ -228,6 +255,8 @@ def _group(path: str, annotation: Annotation, vocabulary: str) -> str | Fault:
     for key, value in locator.items():
         if key not in found or found[key] != value:
             return schema_fault(f"{path}.locator.{key}", "a value that a parameter can hold", value)
+    if read[0].checks != checks:
+        return schema_fault(f"{path}.checks", "checks that a parameter can hold", ", ".join(checks))
     if recognise(name, vocabulary).name is not None and annotation.unknown != back.unknown:
         return schema_fault(f"{path}.unknown", "nothing but what the class says", str(annotation.unknown).lower())
     return group
@@ -238,7 +267,7 @@ def _difference(emission: Emission, text: str, rendered: str) -> Fault | None:
     back = parse_inline(replace(emission, text=rendered, assertions=None))
     if back.text != text:
         _, literal = _take_groups(text, emission.vocabulary)
-        got = text[literal[0][0] :].strip() if literal else text
+        got = text[literal[0].position :].strip() if literal else text
         return schema_fault("$.text", "a text in which no bracket reads as a group", got)
     sentence_keys = {assertion.span_key for assertion in back.assertions or ()}
     for place, assertion in enumerate(emission.assertions or ()):

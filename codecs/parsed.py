@@ -48,6 +48,8 @@ def _assertion(assertion: Assertion, vocabulary: str) -> dict[str, Any]:
         form["chain"] = [_step(step) for step in assertion.chain]
     if assertion.cites is not None:
         form["cites"] = msgspec.to_builtins(assertion.cites)
+    if assertion.checks is not None:
+        form["checks"] = list(assertion.checks)
     return form
 
 

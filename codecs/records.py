@@ -25,7 +25,7 @@ Effect = Literal["internal", "external"]
 EFFECTS: tuple[Effect, ...] = ("internal", "external")
 """From the least to the greatest [S §7]."""
 Kind = Literal["assertion", "denial", "refusal"]
-Outcome = Literal["corroborates", "absent", "contradicts", "unavailable", "unknown-observation"]
+Outcome = Literal["corroborates", "terms-present", "absent", "contradicts", "unavailable", "unknown-observation"]
 Tier = Literal["pseudonymous", "identity-bound"]
 Attempt = Annotated[int, Meta(ge=0, le=1_000_000)]
 Locator = dict[str, Any]
@@ -36,6 +36,21 @@ Signature = Annotated[
 
 MAX_ASSERTIONS = 1000
 """An emission holds at most so many assertions (architecture.md)."""
+MAX_CHECKS = 20
+"""Checks of one assertion (judging.md)."""
+MAX_CHECK_LENGTH = 2000
+"""Characters of one check."""
+MAX_UNCHECKED = 1000
+"""Spans of one sentence that an observation may call unchecked."""
+
+CheckIndex = Annotated[int, Meta(ge=0, lt=MAX_CHECKS)]
+Checks = Annotated[list[Annotated[str, Meta(max_length=MAX_CHECK_LENGTH)]], Meta(max_length=MAX_CHECKS)]
+CheckForm = Literal["declared", "claim", "sentence", "none"]
+CoverageLevel = Literal["whole", "part", "none"]
+Unchecked = Annotated[
+    list[tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]], Meta(max_length=MAX_UNCHECKED)
+]
+"""Code points of the assertion, half open."""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -150,6 +165,7 @@ class Assertion(Record, frozen=True, gc=False):
         confidence: the emitter's own.
         chain: the steps that the value came by.
         cites: which context its quotes are from.
+        checks: what a machine can verify of it (judging.md); without any, one is derived from its words.
     """
 
     span: Span | None = None
@@ -162,6 +178,7 @@ class Assertion(Record, frozen=True, gc=False):
     confidence: Confidence | None = None
     chain: list[AnyStep] | None = None
     cites: Cites | None = None
+    checks: Checks | None = None
 
     @property
     def annotations(self) -> list[Annotation]:
@@ -250,6 +267,22 @@ class CitedWork(Record, frozen=True, gc=False):
     title: str = ""
 
 
+class LookedAt(Record, frozen=True, gc=False):
+    """Where an observer looked.
+
+    Attributes:
+        root: the operator's name for the repository or folder; never a path of the host.
+        path: of the file, below the root.
+        content: `sha256:` of the file's bytes.
+        commit: whose tree it was, where git's objects were read; absent for a working tree.
+    """
+
+    root: Annotated[str, Meta(max_length=256)] | None = None
+    path: Annotated[str, Meta(max_length=4096)] | None = None
+    content: Annotated[str, Meta(max_length=256)] | None = None
+    commit: Annotated[str, Meta(max_length=64)] | None = None
+
+
 class Observation(Record, frozen=True, gc=False):
     """What an observer with independent access saw. Topic `observations`, key `subject.emission_id`.
 
@@ -263,8 +296,14 @@ class Observation(Record, frozen=True, gc=False):
         tier: whether the id names somebody; an identity-bound one never leaves in clear.
         confidence: the observer's own; below the policy's `min_confidence` the observation does not count.
         locator: where it looked, as far as that may be repeated.
-        detail: which terms it found and which not, and why it could not look.
+        detail: what each check came to (`checks`), which terms it found and which not, and why it could not look.
         attestation: a validator's verdict that came with it; it goes into the frame.
+        verified: which of the assertion's checks hold here, by their places.
+        refuted: which are false here.
+        coverage: how much of the sentence the checks speak of.
+        unchecked: the parts of the sentence that they do not speak of.
+        looked_at: where it looked.
+        judge: who decided, where not the built-in checks did.
     """
 
     observation_id: Identifier
@@ -279,6 +318,12 @@ class Observation(Record, frozen=True, gc=False):
     detail: dict[str, Any] | None = None
     attestation: dict[str, Any] | None = None
     signature: Signature | None = None
+    verified: Annotated[list[CheckIndex], Meta(max_length=MAX_CHECKS)] | None = None
+    refuted: Annotated[list[CheckIndex], Meta(max_length=MAX_CHECKS)] | None = None
+    coverage: CoverageLevel | None = None
+    unchecked: Unchecked | None = None
+    looked_at: LookedAt | None = None
+    judge: Identifier | None = None
 
 
 class Sighting(Record, frozen=True, gc=False):
@@ -298,7 +343,16 @@ class Sighting(Record, frozen=True, gc=False):
 
 
 class Citation(Record, frozen=True, gc=False):
-    """An annotation that cites an observation id: what the bind lane joins sightings with. Topic `citations`."""
+    """An annotation that cites an observation id: what the bind lane joins sightings with. Topic `citations`.
+
+    Attributes:
+        terms: the words to look for where it has no checks.
+        checks: of the assertion, as the observers know them; their places are what `verified` counts in.
+        coverage: how much of the sentence the checks speak of.
+        unchecked: the parts of the sentence that they do not speak of.
+        form: where the checks come from: declared, read from its words (`claim`), or from its sentence as a whole.
+        path: the file that the annotation names; checks that name none speak of that one.
+    """
 
     observation_id: Identifier
     substrate_class: str
@@ -308,6 +362,11 @@ class Citation(Record, frozen=True, gc=False):
     terms: list[str]
     cited_at: Time
     attempt: Attempt = 0
+    checks: Checks | None = None
+    coverage: CoverageLevel | None = None
+    unchecked: Unchecked | None = None
+    form: CheckForm = "none"
+    path: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class Review(Record, frozen=True, gc=False):
@@ -346,8 +405,10 @@ Reason = Literal[
     "fabricated-annotation",
     "contradicted",
     "superseded",
+    "partly-checked",
     "below-floor",
     "aged-out",
+    "not-checked",
     "no-corroboration",
     "review",
     "validity-ended",
@@ -396,7 +457,17 @@ class UntrustedAssertion(msgspec.Struct, frozen=True, gc=False):
     assertion: str
     type_: Literal["veritas:UntrustedValidatorText"] = field(name="@type", default="veritas:UntrustedValidatorText")
     attestations: list[dict[str, Any]] = []
+    rendered: list[str] | UnsetType = UNSET
+    checked: list[dict[str, Any]] | UnsetType = UNSET
     chain: list[dict[str, Any]] = []
+
+
+class CheckCount(msgspec.Struct, frozen=True, gc=False):
+    """One check of an assertion, by its name (with `not ` before it where it is negated), and how many distinct classes
+    verified it."""
+
+    name: str
+    classes: int
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -421,6 +492,9 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         min_observers: how many distinct observers, where it needed more than one.
         classes: the distinct classes that bear it out.
         evidence: the observations that count, with who made them.
+        coverage: how much of the sentence the checks speak of: what is admitted is `rendered`, in the frame.
+        unchecked: the parts of the sentence that no check speaks of, in its own code points.
+        checks: the checks, in their order. These three are absent where nothing was checked.
         grounded: whether its emitter says so; where its chain does not bear that out it is rejected [C §2].
         data: the categories of the values that it came from.
         confidence: the least of the assertion's own and its chain's steps'.
@@ -451,6 +525,9 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     min_observers: int | UnsetType = UNSET  # where more than one is needed [S §11.3]
     classes: list[str]
     evidence: list[Evidence]
+    coverage: CoverageLevel | UnsetType = UNSET
+    unchecked: list[tuple[int, int]] | UnsetType = UNSET
+    checks: list[CheckCount] | UnsetType = UNSET
     grounded: bool
     data: list[str]
     confidence: float | int | UnsetType = UNSET

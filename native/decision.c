@@ -21,7 +21,7 @@ static int in_reach(int64_t milliseconds) { return milliseconds <= LATEST; }
 
 int can_speak(const Folder *self, Life *life)
 {
-    if (folder_needs_several(self, life))
+    if (folder_is_pythons(self, life))
         return 0;
     const uint8_t *at = life->span_key.at, *end = at + life->span_key.length;
     int64_t offsets[2] = {0, 0};

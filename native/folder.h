@@ -63,7 +63,7 @@ void place_leave(Place *place);
 int folder_keep(Folder *self, const Place *place); /* what `packing` holds becomes what is known */
 int folder_admit(Folder *self, Life *life, int64_t until);
 int folder_renew(Folder *self, PyObject *renewed); /* DONE also where the life is no longer admitted */
-int folder_needs_several(const Folder *self, const Life *life); /* observers; or its terms are not known */
+int folder_is_pythons(const Folder *self, const Life *life); /* several observers, checks, or unknown terms */
 void folder_count(Folder *self, int counter, int64_t by);
 
 /* timers.c */

@@ -64,10 +64,10 @@ static const Terms *terms_of(const Folder *self, const Life *life)
     return life->terms_number >= 0 && life->terms_number < self->terms_count ? &self->terms[life->terms_number] : NULL;
 }
 
-int folder_needs_several(const Folder *self, const Life *life)
+int folder_is_pythons(const Folder *self, const Life *life)
 {
     const Terms *terms = terms_of(self, life);
-    return terms == NULL || terms->min_observers[life->external ? 1 : 0] > 1;
+    return terms == NULL || life->has_checking || terms->min_observers[life->external ? 1 : 0] > 1;
 }
 
 /* The evidence is there: admits a life until then. Its place and words; what holds it is the caller's to write. */
@@ -273,7 +273,7 @@ static int hear(Folder *self, const Place *place, const Known *known, Life *life
         folder_count(self, LATE, 1);
         return DONE;
     }
-    if (folder_needs_several(self, life) || (life->phase != PENDING && life->phase != ADMITTED))
+    if (folder_is_pythons(self, life) || (life->phase != PENDING && life->phase != ADMITTED))
         return PYTHON;
     int may = may_count(self, life, one);
     if (may < 0)
@@ -492,7 +492,7 @@ static int lives_fill(Folder *self, const Emission *emission, const Before *befo
         life->terms_number = self->terms_number;
         life->arrival = self->time;
         life->order = self->order + 2 + (int64_t)i; /* behind the attempt's */
-        if (folder_needs_several(self, life) || (life->has_confidence && life->confidence < self->min_confidence) ||
+        if (folder_is_pythons(self, life) || (life->has_confidence && life->confidence < self->min_confidence) ||
             (!life->ascii && (life->external ? self->reject_external : self->reject_internal)))
             return PYTHON;
         for (uint64_t at = 0; at < before->count; at++) {

@@ -7,7 +7,7 @@ const View CLASS_NAMES[CLASSES] = {
     VIEW("substrate.unix.peercred"),
 };
 
-enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, LIFE_FIELDS = 32, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
+enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, LIFE_FIELDS = 33, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
 #define MOST ((uint64_t)1 << 20) /* of anything in one emission; a record holds less */
 
 static int due_read(Reader *reader, int64_t *clock, int *has_due, int64_t *due)
@@ -96,7 +96,7 @@ int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_
         for (; lives; lives--) {
             if (!take_array_of(&reader, LIFE_FIELDS) || !pass_values(&reader, BEFORE_ORDER) ||
                 !take_int(&reader, &number) || !pass_values(&reader, BEFORE_CLOCK) ||
-                !due_read(&reader, clock, has_due, due) || !pass_values(&reader, 1))
+                !due_read(&reader, clock, has_due, due) || !pass_values(&reader, 2))
                 return -1;
             if (number == order)
                 return 1;
@@ -218,6 +218,11 @@ int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View
     if (!pass_values(reader, 1))
         return 0;
     self->witnesses = (View){start, (size_t)(reader->at - start)};
+    start = reader->at;
+    self->has_checking = !take_nil(reader);
+    if (self->has_checking && !pass_values(reader, 1))
+        return 0;
+    self->checking = (View){start, (size_t)(reader->at - start)};
     return 1;
 }
 
@@ -311,6 +316,7 @@ void life_pack(Buffer *out, const Life *self)
     pack_bool(out, self->touched);
     due_pack(out, self->clock, self->has_due, self->due);
     self->witnesses.length ? put_view(out, self->witnesses) : pack_array(out, 0);
+    self->checking.length ? put_view(out, self->checking) : pack_nil(out);
 }
 
 void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due)

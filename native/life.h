@@ -34,6 +34,8 @@ typedef struct {
     int64_t attempt, emitted_at;
     View fixed; /* the fields that never change, packed; empty in a new life */
     View witnesses; /* as they lie: where several observers are needed, Python counts them */
+    View checking;  /* as it lies, nil included; empty in a new life */
+    int has_checking; /* its checks are counted one by one, which Python does */
     View span_key, kind, text, chain, emitter, traceparent, basis;
     int external, annotated, grounded, has_confidence, has_chain, has_emitter, has_traceparent;
     double confidence;

@@ -249,7 +249,8 @@ static int raw_read(Json *json, char bracket, View *raw)
 static int assertion_read(Emission *self, Life *life, Json *json, View *said)
 {
     static const View names[] = {VIEW("span"), VIEW("span_key"), VIEW("assertion"), VIEW("kind"), VIEW("provenance"),
-                                 VIEW("effect"), VIEW("grounded"), VIEW("chain"), VIEW("confidence"), VIEW("cites")};
+                                 VIEW("effect"), VIEW("grounded"), VIEW("chain"), VIEW("confidence"), VIEW("cites"),
+                                 VIEW("checks")};
     int found, first = 1, flag, fine = 1;
     unsigned seen = 0, next = 0;
     View name;
@@ -257,9 +258,9 @@ static int assertion_read(Emission *self, Life *life, Json *json, View *said)
         return 0;
     while (fine && (found = json_member(json, &first, &name)) > 0) {
         unsigned member = WHICH(name, names, &next);
-        if (member < 10 && !once(&seen, member))
+        if (member < 11 && !once(&seen, member))
             return 0;
-        if (member != 0 && member != 3 && member < 10 && absent(json))
+        if (member != 0 && member != 3 && member < 11 && absent(json))
             continue;
         fine = member == 0   ? span_read(json, &life->start, &life->end)
                : member == 1 ? json_pass_text(json) /* it is made anew */
@@ -270,8 +271,8 @@ static int assertion_read(Emission *self, Life *life, Json *json, View *said)
                : member == 6 ? json_bool(json, &life->grounded)
                : member == 7 ? (life->has_chain = raw_read(json, '[', &life->chain))
                : member == 8 ? (life->has_confidence = confidence(json, &life->confidence))
-               : member > 9  ? json_pass(json, JSON_DEPTH / 2)
-                             : 0; /* citations are Python's */
+               : member > 10 ? json_pass(json, JSON_DEPTH / 2)
+                             : 0; /* citations and checks are Python's */
     }
     return fine && found == 0 && seen & 1;
 }
@@ -481,7 +482,10 @@ int observation_read(Observation *self, View record, Arena *arena)
 {
     static const View names[] = {VIEW("observation_id"), VIEW("substrate_class"), VIEW("observed_at"), VIEW("observer"),
                                  VIEW("subject"), VIEW("outcome"), VIEW("tier"), VIEW("confidence"), VIEW("locator"),
-                                 VIEW("detail"), VIEW("attestation"), VIEW("signature")};
+                                 VIEW("detail"), VIEW("attestation"), VIEW("signature"),
+                                 /* these are Python's */
+                                 VIEW("verified"), VIEW("refuted"), VIEW("coverage"), VIEW("unchecked"),
+                                 VIEW("looked_at"), VIEW("judge")};
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1;
     unsigned seen = 0, next = 0;
@@ -491,9 +495,9 @@ int observation_read(Observation *self, View record, Arena *arena)
         return 0;
     while (fine && (found = json_member(&json, &first, &name)) > 0) {
         unsigned member = WHICH(name, names, &next);
-        if (member < 12 && !once(&seen, member))
+        if (member < 18 && !once(&seen, member))
             return 0;
-        if (member >= 8 && member < 12 && absent(&json))
+        if (member >= 8 && member < 18 && absent(&json))
             continue;
         fine = member == 0                  ? identifier(&json, &self->observation_id)
                : member == 1                ? substrate_class(&json, &self->number)
@@ -506,6 +510,7 @@ int observation_read(Observation *self, View record, Arena *arena)
                : member == 8 || member == 9 ? json_pass_object(&json)
                : member == 11               ? json_pass_text(&json) /* whom it has to hold for, Python looks at */
                : member == 10               ? (self->has_attestation = raw_read(&json, '{', &self->attestation))
+               : member < 18                ? 0
                                             : json_pass(&json, JSON_DEPTH);
     }
     json_space(&json);

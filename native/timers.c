@@ -274,7 +274,7 @@ static int end_life(Folder *self, Due *due)
                                                "unannotated"};
     static const char *const reasons[ENDS] = {"below-floor", "aged-out", "no-corroboration", "no-corroboration"};
     Life *life = &due->life;
-    if (life->phase != PENDING || folder_needs_several(self, life))
+    if (life->phase != PENDING || folder_is_pythons(self, life))
         return PYTHON;
     int how = life->fresh > 0 && life->fresh < life->k    ? BELOW_FLOOR
               : life->fresh >= life->k || life->aged      ? DECAYED

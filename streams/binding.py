@@ -29,6 +29,8 @@ from ..codecs.times import parse_time
 from ..codecs.vocabulary import recognise
 from . import gates
 from .binding_state import BindState, Held, Job, Side
+from .judging.checks import Unknown, canonical, parse_check
+from .judging.results import Held as Decided
 from .lives import CLASSES, NUMBER_OF
 from .matching import match
 from .outputs import dead_letter, traceparent_of
@@ -273,24 +275,41 @@ def _observation(sighting: Sighting, citation: Citation, substrate_class: str, r
     A signed sighting goes along as it came: its signature is all that the observer signed (gates.py).
     """
     path = (sighting.locator or {}).get("path")
-    outcome, held = match(
-        substrate_class, citation.kind, citation.terms, sighting.content, path if isinstance(path, str) else ""
-    )
+    came = match(substrate_class, citation, sighting.content, path if isinstance(path, str) else "")
+    found = came.judged
     members = _members(sighting, substrate_class)
     members["subject"] = {
         "emission_id": citation.emission_id,
         "span": citation.span,
         "attempt": citation.attempt,
     }
-    members["outcome"] = outcome
+    members["outcome"] = found.outcome
     members["detail"] = {
         **(sighting.detail or {}),
-        "found": [_shown(text) for text in held.found],
-        "missing": [_shown(text) for text in held.missing],
+        "found": [_shown(text) for text in came.presence.found],
+        "missing": [_shown(text) for text in came.presence.missing],
+        "checks": [_check(text, held) for text, held in zip(citation.checks or (), found.helds, strict=True)],
     }
+    if found.reason is not None:
+        members["detail"]["reason"] = found.reason
+    if citation.checks:
+        members["verified"], members["refuted"] = found.verified, found.refuted
+        members["coverage"], members["unchecked"] = found.coverage.level, found.coverage.unchecked
     if sighting.signature is not None:
         members["sighting"] = msgspec.Raw(record)
     return _encode(members)
+
+
+def _check(text: str, held: Decided) -> dict[str, Any]:
+    """What one check came to, as observations tell it."""
+    check = parse_check(text)
+    told: dict[str, Any] = {"check": _shown(text) if isinstance(check, Unknown) else canonical(check)}
+    told["holds"] = held.holds
+    if held.reason is not None:
+        told["reason"] = held.reason
+    if held.path:
+        told["path"] = held.path
+    return told
 
 
 def _shown(text: str) -> str:

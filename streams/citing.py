@@ -1,10 +1,8 @@
 """The citations of an assertion: what the adjudicating lane tells the bind lane (records.md, «sighting»).
 
-Who sees a substrate without knowing of an emission cannot look for an assertion's terms; so the terms go to where the
-sightings are. A citation says all of an assertion that the test of observing.md needs, and nothing else: terms, and
-with a time or a count how the sentence stands to it. What says where to look is no term, as for the observers; where
-they would not judge (a negated number, more terms than they look for, a pattern that is about something else), there
-are no terms, and nothing bears such a citation out.
+Who sees a substrate without knowing of an emission cannot judge an assertion; so what judges it goes to where the
+sightings are: the assertion's checks, how much of its sentence they cover, and, where it has none, its words. What says
+where to look is no term, as for the observers.
 """
 
 from __future__ import annotations
@@ -15,22 +13,20 @@ from typing import Any, Final
 import msgspec
 
 from ..codecs.decode import assertion_text
-from ..codecs.records import Annotation, Assertion, Emission
+from ..codecs.records import MAX_UNCHECKED, Annotation, Assertion, Emission
 from ..codecs.sightings import MAX_TERMS
 from ..codecs.spans import Span
 from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
 from ..codecs.vocabulary import recognise
-from .counts import relation_before, without_relations
-from .literals import literals
-from .matching import FS_MTIME, RELATIONS, SSE_COUNT
-from .moments import moments, negates
+from .judging.checks import parse_check
+from .judging.coverage import cover
+from .judging.derivation import checks_of
 from .privacy import may_be_credentials
-from .terms import Content, Term, Terms, shares_a_term, terms_of
-from .writing import expression
+from .terms import Term, terms_of
 
 GREP: Final = "substrate.grep"
-MCP_BRIEF: Final = "substrate.mcp.brief"
+SSE_COUNT: Final = "substrate.do.sse-count"
 MAX_TEXT: Final = 20_000
 """Characters of an assertion that is looked for, as for observers (docs/observing.md)."""
 MAX_READ: Final = 200_000
@@ -38,9 +34,8 @@ MAX_READ: Final = 200_000
 chooses both, and the lane stands still meanwhile."""
 MAX_OCTETS: Final = 1_000_000
 """Octets of one emission's citations together: what it may hold itself."""
-MAX_PLACE: Final = 16_384
-"""Characters of a locator's pattern or arguments that are looked at."""
-MAX_DEPTH: Final = 32
+MAX_PATH: Final = 4096
+"""Characters of a path that a citation repeats."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -86,8 +81,8 @@ class Citing:
                 "attempt": self._emission.attempt,
                 "span": assertion.span or Span(path=""),
                 "kind": assertion.kind,
-                "terms": [term.wire() for term in cited_terms(text, name, assertion.kind, annotation.locator or {})],
                 "cited_at": self._at,
+                **_judged_by(text, name, assertion, annotation.locator or {}),
             }
         )
         if self._octets + len(value) > MAX_OCTETS:
@@ -102,106 +97,36 @@ def _cited(annotation: Annotation, vocabulary: str, classes: Collection[str]) ->
     return found.name if found.name in classes and not (found.terminal or annotation.unknown) else None
 
 
-def cited_terms(text: str, substrate_class: str, kind: str, locator: Mapping[str, Any]) -> tuple[Term, ...]:
-    """The terms that a citation carries: those of observing.md, and with times and counts their relation.
+def _judged_by(text: str, name: str, assertion: Assertion, locator: Mapping[str, Any]) -> dict[str, Any]:
+    """What a sighting is judged by: the checks with what they cover, and the words where there are none."""
+    derived = checks_of(text, assertion.kind, assertion.checks)
+    by_words = derived.form in ("none", "sentence")
+    told: dict[str, Any] = {
+        "terms": [term.wire() for term in cited_terms(text, name, locator)] if by_words else [],
+    }
+    if not derived.checks:
+        return told
+    path = locator.get("path")
+    given = path if isinstance(path, str) and 0 < len(path) <= MAX_PATH else None
+    sentence = derived.form == "sentence"
+    scope = "channel" if name == SSE_COUNT else "repository" if name == GREP and given is None else "file"
+    checks = [parse_check(one) for one in derived.checks]
+    covered = cover(text, checks, path=given, scope=scope, derived_sentence=sentence)
+    spans = list(covered.unchecked)
+    told |= {"checks": list(derived.checks), "coverage": covered.level, "form": derived.form}
+    told["unchecked"] = spans if len(spans) <= MAX_UNCHECKED else [(0, len(text))]
+    return told if given is None else {**told, "path": given}
+
+
+def cited_terms(text: str, substrate_class: str, locator: Mapping[str, Any]) -> tuple[Term, ...]:
+    """The words of an assertion that has no check: what a sighting is looked through for. They never count.
 
     Args:
         text: the assertion's.
         substrate_class: bare.
-        kind: of the assertion.
-        locator: the annotation's, as the emitter wrote it.
+        locator: the annotation's, as the emitter wrote it; what it says is a place.
     """
-    text = nfkc(text)
     if len(text) > MAX_TEXT:
         return ()
-    denies = kind == "denial"
-    if substrate_class == SSE_COUNT:
-        return _bounded(_of_count(text, denies, locator))
-    found = terms_of(text, substrate_class, locator)
-    if found.exists and not denies and negates(text):
-        return ()  # that a place is not there is a denial's business: the place must not bear its opposite out
-    terms = found.terms
-    if substrate_class == FS_MTIME:
-        terms = _with_relations(text, terms, denies)
-    elif substrate_class == MCP_BRIEF:
-        terms = _without_arguments(text, terms, locator)
-    elif substrate_class == GREP and "pattern" in locator:
-        terms = _with_pattern(text, found, denies, locator)
-    return _bounded(terms)
-
-
-def _bounded(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    return terms if len(terms) <= MAX_TERMS else ()
-
-
-def _of_count(text: str, denies: bool, locator: Mapping[str, Any]) -> tuple[Term, ...]:
-    """The one number of the text with its relation; beside it what a count cannot show. Mere words say how."""
-    url = locator.get("url")
-    if isinstance(url, str) and url:
-        text = text.replace(url, " ")
-    numbers = [one for one in literals(text) if one.form == "number"]
-    if len(numbers) != 1 or (not denies and negates(without_relations(text))):
-        return ()
-    (number,) = numbers
-    relation = relation_before(text[: number.start])
-    said = f"{RELATIONS[relation]} {number.text}" if relation else number.text
-    others = (one for one in terms_of(text, SSE_COUNT, {}).terms if one.kind != "word" and one.text != number.text)
-    return Term("number", said), *others
-
-
-def _with_relations(text: str, terms: tuple[Term, ...], denies: bool) -> tuple[Term, ...]:
-    """Times as the sentence names them: «before 2026-05-25» is another term than that day. A denial's «not» is the
-    denial itself."""
-    named = {one.text: one for one in reversed(moments(text))}
-
-    def related(term: Term) -> Term:
-        moment = named.get(term.text) if term.kind == "moment" else None
-        if moment is None:
-            return term
-        words = ("not ",) if moment.negated and not denies else ()
-        words += (f"{moment.relation} ",) if moment.relation != "at" else ()
-        return Term("moment", "".join((*words, term.text)))
-
-    return tuple(map(related, terms))
-
-
-def _with_pattern(text: str, found: Terms, denies: bool, locator: Mapping[str, Any]) -> tuple[Term, ...]:
-    """A pattern has to be about the assertion, and to be found as well. What only an expression finds, nobody can
-    look for in a sighting; a denial does without."""
-    pattern, regex = locator["pattern"], locator.get("regex") in (True, "true")
-    if not isinstance(pattern, str) or len(pattern) > MAX_PLACE or not shares_a_term(pattern, text, found, regex):
-        return ()
-    if denies:
-        return found.terms
-    if regex:
-        return ()
-    return tuple(dict.fromkeys((*found.terms, Term("code", " ".join(nfkc(pattern).split())))))
-
-
-def _without_arguments(text: str, terms: tuple[Term, ...], locator: Mapping[str, Any]) -> tuple[Term, ...]:
-    """An echo proves nothing: what the locator says is a place. The words, where all literals are places."""
-    place = "\n".join(_leaves([locator.get(name) for name in ("arguments", "server", "tool")]))
-    if len(place) > MAX_PLACE:
-        return ()
-    asked = Content(place)
-    kept = tuple(term for term in terms if not asked.holds(term))
-    if kept or all(term.kind == "word" for term in terms):
-        return kept
-    for term in terms:
-        text = expression(term.kind, term.text).sub(" ", text)
-    return tuple(term for term in terms_of(text, "", {}).terms if not asked.holds(term))
-
-
-def _leaves(value: Any, depth: int = 0) -> Iterator[str]:
-    if depth > MAX_DEPTH:
-        return
-    if isinstance(value, dict):
-        for item in value.values():  # pyright: ignore[reportUnknownVariableType]
-            yield from _leaves(item, depth + 1)
-    elif isinstance(value, list):
-        for item in value:  # pyright: ignore[reportUnknownVariableType]
-            yield from _leaves(item, depth + 1)
-    elif isinstance(value, str):
-        yield value
-    elif value is not None:
-        yield msgspec.json.encode(value).decode()
+    found = terms_of(nfkc(text), substrate_class, locator).terms
+    return found if len(found) <= MAX_TERMS else ()

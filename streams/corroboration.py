@@ -3,8 +3,9 @@
 
 Counted are *distinct fresh substrate-classes* [S §7]: two observations of one class count once, whoever made them.
 Where the policy asks for more than one observer, these are counted besides [S §11.3] (witnesses.py).
-Freshness is judged at emission [S §3]; validity is the k-th largest of newest ts + W. Negatives need no memory of their
-own: one either closes the assertion when it comes, or never will, since corroboration only grows newer.
+Freshness is judged at emission [S §3]; validity is the k-th largest of newest ts + W. Which checks of an assertion the
+evidence verifies, and which of them stand, is counted in standing.py. Negatives need no memory of their own: one either
+closes the assertion when it comes, or never will, since corroboration only grows newer.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 from ..codecs.records import Observation, Sighting
 from ..codecs.times import parse_time
 from ..codecs.vocabulary import NEWEST, VERSIONS, recognise
+from . import standing
 from .lives import ALONE, CLASSES, NUMBER_OF, Declared, Life, Seen, json_of, short, whole
-from .policy import Policy
+from .policy import BUILT_IN, Policy
 from .privacy import IDENTITY_BOUND, binds_identity
 from .witnesses import Witness, carried_until, count, note
 
@@ -41,14 +43,29 @@ def is_fresh(life: Life, window: int, ts: int) -> bool:
 def may_count(policy: Policy, life: Life, observation: Observation) -> bool:
     """Whether anything that this observation says may count for or against this assertion.
 
-    Not below the confidence floor, and not from a substrate that the emitter can write to: that is none [S §3].
+    Not below the confidence floor, not by a judge whom the policy does not accept, not without a check where it wants
+    checks, and not from a substrate that the emitter can write to: that is none [S §3].
     """
     if observation.confidence < policy.admissibility.min_confidence:
         return False
+    judging = policy.judging
+    if observation.judge is not None and observation.judge not in judging.accept:
+        return False
+    told = _TOLD_BY.get(observation.outcome)
+    if told is not None:
+        by_checks = getattr(observation, told) is not None
+        if judging.require_checks and not by_checks:
+            return False
+        if by_checks and observation.judge is None and BUILT_IN not in judging.accept:
+            return False
     if not policy.observers:
         return True
     observer = policy.observers.get(observation.observer)
     return observer is None or life.emitter is None or life.emitter not in observer.writable_by
+
+
+_TOLD_BY = {"corroborates": "verified", "contradicts": "refuted"}
+"""Outcomes that a check decides, and the member in which an observation names those checks."""
 
 
 def class_of(observation: Observation | Sighting) -> str | None:
@@ -62,6 +79,9 @@ def class_of(observation: Observation | Sighting) -> str | None:
 
 def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, cls: str) -> bool:
     """Takes a corroboration in; True where it counts for the assertion and is news."""
+    places = standing.verified(life, observation)
+    if places is not None and not places:
+        return False
     seen, bounds, emitted_at = _seen(life, cls), life.bounds, life.emitted_at
     if ts > seen.latest:
         seen.latest = ts
@@ -76,10 +96,12 @@ def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, c
     # After admission any newer corroboration renews, however long after emission; before it, only fresh ones count.
     if life.valid_until < 0 and ts > emitted_at + bounds.horizon:
         return False
-    news = False
+    news = standing.note(life, seen, observation, places, ts)
     if bounds.min_observers != ALONE and (least := life.min_observers) > 1:
         bound = binds_identity(observation.tier, cls)
-        news = note(life.witnesses, Witness(seen.number, observation.observer, ts, kept, bound), least)
+        said = -1 if places is None else sum(1 << place for place in places)
+        witness = Witness(seen.number, observation.observer, ts, kept, bound, said)
+        news = note(life.witnesses, witness, least * standing.count(life)) or news
     if ts <= seen.ts:
         return news
     if seen.ts < 0:
@@ -134,29 +156,34 @@ def unmasks(life: Life, observation: Observation, cls: str, ts: int) -> bool:
 def validity(life: Life) -> int:
     """Until when the evidence carries the assertion: the k-th largest of newest ts + W, Unix ms; -1 below k.
 
-    Where more than one observer is needed, no longer than so many carry it; -1 where there are fewer.
+    Of several checks the one that is carried least. Where more than one observer is needed, no longer than so many
+    carry each check; -1 where there are fewer.
     """
-    if life.fresh < life.k:
+    if life.fresh < standing.least_k(life):
+        return -1
+    until = standing.carried(life)
+    if until < 0:
         return -1
     bounds = life.bounds
-    windows = bounds.windows
-    ends = [seen.ts + windows[CLASSES[seen.number]] for seen in life.seen if seen.ts >= 0]
-    ends.sort()
-    until = min(ends[-life.k], life.longest)
+    until = min(until, life.longest)
     if bounds.min_observers != ALONE and (least := life.min_observers) > 1:
-        return min(until, carried_until(life.witnesses, lambda number: windows[CLASSES[number]], least))
+        windows = bounds.windows
+        for place in range(standing.count(life)):
+            until = min(until, carried_until(life.witnesses, lambda number: windows[CLASSES[number]], least, place))
     return until
 
 
 def is_enough(life: Life) -> bool:
-    """Whether the evidence that counts is of k classes, and by as many observers as are needed."""
-    return life.fresh >= life.k and missing_observers(life) == 0
+    """Whether every check stands, by evidence of as many observers as are needed."""
+    return standing.stands(life) and missing_observers(life) == 0
 
 
 def missing_observers(life: Life) -> int:
-    """How many more distinct observers would have to bear it out."""
+    """How many more distinct observers would have to bear it out, of the check that has the fewest."""
     least = life.min_observers
-    return max(0, least - count(life.witnesses)) if least > 1 else 0
+    if least <= 1:
+        return 0
+    return max(0, least - min(count(life.witnesses, place) for place in range(standing.count(life))))
 
 
 def observed_at(observation: Observation) -> int:

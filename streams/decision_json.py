@@ -23,6 +23,7 @@ from ..codecs.errors import Fault
 from ..codecs.records import AnyStep, Basis, Effect, Reason, Status
 from ..codecs.spans import Span, parse_span_key
 from ..codecs.times import format_time
+from .checked_json import Shown, shown
 from .grounding import data_categories
 from .lives import ALONE, CLASSES, Life, Seen, steps_of, whole
 from .policy import Policy
@@ -117,7 +118,8 @@ class DecisionWriter:
             name, at, who = CLASSES[seen.number], format_time(seen.ts), self._who(life, seen)
             evidence.append(f'{{"substrate_class":"{name}","observed_at":"{at}",{who}}}')
             retrievals.append(f'{{"step":"retrieval","source":"{name}","timestamp":"{at}","metadata":{{{who}}}}}')
-        frame, meta = self._frame(life, counted, retrievals, steps) if text else _NO_TEXT
+        checked = shown(life, status, basis, commits=self._policy.privacy.observation_ids == "clear")
+        frame, meta = self._frame(life, counted, retrievals, steps, checked) if text else _NO_TEXT
         based = f'"basis":"{basis}",' if basis else ""
         because = f'"reason":"{reason}",' if reason else ""
         observers = f'"min_observers":{life.min_observers},' if several else ""
@@ -127,6 +129,7 @@ class DecisionWriter:
             f'"attempt":{life.attempt},"span":{_span(life.span_key)},"kind":"{life.kind}","status":"{status}",'
             f'{based}{because}{own}"revision":{life.revision},"effect":"{life.effect}","k":{life.k},'
             f'{observers}"classes":[{",".join(classes)}],"evidence":[{",".join(evidence)}],'
+            f"{checked.outside if checked else ''}"
             f'"grounded":{"true" if life.grounded else "false"},"data":{_data(life, steps)},{confidence}'
             f'"emitted_at":"{format_time(life.emitted_at)}",{frame}'
             f'"canonical_hash":"{assertion_hash(life.text, life.kind)}",{self._ledger}'
@@ -145,37 +148,49 @@ class DecisionWriter:
         return (self._veil.observation_id(observation_id, identity_bound=identity_bound) or "").encode()
 
     def _frame(
-        self, life: Life, counted: Sequence[Seen], retrievals: Sequence[str], steps: list[AnyStep] | None
+        self,
+        life: Life,
+        counted: Sequence[Seen],
+        retrievals: Sequence[str],
+        steps: list[AnyStep] | None,
+        checked: Shown | None,
     ) -> tuple[str, str]:
         """The frame, and the `_meta` that says what sanitation changed in it."""
         told = [seen.attestation for seen in counted if seen.attestation is not None]
-        assertion, attestations, own, meta = self.framed(life.text, life.effect, steps, told)
+        trace = Trace()
+        prose = checked.prose if checked else life.text
+        assertion, attestations, own = self._framed(prose, life.effect, steps, told, trace)
+        checks = checked.framed(self._confusables(life.effect), trace) if checked else ""
         # The emitter's own steps, a retrieval for each counted evidence, then the hand-off from the emitter.
         handoff = f'{{"step":"agent-handoff","agent_name":"{life.emitter or "sluice"}"}}'
         return (
-            f'{_FRAME}{assertion},{_FRAME_TYPE},"attestations":{attestations},'
+            f'{_FRAME}{assertion},{_FRAME_TYPE},"attestations":{attestations},{checks}'
             f'"chain":[{",".join((*own, *retrievals, handoff))}]}},',
-            meta,
+            _meta(trace),
         )
 
     def framed(
         self, text: str, effect: Effect, steps: list[AnyStep] | None, attestations: Sequence[bytes]
     ) -> tuple[str, str, list[str], str]:
         """What strangers wrote, sanitised: the text, attestations, the chain's steps, and the `_meta`, each as JSON."""
-        rules, trace = self._policy.sanitation, Trace()
-        given = rules.confusables.external if effect == "external" else rules.confusables.internal
-        # What `reject` refuses is decided before this (decisions.py); a rejected text is still shown to a reviewer.
-        confusables = "replace" if given == "reject" else given
-        assertion = to_json(clean(text, "assertion", rules.caps["assertion"], confusables, trace))
+        trace = Trace()
+        return *self._framed(text, effect, steps, attestations, trace), _meta(trace)
+
+    def _framed(
+        self, text: str, effect: Effect, steps: list[AnyStep] | None, attestations: Sequence[bytes], trace: Trace
+    ) -> tuple[str, str, list[str]]:
+        confusables = self._confusables(effect)
+        assertion = to_json(clean(text, "assertion", self._policy.sanitation.caps["assertion"], confusables, trace))
         framed = self._attestations(attestations, trace)
         own = [to_json(step) for step in self._own_chain(steps, confusables, trace)] if steps else []
-        meta = trace.meta()
-        return (
-            assertion,
-            to_json(framed) if framed else "[]",
-            own,
-            _META_UNCHANGED if meta is _UNCHANGED else to_json(meta),
-        )
+        return assertion, to_json(framed) if framed else "[]", own
+
+    def _confusables(self, effect: Effect) -> Confusables:
+        """What becomes of confusable characters; what `reject` refuses is decided before this (decisions.py), and a
+        rejected text is still shown to a reviewer."""
+        rules = self._policy.sanitation.confusables
+        given = rules.external if effect == "external" else rules.internal
+        return "replace" if given == "reject" else given
 
     def _own_chain(self, steps: list[AnyStep], confusables: Confusables, trace: Trace) -> list[dict[str, Any]]:
         chain: list[dict[str, Any]] = msgspec.to_builtins(steps)
@@ -199,6 +214,11 @@ class DecisionWriter:
         if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
             return None
         return framed["attestations"][0]
+
+
+def _meta(trace: Trace) -> str:
+    meta = trace.meta()
+    return _META_UNCHANGED if meta is _UNCHANGED else to_json(meta)
 
 
 def attestation_rules(policy: Policy) -> AttestationRules:

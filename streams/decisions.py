@@ -14,7 +14,7 @@ import msgspec
 
 from ..codecs.records import Assertion, Emission, Reason, Status
 from ..codecs.vocabulary import Terminal
-from . import corroboration, grounding
+from . import corroboration, grounding, standing
 from .lives import Life
 from .policy import Policy
 from .sanitise import unexpected_confusables
@@ -132,7 +132,14 @@ def _enough(case: Case) -> bool:
 
 def _admissible(case: Case) -> bool:
     life = case.life
-    return life.fresh >= life.k and corroboration.validity(life) >= case.now
+    if not standing.stands(life) or corroboration.validity(life) < case.now:
+        return False
+    return standing.covers_enough(life)
+
+
+def _partly_checked(case: Case) -> bool:
+    """Its checks stand, and speak of less of the sentence than the policy wants."""
+    return _enough(case) and not standing.covers_enough(case.life)
 
 
 def _too_few(case: Case) -> bool:
@@ -142,6 +149,12 @@ def _too_few(case: Case) -> bool:
 
 def _aged_out(case: Case) -> bool:
     return _enough(case) or case.life.aged
+
+
+def _words_alone(case: Case) -> bool:
+    """Its words were found, and what it says of them was not checked."""
+    checking = case.life.checking
+    return checking is not None and checking.words
 
 
 def _annotated(case: Case) -> bool:
@@ -171,8 +184,10 @@ TABLE: tuple[Row, ...] = (
     Row("contradicted", "contradicted", "[S §2] case (iii)", _contradicted, _ON_EVIDENCE),
     Row("admitted", None, "[S §3, §7]", _admissible, _ON_EVIDENCE),
     Row("rejected", "superseded", "records.md, `attempt`", _superseded, _ON_NEWER),
+    Row("below-floor", "partly-checked", "judging.md, «What the fold does with it»", _partly_checked, _ON_END),
     Row("below-floor", "below-floor", "[S §7, §11.3]", _too_few, _ON_END),
     Row("decayed-to-uncertainty", "aged-out", "[S §5]", _aged_out, _ON_END),
+    Row("unverified-inference", "not-checked", "judging.md, «What the fold does with it»", _words_alone, _ON_END),
     Row("unverified-inference", "no-corroboration", "[S §5]", _annotated, _ON_END),
     Row("unannotated", "no-corroboration", "[S §5]", _always, _ON_END),
 )

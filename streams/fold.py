@@ -24,7 +24,7 @@ from ..codecs.reading import read_emission, read_observation
 from ..codecs.records import EFFECTS, Effect, Emission, Observation
 from ..codecs.spans import span_key
 from ..codecs.times import parse_time
-from . import corroboration, gates, grounding, native
+from . import corroboration, gates, grounding, native, standing
 from .citing import Citing
 from .claims import Claims, claims_of
 from .decisions import Case, Moment
@@ -309,6 +309,7 @@ class _Folding:
                 terms_number=state.terms_number,
                 order=state.next_order(),
             )
+            standing.begin(life, assertion.checks, self.terms)
             state.add(attempt, life)
             cases.append(
                 Case(life, policy, state.time, emission, assertion, terminal=claims.terminal, unknown=claims.unknown)
@@ -425,7 +426,7 @@ class _Folding:
             self.counters["not-counted"] += 1
         elif life.phase == Phase.PENDING:
             # Nothing that a corroboration can bring about holds below k: 2 us less for every other observation.
-            if life.fresh >= life.k or case.fabricated or case.contradicted:
+            if life.fresh >= standing.least_k(life) or case.fabricated or case.contradicted:
                 verdicts.judge(Moment.EVIDENCE, case)
         elif case.fabricated:
             verdicts.close_admitted(life, "rejected", "fabricated-annotation")
@@ -441,6 +442,9 @@ class _Folding:
             return False
         if observation.outcome == "corroborates":
             return corroboration.corroborate(self.policy, life, observation, ts, cls)
+        if observation.outcome == "terms-present":
+            standing.note_words(life)
+            return False
         if observation.outcome == "contradicts":
             holds = corroboration.contradicts(life, cls, ts)
             case.contradicted = case.contradicted or holds

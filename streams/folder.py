@@ -43,8 +43,9 @@ def topics_of(block: Block) -> bytes:
 
 
 def is_common(state: State, policy: Policy) -> bool:
-    """Whether the core knows the rules in force; other trust modes are Python's."""
-    return policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
+    """Whether the core knows the rules in force; other trust modes, and rules on checks, are Python's."""
+    plain = state.terms[state.terms_number].checks.counts_plainly and not policy.judging.require_checks
+    return plain and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
 
 
 def folder_for(state: State, policy: Policy, block: Block, writer: Writer, renewed: list[Renewed]) -> Folder | None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..codecs.records import AnyStep, Basis, Effect, Kind
+from ..codecs.records import AnyStep, Basis, CoverageLevel, Effect, Kind
 from ..codecs.vocabulary import CLASSES_1_0
 from .timers import TIME, WATERMARK
 from .witnesses import Witness
@@ -43,17 +43,45 @@ ALONE: Final = (1, 1)
 """`min_observers` where any one observer will do."""
 
 
+NO_COVERAGE, PART, WHOLE = range(3)
+"""How much of a sentence its checks speak of, as it is kept; `COVERAGE` names them."""
+COVERAGE: Final[tuple[CoverageLevel, ...]] = ("none", "part", "whole")
+
+
+class CheckTerms(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What a policy says of checks and of independence (policy.py, `Judging`).
+
+    Attributes:
+        min_coverage: internal, external.
+        k_by_check: internal, external; 0 for the effect's own k.
+        groups: classes by number.
+    """
+
+    min_coverage: tuple[int, int] = (PART, WHOLE)
+    k_by_check: dict[str, tuple[int, int]] = {}
+    same_bytes: bool = False
+    same_root: int = 0
+    groups: list[list[int]] = []
+
+    @property
+    def counts_plainly(self) -> bool:
+        """Every class counts once, and every check needs the k of its effect."""
+        return not (self.k_by_check or self.same_bytes or self.same_root or self.groups)
+
+
 class Terms(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The bounds that lives begin with: of a policy, kept though a later one comes into force (milliseconds).
 
     Attributes:
         min_observers: internal, external; 1 where observers are not counted.
+        checks: what is said of checks.
     """
 
     windows: dict[str, int]
     horizon: int
     max_validity: int
     min_observers: tuple[int, int] = ALONE
+    checks: CheckTerms = CheckTerms()
 
 
 # ---------------------------------------------------------------- observation ids
@@ -129,6 +157,58 @@ class Seen(msgspec.Struct, gc=False, eq=False, array_like=True):
         return CLASSES[self.number]
 
 
+class Verified(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """What the observations of one class verified of an assertion's checks (standing.py).
+
+    Attributes:
+        number: of the bare class.
+        stamps: for each check the newest evidence that counts, Unix ms; -1 where there is none.
+        named: a bit for each check that an observation named as verified, rather than corroborating as a whole.
+        coverage: the least that any of them told.
+        unchecked: the spans that those of that coverage told.
+        root, content: where the newest of them looked; kept where the policy asks for independence.
+    """
+
+    number: int
+    stamps: list[int]
+    named: int = 0
+    coverage: int = WHOLE
+    unchecked: list[tuple[int, int]] = []
+    root: str = ""
+    content: str = ""
+
+
+class Place(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Where a check was seen to hold, as far as the observation tells: lines from 1, 0 for none."""
+
+    path: str = ""
+    first: int = 0
+    last: int = 0
+    commit: str = ""
+
+
+class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """What is known of an assertion's checks. Only lives that need it have one: those that declare checks, that came
+    under terms which ask more than plain counting, or that an observation speaks of in checks or words.
+
+    Attributes:
+        texts: the checks that it declares; None: the one that its words give (judging/derivation.py).
+        needs: k of each check; empty: the life's k for each.
+        classes: by class, for those that verified a check.
+        words: an observer found its words, and nothing was checked (`terms-present`).
+        coverage, unchecked: fixed when it is admitted by evidence; -1 before.
+        places: for each check where it was last seen to hold before that.
+    """
+
+    texts: list[str] | None = None
+    needs: list[int] = []
+    classes: list[Verified] = []
+    words: bool = False
+    coverage: int = -1
+    unchecked: list[tuple[int, int]] = []
+    places: list[Place] = []
+
+
 class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     """One assertion of one attempt, from its arrival to its last word.
 
@@ -168,6 +248,7 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     clock: int = WATERMARK
     due: int | None = None
     witnesses: list[Witness] = []  # where more than one observer is needed
+    checking: Checking | None = None
 
     @property
     def bounds(self) -> Terms:

@@ -1,78 +1,123 @@
-"""What a sighting's content says of an annotation that cites it: the test of observing.md without an observer.
+"""What a sighting's content says of an assertion that cites it: its checks on text and JSON, without an observer.
 
-Terms and content are all there is: whoever saw the content knew of no emission, and whoever cites it is not asked
-again. So the same citation and sighting always come to the same, whichever came first. Text is searched for the terms
-(terms.py); of `substrate.fs.mtime` a time is held against the times that the assertion names, of
-`substrate.do.sse-count` a number against its one number. What cannot be shown that way is `absent`, never guessed at.
+Citation and sighting are all there is: whoever saw the content knew of no emission, and whoever cites it is not asked
+again. So the same citation and sighting always come to the same, whichever came first. A text may be a part of what
+stood there, so of a text nothing is ever false: a check on it holds, or stays undecided. Of `substrate.fs.mtime` the
+content is a time, of `substrate.do.sse-count` a number, of `substrate.mcp.brief` a result: these are whole.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
-from ..codecs.records import Kind, Outcome
+import msgspec
+
+from ..codecs.records import Citation
+from ..codecs.sightings import MAX_CONTENT_BYTES
 from ..codecs.times import parse_time
-from .moments import Moment, format_ns, moments
-from .terms import Content, Presence, Term, from_wire, presence
+from .judging.checks import TABLE, Check, Unknown
+from .judging.coverage import Coverage
+from .judging.derivation import Derived
+from .judging.documents import verify_json_value
+from .judging.facts import verify_modified, verify_subscribers
+from .judging.outcomes import Judged, judged, question_of
+from .judging.results import Held, Source, opposite
+from .judging.verify import BARE, verify_content
+from .terms import Presence, from_wire, presence
 
 FS_MTIME: Final = "substrate.fs.mtime"
 SSE_COUNT: Final = "substrate.do.sse-count"
+MCP_BRIEF: Final = "substrate.mcp.brief"
+_ON_TEXT: Final = frozenset(("substrate.git.log", "substrate.grep", "substrate.code.read", MCP_BRIEF))
+"""The classes whose content is text; of the checks on it a piece of text can only show that `contains` holds."""
+_ON_JSON: Final = frozenset(("equals", "compare", "defines"))
 
-RELATIONS: Final[Mapping[str, str]] = {"least": "at least", "most": "at most", "more": "more than", "less": "less than"}
-"""How a citation's number says that it is not the count itself."""
-_CLAIM: Final = re.compile(
-    rf"(?:(?P<words>{'|'.join(RELATIONS.values())}) )?[+]?(?P<digits>\d[\d,_]*(?:\.\d+)?)(?![\d.])"
-)
-_NUMBER: Final = re.compile(r"\d{1,15}(?:\.\d{1,15})?")
+MOST_UNCUT: Final = MAX_CONTENT_BYTES - 4
+"""A content that is longer may have been cut to fit a sighting, within a character: a number at its end may go on."""
+_NUMBER: Final = re.compile(r"\d{1,15}")
 _NS: Final = re.compile(r"(?P<second>.{19})(?:\.(?P<fraction>\d{1,9}))?Z", re.ASCII)
 _MILLISECOND: Final = 1_000_000
+_OTHER: Final = Held(None, "other-substrate")
 
 
 class Match(NamedTuple):
-    """What came of it, and which terms are there."""
+    """What came of it, and which words are there."""
 
-    outcome: Outcome
+    judged: Judged
     presence: Presence
 
 
-def match(substrate_class: str, kind: Kind, wire: Sequence[str], content: str | float, path: str = "") -> Match:
-    """Holds a citation's terms against what was seen.
+def match(substrate_class: str, citation: Citation, content: str | float, path: str = "") -> Match:
+    """Holds a citation's checks, or else its words, against what was seen.
 
     Args:
         substrate_class: the bare class of both.
-        kind: of the assertion; a denial turns the test round, and a refusal states nothing.
-        wire: the terms, as a citation carries them (citing.py).
+        citation: the assertion, as the adjudicating lane tells of it.
         content: the text, number or time that was seen.
-        path: the file that the sighting's locator names; it bears out that the file exists.
+        path: the file that the sighting's locator names; empty for none.
     """
-    terms = [from_wire(one) for one in wire]
-    denies = kind == "denial"
-    if kind == "refusal" or not terms:
-        return Match("absent", presence(terms, ""))
-    if substrate_class == FS_MTIME and (time := time_of(content)) is not None:
-        return _match_time(terms, denies, time, path)
-    if substrate_class == SSE_COUNT and (number := _number_of(content)) is not None:
-        return _match_number(terms, denies, number)
-    held = presence(terms, content if isinstance(content, str) else _written(content))
-    return Match(_turned(terms, denies, held), held)
+    texts = tuple(citation.checks or ())
+    question = question_of(citation.kind, Derived(texts, citation.form == "declared", citation.form))
+    coverage = Coverage(citation.coverage or "part", tuple((start, end) for start, end in citation.unchecked or ()))
+    seen = _Seen(substrate_class, content, path, citation.path)
+    helds = [Held(None, "unknown-check") if isinstance(one, Unknown) else seen.held(one) for one in question.checks]
+    words = presence([from_wire(one) for one in citation.terms], content if isinstance(content, str) else str(content))
+    found = words.whole and citation.kind != "refusal"
+    return Match(judged(question, helds, coverage, found), words if question.is_sentence else Presence((), ()))
 
 
-def _turned(terms: Sequence[Term], denies: bool, held: Presence) -> Outcome:
-    """The verdict on a region: a denial turns it round."""
-    if held.whole:
-        return "contradicts" if denies else "corroborates"
-    if not denies or (held.found and all(term.kind == "word" for term in terms)):
-        return "absent"  # any word too many would bear a denial out: of mere words none may be there
-    return "corroborates"
+class _Seen:
+    """A sighting's content, as the checks of its class take it."""
 
+    def __init__(self, substrate_class: str, content: str | float, path: str, cited_path: str | None) -> None:
+        self._class, self._content = substrate_class, content
+        self._path, self._cited_path = path, cited_path
 
-def _written(number: float) -> str:
-    return str(int(number)) if number == int(number) else repr(number)
+    def held(self, check: Check) -> Held:
+        """What one check comes to, `not` included."""
+        if self._class == FS_MTIME:
+            return self._by(check, self._modified)
+        if self._class == SSE_COUNT:
+            return self._by(check, self._subscribers)
+        if not isinstance(self._content, str) or not TABLE[check.name].content or check.value("in") is not None:
+            return _OTHER
+        if self._class == MCP_BRIEF and check.name in _ON_JSON:
+            return self._by(check, self._in_json)
+        return self._in_text(check)
 
+    def _by(self, check: Check, verify: Callable[[Check], Held]) -> Held:
+        found = verify(check)
+        return opposite(found) if check.negated else found
 
-# ---------------------------------------------------------------- times
+    def _in_text(self, check: Check) -> Held:
+        named = check.path or self._cited_path
+        if check.name != "contains" or self._class not in _ON_TEXT or check.lines is not None:
+            return _OTHER
+        if named is not None and named != self._path:
+            return _OTHER  # the sighting is of another file than the one that the check speaks of
+        text = str(self._content)
+        return verify_content(check, Source(self._path, text, whole=len(text.encode()) <= MOST_UNCUT), BARE)
+
+    def _in_json(self, check: Check) -> Held:
+        try:
+            value: Any = msgspec.json.decode(str(self._content).encode())
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return Held(None, "not-found")
+        return verify_json_value(check, value)
+
+    def _modified(self, check: Check) -> Held:
+        time = time_of(self._content)
+        if check.name != "modified" or time is None:
+            return _OTHER
+        return verify_modified(check, time) if check.path == self._path else _OTHER
+
+    def _subscribers(self, check: Check) -> Held:
+        number = _number_of(self._content)
+        if check.name != "count" or check.text("pattern") != "subscribers" or number is None:
+            return _OTHER
+        return verify_subscribers(check, number)
 
 
 def time_of(content: str | float) -> int | None:
@@ -89,81 +134,8 @@ def time_of(content: str | float) -> int | None:
     return second * _MILLISECOND + int((match["fraction"] or "").ljust(9, "0"))
 
 
-def _match_time(terms: Sequence[Term], denies: bool, time: int, path: str) -> Match:
-    """As the observer of modification times judges them (docs/observing.md)."""
-    region = Content(path if all(term.kind == "path" for term in terms) else _times(time))
-    found: list[str] = []
-    missing: list[str] = []
-    named = another = other = 0
-    for term in terms:
-        moment = _moment(term)
-        if moment is None:
-            there = presence([term], region).whole
-            other += not there and term.kind not in ("moment", "clock")
-        else:
-            there = moment.holds(time, ignore_negation=denies)
-            another += not there
-            named += there
-        (found if there else missing).append(term.text)
-    held = Presence(tuple(found), tuple(missing))
-    if another and not denies and not named:
-        return Match("contradicts", held)
-    if denies and other and not another:
-        return Match("absent", held)  # what a time cannot show is not shown to be untrue by it either
-    return Match(_turned(terms, denies, held), held)
-
-
-def _times(time: int) -> str:
-    written = format_ns(time)
-    return f"{written} {written.replace('T', ' ').removesuffix('Z')} UTC"
-
-
-def _moment(term: Term) -> Moment | None:
-    """The one time that a term names, with its relation."""
-    found = moments(term.text) if term.kind == "moment" else []
-    return found[0] if len(found) == 1 else None
-
-
-# ---------------------------------------------------------------- numbers
-
-
-def _number_of(content: str | float) -> float | None:
+def _number_of(content: str | float) -> int | None:
+    """The count that a content is: a whole number."""
     if isinstance(content, str):
-        return float(content) if _NUMBER.fullmatch(content.strip()) else None
-    return float(content) if abs(content) <= 2**53 else None
-
-
-def _match_number(terms: Sequence[Term], denies: bool, number: float) -> Match:
-    """As the observer of subscriber counts judges them, without a tolerance: that is an emitter's to choose."""
-    claims = [(term, claim) for term in terms if (claim := _claim(term)) is not None]
-    if len(claims) != 1:
-        return Match("absent", Presence((), tuple(term.text for term in terms)))
-    term, claim = claims[0]
-    others = tuple(one.text for one in terms if one is not term)
-    right = _stands(claim, number)
-    held = Presence((term.text,) if right else (), others if right else (term.text, *others))
-    if denies:
-        return Match("absent" if others else "contradicts" if right else "corroborates", held)
-    if not right:
-        return Match("contradicts", held)
-    return Match("absent" if others else "corroborates", held)
-
-
-def _claim(term: Term) -> tuple[str, float] | None:
-    found = _CLAIM.match(term.text) if term.kind == "number" else None
-    if found is None:
-        return None
-    return found["words"] or "", float(found["digits"].replace(",", "").replace("_", ""))
-
-
-def _stands(claim: tuple[str, float], number: float) -> bool:
-    words, claimed = claim
-    if words == RELATIONS["least"]:
-        return number >= claimed
-    if words == RELATIONS["most"]:
-        return number <= claimed
-    if words == RELATIONS["more"]:
-        return number > claimed
-    if words == RELATIONS["less"]:
-        return number < claimed
-    return number == claimed
+        return int(content.strip()) if _NUMBER.fullmatch(content.strip()) else None
+    return int(content) if content == int(content) and abs(content) <= 2**53 else None

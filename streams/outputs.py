@@ -16,7 +16,7 @@ from ..codecs.blocks import Block, Event, EventKind, Output
 from ..codecs.errors import Fault
 from ..codecs.records import Basis, Disposition, Reason, Status
 from ..codecs.times import format_time
-from . import corroboration
+from . import corroboration, standing
 from .decision_json import Decision, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
 from .lives import Life
@@ -74,7 +74,7 @@ class Writer:
         topic = {"review": REVIEWS, "re-emit": REEMISSIONS}.get(disposition)
         if request and topic:
             seen = sorted(seen.substrate_class for seen in life.seen if seen.latest >= 0 or seen.ts >= 0)
-            missing = max(0, life.k - decision.counted)
+            missing = standing.missing(life)
             more = f',"missing_floor":{missing},"classes_seen":{to_json(seen)}'
             if life.min_observers > 1:
                 more += f',"missing_observers":{corroboration.missing_observers(life)}'

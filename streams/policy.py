@@ -16,9 +16,10 @@ import rfc8785
 from msgspec import UNSET, Raw, UnsetType, field
 from msgspec.structs import replace
 
-from ..codecs.records import Disposition, Effect
+from ..codecs.records import CoverageLevel, Disposition, Effect
 from ..codecs.vocabulary import CLASSES_1_0
 from .identifiers import problem_of
+from .judging.checks import TABLE as CHECKS
 
 Trust = Literal["observed", "declared", "both"]
 Confusables = Literal["reject", "replace", "flag"]
@@ -92,6 +93,18 @@ class LeastObservers(Part, frozen=True, gc=False):
             raise ValueError(f"min_observers is from 1 to {MOST_OBSERVERS}, and external not below internal")
 
 
+class FloorOfCheck(Part, frozen=True, gc=False):
+    """k of one check, where it differs from that of the effect; None: the effect's."""
+
+    internal: int | None = None
+    external: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [one for one in (self.internal, self.external) if one is not None]
+        if not given or not all(1 <= one <= len(CLASSES_1_0) for one in given):
+            raise ValueError("k of a check is from 1 to the number of classes, for internal, external or both")
+
+
 class Admissibility(Part, frozen=True, gc=False):
     """How evidence is counted, and how long everything may take (milliseconds)."""
 
@@ -106,8 +119,11 @@ class Admissibility(Part, frozen=True, gc=False):
     review_window: int = DAY
     window: dict[str, int] = field(default_factory=lambda: dict(REFERENCE_WINDOWS))
     min_observers: LeastObservers = LeastObservers()
+    k_by_check: dict[str, FloorOfCheck] = {}
 
     def __post_init__(self) -> None:
+        if not CHECKS.keys() >= self.k_by_check.keys():
+            raise ValueError("k_by_check names checks")
         times = (self.horizon, self.max_validity, self.max_stall, self.review_window, *self.window.values())
         if not all(1 <= time <= LONGEST for time in times) or not 0 <= self.max_skew <= LONGEST:
             raise ValueError(f"durations are from 1 to {LONGEST} milliseconds, of max_skew from 0")
@@ -115,6 +131,44 @@ class Admissibility(Part, frozen=True, gc=False):
             raise ValueError("min_confidence is from 0 to 1, and max_attempts at least 1")
         if self.window.keys() != CLASSES_1_0:
             raise ValueError("every class of the vocabulary has a window")
+
+
+BUILT_IN: Final = "checks"
+"""The judge that the observers have built in: checks, decided exactly."""
+
+
+class LeastCoverage(Part, frozen=True, gc=False):
+    """How much of a sentence its checks must speak of, so that it is admitted (judging.md)."""
+
+    internal: CoverageLevel = "part"
+    external: CoverageLevel = "whole"
+
+
+class Judging(Part, frozen=True, gc=False):
+    """What counts as a check that was verified, and when two classes are not independent (judging.md).
+
+    Attributes:
+        min_coverage: below it an assertion whose checks stand is `partly-checked`.
+        require_checks: observations that verify no check count for nothing.
+        accept: whose word counts: `checks` for the built-in ones, else the names of judges.
+        same_bytes: grep and code.read of one content count once.
+        same_root: one root gives at most so many of k; 0 for no bound.
+        groups: classes that count once.
+    """
+
+    min_coverage: LeastCoverage = LeastCoverage()
+    require_checks: bool = False
+    accept: list[str] = field(default_factory=lambda: [BUILT_IN])
+    same_bytes: bool = False
+    same_root: int = 0
+    groups: list[list[str]] = []
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.same_root <= len(CLASSES_1_0):
+            raise ValueError("same_root is from 0 to the number of classes")
+        named = [name for group in self.groups for name in group]
+        if not CLASSES_1_0.issuperset(named) or len(set(named)) != len(named):
+            raise ValueError("groups name classes of the vocabulary, each in one group")
 
 
 class ConfusablesByEffect(Part, frozen=True, gc=False):
@@ -233,6 +287,7 @@ class Policy(Part, frozen=True, gc=False):
     sightings: Sightings = Sightings()
     require_signatures: bool = False
     emitters: Emitters = Emitters()
+    judging: Judging = Judging()
 
     def __post_init__(self) -> None:
         if self.disposition.keys() != set(INADMISSIBLE):
@@ -279,6 +334,12 @@ class Policy(Part, frozen=True, gc=False):
             found.append(
                 ("admissibility.trust", "takes the emitter's own word as evidence, which the memo forbids [S §11.1]")
             )
+        for effect in ("internal", "external"):
+            if getattr(self.judging.min_coverage, effect) == "none":
+                why = "admits sentences of which no word was checked"
+                found.append((f"judging.min_coverage.{effect}", why))
+        if BUILT_IN not in self.judging.accept:
+            found.append(("judging.accept", "counts no check that our own observers verify"))
         if self.privacy.hashes:
             why = "identifiers are left out where the worker is not given the secret to hash them with (privacy_secret)"
             found.append(("privacy", why))
@@ -315,6 +376,8 @@ _LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
     (("admissibility", "min_observers"), {"internal": 1, "external": 1}),
     (("require_signatures",), False),
     (("emitters",), {"refuse": []}),
+    (("admissibility", "k_by_check"), {}),
+    (("judging",), msgspec.to_builtins(Judging())),
 )
 """Members that earlier documents do not have, and what their absence means: it is left out, so that a document from
 before has the hash that it always had, and decides as it always did."""

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast, get_args
 
 from ..codecs.errors import UsageError
-from ..codecs.records import Disposition, Effect
+from ..codecs.records import CoverageLevel, Disposition, Effect
 from ..codecs.signatures import PUBLIC_KEY, public_key_of
 from ..codecs.times import parse_duration
 from ..codecs.vocabulary import CLASSES_1_0, recognise
 from . import policy as p
 from .identifiers import problem_of
+from .judging.checks import TABLE as CHECKS
 
 Check = Callable[[Any], Any]
 Path = tuple[str, ...]
@@ -118,6 +119,16 @@ def _classes(value: Any) -> list[str]:
     return sorted({_class(item) for item in _strings(value)})
 
 
+def _groups(value: Any) -> list[list[str]]:
+    if not isinstance(value, list):
+        raise _Expected("a list of lists of substrate-classes")
+    groups = sorted(_classes(group) for group in cast("list[Any]", value))
+    named = [name for group in groups for name in group]
+    if len(set(named)) != len(named):
+        raise _Expected("groups that share no class")
+    return groups
+
+
 def _class(name: str) -> str:
     bare = recognise(name)
     if bare.name is None or bare.terminal:
@@ -210,7 +221,7 @@ def _shown(value: Any) -> str:
 
 _TABLES = (
     *("admissibility", "effect", "disposition", "sanitation", "attestations", "privacy", "observers", "sightings"),
-    "emitters",
+    *("emitters", "judging"),
 )
 _TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
 
@@ -235,6 +246,7 @@ def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
         require_signatures=_requires_signatures(reader, tables),
         emitters=p.Emitters(**reader.fields(tables, ("emitters",), {"refuse": _refused})),
         sightings=p.Sightings(**reader.fields(tables, ("sightings",), {"classes": _classes})),
+        judging=_judging(reader, tables),
     )
 
 
@@ -248,6 +260,7 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
         "min_confidence": _fraction,
         "max_attempts": _integer(1, 1000),
         "window": lambda value: value,
+        "k_by_check": lambda value: value,
     }
     found = reader.fields(tables, at, checks)
     most = len(CLASSES_1_0)
@@ -257,6 +270,7 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
         reader.wrong((*at, "k"), "external must not be below internal: an effect can only raise the floor")
     floor = p.Floor(internal=internal, external=max(internal, external))
     least = _least_observers(reader, found, (*at, "min_observers"))
+    by_check = _k_by_check(reader, found, (*at, "k_by_check"))
     windows: dict[str, int] = {}
     given = reader.table(found, (*at, "window"), None)
     for name, value in given.items():
@@ -271,9 +285,37 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
     # A class that has a default of its own keeps it; `default` is for the others.
     own = {name: window for name, window in p.REFERENCE_WINDOWS.items() if window != p.HOUR}
     window = {**dict.fromkeys(sorted(CLASSES_1_0), default), **own, **windows}
-    plain = {key: value for key, value in found.items() if key not in ("k", "window", "min_observers")}
+    plain = {key: value for key, value in found.items() if key not in ("k", "window", "min_observers", "k_by_check")}
     plain.setdefault("review_window", plain.get("max_validity", p.DAY))
-    return p.Admissibility(k=floor, window=window, min_observers=least, **plain)
+    return p.Admissibility(k=floor, window=window, min_observers=least, k_by_check=by_check, **plain)
+
+
+def _k_by_check(reader: _Reader, found: Mapping[str, Any], at: Path) -> dict[str, p.FloorOfCheck]:
+    """`k_by_check`: k of a check by effect, where it differs from that of the effect."""
+    given = reader.table(found, at, list(CHECKS))
+    floors: dict[str, p.FloorOfCheck] = {}
+    for name in given:
+        floor = reader.fields(given, (*at, name), dict.fromkeys(get_args(Effect), _integer(1, len(CLASSES_1_0))))
+        if floor:
+            floors[name] = p.FloorOfCheck(**floor)
+    return floors
+
+
+def _judging(reader: _Reader, tables: Mapping[str, Any]) -> p.Judging:
+    at = ("judging",)
+    checks: dict[str, Check] = {
+        "min_coverage": lambda value: value,
+        "require_checks": _boolean,
+        "accept": _names,
+        "same_bytes": _boolean,
+        "same_root": _integer(0, len(CLASSES_1_0)),
+        "groups": _groups,
+    }
+    found = reader.fields(tables, at, checks)
+    levels = _one_of(get_args(CoverageLevel))
+    coverage = reader.fields(found, (*at, "min_coverage"), dict.fromkeys(get_args(Effect), levels))
+    plain = {key: value for key, value in found.items() if key != "min_coverage"}
+    return p.Judging(min_coverage=p.LeastCoverage(**coverage), **plain)
 
 
 def _least_observers(reader: _Reader, found: Mapping[str, Any], at: Path) -> p.LeastObservers:

@@ -25,6 +25,11 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield f"max_attempts = {rules.max_attempts}"
     least = rules.min_observers
     yield f"min_observers = {{ internal = {least.internal}, external = {least.external} }}"
+    if rules.k_by_check:
+        yield "\n[admissibility.k_by_check]"
+        for name, floor in sorted(rules.k_by_check.items()):
+            given = (("internal", floor.internal), ("external", floor.external))
+            yield f"{name} = {{ {', '.join(f'{effect} = {k}' for effect, k in given if k is not None)} }}"
     yield from _table("admissibility.window", {name: format_duration(w) for name, w in sorted(rules.window.items())})
     yield from _table("effect", {"default": policy.effect_default, **policy.effect})
     yield "\n[disposition]"
@@ -44,8 +49,17 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield from _table("privacy", {"observation_ids": privacy.observation_ids, "chain_sources": privacy.chain_sources})
     if policy.sightings.classes:
         yield f"\n[sightings]\nclasses = {_texts(policy.sightings.classes)}"
+    judging = policy.judging
+    least_covered = judging.min_coverage
+    yield "\n[judging]"
+    yield f"min_coverage = {{ internal = {_text(least_covered.internal)}, external = {_text(least_covered.external)} }}"
+    yield f"require_checks = {_boolean(judging.require_checks)}"
+    yield f"accept = {_texts(judging.accept)}"
+    yield f"same_bytes = {_boolean(judging.same_bytes)}"
+    yield f"same_root = {judging.same_root}"
+    yield f"groups = [{', '.join(map(_texts, judging.groups))}]"
     yield f"\n[emitters]\nrefuse = {_texts(policy.emitters.refuse)}"
-    yield f"\n[observers]\nrequire_signatures = {'true' if policy.require_signatures else 'false'}"
+    yield f"\n[observers]\nrequire_signatures = {_boolean(policy.require_signatures)}"
     for name, observer in policy.observers.items():
         yield f"\n[observers.{_text(name)}]"
         if observer.public_key is not None:
@@ -64,6 +78,10 @@ def _table(name: str, values: Mapping[str, str]) -> Iterator[str]:
 
 def _texts(values: list[str]) -> str:
     return f"[{', '.join(map(_text, values))}]"
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
 
 
 def _text(value: str) -> str:

@@ -18,7 +18,20 @@ import msgspec
 
 from ..codecs.errors import DoesNotHoldError
 from ..codecs.partition import Partitioner
-from .lives import CLASSES, Attempt, Declared, Known, Life, Seen, Terms, Waiting
+from .lives import (
+    CLASSES,
+    Attempt,
+    Checking,
+    CheckTerms,
+    Declared,
+    Known,
+    Life,
+    Place,
+    Seen,
+    Terms,
+    Verified,
+    Waiting,
+)
 from .policy import Policy, policy_of_document
 from .privacy import NO_SECRETS, Secrets
 from .state import State
@@ -67,7 +80,8 @@ def _told(part: type[msgspec.Struct] | str) -> str:
     return f"{part.__name__} {fields}"
 
 
-LAYOUT: Final = layout_of(repr((FORMAT, CLASSES)), Head, Terms, Known, Attempt, Life, Declared, Seen, Witness, Waiting)
+_STRUCTS = (Head, Terms, CheckTerms, Known, Attempt, Life, Declared, Seen, Witness, Checking, Verified, Place, Waiting)
+LAYOUT: Final = layout_of(repr((FORMAT, CLASSES)), *_STRUCTS)
 """Changes with the structs by itself; where octets only come to mean something else, raise `FORMAT`."""
 
 _encoder = msgspec.msgpack.Encoder(order="sorted")

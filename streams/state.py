@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..codecs.blocks import Header
 from ..codecs.partition import Partitioner
-from .lives import ALONE, Terms
+from .lives import ALONE, COVERAGE, NUMBER_OF, CheckTerms, Terms
 from .policy import Policy
 from .privacy import NO_SECRETS, Secrets
 from .table import Table
@@ -64,7 +64,7 @@ class State(Table):
         least = rules.min_observers
         # Where the emitter's own word is evidence no observer is heard, so none is counted (`policy check` warns).
         needed = ALONE if rules.trust == "declared" else (least.internal, least.external)
-        terms = Terms(rules.window, rules.horizon, rules.max_validity, needed)
+        terms = Terms(rules.window, rules.horizon, rules.max_validity, needed, _check_terms(policy))
         if terms not in self.terms:
             self.terms.append(terms)
         self.terms_number = self.terms.index(terms)
@@ -94,6 +94,18 @@ class State(Table):
         if not running or self.ran - running[0][0] <= longest:
             return self.watermark
         return max(self.watermark, running[0][1] + rules.horizon)
+
+
+def _check_terms(policy: Policy) -> CheckTerms:
+    judging = policy.judging
+    least = judging.min_coverage
+    return CheckTerms(
+        (COVERAGE.index(least.internal), COVERAGE.index(least.external)),
+        {name: (k.internal or 0, k.external or 0) for name, k in sorted(policy.admissibility.k_by_check.items())},
+        judging.same_bytes,
+        judging.same_root,
+        [[NUMBER_OF[name] for name in group] for group in judging.groups],
+    )
 
 
 def new_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS) -> State:

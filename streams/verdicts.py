@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..codecs.records import Basis, Disposition
 from ..codecs.spans import Span
-from . import corroboration
+from . import corroboration, standing
 from .decisions import Case, Moment, Verdict, citation, decide
 from .lives import Life, Phase
 from .outputs import Writer
@@ -111,6 +111,7 @@ class Verdicts:
         else:
             life.basis = "declaration" if self._rules.trust == "declared" else "corroboration"
             until = corroboration.validity(life)
+            standing.settle(life)
         life.phase = Phase.ADMITTED
         life.admitted_at, life.valid_until = state.time, until
         state.expiring.wait(life.emission_id, life, until)

@@ -30,6 +30,7 @@ class Witness(msgspec.Struct, gc=False, eq=False, array_like=True):
         ts: when, Unix ms.
         id: its observation id, as `lives.short` has it.
         identity_bound: its tier [S §12].
+        checks: a bit for each check of the assertion that it verified; -1: all of them.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Witness(msgspec.Struct, gc=False, eq=False, array_like=True):
     ts: int
     id: bytes
     identity_bound: bool = False
+    checks: int = -1
 
 
 def note(witnesses: list[Witness], new: Witness, most: int) -> bool:
@@ -47,8 +49,10 @@ def note(witnesses: list[Witness], new: Witness, most: int) -> bool:
     same = [one for one in witnesses if one.number == new.number]
     for one in same:
         if one.observer == new.observer:
+            more = new.checks & ~one.checks != 0
+            one.checks |= new.checks
             if new.ts <= one.ts:
-                return False
+                return more
             one.ts, one.id, one.identity_bound = new.ts, new.id, new.identity_bound
             return True
     if len(same) < most:
@@ -64,21 +68,24 @@ def note(witnesses: list[Witness], new: Witness, most: int) -> bool:
     return True
 
 
-def count(witnesses: Sequence[Witness]) -> int:
-    """How many distinct observers there are, counted no further than `note` keeps them."""
-    return len({one.observer for one in witnesses})
+def count(witnesses: Sequence[Witness], check: int = 0) -> int:
+    """How many distinct observers there are of one check, counted no further than `note` keeps them."""
+    return len({one.observer for one in witnesses if one.checks >> check & 1})
 
 
-def carried_until(witnesses: Sequence[Witness], window: Callable[[int], int], least: int) -> int:
+def carried_until(witnesses: Sequence[Witness], window: Callable[[int], int], least: int, check: int = 0) -> int:
     """The last instant at which evidence of `least` observers still holds, Unix ms; -1 where there are fewer.
 
     Args:
         witnesses: those that count.
         window: W of a class by its number, ms.
         least: n.
+        check: of which check; its place.
     """
     ends: dict[str, int] = {}
     for one in witnesses:
+        if not one.checks >> check & 1:
+            continue
         end = one.ts + window(one.number)
         if end > ends.get(one.observer, -1):
             ends[one.observer] = end

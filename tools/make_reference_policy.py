@@ -13,6 +13,7 @@ from typing import Any
 
 from make_reference_records import MADE, cell
 
+from sluice.streams.judging.checks import TABLE as CHECKS
 from sluice.streams.policy import DEFAULT_POLICY
 from sluice.streams.policy_file import PolicyError, load_policy
 from sluice.streams.policy_toml import to_toml
@@ -28,6 +29,13 @@ KEYS: Mapping[str, str] = {
     "admissibility.min_confidence": "the least confidence of a grounded value",
     "admissibility.max_attempts": "how many attempts an emission has, the first one included",
     "admissibility.min_observers": "how many distinct observers the evidence must come from, by effect; or one number",
+    "admissibility.k_by_check": "how many distinct fresh classes one check needs, by effect, if that differs from `k`",
+    "judging.min_coverage": "how much of a sentence its checks must speak of, by effect: `whole`, `part` or `none`",
+    "judging.require_checks": "whether observations that verify no check count for nothing",
+    "judging.accept": "whose word counts: `checks` for the built-in ones, else the names of judges",
+    "judging.same_bytes": "whether grep and code.read of one content count once",
+    "judging.same_root": "how many of k one root may give; 0 for no bound",
+    "judging.groups": "groups of classes that count once",
     "admissibility.window": "how long evidence of a class stays fresh; `default` is for the classes not named",
     "effect.default": "the effect of an emission whose emitter is not named here and that names none itself",
     "effect.EMITTER": "the least effect of what this emitter writes",
@@ -50,6 +58,7 @@ KEYS: Mapping[str, str] = {
 }
 MORE = (
     ("admissibility", "window", "default"),
+    ("admissibility", "k_by_check", "commit", "internal"),
     ("effect", "EMITTER"),
     *(("attestations", "scientific-default", key) for key in ("confusables", "composition", "quorum")),
     ("sightings", "classes"),
@@ -91,6 +100,7 @@ def _any(path: tuple[str, ...]) -> str:
     kinds = {"internal": "EFFECT", "external": "EFFECT", "scientific-default": "DOMAIN"}
     kinds |= dict.fromkeys(DEFAULT_POLICY.admissibility.window, "CLASS")
     kinds |= dict.fromkeys(DEFAULT_POLICY.disposition, "STATUS")
+    kinds |= dict.fromkeys(CHECKS, "CHECK")
     return ".".join([table, *(kinds.get(name, name) for name in names)])
 
 

@@ -20,11 +20,12 @@ import msgspec
 import structlog
 
 from ..codecs.errors import DoesNotHoldError, UsageError
-from ..streams.policy import DEFAULT_POLICY, PerEffect, Policy
+from ..streams.policy import DEFAULT_POLICY, FloorOfCheck, PerEffect, Policy
 from .brokers.embedded import PARTITIONS, EmbeddedBroker
 from .consume import read
 from .demo_board import Board, Sent, prepare_all
 from .demo_view import counted
+from .observers.roots import Roots
 from .observers.service import ObserverService
 from .produce import Sender
 from .settings import Settings
@@ -41,6 +42,9 @@ STOP_SECONDS = 1.2
 WATCHED = ("admitted", "inadmissible", "review-requests", "dead-letters")
 TICK_SECONDS = 0.1
 
+ALONE = ("commit", "changed", "introduced", "removed", "last_changed", "modified", "peer", "absent", "missing", "count")
+"""Checks that one kind of evidence alone can decide (judging.md, «k by check»)."""
+
 DEMO_POLICY = msgspec.structs.replace(
     DEFAULT_POLICY,
     admissibility=msgspec.structs.replace(
@@ -48,6 +52,7 @@ DEMO_POLICY = msgspec.structs.replace(
         horizon=4_000,
         min_confidence=0.3,
         window=DEFAULT_POLICY.admissibility.window | {"substrate.fs.mtime": 3_000},
+        k_by_check=dict.fromkeys(ALONE, FloorOfCheck(internal=1)),
     ),
     effect={"release-notes-bot": "external"},
     disposition=DEFAULT_POLICY.disposition
@@ -68,7 +73,14 @@ def examples() -> Path | None:
 
 
 def settings_for(base: Settings, broker: str | None, root: str, state: str) -> Settings:
-    """The settings of a demo: its own names on a broker that others use too, and nothing of it left on disk."""
+    """The settings of a demo: its own names on a broker that others use too, and nothing of it left on disk.
+
+    Args:
+        base: what was configured.
+        broker: a real Kafka; None for the embedded one.
+        root: the roots, as the setting of that name holds them.
+        state: a folder for the time of the demo.
+    """
     own = f"demo-{secrets.token_hex(3)}-"
     common = {"root": root, "state_dir": state, "web_port": None, "policy": None, "app_id": f"{own}sluice"}
     if broker is None:
@@ -109,7 +121,8 @@ async def run(
             await create_topics(settings)
             worker, parts = await stack.enter_async_context(_running(settings, policy))
             where = "the embedded broker, at-least-once" if embedded else f"{settings.broker}, exactly-once"
-            tell(f"{settings.partitions} lanes on {where}; the observers look at {escaped(settings.root)}")
+            looked_at = escaped(Roots.of(settings.root).shown())
+            tell(f"{settings.partitions} lanes on {where}; the observers look at {looked_at}")
             sent = prepare_all(lines, time.time_ns() // 1_000_000)
             board = Board(sent)
             parts += [stack.enter_context(_task(_watch(settings, topic, board))) for topic in WATCHED]

@@ -18,6 +18,7 @@ from ..codecs.times import parse_time
 from .consume import Record
 from .inputs import Prepared, prepare
 from .showing import Shown, parse
+from .showing_checks import Told, told_of
 
 DISCARDED = "discarded"
 """Shown in the place of a status: what a policy discards is counted, and nothing is written about it."""
@@ -69,11 +70,17 @@ def _key(line: bytes, number: int) -> bytes:
 
 
 class Entry(msgspec.Struct):
-    """One assertion and the last word about it; `status` is empty before there is one."""
+    """One assertion and the last word about it; `status` is empty before there is one.
+
+    Attributes:
+        text: the emitter's words, as the last record that has any shows them; before that as they were sent.
+        told: what that word says was checked.
+    """
 
     line: int
     key: str
     text: str
+    told: Told = Told()
     status: str = ""
     reason: str = ""
     classes: Sequence[str] = ()
@@ -165,6 +172,8 @@ class Board:
         entry.heard, entry.json, entry.rank = self._count, shown.json, rank
         entry.status, entry.reason = value.get("status", ""), value.get("reason", "")
         entry.classes, entry.valid_until = value.get("classes", ()), value.get("valid_until", "")
+        entry.told = told_of(value)
+        entry.text = entry.told.prose or entry.text  # closing words carry none
 
     def _hear_letter(self, record: Record, shown: Shown) -> None:
         same = self._lines.get(sha256(record.value or b"").digest())

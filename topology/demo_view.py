@@ -1,6 +1,7 @@
 """What the demo shows: a table that fills on a terminal, lines in a pipe, and a summary of what came of it all.
 
-Everything that strangers wrote goes through `showing.escaped`. Nothing here waits, reads or decides.
+What was checked stands before the emitter's words: that is what is admitted (showing_checks.py). Everything that
+strangers wrote goes through `showing.escaped`. Nothing here waits, reads or decides.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .demo_board import Board, Entry
-from .showing import escaped
+from .demo_board import DISCARDED, Board, Entry
+from .showing import checked_cell, escaped, stacked_cell
 
-HEADS = ("assertion", "status", "classes seen", "reason", "valid until")
+HEADS = ("status", "what was checked", "the emitter's words", "classes seen", "reason, or valid until")
+NARROW_HEADS = ("status, classes seen, reason, or valid until", "what was checked, and the emitter's words")
 STYLES = {
     "admitted": "green",
     "renewed": "green",
@@ -29,64 +31,82 @@ STYLES = {
     "rejected": "red",
     "discarded": "dim",
 }
-WIDE = 120
-"""Columns of a screen on which five columns leave room for an assertion."""
+WIDE = 160
+"""Columns of a screen on which five columns leave room for what was checked and for an assertion."""
 NARROW_CELL = 30
 AROUND = 7
 """Lines of a live screen that are no rows: heads, rules, and the line that says how far it has come."""
 
 
 def cells(entry: Entry) -> tuple[str, str, str, str, str]:
-    """What one assertion's row says."""
-    classes = ", ".join(name.removeprefix("substrate.") for name in entry.classes)
-    text = escaped(entry.text) or f"({entry.key})"
-    return text, entry.status or "…", classes, entry.reason, _clock(entry.valid_until)
+    """What one assertion's row says, escaped: status, what was checked, the emitter's words, classes, and why."""
+    return entry.status or "…", _checked(entry), _prose(entry), _classes(entry), _why(entry)
 
 
-def _clock(time: str) -> str:
-    """The time of day of an RFC 3339 time: all that matters within a demo."""
-    return time.partition("T")[2][:8]
+def _checked(entry: Entry) -> str:
+    return checked_cell(entry.told) if entry.status not in ("", DISCARDED) else ""
+
+
+def _prose(entry: Entry) -> str:
+    return escaped(entry.text) or f"({entry.key})"
+
+
+def _classes(entry: Entry) -> str:
+    return ", ".join(name.removeprefix("substrate.") for name in entry.classes)
+
+
+def _why(entry: Entry) -> str:
+    """The reason of what is not admitted; of what is, the time of day until which it is: all that matters here."""
+    until = entry.valid_until.partition("T")[2][:8]
+    return entry.reason or (f"until {until}" if until else "")
+
+
+def _stacked(entry: Entry) -> str:
+    """What was checked and the emitter's words in one cell."""
+    return stacked_cell(entry.told, _prose(entry)) if _checked(entry) else _prose(entry)
 
 
 # ---------------------------------------------------------------- a terminal
 
 
 def live(board: Board, width: int, height: int) -> RenderableType:
-    """The screen while it runs: the newest words, as many as fit, and how far it has come."""
+    """The screen while it runs: the newest words, as many as fit, each on one line, and how far it has come."""
     rows = sorted((entry for entry in board.entries if entry.status), key=lambda entry: entry.heard)
     shown = Table(box=SIMPLE_HEAD, expand=True, pad_edge=False)
-    heads = HEADS if width >= WIDE else HEADS[:2]
-    for head in heads:
-        shown.add_column(head, ratio=1 if head == HEADS[0] else None, no_wrap=True, overflow="ellipsis")
+    wide = width >= WIDE
+    for place, head in enumerate(HEADS if wide else (HEADS[0], NARROW_HEADS[1])):
+        shown.add_column(head, ratio=1 if place in (1, 2) else None, no_wrap=True, overflow="ellipsis")
     for entry in rows[-max(1, height - AROUND) :]:
-        shown.add_row(*_styled(entry)[: len(heads)])
+        said = cells(entry)[1:] if wide else (_stacked(entry),)
+        shown.add_row(_status(entry), *(Text(_one_line(cell)) for cell in said))
     said = f"{len(rows)} of {counted(len(board.entries), 'assertion')} have their word; "
     return Group(shown, Text(f" {said}{counted(len(board.letters), 'dead letter')}", style="bold"))
 
 
 def table(board: Board, width: int) -> RenderableType:
-    """Every assertion, in the order in which they were emitted; on a narrow screen all that was said in one cell."""
+    """Every assertion, in the order in which they were emitted; on a narrow screen in two cells."""
     shown = Table(box=SIMPLE_HEAD, expand=True, pad_edge=False)
-    shown.add_column(HEADS[0], ratio=1, overflow="fold")
     if width >= WIDE:
-        for head in HEADS[1:]:
-            shown.add_column(head, overflow="fold")
+        for place, head in enumerate(HEADS):
+            shown.add_column(head, ratio=1 if place in (1, 2) else None, overflow="fold")
         for entry in board.entries:
-            shown.add_row(*_styled(entry))
+            shown.add_row(_status(entry), *map(Text, cells(entry)[1:]))
         return shown
-    shown.add_column(", ".join(HEADS[1:]), max_width=NARROW_CELL, overflow="fold")
+    shown.add_column(NARROW_HEADS[0], max_width=NARROW_CELL, overflow="fold")
+    shown.add_column(NARROW_HEADS[1], ratio=1, overflow="fold")
     for entry in board.entries:
-        text, status, classes, reason, until = _styled(entry)
-        until = Text("until ") + until if until else until
-        others = (status, *(cell for cell in (classes, reason, until) if cell and cell.plain != entry.status))
-        shown.add_row(text, Text("\n").join(others))
+        others = (cell for cell in (_classes(entry), _why(entry)) if cell and cell != entry.status)
+        shown.add_row(Text("\n").join([_status(entry), *map(Text, others)]), Text(_stacked(entry)))
     return shown
 
 
-def _styled(entry: Entry) -> list[Text]:
-    """The cells as Text, not markup: a square bracket in an assertion is a square bracket."""
-    text, status, *others = cells(entry)
-    return [Text(text), Text(status, style=STYLES.get(entry.status, "")), *map(Text, others)]
+def _status(entry: Entry) -> Text:
+    """Cells are Text, not markup: a square bracket in an assertion is a square bracket."""
+    return Text(entry.status or "…", style=STYLES.get(entry.status, ""))
+
+
+def _one_line(cell: str) -> str:
+    return cell.replace("\n", " ")
 
 
 def print_table(board: Board, console: Console) -> None:
@@ -102,9 +122,8 @@ def print_table(board: Board, console: Console) -> None:
 def lines(board: Board) -> Iterator[str]:
     """One line an assertion, in the order in which they were emitted, then the summary."""
     for entry in board.entries:
-        text, status, classes, reason, until = cells(entry)
-        why = reason or (f"until {until}" if until else "-")
-        yield f"{status:<23} {why:<22} {classes or '-':<36} {entry.key}  {text}"
+        status, _, _, classes, why = cells(entry)
+        yield f"{status:<23} {why or '-':<22} {classes or '-':<36} {entry.key}  {_one_line(_stacked(entry))}"
     yield ""
     yield from summary(board)
 
@@ -150,7 +169,7 @@ def next_steps(prefix: str, broker: str, embedded: bool) -> Iterator[str]:
     """Where somebody who has seen the demo may go next."""
     steps = [
         ("sluice demo --json", "each assertion's last record, with the evidence and the frame"),
-        ("sluice demo --repo DIR --emissions FILE", "the same for a repository and emissions of your own"),
+        ("sluice demo --root DIR --emissions FILE", "the same for a repository and emissions of your own"),
     ]
     if embedded:
         steps.append(("sluice broker run", "a real Kafka; sluice demo --broker kafka://… then runs exactly-once"))

@@ -12,13 +12,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..codecs.blocks import Block, Event, EventKind
-from ..codecs.records import Annotation, Assertion, Effect, Emission, Observation, Review
+from ..codecs.records import Annotation, Assertion, Emission, Observation, Review
 from ..codecs.times import format_time, parse_time
 from ..codecs.vocabulary import recognise
 from ..streams.corroboration import class_of
 from ..streams.policy import Policy
 from ..streams.privacy import IDENTITY_BOUND, Veil, binds_identity
 from ..streams.sanitise import Trace, clean, clean_tree
+from .explain_checks import Stated, rest_of, told_of
 from .explanation import Claim, Observed, Reviewed
 
 VALUE_CAP: Final = 2000
@@ -68,25 +69,25 @@ class About:
 # ---------------------------------------------------------------- for people
 
 
-def shown_text(policy: Policy, text: str, effect: Effect) -> str:
-    """An assertion's text as its outputs would have it."""
-    rules = policy.sanitation
-    given = rules.confusables.external if effect == "external" else rules.confusables.internal
-    return clean(text, "assertion", rules.caps["assertion"], "replace" if given == "reject" else given, Trace())
-
-
 def is_bound(observation: Observation) -> bool:
     """Whether an observation is of the identity-bound tier, by its own word or by its class."""
     return binds_identity(observation.tier, class_of(observation) or "")
 
 
-def observed(veil: Veil, observation: Observation) -> Observed:
+def observed(policy: Policy, veil: Veil, observation: Observation, of: Stated | None) -> Observed:
     """An observation, as far as it may be shown [S §12]: its id as in the outputs; where that is not in clear, nothing
-    of the place that was looked at either, and of the detail only which terms were found and why not."""
+    of the place that was looked at either, and of the detail only which terms were found and why not.
+
+    Args:
+        policy: whose rules of sanitation hold.
+        veil: what may be shown.
+        observation: an observer's word.
+        of: the assertion that it speaks of; None where that is not known.
+    """
     bound = is_bound(observation)
     hidden = bound or veil.hides_ids
     shown = veil.observation_id(observation.observation_id, identity_bound=bound)
-    detail = observation.detail
+    detail = rest_of(observation.detail)
     return Observed(
         substrate_class=_class(observation.substrate_class),
         outcome=observation.outcome,
@@ -95,6 +96,7 @@ def observed(veil: Veil, observation: Observation) -> Observed:
         observation_id=UNSET if shown is None else shown,
         tier=observation.tier,
         confidence=observation.confidence,
+        **told_of(policy, observation, of, hidden=hidden),
         locator=UNSET if hidden else _value(observation.locator),
         detail=_value(_terms_only(detail, observation.observation_id) if hidden and detail is not None else detail),
     )

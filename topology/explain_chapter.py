@@ -6,79 +6,33 @@ then said, and what is left waiting, is filled in by explain_story.py once the b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ..codecs.blocks import Block, Event
-from ..codecs.decode import assertion_text, decode_emission, decode_observation, decode_review
+from ..codecs.decode import decode_emission, decode_observation, decode_review
 from ..codecs.errors import Fault
 from ..codecs.records import Emission, Observation, Review
 from ..codecs.spans import Span, parse_span_key, span_key
 from ..codecs.times import format_time, parse_time
+from ..streams import standing
 from ..streams.lives import Life, Phase, Waiting
 from ..streams.outputs import source_of
 from ..streams.policy import Policy
 from ..streams.privacy import Veil
 from ..streams.state import State
 from . import explanation as told
-from .explain_about import claims, emitter_of, is_bound, observed, reviewed, shown_text
+from .explain_about import claims, emitter_of, is_bound, observed, reviewed
 from .explain_alone import Alone, Step
+from .explain_book import Aside, Beat, Book, Tale, still
+from .explain_checks import checks, counts, stated
+from .explain_text import shown_text
 from .explain_why import why_not
-from .revealing import Said
 
 Record = Emission | Observation | Review
 _DECODERS = {"emissions": decode_emission, "observations": decode_observation, "reviews": decode_review}
-
-
-@dataclass(eq=False)
-class Tale:
-    """One assertion of one attempt. `moments` are (height, number, event): the order of the telling."""
-
-    attempt: int
-    span_key: str
-    facts: dict[str, Any]
-    moments: list[tuple[int, int, told.Event]] = field(default_factory=list)
-    verdicts: list[told.Verdict] = field(default_factory=list)
-    lives: bool = True
-
-
-@dataclass(eq=False)
-class Aside:
-    """An observation that waits for its assertion, and the number of the moment at which it came."""
-
-    record: bytes
-    input: told.Input
-    number: int
-
-
-@dataclass(eq=False)
-class Book:
-    """Everything that is known so far.
-
-    Invariant: between blocks, `aside` is, in order, what the lane's state keeps waiting for this emission, and a tale
-    `lives` exactly where its assertion does.
-
-    Attributes:
-        current: the latest tale of an attempt's span; an attempt that was forgotten may come again.
-        bound: ids of identity-bound observations, which claims must not show either [S §12].
-    """
-
-    emission_id: str
-    inputs: list[told.Input] = field(default_factory=list[told.Input])
-    attempts: list[told.Attempt] = field(default_factory=list[told.Attempt])
-    tales: list[Tale] = field(default_factory=list[Tale])
-    current: dict[tuple[int, str], Tale] = field(default_factory=dict[tuple[int, str], Tale])
-    aside: list[Aside] = field(default_factory=list[Aside])
-    bound: set[str] = field(default_factory=set[str])
-    number: int = 0
-
-    def next(self) -> int:
-        """The number of the next moment."""
-        self.number += 1
-        return self.number
 
 
 class Chapter:
@@ -86,7 +40,7 @@ class Chapter:
 
     Attributes:
         policy: in force in the block; `veil`: what it lets out.
-        script: in order, what the copy said, each word with its tale, and the events between the words.
+        script: in order, what the copy said, and the events between the words.
         came: evidence that this block put aside; `matched`: that it took from there.
     """
 
@@ -101,10 +55,11 @@ class Chapter:
         """
         self.policy, self.time, self.height = policy, format_time(block.header.time), block.header.height
         self.veil = Veil(policy.privacy, state.secrets.named(block.header.fold, policy.privacy))
-        self.script: list[tuple[Tale, Said | told.Event]] = []
+        self.script: list[Beat] = []
         self.came, self.matched = list[Aside](), list[Aside]()
         self._book, self._block, self._alone = book, block, Alone(state, book.emission_id)
-        self._note(self._alone.step(block.header, None))
+        before = self._alone.copy().life
+        self._note(self._alone.step(block.header, None), before)
         pool, _ = still(book.aside, self._alone.known.waiting)
         for place in places:
             event, record = block.events[place], _record(block, block.events[place])
@@ -149,7 +104,7 @@ class Chapter:
         left, matched = still(pool, self._alone.known.waiting)
         self.matched += matched
         self._weigh(before, event, list(zip(waiting, pool, strict=True)), matched)
-        self._note(step)
+        self._note(step, before.life)
         return left
 
     def _begin(self, emission: Emission, entry: told.Input, step: Step) -> None:
@@ -158,21 +113,24 @@ class Chapter:
         for assertion in emission.assertions or ():
             key = assertion.span_key or ""
             of = self._alone.life(emission.attempt, key) or spoken[emission.attempt, key]
+            said = stated(emission, assertion, of.effect)
             facts: dict[str, Any] = {
                 "span": _span(key),
-                "text": shown_text(self.policy, assertion_text(emission, assertion), of.effect),
+                "text": shown_text(self.policy, said.text, of.effect),
                 "kind": assertion.kind,
                 "effect": of.effect,
                 "k": of.k,
+                "form": said.form,
+                "checks": checks(self.policy, said),
                 "min_observers": UNSET if of.min_observers == 1 else of.min_observers,
                 "claims": claims(self.veil, emission, assertion),
                 "grounded": UNSET if assertion.grounded is None else assertion.grounded,
                 "confidence": UNSET if assertion.confidence is None else assertion.confidence,
             }
-            tale = Tale(emission.attempt, key, facts)
+            tale = Tale(emission.attempt, key, said, facts)
             self._book.tales.append(tale)
             self._book.current[tale.attempt, key] = tale
-            self.script.append((tale, told.Event(**self.at, what="claimed", source=entry.source, k=of.k)))
+            self.script.append(Beat(tale, told.Event(**self.at, what="claimed", source=entry.source, k=of.k), []))
 
     def _weigh(
         self,
@@ -191,13 +149,14 @@ class Chapter:
             for (one, aside), (fate, life) in zip(group, fates, strict=True):
                 entry, observation = aside.input, decode_observation(one.record)
                 assert isinstance(observation, Observation), "it was decoded when it came"
+                tale = self._book.current[one.attempt, key]
+                entry.observation = observed(self.policy, self.veil, observation, tale.stated)
                 entry.settled_at = self.time
                 entry.fate = fate
                 if fate == "not-counted":
                     entry.why = why_not(self.policy, life, observation)
                 elif fate == "late":
                     entry.why = "closed"
-                tale = self._book.current[one.attempt, key]
                 tale.moments.append((entry.height, aside.number, _moment(entry)))
 
     def _other(
@@ -211,7 +170,6 @@ class Chapter:
         key, life, tale = "", None, None
         if isinstance(record, Observation):
             entry.attempt, key = record.subject.attempt, span_key(record.subject.span)
-            entry.observation = observed(self.veil, record)
             if is_bound(record):
                 self._book.bound.add(record.observation_id)
         elif isinstance(record, Review):
@@ -223,6 +181,8 @@ class Chapter:
             ours = subject.emission_id == self._book.emission_id
             attempt = subject.attempt
             life, tale = self._alone.life(attempt, key), self._book.current.get((attempt, key)) if ours else None
+        if isinstance(record, Observation):
+            entry.observation = observed(self.policy, self.veil, record, None if tale is None else tale.stated)
         before = len(self._alone.known.waiting)
         step = self._alone.step(self._block.header, event)
         number = self._book.next()
@@ -244,15 +204,23 @@ class Chapter:
             after = self._alone.life(tale.attempt, key)
             if entry.fate == "counted":
                 moment.counted, moment.k = _count(after, step), tale.facts["k"]
-            self.script.append((tale, moment))
-        self._note(step)
+                moment.short = _short(after)
+            self.script.append(Beat(tale, moment, []))
+        self._note(step, lambda *_: life)
         return pool
 
-    def _note(self, step: Step) -> None:
-        """Keeps what a step said for the time when the lane's own words are known, and ends it."""
+    def _note(self, step: Step, before: Callable[[int, str], Life | None]) -> None:
+        """Keeps what a step said for the time when the lane's own words are known, and ends it.
+
+        Args:
+            step: of the copy; what it closed lives no more.
+            before: the assertions as they were before it.
+        """
         for one in step.words:
             if one.word.status != "renewed":
-                self.script.append((self._book.current[one.word.attempt, one.span_key], one))
+                of = one.word.attempt, one.span_key
+                life = self._alone.life(*of) or before(*of)
+                self.script.append(Beat(self._book.current[of], one, [] if life is None else counts(life)))
         self._alone.conceal(self.policy, step)
 
 
@@ -304,14 +272,7 @@ def _count(after: Life | None, step: Step) -> int:
     return after.fresh if after is not None else max((len(one.word.classes) for one in step.words), default=0)
 
 
-def still(asides: Sequence[Aside], waiting: Sequence[Waiting]) -> tuple[list[Aside], list[Aside]]:
-    """Which of some evidence still waits, in order, and which does not. Of equal records the earlier one is gone."""
-    left, gone = list[Aside](), list[Aside]()
-    at = len(waiting)
-    for aside in reversed(asides):
-        if at and waiting[at - 1].record == aside.record:
-            at -= 1
-            left.append(aside)
-        else:
-            gone.append(aside)
-    return left[::-1], gone[::-1]
+def _short(after: Life | None) -> int | UnsetType:
+    """How many classes the check that has the fewest lacks, where as many as k count and it is not enough."""
+    short = 0 if after is None or after.fresh < after.k else standing.missing(after)
+    return short or UNSET

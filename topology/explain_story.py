@@ -9,20 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ..codecs.blocks import Block, Output
 from ..codecs.times import format_time
+from ..streams import standing
 from ..streams.lives import Life, Phase
 from ..streams.outputs import ADMITTED, DEAD_LETTERS, INADMISSIBLE
 from ..streams.policy import Policy
 from ..streams.state import State
 from . import explanation as told
-from .explain_chapter import Book, Chapter, Tale, still
-from .revealing import Said, is_discarded, said
+from .explain_book import Book, Tale, still
+from .explain_chapter import Chapter
+from .explain_checks import counts
+from .explain_text import marked
+from .explanation_checks import Check, CheckCount
+from .revealing import Said, Word, is_discarded, said
 
 _OPEN = ("admitted", "renewed")
 """Words after which an assertion lives on."""
+_BEFORE_EVIDENCE = frozenset(
+    {
+        *("declared-terminal", "unknown-class", "ungrounded", "citation-violation", "low-confidence"),
+        *("confusable-text", "superseded", "review"),
+    }
+)
+"""Reasons that have nothing to do with how far checks have come."""
 
 
 class Story:
@@ -55,22 +67,24 @@ class Story:
         awaited = [one for one in words if one.word.status != "renewed"]
         requests = {
             (tale, one.word.revision): one.word
-            for tale, one in chapter.script
+            for tale, one, _ in chapter.script
             if isinstance(one, Said) and one.topic not in (ADMITTED, INADMISSIBLE)
         }
         known = state.known(self._book.emission_id)
-        for tale, one in chapter.script:
+        for tale, one, checks in chapter.script:
             if isinstance(one, told.Event):
                 self._add(tale, one)
             elif not is_discarded(chapter.policy, one.topic, one.word):
                 # Where more is due than a block fires, the copy may be ahead of the lane: a later block has it.
                 if awaited and _named(awaited[0]) == _named(one):
-                    self._speak(chapter, tale, awaited.pop(0))
+                    self._speak(chapter, tale, awaited.pop(0), checks)
             elif one.topic == INADMISSIBLE and self._life(state, tale) is None:
                 request = requests.get((tale, one.word.revision), one.word)
-                self._discard(chapter, tale, Said("", one.span_key, request))
+                self._say(chapter, tale, Said("", one.span_key, request), checks, disposition="discard")
         for one in (*awaited, *(one for one in words if one.word.status == "renewed")):
-            self._speak(chapter, self._book.current[one.word.attempt, one.span_key], one)
+            tale = self._book.current[one.word.attempt, one.span_key]
+            life = self._life(state, tale)
+            self._speak(chapter, tale, one, [] if life is None else counts(life))
         self._end(chapter, state, words)
         waiting = [] if known is None else known.waiting
         candidates = [one for one in (*self._book.aside, *chapter.came) if one not in chapter.matched]
@@ -96,12 +110,13 @@ class Story:
             ended.by_attempt = newer[0] if newer else UNSET
             self._add(tale, ended)
 
-    def _speak(self, chapter: Chapter, tale: Tale, one: Said) -> None:
+    def _speak(self, chapter: Chapter, tale: Tale, one: Said, checks: list[CheckCount]) -> None:
         word = one.word
         self._say(
             chapter,
             tale,
             one,
+            checks,
             revision=word.revision,
             topic=one.topic,
             id=word.id,
@@ -111,10 +126,7 @@ class Story:
             ledger=word.ledger,
         )
 
-    def _discard(self, chapter: Chapter, tale: Tale, one: Said) -> None:
-        self._say(chapter, tale, one, disposition="discard")
-
-    def _say(self, chapter: Chapter, tale: Tale, one: Said, **fields: Any) -> None:
+    def _say(self, chapter: Chapter, tale: Tale, one: Said, checks: list[CheckCount], **fields: Any) -> None:
         word = one.word
         verdict = told.Verdict(
             **chapter.at,
@@ -127,6 +139,12 @@ class Story:
             classes_seen=word.classes_seen,
             min_observers=word.min_observers,
             missing_observers=word.missing_observers,
+            rendered=word.frame.rendered,
+            assertion=word.frame.assertion or UNSET,
+            marked=_marked(chapter.policy, tale, word),
+            coverage=word.coverage,
+            unchecked=word.unchecked,
+            checks=checks if checks and word.reason not in _BEFORE_EVIDENCE else UNSET,
             **fields,
         )
         tale.verdicts.append(verdict)
@@ -161,17 +179,49 @@ class Story:
         else:
             classes = last.classes if last is not None else []
             seen = next((one.classes_seen for one in reversed(tale.verdicts) if one.classes_seen is not UNSET), UNSET)
+        shown = next((one for one in reversed(tale.verdicts) if one.rendered is not UNSET), None)
         return told.Assertion(
-            **tale.facts,
+            **{**tale.facts, "checks": _checks(tale, life)},
+            rendered=UNSET if shown is None else shown.rendered,
+            marked=UNSET if shown is None else shown.marked,
             span_key=tale.span_key,
             attempt=tale.attempt,
             events=[event for *_, event in sorted(tale.moments, key=lambda moment: moment[:2])],
             verdicts=tale.verdicts,
             classes=classes,
             classes_seen=seen,
-            missing_floor=max(0, tale.facts["k"] - len(classes)),
+            missing_floor=_missing(tale, life, len(classes)),
             now=_now(tale, life, now),
         )
+
+
+def _marked(policy: Policy, tale: Tale, word: Word) -> str | UnsetType:
+    """The emitter's words with what no check speaks of in double brackets; nothing where no check was verified."""
+    if word.coverage is UNSET or word.coverage == "whole":
+        return UNSET
+    of, spans = tale.stated, [] if word.unchecked is UNSET else word.unchecked
+    return marked(policy, of.text, of.effect, spans)
+
+
+def _checks(tale: Tale, life: Life | None) -> list[Check]:
+    """The assertion's checks, while it lives with how far each has come."""
+    checks: list[Check] = tale.facts["checks"]
+    if life is None or life.kind == "refusal":
+        return checks
+    return [
+        Check(check=one.check, unknown=one.unknown, count=count)
+        for one, count in zip(checks, counts(life), strict=True)
+    ]
+
+
+def _missing(tale: Tale, life: Life | None, classes: int) -> int:
+    """How many classes more it would need, of the check that has the fewest."""
+    if life is not None:
+        return standing.missing(life)
+    last = tale.verdicts[-1] if tale.verdicts else None
+    if last is None or last.checks is UNSET or last.status in _OPEN:
+        return max(0, tale.facts["k"] - classes)
+    return max([0, *(one.k - one.counted for one in last.checks)])
 
 
 def _named(one: Said) -> tuple[str, str, int, str]:

@@ -1,6 +1,7 @@
-"""What `sluice explain` shows: a timeline, one line a moment; coloured on a terminal, plain in a pipe.
+"""What `sluice explain` shows: what is admitted, the emitter's words, and a timeline; in colours or as plain lines.
 
-Everything that strangers wrote goes through `showing.escaped`. Nothing here reads, waits or decides.
+A moment has a line, and below it what was verified then (explain_words.py). Everything that strangers wrote goes
+through `showing.escaped`. Nothing here reads, waits or decides.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from rich.text import Text
 
 from .demo_view import STYLES as STATUS_STYLES
 from .explain_why import SENTENCES
+from .explain_words import check_lines, observation_lines, standing_lines, verdict_lines
 from .explanation import Assertion, Attempt, Claim, Event, Explanation, Input, Now, Verdict
 from .showing import escaped
+from .showing_checks import classes
 
 _WHY: Final = {
     **SENTENCES,
@@ -30,24 +33,28 @@ _WHY: Final = {
 _STYLES: Final = {"counted": "green", "decided": "green", "dead-letter": "red", "claimed": "bold", "ended": "dim"}
 
 
+BELOW: Final = " " * 62
+"""Before what stands below a moment: under what was said."""
 NARROW: Final = 100
 """Columns below which a terminal gets times without their day and milliseconds."""
 
 
 class Line(NamedTuple):
-    """One moment: its time, its block, what happened in a word, the style of that, and the rest."""
+    """One moment: its time, its block, what happened in a word, the style of that, the rest, and what stands below."""
 
     at: str
     block: str
     what: str
     style: str
     rest: str
+    more: list[str]
 
 
 class Section(NamedTuple):
-    """A heading, what stands under it, its moments, and how it ends."""
+    """A heading, what stands out under it, further notes, its moments, and how it ends."""
 
     head: str
+    first: list[str]
     notes: list[str]
     lines: list[Line]
     end: str
@@ -58,13 +65,13 @@ def sections(told: Explanation) -> Iterator[Section]:
     """The story in the order of its telling: the emission, each assertion, what belongs to none."""
     notes = [_attempt(one) for one in told.attempts]
     last = f"block {told.ledger['height']}, {told.ledger['time']}"
-    yield Section(f"{told.emission_id}: lane {told.lane} of {told.lanes}, told up to {last}", notes, [], "", "bold")
+    yield Section(f"{told.emission_id}: lane {told.lane} of {told.lanes}, told up to {last}", [], notes, [], "", "bold")
     for one in told.assertions:
         yield _assertion(one, len(told.attempts) > 1)
     sources = {event.source for one in told.assertions for event in one.events}
     others = [_input(one) for one in told.inputs if one.source not in sources]
     if others:
-        yield Section("inputs that changed no assertion", [], others, "", "bold")
+        yield Section("inputs that changed no assertion", [], [], others, "", "bold")
 
 
 def lines(told: Explanation) -> Iterator[str]:
@@ -73,8 +80,10 @@ def lines(told: Explanation) -> Iterator[str]:
         if place:
             yield ""
         yield section.head
-        yield from (f"  {note}" for note in section.notes)
-        yield from (f"  {one.at:<24} {one.block:>8}  {one.what:<22} {one.rest}".rstrip() for one in section.lines)
+        yield from (f"  {note}" for note in (*section.first, *section.notes))
+        for one in section.lines:
+            yield f"  {one.at:<24} {one.block:>8}  {one.what:<22} {one.rest}".rstrip()
+            yield from (f"{BELOW}{more}" for more in one.more)
         if section.end:
             yield f"  {section.end}"
 
@@ -85,6 +94,8 @@ def show(told: Explanation, console: Console) -> None:
         if place:
             console.print()
         console.print(Text(section.head, style="bold"))
+        for first in section.first:
+            console.print(Text(f"  {first}", style=section.style))
         for note in section.notes:
             console.print(Text(f"  {note}", style="dim"))
         if section.lines:
@@ -113,6 +124,8 @@ def _table(lines: list[Line], *, is_narrow: bool) -> Table:
             Text(one.what, style=one.style),
             Text(one.rest),
         )
+        for more in one.more:
+            table.add_row("", "", "", Text(f"  {more}", style="dim"))
     return table
 
 
@@ -129,7 +142,6 @@ def _attempt(one: Attempt) -> str:
 
 def _assertion(one: Assertion, several: bool) -> Section:
     attempt = f" of attempt {one.attempt}" if several else ""
-    head = f"{one.span_key}{attempt} «{escaped(one.text)}»"
     facts = [one.kind, f"{one.effect} effect", f"k = {one.k}"]
     if one.min_observers is not UNSET:
         facts.append(f"at least {one.min_observers} observers")
@@ -137,8 +149,13 @@ def _assertion(one: Assertion, several: bool) -> Section:
         facts.append(f"confidence {one.confidence:g}")
     if one.grounded is not UNSET:
         facts.append("says that it is grounded" if one.grounded else "says that it is not grounded")
-    notes = [", ".join(facts), *(_claim(claim) for claim in one.claims)]
-    return Section(head, notes, [_event(event) for event in one.events], _end(one), _style(one.now))
+    notes = [", ".join(facts), *check_lines(one), *(_claim(claim) for claim in one.claims)]
+    moments: list[Line] = []
+    before: Verdict | None = None
+    for event in one.events:
+        moments.append(_event(event, one, before))
+        before = before if event.verdict is UNSET else event.verdict
+    return Section(f"{one.span_key}{attempt}", [*standing_lines(one)], notes, moments, _end(one), _style(one.now))
 
 
 def _claim(claim: Claim) -> str:
@@ -150,10 +167,12 @@ def _claim(claim: Claim) -> str:
     return f"claims {', '.join(parts)}{mark}"
 
 
-def _event(event: Event) -> Line:
+def _event(event: Event, of: Assertion, before: Verdict | None) -> Line:
     what, style, rest = str(event.what), _STYLES.get(str(event.what), ""), ""
+    more: list[str] = []
     if event.verdict is not UNSET:
         what, rest = event.verdict.status, _verdict(event.verdict)
+        more = [*verdict_lines(event.verdict, of, before)]
         style = STATUS_STYLES.get(what, "")
         if event.verdict.topic is not UNSET and event.verdict.topic.endswith("-requests"):
             what, style, rest = "asked", "cyan", f"{event.verdict.topic}: {_missing(event.verdict)}"
@@ -161,23 +180,29 @@ def _event(event: Event) -> Line:
         what, style = event.fate.replace("not-", "not "), _STYLES.get(event.fate, "yellow")
         rest = _heard(event)
         if event.counted is not UNSET:
-            rest += f": {event.counted} of {event.k}"
+            short = "" if event.short is UNSET else f", and a check lacks {classes(event.short)}"
+            rest += f": {event.counted} of {event.k}{short}"
+        if event.observation is not UNSET:
+            more = [*observation_lines(event.observation, of.checks, said=event.why is not UNSET)]
     elif event.why is not UNSET:
         by = "" if event.by_attempt is UNSET else f" ({event.by_attempt})"
         rest = _WHY.get(event.why, event.why) + by
-    return Line(event.at, f"#{event.height}", what, style, rest)
+    return Line(event.at, f"#{event.height}", what, style, rest, more)
 
 
 def _input(one: Input) -> Line:
     rest = _heard(one)
     if one.span_key is not UNSET:
         rest = f"{one.span_key}: {rest}"
+    seen = one.observation
+    more = [] if seen is UNSET else [*observation_lines(seen, [], said=one.why is not UNSET)]
     return Line(
         one.at,
         f"#{one.height}",
         one.fate.replace("not-", "not "),
         _STYLES.get(one.fate, "yellow"),
         " ".join(filter(None, (one.source, rest))),
+        more,
     )
 
 

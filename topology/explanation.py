@@ -2,20 +2,35 @@
 
 Stable: fields may be added, none changes its meaning. Times are RFC 3339 in UTC; `at` is a block's time and `height`
 its height, that is when sluice took something in or spoke, whatever the record itself says. A field that does not apply
-is absent. Free text and free values that strangers wrote (`text`, `locator`, `detail`, a reviewer's `reason`, a class
-that is of no vocabulary) are sanitised as in the outputs [V §4]; observation ids are shown as far as the policy lets
-them out [S §12].
+is absent. Free text and free values that strangers wrote (`text`, `rendered`, `check`, `locator`, `detail`, a
+reviewer's `reason`, a class that is of no vocabulary) are sanitised as in the outputs [V §4]; observation ids are shown
+as far as the policy lets them out [S §12].
+
+What is admitted is `rendered`, one sentence for each check (judging.md). Offsets in `unchecked` are code points of the
+assertion as its emitter wrote it, which `text` need not be any more: `marked` shows them in place.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-import msgspec
 from msgspec import UNSET, UnsetType, field
 
-from ..codecs.records import Basis, Disposition, Effect, Kind, LedgerPlace, Outcome, Reason, Status, Tier
+from ..codecs.records import (
+    Basis,
+    CheckForm,
+    CoverageLevel,
+    Disposition,
+    Effect,
+    Kind,
+    LedgerPlace,
+    Outcome,
+    Reason,
+    Status,
+    Tier,
+)
 from ..codecs.spans import Span
+from .explanation_checks import Check, CheckCount, Held, Part
 
 Fate = Literal[
     "taken-in",  # an emission: its assertions are adjudicated
@@ -32,12 +47,18 @@ Fate = Literal[
 What = Literal["claimed", "observed", "reviewed", "verdict", "ended"]
 
 
-class Part(msgspec.Struct, kw_only=True):
-    """Base of the parts: what does not apply is left out."""
-
-
 class Observed(Part, kw_only=True):
-    """What an observer said it saw."""
+    """What an observer said it saw.
+
+    Attributes:
+        verified, refuted: which of the assertion's checks hold there and which are false, by index; absent where the
+            observer names none.
+        coverage: how much of the sentence its checks speak of, by the observer's word; `left_open`: what they do not,
+            quoted.
+        judge: who decided, where not the built-in checks did.
+        checks: what each check came to.
+        detail: whatever else it tells.
+    """
 
     substrate_class: str
     outcome: Outcome
@@ -46,6 +67,14 @@ class Observed(Part, kw_only=True):
     observation_id: str | UnsetType = UNSET
     tier: Tier | UnsetType = UNSET
     confidence: float | UnsetType = UNSET
+    judge: str | UnsetType = UNSET
+    verified: list[int] | UnsetType = UNSET
+    refuted: list[int] | UnsetType = UNSET
+    coverage: CoverageLevel | UnsetType = UNSET
+    unchecked: list[tuple[int, int]] | UnsetType = UNSET
+    left_open: list[str] | UnsetType = UNSET
+    checks: list[Held] | UnsetType = UNSET
+    looked_at: dict[str, str] | UnsetType = UNSET
     locator: Any = UNSET
     detail: Any = UNSET
 
@@ -90,10 +119,22 @@ class Verdict(Part, kw_only=True):
     """A word about an assertion. One that was discarded stands on no topic: it has no `topic`, `id` and `ledger`.
 
     Attributes:
+        rendered: what observers verified, a sentence for each check; of an admission, what is admitted.
+        assertion: the emitter's words as the record shows them, with `[unchecked]` where an admission does not speak
+            of them; `marked`: all of them, with what no check speaks of in double brackets.
+        coverage, unchecked: as in the record (records.md).
+        checks: how far each of the assertion's checks had come, in their order.
         classes: that counted then; `missing_floor`, `missing_observers` and `classes_seen` as in a request
             (records.md); `min_observers` where more than one is needed.
         ledger: the output's place: lane, height, index among the block's outputs, and the block's hash.
     """
+
+    rendered: list[str] | UnsetType = UNSET
+    assertion: str | UnsetType = UNSET
+    marked: str | UnsetType = UNSET
+    coverage: CoverageLevel | UnsetType = UNSET
+    unchecked: list[tuple[int, int]] | UnsetType = UNSET
+    checks: list[CheckCount] | UnsetType = UNSET
 
     at: str
     height: int
@@ -120,7 +161,7 @@ class Event(Part, kw_only=True):
 
     Attributes:
         source: of the input that it was, in `inputs`.
-        counted: classes that counted after it, of `k`.
+        counted: classes that counted after it, of `k`; `short`: how many more the check that has the fewest needed.
         by_attempt: the newer attempt whose word ended it.
         why: as in an input; of `ended`: `newer-attempt`, or `review-window-over`.
     """
@@ -134,6 +175,7 @@ class Event(Part, kw_only=True):
     detail: str | UnsetType = UNSET
     counted: int | UnsetType = UNSET
     k: int | UnsetType = UNSET
+    short: int | UnsetType = UNSET
     observation: Observed | UnsetType = UNSET
     review: Reviewed | UnsetType = UNSET
     verdict: Verdict | UnsetType = UNSET
@@ -176,18 +218,26 @@ class Assertion(Part, kw_only=True):
     """The story of one assertion of one attempt.
 
     Attributes:
+        rendered: of the last decision that has any; what is admitted, where that is an admission which holds.
+        text: all that the emitter said; `marked`: the same, with what no check speaks of in double brackets.
+        checks: those that it declares, or the one that its words give; `form` says which (`sentence`: only that its
+            sentence stands there).
         classes: that count, or did when it was closed; `classes_seen` also those that were not enough in themselves;
-            `missing_floor` is what they fall short of `k`.
+            `missing_floor` is what they fall short of `k`, of the check that has the fewest.
         min_observers: where more than one is needed [S §11.3].
     """
 
     span: Span | None
     span_key: str
     attempt: int
+    rendered: list[str] | UnsetType = UNSET
     text: str
+    marked: str | UnsetType = UNSET
     kind: Kind
     effect: Effect
     k: int
+    form: CheckForm = "none"
+    checks: list[Check] = field(default_factory=list[Check])
     claims: list[Claim]
     events: list[Event]
     verdicts: list[Verdict]

@@ -14,15 +14,22 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, field
 from msgspec.structs import replace
 
 from ..codecs.blocks import Output
-from ..codecs.records import Basis, Disposition, Effect, LedgerPlace, Reason, Status
+from ..codecs.records import Basis, CoverageLevel, Disposition, Effect, LedgerPlace, Reason, Status
 from ..streams.lives import Phase
 from ..streams.outputs import CITATIONS, DEAD_LETTERS, INADMISSIBLE
 from ..streams.policy import PerEffect, Policy
 from ..streams.state import State
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """What stands in the frame of an output about an assertion, as far as a story needs it: sanitised."""
+
+    assertion: str = ""
+    rendered: list[str] | UnsetType = UNSET
 
 
 class Word(msgspec.Struct, frozen=True, gc=False):
@@ -46,6 +53,9 @@ class Word(msgspec.Struct, frozen=True, gc=False):
     classes_seen: list[str] | UnsetType = UNSET
     min_observers: int | UnsetType = UNSET
     missing_observers: int | UnsetType = UNSET
+    coverage: CoverageLevel | UnsetType = UNSET
+    unchecked: list[tuple[int, int]] | UnsetType = UNSET
+    frame: Frame = field(name="_untrusted_text", default=Frame())
 
 
 class Said(NamedTuple):

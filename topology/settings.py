@@ -113,14 +113,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None,
         Meta(description="File with the private key that our observers sign with (`sluice key new`); none: unsigned"),
     ] = None
-    root: Annotated[str, Meta(description="The repository or folder that the observers look at")] = "."
+    root: Annotated[
+        str, Meta(description="The repositories or folders that the observers look at, as [NAME=]DIR, one a line")
+    ] = "."
     substrates: Annotated[
         str | None, Meta(description="List of MCP servers, event streams and sockets that may be looked at")
     ] = None
     look_timeout: Annotated[float, Meta(gt=0, description="Seconds for one look at a substrate")] = 5.0
-    look_bytes: Annotated[int, Meta(gt=0, description="Octets read in one look at the most")] = 16_000_000
+    look_bytes: Annotated[int, Meta(gt=0, description="Bytes read in one look at the most")] = 16_000_000
     look_commits: Annotated[int, Meta(gt=0, description="Commits searched in one look at the most")] = 20_000
     look_matches: Annotated[int, Meta(gt=0, description="Matching lines kept of one look at the most")] = 1_000
+    parse_cache_bytes: Annotated[
+        int, Meta(ge=0, description="Bytes of parsed source code and documents that observers keep between looks")
+    ] = 64_000_000
+    denied_names: Annotated[
+        str | None,
+        Meta(
+            description="Names of files that are never looked at beside the built-in ones, as patterns, comma-separated"
+        ),
+    ] = None
     privacy_secret: Annotated[
         Annotated[str, Meta(min_length=16)] | None,
         Meta(description="Key of the HMAC over observation ids where the policy says hashed", extra={"secret": True}),

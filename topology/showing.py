@@ -1,8 +1,9 @@
 """Records of output topics for people and pipes: filtered, and with nothing in them that a terminal would obey.
 
 Text that strangers wrote stays theirs: control, format and bidirectional characters are shown as `\\uXXXX`, so that
-no assertion can move the cursor, hide a word or turn a line round. A reader tests `valid_until` itself: while a lane
-is down, nobody writes its decays (architecture.md, «Time»). No clock is read here.
+no assertion can move the cursor, hide a word or turn a line round. Of a decision, what was checked comes first
+(showing_checks.py). A reader tests `valid_until` itself: while a lane is down, nobody writes its decays
+(architecture.md, «Time»). No clock is read here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 from aiokafka import ConsumerRecord
 
 from ..codecs import times
+from .showing_checks import Told, told_of
 
 Record = ConsumerRecord[bytes | None, bytes | None]
 
@@ -119,38 +121,72 @@ _COLUMNS = {
     "grounded": ("claim", "verdict", "validator", "rationale"),
     "dead-letters": ("reason", "detail", "source", "value"),
 }
-_DECIDED_COLUMNS = ("assertion", "status", "classes", "reason", "valid until")
+_DECIDED_COLUMNS = ("what was checked", "the emitter's words", "status", "classes", "reason", "valid until")
+_NARROW_COLUMNS = ("what was checked, and the emitter's words", "status, classes, reason, valid until")
 
 
-def columns(topic: str) -> Sequence[str]:
-    """The heads of the table of a topic's records."""
-    return _COLUMNS.get(topic, _DECIDED_COLUMNS)
+def columns(topic: str, *, narrow: bool = False) -> Sequence[str]:
+    """The heads of the table of a topic's records; `narrow` as in `row`."""
+    return _COLUMNS.get(topic, _NARROW_COLUMNS if narrow else _DECIDED_COLUMNS)
 
 
-def row(topic: str, shown: Shown) -> list[str]:
-    """The cells of one record, escaped."""
+def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
+    """The cells of one record, escaped; only between whole sentences and members they have line ends.
+
+    Args:
+        topic: the logical name.
+        shown: the record.
+        narrow: two cells for a decision, where its six would leave no room for what was checked.
+    """
     if topic == "dead-letters":
-        cells = [shown.value[name] for name in _COLUMNS[topic]]
-    elif topic == "grounded":
+        return _cells(shown.value[name] for name in _COLUMNS[topic])
+    if topic == "grounded":
         first = _at(shown.value, "attestations", 0)
-        cells = [
-            _readable(shown.key or b""),
-            _at(first, "verdict"),
-            _at(first, "validator_did"),
-            _at(first, "_untrusted_text", "rationale"),
-        ]
-    else:
-        value = shown.value
-        classes = (str(name).removeprefix("substrate.") for name in value.get("classes") or ())
-        cells = [
-            # The closing words on `admitted` carry no text: then the key says which assertion it is.
-            _at(value, "_untrusted_text", "assertion") or _readable(shown.key or b""),
-            value.get("status"),
+        return _cells(
+            [
+                _readable(shown.key or b""),
+                _at(first, "verdict"),
+                _at(first, "validator_did"),
+                _at(first, "_untrusted_text", "rationale"),
+            ]
+        )
+    told = told_of(shown.value)
+    # The closing words on `admitted` carry no text: then the key says which assertion it is.
+    prose = escaped(told.prose or _readable(shown.key or b""))
+    names = shown.value.get("classes")
+    classes = (str(name).removeprefix("substrate.") for name in (names if isinstance(names, list) else ()))
+    others = _cells(
+        [
+            shown.value.get("status"),
             ", ".join(classes),
-            value.get("reason"),
-            value.get("valid_until"),
+            shown.value.get("reason"),
+            shown.value.get("valid_until"),
         ]
-    return ["" if cell is None else escaped(str(cell)) for cell in cells]
+    )
+    if not narrow:
+        return [checked_cell(told), prose, *others]
+    different = [cell for place, cell in enumerate(others) if cell and cell not in others[:place]]
+    return [stacked_cell(told, prose), "\n".join(different)]
+
+
+def checked_cell(told: Told) -> str:
+    """What was checked, a sentence on each line; else the mark that stands before the prose. Escaped."""
+    return "\n".join(map(escaped, told.sentences)) or f"{told.before_prose}:"
+
+
+def stacked_cell(told: Told, prose: str) -> str:
+    """The same with the prose behind it, on a line of its own that says whose words they are.
+
+    Args:
+        told: of the record.
+        prose: as it is to be shown, escaped.
+    """
+    own = f"{told.before_prose}: {prose}"
+    return f"{checked_cell(told)}\n{own}" if told.sentences else own
+
+
+def _cells(values: Iterable[Any]) -> list[str]:
+    return ["" if cell is None else escaped(str(cell)) for cell in values]
 
 
 def _at(value: Any, *path: str | int) -> Any:

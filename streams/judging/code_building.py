@@ -133,11 +133,12 @@ class Builder:
         code, scope = self.code, self.scope
         if len(code.definitions) >= MAX_DEFINITIONS:
             raise TooMuch
-        own, line = (bare(name), node.start_point.row + 1) if isinstance(name, str) else (self.name(name), 0)
+        if isinstance(name, str):
+            own, line = bare(name, self.grammar), node.start_point.row + 1
+        else:
+            own, line = self.name(name), name.start_point.row + 1
         if not own:
             return
-        if not isinstance(name, str):
-            line = name.start_point.row + 1
         path = (scope.path if inside is None else inside) + (own,)
         code.by_name.setdefault(own, []).append(len(code.definitions))
         code.definitions.append(
@@ -161,7 +162,7 @@ class Builder:
     def open(self, sort: ScopeSort, *names: str, inside: tuple[str, ...] | None = None) -> None:
         """Opens a scope that ends with the current node."""
         scope = self.scope
-        path = (scope.path if inside is None else inside) + tuple(map(bare, names))
+        path = (scope.path if inside is None else inside) + tuple(bare(name, self.grammar) for name in names)
         # What is conditional starts anew in a function: its body does not depend on whether the function is there.
         conditional = scope.conditional and sort not in ("function", "hidden")
         self.scopes.append(Scope(sort, path[-MAX_PATH:], len(self.trail), conditional=conditional, dead=scope.dead))
@@ -194,9 +195,12 @@ class Builder:
 
     def imports(self, node: Node, names: Iterable[str], *, relative: bool = False, words: str = "") -> None:
         """Adds an import; its words are those of the node and `words`."""
-        text = f"{self.code.text(node)} {words}"
-        found = frozenset(words_of(text))
-        self.code.imports.append(Import(tuple(names), found, relative, lines_of(node), self.scope.dead))
+        if len(self.code.imports) >= MAX_DEFINITIONS:
+            raise TooMuch
+        text = self.code.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        found = frozenset(words_of(f"{text} {words}"))
+        extent = (node.start_byte, node.end_byte)
+        self.code.imports.append(Import(tuple(names), found, relative, lines_of(node), extent, self.scope.dead))
 
 
 def words_of(text: str) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Final
 
 from .checks import Check
 from .code_lookup import Scope, found, parts_of_symbol
-from .code_model import DEFINING, Code, Role
+from .code_model import DEFINING, Code, Definition, Role
+from .code_values import read
 from .results import Held, Source
 
 NOT_FOUND: Final = Held(None, "not-found")
@@ -39,12 +40,19 @@ def verify_defines(check: Check, code: Code, source: Source, scope: Scope) -> He
     if here:
         unclear = any(kind in one.maybe for one in here)
         return Held(None, "not-found", here[0].lines) if unclear else Held(False, "differs", here[0].lines)
-    if any(one.role in _NEAR or one.dead for one in there) or (defined and scope.lines is not None):
+    if any(_is_near(one, there) for one in there) or (defined and scope.lines is not None):
         return NOT_FOUND
     parts = parts_of_symbol(symbol, code.grammar)
     if not parts or parts[-1] in code.hidden:
         return NOT_FOUND
     return NOT_FOUND if _elsewhere(code, parts) else Held(False, "differs")
+
+
+def _is_near(one: Definition, there: list[Definition]) -> bool:
+    """Whether somebody could call a place a definition, though it is none."""
+    if one.role is Role.WRITE:  # of a name that nothing here introduces: a loop's, or a global one
+        return not any(other.role in (Role.LOCAL, Role.PARAMETER, Role.IMPORTED) for other in there)
+    return one.role in _NEAR or one.dead
 
 
 def _elsewhere(code: Code, parts: tuple[str, ...]) -> bool:
@@ -54,9 +62,13 @@ def _elsewhere(code: Code, parts: tuple[str, ...]) -> bool:
     """
     alike = [code.definitions[place] for place in code.by_name.get(parts[-1], ())]
     alike = [one for one in alike if one.role in DEFINING or one.role in _NEAR]
-    if len(parts) < 2 or not alike:
+    if len(parts) < 2:
+        return False
+    holders = [code.definitions[place] for place in code.by_name.get(parts[-2], ())]
+    if any(one.role is Role.VALUE and one.value is not None and read(code, one.value) is None for one in holders):
+        return True  # what is computed may have any members: `Point = namedtuple("Point", "x y")`
+    if not alike:
         return False
     if any(parts[-2] in one.path[:-1] for one in alike):
         return True
-    holders = (code.definitions[place] for place in code.by_name.get(parts[-2], ()))
     return not any(one.role is Role.TYPE and one.body is not None and not one.dead for one in holders)

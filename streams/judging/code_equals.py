@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .checks import Check, Operator
+from .checks import Check, Operator, Value
 from .code_lookup import Scope, found, parts_of_symbol
-from .code_model import Code, Definition, Role
+from .code_model import EVERYTHING, Code, Definition, Role
 from .code_values import read
 from .results import Held, Source
 from .values import compare, same
@@ -46,7 +46,7 @@ def verify_equals(check: Check, code: Code, source: Source, scope: Scope) -> Hel
     worth = read(code, one.value) if one.value is not None else None
     if worth is None:
         return Held(None, "computed", one.lines)
-    if isinstance(worth.value, tuple) and _mutated(code, one):
+    if (isinstance(worth.value, tuple) or _has_mutable_texts(code, worth.value)) and _mutated(code, one):
         return Held(None, "ambiguous", one.lines)
     declared = check.value("value")
     holds = same(declared, worth.value) if check.name == "equals" else compare(_operator(check), declared, worth.value)
@@ -92,12 +92,20 @@ def _uncertain(code: Code, one: Definition, scope: Scope) -> bool:
     """Whether the name may be worth something else at another time, or under another condition."""
     if one.conditional and scope.lines is None:
         return True
+    if len(one.path) == 1 and _taken_over(code, one):
+        return True
     others = [code.definitions[place] for place in code.by_name.get(one.name, ())]
     others = [other for other in others if not other.dead and other.node.start_byte != one.node.start_byte]
     local = {other.path[:-1] for other in others if other.role in (Role.PARAMETER, Role.LOCAL)}
     return any(
         _rebinds(other, one, code, local) for other in others if scope.lines is None or scope.has_line(other.line)
     )
+
+
+def _taken_over(code: Code, one: Definition) -> bool:
+    """Whether `from … import *` stands behind a name of the module, and may bring another one."""
+    stars = (code.definitions[place] for place in code.by_name.get(EVERYTHING, ()))
+    return any(star.node.start_byte > one.node.start_byte for star in stars)
 
 
 def _rebinds(other: Definition, one: Definition, code: Code, local: set[tuple[str, ...]]) -> bool:
@@ -133,6 +141,10 @@ def _inner_twin(there: list[Definition], one: Definition, name: str, code: Code)
         return False
     lesser = _INNER if one.role is Role.KEY else _INNER | _KEYS
     return any(other.role in lesser and other.value is not None for other in there)
+
+
+def _has_mutable_texts(code: Code, value: Value) -> bool:
+    return isinstance(value, str) and code.language == "ruby"
 
 
 def _mutated(code: Code, one: Definition) -> bool:

@@ -5,18 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .code_building import Builder
-from .code_model import (
-    CONSTANT,
-    FUNCTION,
-    METHOD,
-    NO_KINDS,
-    TYPE,
-    VARIABLE,
-    Code,
-    Found,
-    Grammar,
-    Role,
-)
+from .code_model import CONSTANT, FUNCTION, METHOD, NO_KINDS, TYPE, VARIABLE, Code, Found, Grammar, Role
 from .code_strings import GO
 from .code_values import arithmetic, constant, inside, listed, number, parts_of, quoted, read, signed, text_found
 
@@ -88,9 +77,16 @@ def _type(builder: Builder, node: Node) -> None:
 
 
 def _field(builder: Builder, node: Node) -> None:
-    if builder.scope.sort == "type":
-        for name in node.children_by_field_name("name"):
-            builder.add(Role.VALUE, name, node, kinds=VARIABLE)
+    if builder.scope.sort != "type":
+        return
+    names = node.children_by_field_name("name")
+    for name in names:
+        builder.add(Role.VALUE, name, node, kinds=VARIABLE)
+    sort = node.child_by_field_name("type")
+    if not names and sort is not None:  # an embedded type is a field of its own name
+        builder.add(
+            Role.VALUE, builder.code.text(sort).lstrip("*").rsplit(".", 1)[-1].split("[")[0], node, maybe=VARIABLE
+        )
 
 
 def _spec(builder: Builder, node: Node) -> None:
@@ -146,6 +142,13 @@ def _written(builder: Builder, node: Node) -> None:
             holder, name = one.child_by_field_name("operand"), one.child_by_field_name("field")
             if holder is not None and name is not None:
                 builder.add(Role.WRITE, name, node, receiver=builder.code.text(holder).rsplit(".", 1)[-1])
+
+
+def _address(builder: Builder, node: Node) -> None:
+    """`&x`: whoever gets it may change `x`."""
+    operand = node.child_by_field_name("operand")
+    if operand is not None and operand.type == "identifier" and node.child_count and node.children[0].type == "&":
+        builder.add(Role.WRITE, operand, node)
 
 
 def _literal(builder: Builder, node: Node) -> None:
@@ -205,6 +208,7 @@ GO_GRAMMAR: Final = Grammar(
         "inc_statement": _written,
         "dec_statement": _written,
         "range_clause": _written,
+        "unary_expression": _address,
         "literal_value": _literal,
         "keyed_element": _keyed,
         "func_literal": _anonymous,

@@ -23,7 +23,7 @@ def verify_imports(check: Check, code: Code, source: Source, scope: Scope) -> He
     outside = False
     for one in code.imports:
         if asked in one.names or asked in _resolved(one, code, source.path):
-            if not one.dead and _in_scope(one, scope) and not _broken(one, code):
+            if not one.dead and _in_scope(one, scope) and not code.touched(*one.extent):
                 return Held(True, lines=one.lines)
             outside = True
     if outside:
@@ -51,17 +51,6 @@ def _in_scope(one: Import, scope: Scope) -> bool:
         if not (first <= one.lines[0] and one.lines[1] <= last):
             return False
     return scope.lines is None or (scope.lines[0] <= one.lines[0] and one.lines[1] <= scope.lines[1])
-
-
-def _broken(one: Import, code: Code) -> bool:
-    """Whether an error lies in the lines of an import."""
-    first, last = one.lines
-    data = code.data
-    for start, end in code.errors:
-        line = data.count(b"\n", 0, start) + 1
-        if line <= last and line + data.count(b"\n", start, end) >= first:
-            return True
-    return False
 
 
 def _resolved(one: Import, code: Code, path: str) -> list[str]:

@@ -8,6 +8,7 @@ from .code_building import Builder
 from .code_model import CONSTANT, FUNCTION, METHOD, NAMED_VALUE, NO_KINDS, TYPE, VARIABLE, Code, Found, Grammar, Role
 from .code_strings import JAVA
 from .code_values import arithmetic, constant, inside, items, number, quoted, signed
+from .code_walk import ends_with
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -124,6 +125,11 @@ def _body(builder: Builder, _: Node) -> None:
         builder.open("hidden")
 
 
+def _reference(code: Code, node: Node, wanted: tuple[str, ...]) -> bool | None:
+    """`this::bar` is called by whoever gets it."""
+    return None if node.type == "method_reference" and ends_with(code, node, wanted) else False
+
+
 def _string(code: Code, node: Node, depth: int) -> Found | None:
     if code.data[node.start_byte : node.start_byte + 3] == b'"""':
         return None  # how much white space of a text block belongs to it is computed
@@ -182,6 +188,7 @@ JAVA_GRAMMAR: Final = Grammar(
         "object_creation_expression": "type",
         "explicit_constructor_invocation": "constructor",
     },
+    call_hint=_reference,
     nested=frozenset((*_TYPES, *_METHODS)),
     anonymous=frozenset(("lambda_expression", "class_body")),
     conditions=frozenset(

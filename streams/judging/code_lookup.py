@@ -30,15 +30,15 @@ def parts_of_symbol(symbol: str, grammar: Grammar) -> tuple[str, ...]:
     text = symbol.strip()
     text = _ARGUMENTS.sub("", text) if not text.startswith("(") or text.endswith("()") else text
     if not grammar.separators:
-        return (bare(text),) if text else ()
+        return (bare(text, grammar),) if text else ()
     if text.startswith("/"):
-        return tuple(bare(one) for one in text[1:].split("/"))[:_MAX_PARTS]
+        return tuple(bare(one, grammar) for one in text[1:].split("/"))[:_MAX_PARTS]
     if "operator" not in text:
         text = _GENERIC.sub("", text)
     receiver = _RECEIVER.match(text)
     if text.startswith(("(", "*", "&")) and receiver is not None:
         text = receiver[1] + text[receiver.end() :]
-    parts = [bare(one) for one in _PARTS.split(text)]
+    parts = [bare(one, grammar) for one in _PARTS.split(text)]
     if len(parts) > 1 and parts[0] in _OWN:
         parts = parts[1:]
     return tuple(one for one in parts if one)[:_MAX_PARTS]

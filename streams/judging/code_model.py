@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
 
 MAX_DEFINITIONS: Final = 60_000
 """More of them, and the file is `too-large`. Generated tables of a megabyte have some 30,000."""
+MAX_TEXT: Final = 8_000
+"""Bytes of a text that is compared: a check has 2,000 characters at most. Larger ones would be read over and over where
+they are nested, at a quadratic cost."""
 MAX_PATH: Final = 24
 """Names inside one another that a qualified name keeps; more are cut off at its beginning."""
 
 _NODE_BYTES: Final = 120
 _DEFINITION_BYTES: Final = 800
+_IMPORT_BYTES: Final = 600
 """What one takes in memory: measured, 85 to 118 bytes for each node of the tree."""
 
 
@@ -46,6 +51,8 @@ class Role(IntEnum):
     WRITE = 11  # changes what a name is worth: `x += 1`, `del x`, `o.x = 1`, `for x in …`
 
 
+EVERYTHING: Final = "*"
+"""The name of what an import of everything brings."""
 DEFINING: Final = frozenset((Role.FUNCTION, Role.TYPE, Role.SPACE, Role.VALUE))
 
 Kinds = frozenset[str]
@@ -107,6 +114,7 @@ class Import(NamedTuple):
         words: every word of it, so that what only resembles it is not said to be missing.
         relative: its names start from where the file is.
         lines: first and last line.
+        extent: where its bytes begin and end.
         dead: it stands where nothing ever comes to.
     """
 
@@ -114,6 +122,7 @@ class Import(NamedTuple):
     words: frozenset[str]
     relative: bool
     lines: tuple[int, int]
+    extent: tuple[int, int]
     dead: bool
 
 
@@ -165,6 +174,7 @@ class Grammar:
         return_command: the command that returns, where it is none of `returns`.
         values: how a literal is read, by node type.
         separators: whether a symbol of this language has parts.
+        sigils: marks that say what sort of name it is and are none of it (`@x`, `$x`, `#x`).
         import_form: how modules are named: with dots, or as paths.
         folds_writes: an assignment to a plain name in a function is to the outer name, unless the name is local.
         bounded: whole numbers wrap around at some size.
@@ -192,6 +202,7 @@ class Grammar:
     no_tail: frozenset[str] = frozenset()
     return_command: str = ""
     separators: bool = True
+    sigils: str = ""
     import_form: Literal["dotted", "path"] = "dotted"
     folds_writes: bool = True
     bounded: bool = True
@@ -250,21 +261,26 @@ class Code:
     def weigh(self) -> None:
         """Sets `weight` once all is there."""
         nodes = self.tree.root_node.descendant_count if self.tree is not None else 0
-        self.weight = 500 + len(self.data) + nodes * _NODE_BYTES + len(self.definitions) * _DEFINITION_BYTES
+        index = len(self.definitions) * _DEFINITION_BYTES + len(self.imports) * _IMPORT_BYTES
+        self.weight = 500 + len(self.data) + nodes * _NODE_BYTES + index
 
     def text(self, node: Node) -> str:
-        """The text of a node, as it stands there."""
-        return self.data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+        """The text of a node, as it stands there; empty for one that is larger than anything a check could name."""
+        start, end = node.start_byte, node.end_byte
+        return "" if end - start > MAX_TEXT else self.data[start:end].decode("utf-8", "surrogatepass")
 
     def name(self, node: Node) -> str:
-        """The text of a node that is a name, in NFKC and without the marks of its sort (`@x`, `$x`, `#x`)."""
-        return bare(self.text(node))
+        """The text of a node that is a name, as names are compared."""
+        return bare(self.text(node), self.grammar)
 
     def touched(self, start: int, end: int) -> bool:
         """Whether something that does not parse lies in these bytes, next to them on a line, or they in it."""
-        return any(
-            first <= end + self._blanks(end) and last + self._blanks(last) >= start for first, last in self.errors
-        )
+        # They are in order, and none lies in another: the last one that begins before the end is the nearest.
+        place = bisect_right(self.errors, (end + self._blanks(end), len(self.data) + 1)) - 1
+        if place < 0:
+            return False
+        last = self.errors[place][1]
+        return last + self._blanks(last) >= start
 
     def _blanks(self, at: int) -> int:
         """How many spaces and tabs stand there."""
@@ -272,9 +288,9 @@ class Code:
         return len(behind) - len(behind.lstrip(b" \t"))
 
 
-def bare(name: str) -> str:
-    """A name in NFKC, without the marks that say what sort of name it is."""
-    name = name.lstrip("@$#")
+def bare(name: str, grammar: Grammar) -> str:
+    """A name as names are compared: in NFKC, and without the marks that say of what sort it is."""
+    name = name.lstrip(grammar.sigils) if grammar.sigils else name
     return name if name.isascii() else nfkc(name)
 
 

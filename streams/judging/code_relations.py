@@ -33,9 +33,34 @@ def verify_calls(check: Check, code: Code, source: Source, scope: Scope) -> Held
             called = node if not field else node.child_by_field_name(field)
             if called is not None and ends_with(code, called, wanted):
                 return True
+            if called is not None and _is_item(code, called, wanted):
+                return None
         return hint(code, node, wanted)
 
     return _verify(check.text("caller"), wanted, is_call, code, source, scope)
+
+
+def _is_item(code: Code, called: Node, wanted: tuple[str, ...]) -> bool:
+    """`a[b](…)`: whether that calls what is in `a`, or an `a` with types, is not told by syntax."""
+    for _ in range(8):
+        if called.type not in _ITEMS or not called.named_children:
+            return False
+        called = called.named_children[0]
+        if ends_with(code, called, wanted):
+            return True
+    return False
+
+
+_ITEMS: Final = frozenset(
+    (
+        "array_access",
+        "element_access_expression",
+        "element_reference",
+        "index_expression",
+        "subscript",
+        "subscript_expression",
+    )
+)
 
 
 def verify_uses(check: Check, code: Code, source: Source, scope: Scope) -> Held:

@@ -200,6 +200,7 @@ def _created(code: Code, node: Node, depth: int) -> Found | None:
 _INTEGER: Final = number("[uUlL]{1,2}", radix_suffix="[uUlL]{1,2}")
 
 SHARP_GRAMMAR: Final = Grammar(
+    sigils="@",
     rules={
         "using_directive": _using,
         "namespace_declaration": _namespace,
@@ -208,6 +209,7 @@ SHARP_GRAMMAR: Final = Grammar(
         **dict.fromkeys(_METHODS, _method),
         "delegate_declaration": _delegate,
         "property_declaration": _property,
+        "event_declaration": _property,
         "field_declaration": _fields,
         "event_field_declaration": _fields,
         "local_declaration_statement": _fields,

@@ -72,7 +72,17 @@ def _own_value(builder: Builder, name: Node, value: Node | None) -> Node | None:
 
 def _words(code: Code, node: Node) -> list[str]:
     """The words of a command before what it assigns, its own name first."""
-    return [code.text(one) for one in node.children if one.type not in ("variable_assignment", "variable_name")]
+    words: list[str] = []
+    cursor = node.walk()
+    more = cursor.goto_first_child()
+    while more and len(words) < 16:
+        one = cursor.node
+        assert one is not None, "a cursor stands at a node"
+        if one.type in ("variable_assignment", "variable_name"):
+            break
+        words.append(code.text(one))
+        more = cursor.goto_next_sibling()
+    return words
 
 
 def _command(builder: Builder, node: Node) -> None:
@@ -122,7 +132,7 @@ def _expansion(builder: Builder, node: Node) -> None:
     operator, name = node.child_by_field_name("operator"), _variable(node)
     if operator is None or name is None or builder.code.text(operator) not in _DEFAULTS:
         return
-    if _assigns(builder, builder.name(name)):
+    if not builder.name(name).isidentifier() or _assigns(builder, builder.name(name)):
         return  # `X=${X:-value}` is told by the assignment
     assigns = "=" in builder.code.text(operator)
     builder.add(Role.VALUE if assigns else Role.PARAMETER, name, node, kinds=VARIABLE, maybe=CONSTANT, value=node)
@@ -187,6 +197,7 @@ def _list(code: Code, node: Node, depth: int) -> Found | None:
 
 
 SHELL_GRAMMAR: Final = Grammar(
+    sigils="$",
     rules={
         "function_definition": _function,
         "variable_assignment": _assignment,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...codecs.unicode_text import nfkc
 from .checks import Value, number_of
-from .code_model import Code, Found
+from .code_model import MAX_TEXT, Code, Found
 from .code_strings import Escapes, decode
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 MAX_DEPTH: Final = 24
 """Brackets and operators inside one another."""
 MAX_ITEMS: Final = 2_000
-MAX_TEXT: Final = 20_000
-"""Characters of one string literal."""
 _MAX_BITS: Final = 1_300
 """Of a whole number that arithmetic comes to: some 390 digits, what a check can declare at most."""
 _WRAPS: Final = 2**31 - 1

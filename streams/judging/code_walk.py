@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from .code_building import unreached
-from .code_model import Code, Definition, bare
+from .code_model import Code, Definition
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -107,7 +107,7 @@ def last_components(code: Code, node: Node, most: int) -> list[str]:
         elif sort in wrappers:
             waiting.extend(_sides(here, (wrappers[sort] or "0",)))
         elif sort in names:
-            found.append(bare(code.text(here)))
+            found.append(code.name(here))
         else:
             found.append("")
             break

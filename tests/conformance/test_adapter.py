@@ -22,7 +22,9 @@ from mcp.client.client import Client
 from mcp_types import TextContent
 
 from sluice.codecs.errors import Fault
+from sluice.codecs.records import CheckCount
 from sluice.codecs.unicode_text import find_invisible
+from sluice.streams.judging.checks import TABLE
 from sluice.streams.sanitise import SANITATION_VERSION, WARNING, AttestationRules, frame_attestation
 from sluice.topology.mcp.adapter import Adapter
 from sluice.topology.mcp.readers import Readers
@@ -41,6 +43,8 @@ CATEGORIES = {
     if "cases" in (category := json.loads(path.read_text()))
 }
 PUBLIC = {path.stem: json.loads(path.read_text())["texts"] for path in sorted((CORPUS / "public").glob("*.json"))}
+CHECK_NAMES = {"unknown", *TABLE, *(f"not {name}" for name in TABLE)}
+NEGATED = [CheckCount("not equals", 2), CheckCount("last_changed", 3)]
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~:/+=@%#-]{0,2048}")
 EVERY = 7
 """So many of the public texts are passed over for each one that is asked for: there are thousands."""
@@ -173,6 +177,8 @@ def check_answer(result):
         elif path.startswith("$._meta"):
             assert re.fullmatch(r"[\x20-\x7e]{0,300}", text), path
             assert len(text) == 1 or not re.search(r"[<>`]|\]\(", text), path
+        elif re.fullmatch(r"\$\.(near_)?matches\[\d+\]\.checks\[\d+\]\.name", path):
+            assert text in CHECK_NAMES, path
         else:
             assert IDENTIFIER.fullmatch(text), path
     check_frames(answer)
@@ -180,7 +186,8 @@ def check_answer(result):
 
 
 def check_frames(answer):
-    """Each attestation and each quote has its frame, with type and warning, for empty texts too [V §5.2]."""
+    """Each attestation and each quote has its frame, with type and warning, for empty texts too [V §5.2]; of what is
+    admitted, what was verified stands before the emitter's words."""
     for attestation in answer.get("attestations", []):
         frame = attestation["_untrusted_text"]
         assert (frame["@type"], frame["warning"]) == ("veritas:UntrustedValidatorText", WARNING)
@@ -193,6 +200,9 @@ def check_frames(answer):
             "veritas:UntrustedValidatorText",
             WARNING,
         )
+        names = [name for name in match["_untrusted_text"] if name in ("note", "rendered", "assertion")]
+        assert names == (["note", "rendered", "assertion"] if "coverage" in match else ["note", "assertion"])
+        assert len(match.get("checks", ())) == len(match["_untrusted_text"].get("rendered", ()))
 
 
 def shown_of(frame, case):
@@ -296,7 +306,8 @@ spliced = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=4).map("".jo
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spliced, spliced)
 def test_whatever_is_spliced_of_the_corpus_comes_through_clean(corpus_view, attested, asked):
-    """As an attestation in each of its fields, as a query, and as an assertion that was admitted."""
+    """As an attestation in each of its fields, as a query, as an assertion that was admitted, and as what was verified
+    of it."""
     path, view = corpus_view
     name = "spliced-" + sha256(attested.encode()).hexdigest()
     body = {
@@ -310,7 +321,11 @@ def test_whatever_is_spliced_of_the_corpus_comes_through_clean(corpus_view, atte
     positions = view.positions()
     batches = {
         ("grounded", 0): Arrived(positions["grounded", 0], b"", json.dumps(record).encode()),
-        ("admitted", 0): Arrived(positions["admitted", 0], name.encode(), decided(asked, emission=name)),
+        ("admitted", 0): Arrived(
+            positions["admitted", 0],
+            name.encode(),
+            decided(asked, emission=name, rendered=[attested, asked], checks=NEGATED, coverage="part"),
+        ),
     }
     view.take({place: Batch([one], one.offset + 1) for place, one in batches.items()})
     assert view.refused == {}
@@ -321,7 +336,8 @@ def test_whatever_is_spliced_of_the_corpus_comes_through_clean(corpus_view, atte
             ground = check_answer(await client.call_tool("ground", {"query": claim(name)}))
             assert len(ground["attestations"]) == 1
             check_answer(await client.call_tool("ground", {"query": asked[:2000], "limit": 3}))
-            assert check_answer(await client.call_tool("check_assertion", {"text": asked, "limit": 3}))["admitted"]
+            checked = check_answer(await client.call_tool("check_assertion", {"text": asked, "limit": 3}))
+            assert (checked["admitted"], checked["coverage"]) == (True, "part")
         readers.close()
 
     asyncio.run(ask())

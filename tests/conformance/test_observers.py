@@ -123,7 +123,7 @@ def test_a_key_is_taken_as_people_have_it(adjudicate, observation, tmp_path: Pat
     key = {"base64": base64.b64encode(octets).decode(), "hex": octets.hex(), "verifier": verifier}[form]
     policy = f'[observers.observer-1]\npublic_key = "{key}"\n'
     (tmp_path / "a.md").write_text("It is so.\n")
-    text = "It is `so`. [substrate.code.read; path=a.md]"
+    text = "`a.md` contains `so`. [substrate.code.read; path=a.md]"
     emitted = {"emission_id": "em-1", "emitted_at": "2026-11-21T09:00:00Z", "text": text}
 
     looked = CliRunner().invoke(

@@ -1,6 +1,6 @@
-"""The sentences of observing.md, each through `sluice look`.
+"""The sentences of judging.md and observing.md that speak of observers, each through `sluice look`.
 
-A row of its table or a sentence of its notes is one test, named after it. What the tests see is what any user of the
+A row of a table or a sentence of the notes is one test, named after it. What the tests see is what any user of the
 filter sees: an emission in, observations out. The repository has two commits: 2026-05-20, which adds `src/limits.py`,
 and 2026-05-25, tagged v1.2.0, which adds CHANGELOG.md; all files were last written on 2026-05-25 at noon.
 """
@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from sluice.topology.cli import main
 CHANGELOG = "# Changes\n\n## 2026-05-25\n- Limits: “no more than 40 files”\n"
 LIMITS = "MAX_FILES = 40\n\ndef check_limits(count):\n    return count <= MAX_FILES\n"
 ENTRY = "CHANGELOG.md has an entry dated 2026-05-25."
-NO_ENTRY = "CHANGELOG.md has no entry dated {}."
+ABOUT = "It is as the checks say."
 LOG, GREP, READ, MTIME = (f"substrate.{name}" for name in ("git.log", "grep", "code.read", "fs.mtime"))
 BEFORE, TS, AFTER = "2026-05-24T00:00:00Z", "2026-11-21T08:59:40Z", "2026-11-21T09:30:00"
 Look = Callable[..., dict[str, Any]]
@@ -73,10 +73,11 @@ def look(root: Path) -> Look:
         substrate_class: str,
         text: str,
         *,
+        checks: Sequence[str] | None = None,
         kind: str = "assertion",
         declared: str | None = None,
         ts: str | None = TS,
-        at: Path = root,
+        at: Path | Mapping[str, Path] = root,
         settings: dict[str, str] | None = None,
         substrates: Path | None = None,
         **locator: Any,
@@ -84,10 +85,14 @@ def look(root: Path) -> Look:
         annotation: dict[str, Any] = {"substrate_class": substrate_class, "locator": locator or None}
         annotation |= {name: value for name, value in (("observation_id", declared), ("ts", ts)) if value is not None}
         assertion = {"assertion": text, "kind": kind, "provenance": annotation}
+        assertion |= {} if checks is None else {"checks": list(checks)}
         emission = {"emission_id": "em-1", "emitted_at": "2026-11-21T09:00:00Z", "assertions": [assertion]}
         flags = ["--substrates", str(substrates)] if substrates else []
+        named = {"": at} if isinstance(at, Path) else at
+        for name, path in named.items():
+            flags += ["--root", f"{name}={path}" if name else str(path)]
         result = CliRunner().invoke(
-            main, ["look", "--root", str(at), *flags], input=json.dumps(emission), env=settings, catch_exceptions=False
+            main, ["look", *flags], input=json.dumps(emission), env=settings, catch_exceptions=False
         )
         assert result.exit_code == 0, result.output
         (observation,) = json.loads(result.stdout)["observations"]
@@ -100,194 +105,360 @@ def verdict(observation: dict[str, Any]) -> str:
     return observation["outcome"]
 
 
+def told(observation: dict[str, Any]) -> dict[str, Any]:
+    """What the observation says of its one check."""
+    (check,) = observation["detail"]["checks"]
+    return check
+
+
 def head(root: Path) -> str:
     return git(root, "rev-parse", "HEAD")
 
 
-# ---------------------------------------------------------------- terms
-
-
-def test_terms_1_quoted_text_and_code_spans_whole(look: Look):
-    """A quote is found as a whole or not at all, whatever of it stands there."""
-    assert verdict(look(READ, "It says “no more than 40 files”.", path="CHANGELOG.md")) == "corroborates"
-    assert verdict(look(READ, "It says “no more than 40 lines”.", path="CHANGELOG.md")) == "absent"
-    assert verdict(look(READ, "It says `return count <= MAX_FILES`.", path="src/limits.py")) == "corroborates"
-
-
-def test_terms_2_literals(look: Look):
-    """Numbers with their unit, dates, versions and identifiers have to be there, the prose around them not."""
-    assert verdict(look(READ, "At most 40 files are allowed, it seems.", path="CHANGELOG.md")) == "corroborates"
-    assert verdict(look(READ, "At most 40 commits are allowed.", path="CHANGELOG.md")) == "absent"
-    assert verdict(look(READ, "The bound is MAX_FILES, see check_limits.", path="src/limits.py")) == "corroborates"
-
-
-def test_terms_3_content_words_only_where_there_is_nothing_else(look: Look):
-    """Without quotes and literals every content word has to be there; stop words need not."""
-    assert look(READ, "There are limits for the changes.", path="CHANGELOG.md")["detail"] == {
-        "found": ["limits", "changes"],
-        "missing": [],
-    }
-    assert verdict(look(READ, "The limits were changed.", path="CHANGELOG.md")) == "absent"
-
-
-def test_what_says_where_to_look_is_not_a_term(look: Look, root: Path):
-    """The path, the ref and the commit, from the locator or from the text, are not looked for."""
-    assert look(READ, ENTRY, path="CHANGELOG.md")["detail"] == {"found": ["2026-05-25"], "missing": []}
-    assert look(READ, ENTRY)["detail"] == {"found": ["2026-05-25"], "missing": []}
-    text = f"Commit {head(root)[:8]} has a line of 2026-05-25."
-    assert look(LOG, text)["detail"] == {"found": ["2026-05-25"], "missing": []}
-
-
-def test_text_counts_as_present_when_every_term_is_there(look: Look):
-    """One missing term is enough for `absent`."""
-    found = look(READ, "On 2026-05-25 and 2026-05-26 nothing happened.", path="CHANGELOG.md")
-    assert (verdict(found), found["detail"]) == ("absent", {"found": ["2026-05-25"], "missing": ["2026-05-26"]})
-
-
-def test_nfkc_on_both_sides(look: Look, root: Path):
-    """Compatibility forms on either side are the same text."""
-    (root / "wide.txt").write_text("ＭＡＸ＿ＬＩＭＩＴ cafe\u0301_1\n")
-    assert verdict(look(READ, "It sets MAX_LIMIT and `caf\u00e9_1`.", path="wide.txt")) == "corroborates"
-    assert verdict(look(READ, "It sets `ｍａｘ_ｆｉｌｅｓ`.", path="src/limits.py")) == "absent"
-    assert verdict(look(READ, "It sets `ＭＡＸ_ＦＩＬＥＳ`.", path="src/limits.py")) == "corroborates"
-
-
-def test_identifiers_as_they_stand_words_case_folded_at_word_boundaries(look: Look):
-    """Another case is another identifier, the same word; a part of a word is neither."""
-    assert verdict(look(READ, "It sets max_files.", path="src/limits.py")) == "absent"
-    assert verdict(look(READ, "Changes are under limits.", path="CHANGELOG.md")) == "corroborates"
-    assert verdict(look(READ, "It sets `MAX_FILE`.", path="src/limits.py")) == "absent"
-    assert verdict(look(READ, "The year is 26.", path="CHANGELOG.md")) == "absent"
-
-
-def test_a_pattern_must_be_found_as_well_and_share_a_term(look: Look):
-    """`pattern=the` proves nothing, nor does a pattern that is about something else, or is not there."""
-    text = "MAX_FILES is 40."
-    assert verdict(look(GREP, text, path="src/limits.py", pattern="MAX_FILES = ")) == "corroborates"
-    for pattern in (" ", "= 40 ", "return", "e"):
-        assert verdict(look(GREP, text, path="src/limits.py", pattern=pattern)) == "absent"
-    assert verdict(look(GREP, text, path="src/limits.py", pattern="MAX_FILES = 41")) == "absent"
-
-
-# ---------------------------------------------------------------- git.log
+# ---------------------------------------------------------------- why
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "A commit says “Add CHANGELOG.md for all”.",
-        "Something was done on 2026-05-20.",
-        "MAX_FILES is 40.",
-        "The version 1.2.0 is tagged.",
+        "Release 1.2.3 is backdoored by the maintainers.",
+        "The retry limit is above 42.",
+        "The retry limit is not 42.",
+        "The retry limit is never 42.",
+        "Only the retry limit is 42, and nothing else is.",
+        "The retry limit was 42 until release 1.2.3 raised it.",
+        "If the retry limit is 42, release 1.2.3 is broken.",
     ],
 )
-def test_git_log_looks_at_message_author_date_changed_lines_and_tags(look: Look, text: str):
-    """Each of the four alone bears an assertion out."""
-    assert verdict(look(LOG, text)) == "corroborates"
+@pytest.mark.parametrize("substrate_class", [LOG, GREP, READ])
+def test_words_that_stand_there_bear_nothing_out(look: Look, root: Path, text: str, substrate_class: str):
+    """In a repository that says `retry limit 42` and `release 1.2.3` all of these were admitted once."""
+    (root / "settings.txt").write_text("retry limit 42\nrelease 1.2.3\n")
+    touch(root / "settings.txt", "2026-05-25T12:00:00")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "retry limit 42, release 1.2.3")
+    for where in ({"path": "settings.txt"}, {}):
+        for kind in ("assertion", "denial"):
+            found = look(substrate_class, text, kind=kind, **where)
+            assert verdict(found) in ("terms-present", "absent", "unavailable"), found
+            assert not found.get("verified"), found
 
 
-def test_git_log_searches_what_the_ref_reaches(look: Look, root: Path):
-    """Commits of other branches do not count unless the locator names their branch."""
-    git(root, "checkout", "--quiet", "-b", "side")
-    git(root, "commit", "--quiet", "--allow-empty", "--message", "Add other_thing")
-    git(root, "checkout", "--quiet", "main")
-    assert verdict(look(LOG, "Someone added other_thing.")) == "absent"
-    assert verdict(look(LOG, "Someone added other_thing.", ref="side")) == "corroborates"
+# ---------------------------------------------------------------- checks
 
 
-def test_git_log_takes_path_and_commit(look: Look, root: Path):
-    """Only commits that change the path, only the commit that is named."""
-    assert verdict(look(LOG, "MAX_FILES is 40.", path="src/limits.py")) == "corroborates"
-    assert verdict(look(LOG, "MAX_FILES is 40.", path="CHANGELOG.md")) == "absent"
-    assert verdict(look(LOG, "MAX_FILES is 40.", commit=head(root))) == "absent"
-    assert verdict(look(LOG, "MAX_FILES is 40.", commit=git(root, "rev-parse", "HEAD~1"))) == "corroborates"
+def test_checks_belong_to_the_assertion_and_are_verified_by_their_places(look: Look):
+    """`verified` and `refuted` are indices; `detail.checks` says of each what it came to, in its canonical form."""
+    checks = ["contains( 40)", "contains(41)", "absent(MAX_FILES)", "calls(a, b"]
+    found = look(READ, "`40`", checks=[one.replace("( ", "(") for one in checks], path="src/limits.py")
+    assert (found["verified"], found["refuted"]) == ([0], [2])
+    assert [(one["check"], one["holds"], one.get("reason")) for one in found["detail"]["checks"]] == [
+        ("contains(40)", True, None),
+        ("contains(41)", None, "not-found"),
+        ("absent(MAX_FILES)", False, "differs"),
+        ("calls(a, b", None, "unknown-check"),
+    ]
 
 
-def test_git_logs_observation_id_is_a_commit_hash(look: Look, root: Path):
-    """Of the commit that bears it out; seven digits or more declare it."""
-    assert look(LOG, ENTRY)["observation_id"] == head(root)
-    assert look(LOG, ENTRY, declared=head(root)[:7])["observation_id"] == head(root)
+DECIDED_BY = {
+    "contains(40)": {READ, GREP, LOG},
+    "absent(nowhere)": {READ, GREP},
+    "exists(src/limits.py)": {READ, GREP, LOG},
+    "missing(src/limits.py)": {READ, GREP, LOG},
+    "defines(MAX_FILES)": {READ, GREP, LOG},
+    "equals(MAX_FILES, 40)": {READ, GREP, LOG},
+    "compare(MAX_FILES, >, 30)": {READ, GREP, LOG},
+    "calls(check_limits, f)": {READ, LOG},
+    "uses(check_limits, MAX_FILES)": {READ, LOG},
+    "imports(os)": {READ, LOG},
+    'returns(check_limits, "count <= MAX_FILES")': {READ, LOG},
+    "count(MAX_FILES, =, 2)": {READ, GREP},
+    'line(src/limits.py, 1, "MAX_FILES = 40")': {READ, LOG},
+    'order("MAX_FILES = 40", "return count")': {READ, LOG},
+    "changed(src/limits.py, HEAD)": {LOG},
+    'introduced("MAX_FILES = 40", HEAD)': {LOG},
+    'removed("MAX_FILES = 40", HEAD)': {LOG},
+    "commit(HEAD)": {LOG},
+    "last_changed(src/limits.py, =, 2026-05-20)": {LOG},
+    "modified(src/limits.py, =, 2026-05-25)": {MTIME},
+    "peer(uid=0)": set(),
+    "count(subscribers, =, 1)": set(),
+}
+
+
+@pytest.mark.parametrize("check", list(DECIDED_BY))
+def test_each_check_is_decided_by_its_classes_alone(look: Look, root: Path, check: str):
+    """The column «decided by»: the others leave it undecided."""
+    written = check.replace("HEAD", git(root, "rev-parse", "HEAD~1"))
+    for substrate_class in (READ, GREP, LOG, MTIME):
+        found = told(look(substrate_class, ABOUT, checks=[written], path="src/limits.py"))
+        other = found.get("reason") == "other-substrate"
+        assert other is (substrate_class not in DECIDED_BY[check]), found
+        if not other:
+            assert found["holds"] is not None, found
+
+
+def test_a_check_speaks_of_the_path_that_it_names_or_of_the_locators(look: Look):
+    """Its own goes before it."""
+    assert told(look(READ, ABOUT, checks=["contains(Changes)"], path="CHANGELOG.md"))["holds"] is True
+    found = told(look(READ, ABOUT, checks=["contains(Changes, path=CHANGELOG.md)"], path="src/limits.py"))
+    assert (found["holds"], found["path"]) == (True, "CHANGELOG.md")
+
+
+def test_the_locators_lines_do_not_narrow_a_check(look: Look):
+    """It speaks of the file, unless it has lines of its own."""
+    assert told(look(READ, ABOUT, checks=["contains(return)"], path="src/limits.py", lines=[1, 1]))["holds"] is True
+    assert told(look(READ, ABOUT, checks=["contains(return, lines=1-1)"], path="src/limits.py"))["holds"] is None
+
+
+def test_not_holds_where_the_check_is_exactly_false(look: Look):
+    """What is undecided stays so."""
+    for check, holds in (("not equals(MAX_FILES, 41)", True), ("not equals(MAX_FILES, 40)", False),
+                         ("not equals(NOWHERE, 40)", None)):  # fmt: skip
+        assert told(look(READ, ABOUT, checks=[check], path="src/limits.py"))["holds"] is holds
+
+
+# ---------------------------------------------------------------- what an observer returns
+
+
+def test_corroborates(look: Look):
+    """At least one check holds here, none is refuted, and coverage is not `none`."""
+    said = "`src/limits.py` contains `MAX_FILES`."
+    found = look(READ, said, checks=["contains(MAX_FILES)", "contains(nowhere)"], path="src/limits.py")
+    assert (verdict(found), found["coverage"], found["verified"]) == ("corroborates", "whole", [0])
+    assert verdict(look(READ, said, checks=["contains(nowhere)"], path="src/limits.py")) == "absent"
+
+
+def test_contradicts(look: Look, root: Path):
+    """A check is refuted: false in a file unchanged since `ts`, or `emitted_at`; or at the commit that is named."""
+    said, wrong = "`src/limits.py` contains `MAX_FILES`.", ["contains(MAX_FILES)", "absent(check_limits)"]
+    assert verdict(look(READ, said, checks=wrong, path="src/limits.py")) == "contradicts"
+    touch(root / "src/limits.py", AFTER)
+    found = look(READ, said, checks=wrong, path="src/limits.py")
+    assert (verdict(found), found["detail"]["reason"]) == ("absent", "changed-since")
+    assert verdict(look(READ, said, checks=wrong, path="src/limits.py", commit=head(root))) == "contradicts"
+    touch(root / "src/limits.py", "2026-11-21T08:59:50")
+    assert verdict(look(READ, said, checks=wrong, path="src/limits.py")) == "absent"
+    assert verdict(look(READ, said, checks=wrong, path="src/limits.py", ts=None)) == "contradicts"
+
+
+@pytest.mark.parametrize(
+    ("text", "checks", "reason"),
+    [
+        ("The tortoise is slower than the hare there.", None, "terms-missing"),
+        ("`MAX_FILES`", ["contains(nowhere)"], "check-fails"),
+        ("`MAX_FILES`", ["peer(uid=0)"], "check-undecided"),
+        ("`MAX_FILES`", ["frobnicate(x)"], "check-undecided"),
+        ("The tortoise", ["contains(MAX_FILES)"], "check-not-bound"),
+        ("`MAX_FILES`", ["contains(MAX_FILES, path=NEWS.md)"], "path-missing"),
+    ],
+)
+def test_absent_has_its_reasons(look: Look, text: str, checks: list[str] | None, reason: str):
+    """One of the closed list."""
+    found = look(READ, text, checks=checks, path="src/limits.py")
+    assert (verdict(found), found["detail"]["reason"]) == ("absent", reason)
+
+
+def test_where_a_file_is_not_there_missing_holds_and_exists_is_refuted(look: Look):
+    """And so contradicts; all else is undecided."""
+    for substrate_class in (READ, GREP, LOG):
+        checks = ["missing(NEWS.md)", "exists(NEWS.md)", "contains(x, path=NEWS.md)"]
+        found = look(substrate_class, ABOUT, checks=checks)
+        assert (verdict(found), found["verified"], found["refuted"]) == ("contradicts", [0], [1])
+        assert found["detail"]["checks"][2]["reason"] == "path-missing"
+
+
+def test_terms_present(look: Look):
+    """The assertion has no check, or only the derived one that fails, and the words are there."""
+    assert verdict(look(READ, "It says “no more than 40 files”.", path="CHANGELOG.md")) == "terms-present"
+    assert verdict(look(READ, "At most 40 files are allowed, it seems.", path="CHANGELOG.md")) == "terms-present"
+    assert verdict(look(READ, "At most 40 commits are allowed, it seems.", path="CHANGELOG.md")) == "absent"
+    found = look(READ, "On 2026-05-25 and 2026-05-26 nothing happened.", path="CHANGELOG.md")
+    assert (found["detail"]["found"], found["detail"]["missing"]) == (["2026-05-25"], ["2026-05-26"])
+
+
+def test_that_a_sentence_stands_there_covers_a_part(look: Look, root: Path):
+    """The whole of it is unchecked, so nothing external rests on it."""
+    (root / "src/limits.py").write_text("# Limits are checked before anything else.\n" + LIMITS)
+    found = look(READ, "Limits are checked before anything else.", path="src/limits.py")
+    assert (verdict(found), found["coverage"], found["unchecked"]) == ("corroborates", "part", [[0, 40]])
+    assert told(found)["check"] == 'contains("Limits are checked before anything else")'
+
+
+@pytest.mark.parametrize("substrate_class", [LOG, GREP, READ])
+def test_denials_are_borne_out_by_checks_like_everything_else(look: Look, substrate_class: str):
+    """`missing`, `not …`; other checks bear nothing out on one, and words never do."""
+    where = {"path": "src/limits.py"}
+    denial = "`MAX_FILES` is not 41, and there is no `NEWS.md`."
+    for check in ("not equals(MAX_FILES, 41)", "missing(NEWS.md)"):
+        assert look(substrate_class, denial, kind="denial", checks=[check], **where)["verified"] == [0]
+    for check in ("equals(MAX_FILES, 40)", "contains(MAX_FILES)", "exists(CHANGELOG.md)"):
+        found = look(substrate_class, denial, kind="denial", checks=[check], **where)
+        assert (verdict(found), found["verified"]) == ("absent", [])
+    mere = "Nobody ever allowed any tortoises in there."
+    assert verdict(look(substrate_class, mere, kind="denial", **where)) in ("absent", "unavailable")
+
+
+def test_looked_at_says_where(look: Look, root: Path):
+    """The root's name, never its path; the path; the content of the whole file; the commit, where git's objects were
+    read."""
+    found = look(READ, ABOUT, checks=["contains(40)"], path="src/limits.py", lines=[1, 1])
+    assert found["looked_at"] == {"root": "default", "path": "src/limits.py", "content": sha(LIMITS)}
+    first = git(root, "rev-parse", "HEAD~1")
+    for substrate_class, locator in ((READ, {"commit": first}), (LOG, {})):
+        found = look(substrate_class, ABOUT, checks=["contains(40)"], path="src/limits.py", **locator)
+        assert found["looked_at"] == {
+            "root": "default", "path": "src/limits.py", "content": sha(LIMITS), "commit": first
+        }  # fmt: skip
+    assert str(root) not in json.dumps(found)
+
+
+# ---------------------------------------------------------------- scope
+
+
+def test_repo_ref_and_commit_are_honoured_or_unavailable(look: Look, root: Path):
+    """Without `repo` it is the default root, or the only one; else nobody guesses."""
+    other = root.with_name("other")
+    other.mkdir()
+    (other / "a.txt").write_text("elsewhere\n")
+    here, both = {"": root, "lib": other}, {"app": root, "lib": other}
+    assert told(look(READ, ABOUT, checks=["contains(elsewhere)"], path="a.txt", at=here, repo="lib"))["holds"] is True
+    assert told(look(READ, ABOUT, checks=["contains(40)"], path="src/limits.py", at=here))["holds"] is True
+    found = look(READ, ABOUT, checks=["contains(40)"], path="src/limits.py", at=both)
+    assert (verdict(found), found["detail"]["reason"]) == ("unavailable", "which-repository")
+    for locator in ({"repo": "nowhere"}, {"ref": "nowhere"}, {"commit": "0badcafe"}, {"commit": "HEAD"}):
+        for checks in (["missing(NEWS.md)"], ["exists(NEWS.md)"]):
+            assert verdict(look(READ, ABOUT, checks=checks, at=here, **locator)) == "unavailable"
+
+
+def test_without_ref_or_commit_it_is_the_work_trees_tracked_files(look: Look, root: Path):
+    """With one of them, git's objects."""
+    (root / "src/limits.py").write_text(LIMITS.replace("40", "50"))
+    assert told(look(READ, ABOUT, checks=["contains(50)"], path="src/limits.py"))["holds"] is True
+    for locator in ({"ref": "main"}, {"ref": "v1.2.0"}, {"commit": head(root)}):
+        assert told(look(READ, ABOUT, checks=["contains(40)"], path="src/limits.py", **locator))["holds"] is True
+
+
+def test_without_any_path_the_scope_is_all_tracked_files_for_grep_alone(look: Look, root: Path):
+    """Files that git does not track are not among them."""
+    (root / "loose.txt").write_text("LOOSE_END\n")
+    assert told(look(GREP, ABOUT, checks=["contains(MAX_FILES)"]))["path"] == "src/limits.py"
+    assert told(look(GREP, ABOUT, checks=["absent(LOOSE_END)"]))["holds"] is True
+    assert told(look(GREP, ABOUT, checks=["count(40, =, 2)"]))["holds"] is True
+    found = look(READ, ABOUT, checks=["contains(MAX_FILES)"])
+    assert found["detail"]["reason"] == "neither the locator nor the assertion names one path"
+    assert told(look(LOG, ABOUT, checks=["contains(MAX_FILES)"]))["holds"] is None
+
+
+@pytest.mark.parametrize("substrate_class", [GREP, READ])
+@pytest.mark.parametrize("path", ["loose.txt", ".env", "id_rsa", "conf/secrets.yaml", "src/*.py", "link.md"])
+def test_denied_untracked_and_many_files_are_unavailable(look: Look, root: Path, substrate_class: str, path: str):
+    """For `missing` and `absent` as well."""
+    (root / "loose.txt").write_text("x\n")
+    (root / ".env").write_text("x\n")
+    (root / "link.md").symlink_to("CHANGELOG.md")
+    for check in ("exists", "missing"):
+        assert verdict(look(substrate_class, ABOUT, checks=[f'{check}("{path}")'])) == "unavailable"
+    for check in ("contains(x", "absent(x", "equals(x, 1"):
+        assert verdict(look(substrate_class, ABOUT, checks=[f'{check}, path="{path}")'])) == "unavailable"
+        assert verdict(look(substrate_class, ABOUT, checks=[f"{check})"], path=path)) == "unavailable"
+
+
+def test_roots_that_are_empty_are_unavailable(look: Look, tmp_path: Path):
+    """They refute nothing."""
+    (tmp_path / "void").mkdir()
+    for substrate_class in (LOG, GREP, READ, MTIME):
+        for checks in (["exists(a.txt)"], ["missing(a.txt)"], ["absent(x)"]):
+            assert verdict(look(substrate_class, ABOUT, checks=checks, at=tmp_path / "void", path="a.txt")) == (
+                "unavailable"
+            )
+
+
+# ---------------------------------------------------------------- git.log
+
+
+def test_git_log_decides_content_as_the_newest_commit_left_it(look: Look, root: Path):
+    """Of those that the tip reaches and that touched it; its observation id is that commit, whole."""
+    found = look(LOG, ABOUT, checks=["equals(MAX_FILES, 40)"], path="src/limits.py")
+    assert (found["observation_id"], told(found)["holds"]) == (git(root, "rev-parse", "HEAD~1"), True)
+
+
+@pytest.mark.parametrize(
+    ("check", "holds"),
+    [
+        ("commit(HEAD, date=2026-05-25)", True),
+        ("commit(HEAD, date=2026-05-26)", False),
+        ('commit(HEAD, subject="Add CHANGELOG.md for all")', True),
+        ("commit(0badcafe)", None),
+        ("changed(CHANGELOG.md, HEAD)", True),
+        ("changed(src/limits.py, HEAD)", False),
+        ('introduced("no more than 40 files", HEAD)', True),
+        ('removed("no more than 40 files", HEAD)', False),
+        ("last_changed(src/limits.py, =, 2026-05-20)", True),
+        ("last_changed(src/limits.py, >, 2026-05-20)", False),
+    ],
+)
+def test_git_log_decides_by_gits_records(look: Look, root: Path, check: str, holds: bool | None):
+    """Of the commit that the check names, which has to be reached from the tip."""
+    assert told(look(LOG, ABOUT, checks=[check.replace("HEAD", head(root))]))["holds"] is holds
 
 
 def test_git_log_contradicts_when_the_commit_bears_another_date(look: Look, root: Path):
-    """Only of a commit that is there, and that is named."""
-    assert verdict(look(LOG, "It was made on 2026-05-26.", commit=head(root))) == "contradicts"
-    assert verdict(look(LOG, f"Commit {head(root)[:9]} is of 2026-05-26.")) == "contradicts"
-    assert verdict(look(LOG, "Something was done on 2026-05-26.")) == "absent"
+    """A claim form reads it from the sentence."""
+    assert verdict(look(LOG, f"Commit {head(root)[:9]} is dated 2026-05-25.")) == "corroborates"
+    assert verdict(look(LOG, f"Commit {head(root)[:9]} is dated 2026-05-26.")) == "contradicts"
 
 
 def test_git_log_calls_a_well_formed_hash_that_is_not_reachable_unknown(look: Look, root: Path):
-    """Whether it is nowhere, or only below another ref."""
-    found = look(LOG, ENTRY, declared="0badcafe12")
+    """Whether it is nowhere, or only below another ref; one that is there only has to be there."""
+    found = look(LOG, ENTRY, declared="0badcafe12", checks=["exists(CHANGELOG.md)"])
     assert (verdict(found), found["observation_id"]) == ("unknown-observation", "0badcafe12")
     git(root, "checkout", "--quiet", "-b", "side")
     git(root, "commit", "--quiet", "--allow-empty", "--message", "x")
     side = head(root)
     git(root, "checkout", "--quiet", "main")
     assert verdict(look(LOG, ENTRY, declared=side)) == "unknown-observation"
+    assert told(look(LOG, ABOUT, checks=["exists(CHANGELOG.md)"], declared=head(root)[:7]))["holds"] is True
 
 
 # ---------------------------------------------------------------- grep
 
 
-def test_grep_looks_at_matching_lines_of_a_named_region(look: Look):
-    """The file, its lines, the pattern: what is outside any of them does not count."""
-    text = "MAX_FILES is 40."
-    assert verdict(look(GREP, text, path="src/limits.py", pattern="MAX_FILES")) == "corroborates"
-    assert verdict(look(GREP, text, path="src/limits.py", pattern="MAX_FILES", lines=[1, 1])) == "corroborates"
-    assert verdict(look(GREP, text, path="src/limits.py", pattern="MAX_FILES", lines=[2, 4])) == "absent"
-    assert verdict(look(GREP, text, path="src/limits.py", pattern="count <= MAX_FILES")) == "absent"
-
-
-def test_grep_looks_at_the_tracked_files(look: Look, root: Path):
-    """Without a path; files that git does not track are not among them."""
-    (root / "loose.txt").write_text("LOOSE_END\n")
-    assert verdict(look(GREP, "MAX_FILES is 40.", pattern="MAX_FILES")) == "corroborates"
-    assert verdict(look(GREP, "LOOSE_END is there.", pattern="LOOSE_END")) == "absent"
+def test_greps_observation_id_is_the_hash_of_the_matched_lines(look: Look):
+    """As grep prints them; of all tracked files where no path is named."""
+    for where in ({"path": "src/limits.py"}, {}):
+        found = look(GREP, "MAX_FILES may be 40 there, it seems.", pattern="MAX_FILES", **where)
+        assert found["observation_id"] == sha("MAX_FILES = 40\n    return count <= MAX_FILES\n")
 
 
 def test_greps_pattern_is_a_fixed_string_or_re2(look: Look):
-    """`regex = true` makes it an expression."""
-    text = "MAX_FILES is 40."
+    """`regex = true` makes it an expression; only words are held to the lines that match."""
+    text = "MAX_FILES may be 40 there, it seems."
     assert verdict(look(GREP, text, path="src/limits.py", pattern="MAX_FILES.*40")) == "absent"
-    assert verdict(look(GREP, text, path="src/limits.py", pattern="^MAX_FILES.*40$", regex=True)) == "corroborates"
+    assert verdict(look(GREP, text, path="src/limits.py", pattern="^MAX_FILES.*40$", regex=True)) == "terms-present"
+    assert verdict(look(GREP, text, path="src/limits.py", pattern="return")) == "absent"
+    assert told(look(GREP, ABOUT, checks=["contains(40)"], path="src/limits.py", pattern="return"))["holds"] is True
 
 
-def test_greps_observation_id_is_the_hash_of_the_matched_lines(look: Look):
-    """As grep prints them."""
-    found = look(GREP, "MAX_FILES is 40.", path="src/limits.py", pattern="MAX_FILES")
-    assert found["observation_id"] == sha("MAX_FILES = 40\n    return count <= MAX_FILES\n")
+def test_equals_in_several_files_with_different_results_is_ambiguous(look: Look, root: Path):
+    """True in one file is enough otherwise."""
+    for name, value in (("a.ini", 1), ("b.ini", 1), ("c.ini", 2)):
+        (root / name).write_text(f"[x]\nsize = {value}\n")
+        touch(root / name, "2026-05-25T12:00:00")
+        git(root, "add", name)
+        if name != "c.ini":
+            assert told(look(GREP, ABOUT, checks=["equals(x.size, 1)"]))["holds"] is True
+            assert verdict(look(GREP, ABOUT, checks=["equals(x.size, 2)"])) == "contradicts"
+    assert told(look(GREP, ABOUT, checks=["equals(x.size, 1)"]))["reason"] == "ambiguous"
 
 
-def test_grep_contradicts_when_the_named_file_is_not_there(look: Look):
-    """A pattern that is not found is no contradiction."""
-    assert verdict(look(GREP, ENTRY, path="NEWS.md", pattern="2026-05-25")) == "contradicts"
-    assert verdict(look(GREP, ENTRY, path="src/limits.py", pattern="2026-05-25")) == "absent"
-
-
-# ---------------------------------------------------------------- code.read
-
-
-def test_code_read_looks_at_the_bytes_of_a_file_or_of_some_lines(look: Look):
-    """Lines are first and last, counted from 1."""
-    assert verdict(look(READ, ENTRY, path="CHANGELOG.md")) == "corroborates"
-    assert verdict(look(READ, ENTRY, path="CHANGELOG.md", lines=[3, 3])) == "corroborates"
-    assert verdict(look(READ, ENTRY, path="CHANGELOG.md", lines=[1, 2])) == "absent"
+# ---------------------------------------------------------------- code.read, fs.mtime
 
 
 def test_code_reads_observation_id_is_the_hash_of_the_bytes_read(look: Look):
-    """Of the file, or of the lines that were read."""
+    """Of the file, or of the lines that the locator names."""
     assert look(READ, ENTRY, path="CHANGELOG.md")["observation_id"] == sha(CHANGELOG)
     assert look(READ, ENTRY, path="CHANGELOG.md", lines=[3, 3])["observation_id"] == sha("## 2026-05-25\n")
-
-
-def test_code_read_contradicts_when_the_named_file_is_not_there(look: Look):
-    """Nobody can have read it."""
-    found = look(READ, ENTRY, path="NEWS.md")
-    assert (verdict(found), found["observation_id"]) == ("contradicts", "none:substrate.code.read")
-
-
-# ---------------------------------------------------------------- fs.mtime
 
 
 def test_fs_mtimes_observation_id_is_the_time(look: Look, root: Path):
@@ -299,32 +470,33 @@ def test_fs_mtimes_observation_id_is_the_time(look: Look, root: Path):
 
 
 @pytest.mark.parametrize(
-    ("time", "expected"),
+    ("relation", "expected"),
     [
-        ("on 2026-05-25", "corroborates"),
-        ("at 2026-05-25T12:00Z", "corroborates"),
-        ("in May 2026", "corroborates"),
-        ("before 2026-05-26", "corroborates"),
-        ("after 2026-05-24", "corroborates"),
-        ("since 2026-05-25", "corroborates"),
-        ("on 2026-05-26", "contradicts"),
-        ("at 2026-05-25T12:01Z", "contradicts"),
-        ("in June 2026", "contradicts"),
-        ("before 2026-05-25", "contradicts"),
-        ("after 2026-05-25", "contradicts"),
-        ("since 2026-05-26", "contradicts"),
-        ("yesterday", "absent"),
+        ("=, 2026-05-25", True),
+        ("=, 2026-05-25T12:00Z", True),
+        ("=, 2026-05", True),
+        ("<, 2026-05-26", True),
+        (">, 2026-05-24", True),
+        (">=, 2026-05-25", True),
+        ("=, 2026-05-26", False),
+        ("=, 2026-05-25T12:01Z", False),
+        ("=, 2026-06", False),
+        ("<, 2026-05-25", False),
+        (">, 2026-05-25", False),
+        ("=, yesterday", None),
     ],
 )
-def test_fs_mtime_contradicts_when_another_time_is_named(look: Look, time: str, expected: str):
-    """At the precision at which it is named; before, after and since are understood."""
-    assert verdict(look(MTIME, f"CHANGELOG.md was modified {time}.")) == expected
+def test_fs_mtime_decides_modified(look: Look, relation: str, expected: bool | None):
+    """At the precision at which the time is named."""
+    found = look(MTIME, ABOUT, checks=[f"modified(CHANGELOG.md, {relation})"])
+    assert told(found)["holds"] is expected
+    assert (verdict(found) == "contradicts") is (expected is False)
 
 
 def test_fs_mtime_calls_another_time_than_declared_unknown(look: Look):
     """Where nothing wrote the file since ts."""
     text = "CHANGELOG.md was written in May 2026."
-    assert verdict(look(MTIME, text, declared="mtime:2026-05-25T12:00:00Z")) == "corroborates"
+    assert verdict(look(MTIME, text, declared="mtime:2026-05-25T12:00:00Z")) == "terms-present"
     assert verdict(look(MTIME, text, declared="mtime:2026-05-25T11:00:00Z")) == "unknown-observation"
     assert verdict(look(MTIME, text, declared="mtime:2026-05-20T11:00:00Z", ts=BEFORE)) != "unknown-observation"
 
@@ -336,9 +508,10 @@ def test_fs_mtime_calls_another_time_than_declared_unknown(look: Look):
 def test_content_hashes(look: Look, root: Path, substrate_class: str):
     """A hash that is not what stands there: unknown where the file has not changed since ts, otherwise absent."""
     where = {"path": "CHANGELOG.md"} | ({"pattern": "2026-05-25"} if substrate_class == GREP else {})
-    assert verdict(look(substrate_class, ENTRY, declared=sha("other"), **where)) == "unknown-observation"
+    checks = ["contains(Limits)"]
+    assert verdict(look(substrate_class, ENTRY, checks=checks, declared=sha("other"), **where)) == "unknown-observation"
     touch(root / "CHANGELOG.md", AFTER)
-    assert verdict(look(substrate_class, ENTRY, declared=sha("other"), **where)) == "absent"
+    assert verdict(look(substrate_class, ENTRY, checks=checks, declared=sha("other"), **where)) == "absent"
 
 
 def test_content_hashes_by_the_repositorys_history(look: Look, root: Path):
@@ -350,35 +523,10 @@ def test_content_hashes_by_the_repositorys_history(look: Look, root: Path):
     assert verdict(look(READ, ENTRY, at=bare, path="CHANGELOG.md", declared=sha("other"), ts=BEFORE)) == "absent"
 
 
-@pytest.mark.parametrize("substrate_class", [LOG, GREP, READ])
-def test_nothing_found_is_absent_never_contradicts(look: Look, substrate_class: str):
-    """Not finding something is not finding its opposite."""
-    assert verdict(look(substrate_class, "OTHER_THING is 41.", path="src/limits.py")) == "absent"
-
-
-@pytest.mark.parametrize("substrate_class", [LOG, GREP, READ])
-def test_denials_turn_this_round(look: Look, substrate_class: str):
-    """Not there in the whole region: borne out; there: contradicted."""
-    denial = "src/limits.py does not set {}."
-    assert verdict(look(substrate_class, denial.format("MIN_FILES"), kind="denial")) == "corroborates"
-    assert verdict(look(substrate_class, denial.format("MAX_FILES"), kind="denial")) == "contradicts"
-
-
-@pytest.mark.parametrize("substrate_class", [LOG, GREP, READ])
-def test_a_denial_needs_the_region_uncut(look: Look, root: Path, substrate_class: str):
-    """A region of which a part was not looked at bears no denial out."""
-    (root / "src/limits.py").write_text(LIMITS + "# " + "x" * 50_000)
-    git(root, "commit", "--quiet", "--all", "--message", "Grow")
-    found = look(
-        substrate_class, "src/limits.py does not set MIN_FILES.", kind="denial", settings={"SLUICE_LOOK_BYTES": "20000"}
-    )
-    assert verdict(found) == "unavailable"
-
-
-def test_no_locator(look: Look, root: Path):
+def test_no_locator(look: Look):
     """git.log from HEAD, grep the tracked files, code.read and fs.mtime the one path that the assertion names."""
     for substrate_class in (LOG, GREP, READ, MTIME):
-        assert verdict(look(substrate_class, ENTRY)) == "corroborates"
+        assert verdict(look(substrate_class, ENTRY)) == "terms-present"
     for substrate_class in (READ, MTIME):
         for text in ("There is an entry dated 2026-05-25.", "CHANGELOG.md and src/limits.py are of 2026-05-25."):
             found = look(substrate_class, text)
@@ -387,19 +535,22 @@ def test_no_locator(look: Look, root: Path):
 
 
 def test_stale_view(look: Look, root: Path):
-    """A mirror proves no absence until it was refreshed after ts."""
+    """A mirror proves no absence, and refutes nothing, until it was refreshed after ts; at a commit it does."""
     mirror = root.with_name("mirror.git")
     git(root, "clone", "--quiet", "--mirror", str(root), str(mirror))
     (mirror / "FETCH_HEAD").touch()
-    for time, unknown, borne_out in (
-        ("2026-11-21T08:00:00", "unavailable", "unavailable"),
-        (AFTER, "unknown-observation", "corroborates"),
+    for time, unknown, missing, exists in (
+        ("2026-11-21T08:00:00", "unavailable", "unavailable", "unavailable"),
+        (AFTER, "unknown-observation", "absent", "contradicts"),
     ):
         touch(mirror / "FETCH_HEAD", time)
         assert verdict(look(LOG, ENTRY, at=mirror, declared="0badcafe12")) == unknown
-        assert verdict(look(LOG, NO_ENTRY.format("2026-06-01"), at=mirror, kind="denial")) == borne_out
-        assert verdict(look(READ, NO_ENTRY.format("2026-06-01"), at=mirror, kind="denial")) == borne_out
-        assert verdict(look(LOG, ENTRY, at=mirror)) == "corroborates"
+        for substrate_class in (LOG, READ):
+            assert verdict(look(substrate_class, ABOUT, at=mirror, checks=["missing(NEWS.md)"])) == missing
+            assert verdict(look(substrate_class, ABOUT, at=mirror, checks=["exists(NEWS.md)"])) == exists
+            found = look(substrate_class, ABOUT, at=mirror, checks=["missing(NEWS.md)"], commit=head(root))
+            assert told(found)["holds"] is True
+        assert told(look(LOG, ABOUT, at=mirror, checks=["exists(CHANGELOG.md)"]))["holds"] is True
 
 
 @pytest.mark.parametrize(
@@ -417,10 +568,14 @@ def test_stale_view(look: Look, root: Path):
 )
 def test_bounds(look: Look, substrate_class: str, setting: str, value: str):
     """Time, bytes, commits and matches come from the configuration; reaching one is unavailable, never a verdict."""
-    text = "MAX_FILES is 40."
+    text = "MAX_FILES may be 40 there, it seems."
     where = {} if substrate_class == LOG else {"path": "src/limits.py"}
-    assert verdict(look(substrate_class, text, **where)) == "corroborates"
+    assert verdict(look(substrate_class, text, **where)) == "terms-present"
     assert verdict(look(substrate_class, text, settings={setting: value}, **where)) == "unavailable"
+    if setting not in ("SLUICE_LOOK_COMMITS", "SLUICE_LOOK_MATCHES"):
+        for check in ("absent(nowhere)", "not equals(MAX_FILES, 41)"):
+            found = look(substrate_class, ABOUT, checks=[check], settings={setting: value}, path="src/limits.py")
+            assert not found.get("verified")
 
 
 @pytest.mark.parametrize("substrate_class", [LOG, GREP, READ, MTIME])
@@ -429,7 +584,7 @@ def test_impossible_or_forbidden_places_are_unavailable_before_any_other_test(
     look: Look, substrate_class: str, path: str
 ):
     """Even where the file is not there, or what is declared was made up."""
-    found = look(substrate_class, ENTRY, declared="0badcafe12", path=path)
+    found = look(substrate_class, ENTRY, declared="0badcafe12", path=path, checks=["missing(NEWS.md)"])
     assert (verdict(found), found["observation_id"]) == ("unavailable", "0badcafe12")
 
 
@@ -448,6 +603,7 @@ def test_never_a_shell(look: Look, root: Path):
         look(READ, ENTRY, path=word)
         look(GREP, ENTRY, pattern=word, path=word)
         look(LOG, ENTRY, path=word)
+        look(LOG, ABOUT, checks=[f"changed({json.dumps(word)}, {head(root)})"])
         assert verdict(look(LOG, ENTRY, ref=word)) == "unavailable"
     assert not list(root.rglob("ran"))
 
@@ -461,6 +617,7 @@ def test_never_a_write(look: Look, root: Path):
     before = state()
     for substrate_class in (LOG, GREP, READ, MTIME):
         look(substrate_class, ENTRY)
+        look(substrate_class, ABOUT, checks=["contains(40)", "absent(nowhere)", "exists(src)"], path="src/limits.py")
     assert state() == before
 
 
@@ -533,54 +690,64 @@ def listed(tmp_path: Path, channel: str) -> Iterator[Path]:
 
 
 def test_mcp_brief(look: Look, listed: Path):
-    """The result of a tool call: its hash as the id; contradicted where the server says that it does not exist."""
+    """The result of a tool call: its hash as the id; checks on its text and values, unless they only repeat what the
+    locator says; nothing where the server says that it does not exist."""
 
-    def brief(text: str, issue: int, **more: Any) -> dict[str, Any]:
+    def brief(issue: int, *checks: str, **more: Any) -> dict[str, Any]:
         more |= {"server": "tracker", "tool": "brief", "arguments": {"issue": issue}}
         more["settings"] = {"SLUICE_LOOK_TIMEOUT": "30"}  # the server starts anew for each look
-        return look(BRIEF, text, substrates=listed, declared="sha256:0badcafe12", **more)
+        return look(BRIEF, ABOUT, checks=checks, substrates=listed, declared="sha256:0badcafe12", **more)
 
-    found = brief("Issue 7 was closed on 2026-05-25.", 7)
-    assert verdict(found) == "corroborates"
+    found = brief(7, "equals(closed, 2026-05-25)", "contains(merged)", "count(merged, =, 1)", "equals(issue, 7)")
+    assert (found["verified"], found["refuted"]) == ([0, 1, 2], [])
     assert found["observation_id"].startswith("sha256:")
     assert found["observation_id"] != "sha256:0badcafe12"
-    assert verdict(brief("Issue 99 is merged.", 99)) == "contradicts"
-    assert verdict(brief("Issue 97 is merged.", 97)) == "unavailable"
+    assert verdict(brief(7, "equals(status, open)")) == "contradicts"
+    missing = brief(99, "equals(status, merged)")
+    assert (verdict(missing), missing["detail"]["reason"]) == ("absent", "path-missing")
+    assert verdict(brief(97, "equals(status, merged)")) == "unavailable"
 
 
 def test_sse_count(look: Look, listed: Path, channel: str):
     """The count that the channel reports; another number contradicts, beyond the tolerance."""
 
-    def count(text: str, **more: Any) -> dict[str, Any]:
-        return look(COUNT, text, substrates=listed, declared="sse:3", url=channel, **more)
+    def count(check: str, **more: Any) -> dict[str, Any]:
+        return look(COUNT, ABOUT, checks=[check], substrates=listed, declared="sse:3", url=channel, **more)
 
-    assert count("It has 14 subscribers.")["observation_id"] == "sse:14"
-    assert verdict(count("It has 14 subscribers.")) == "corroborates"
-    assert verdict(count("It has 15 subscribers.")) == "contradicts"
-    assert verdict(count("It has 15 subscribers.", tolerance=1)) == "corroborates"
-    assert verdict(count("It does not have 15 subscribers.", kind="denial")) == "corroborates"
-    assert verdict(count("It has subscribers.")) == "unavailable"
+    assert count("count(subscribers, =, 14)")["observation_id"] == "sse:14"
+    assert count("count(subscribers, =, 14)")["verified"] == [0]
+    assert verdict(count("count(subscribers, =, 15)")) == "contradicts"
+    assert verdict(count("count(subscribers, =, 15)", tolerance=1)) == "absent"
+    assert count("not count(subscribers, =, 15)", kind="denial")["verified"] == [0]
+    assert told(count("count(people, =, 14)"))["reason"] == "other-substrate"
+
+
+def test_a_count_of_subscribers_is_no_count_of_that_word(look: Look, root: Path):
+    """Else two classes would verify one check by two different facts."""
+    (root / "src/limits.py").write_text("subscribers\n" * 14)
+    for substrate_class in (READ, GREP):
+        found = told(look(substrate_class, ABOUT, checks=["count(subscribers, =, 14)"], path="src/limits.py"))
+        assert (found["holds"], found["reason"]) == (None, "other-substrate")
+    found = told(look(READ, ABOUT, checks=["count(subscribers, =, 14, path=src/limits.py)"]))
+    assert found["holds"] is True
 
 
 def test_unix_peercred(look: Look, listed: Path):
     """An HMAC of the peer's credentials; another uid, gid, pid or user contradicts; a made-up HMAC is unknown."""
     path = str(listed.with_name("app.sock"))
 
-    def peer(text: str, **more: Any) -> dict[str, Any]:
-        return look(PEER, text, substrates=listed, socket=path, **more)
+    def peer(check: str, **more: Any) -> dict[str, Any]:
+        return look(PEER, ABOUT, checks=[check], substrates=listed, socket=path, **more)
 
-    found = peer(f"It has uid {os.geteuid()} and pid {os.getpid()}.")
-    assert (verdict(found), found["tier"]) == ("corroborates", "identity-bound")
-    assert found["detail"] == {"found": ["uid", "pid"], "missing": []}
-    for wrong in (
-        f"uid {os.geteuid() + 1}",
-        f"gid {os.getegid() + 1}",
-        f"pid {os.getpid() + 1}",
-        "user “nobody-at-all”",
-    ):
-        assert verdict(peer(f"It has {wrong}.")) == "contradicts"
+    right = f"peer(uid={os.geteuid()}, pid={os.getpid()})"
+    found = peer(right)
+    assert (found["verified"], found["tier"]) == ([0], "identity-bound")
+    assert found["detail"]["checks"] == [{"check": right, "holds": True}]
+    assert "looked_at" not in found
+    for wrong in (f"uid={os.geteuid() + 1}", f"gid={os.getegid() + 1}", f"pid={os.getpid() + 1}"):
+        assert verdict(peer(f"peer({wrong})")) == "contradicts"
     made_up = "peercred:" + "0" * 64
-    assert verdict(peer("It has uid 0.", declared=made_up, ts="2999-01-01T00:00:00Z")) == "unknown-observation"
+    assert verdict(peer("peer(uid=0)", declared=made_up, ts="2999-01-01T00:00:00Z")) == "unknown-observation"
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ def cited(adjudicate, emission, annotation):
 
     def make(policy: str = POLICY, **claim: Any) -> list[Record]:
         claim.setdefault("provenance", [annotation(READ, observation_id=CITED)])
+        claim.setdefault("checks", ["contains(2026-05-25)"])
         lines = adjudicate([emission(0, **claim)], policy).lines_on("citations")
         return [("citations", line["value"]) for line in lines]
 
@@ -121,8 +122,12 @@ def test_what_is_cited_goes_to_citations_under_the_id_that_it_cites(adjudicate, 
         "attempt": 0,
         "span": {"chars": [0, 43]},
         "kind": "assertion",
-        "terms": ["moment:2026-05-25"],
         "cited_at": at(0),
+        "terms": ["moment:2026-05-25"],
+        "checks": ['contains("CHANGELOG.md has an entry dated 2026-05-25")'],
+        "coverage": "part",
+        "form": "sentence",
+        "unchecked": [[0, 43]],
     }
 
 
@@ -197,14 +202,47 @@ def test_citing_a_real_observation_does_not_make_it_support_just_any_text(bind, 
     (found,) = bind((0, [*cited(), sighting(content="## 2026-05-26")]))
 
     assert found["value"]["outcome"] == "absent"
-    assert found["value"]["detail"]["missing"] == ["2026-05-25"]
+    assert found["value"]["verified"] == []
+    assert found["value"]["detail"]["reason"] == "check-fails"
 
 
-def test_a_denial_is_contradicted_by_what_is_there(bind, sighting, cited):
-    """observing.md: denials turn the test round."""
-    (found,) = bind((0, [*cited(kind="denial"), sighting()]))
+def test_a_denial_is_not_borne_out_by_what_is_there_or_by_what_is_not(bind, sighting, cited):
+    """judging.md: a denial takes `absent`, `missing` or `not …`; not finding words never bears one out."""
+    for content in ("## 2026-05-25", "## 2026-05-26"):
+        (found,) = bind((0, [*cited(kind="denial"), sighting(content=content)]))
+        assert found["value"]["outcome"] == "absent"
 
-    assert found["value"]["outcome"] == "contradicts"
+
+def test_words_alone_are_told_and_verify_nothing(bind, sighting, cited):
+    """judging.md, `terms-present`: a sentence too short for a check of its own."""
+    citations = cited(text="It came 2026-05-25.", checks=None)
+
+    (found,) = bind((0, [*citations, sighting()]))
+
+    assert found["value"]["outcome"] == "terms-present"
+    assert "verified" not in found["value"]
+
+
+def test_a_citation_carries_the_checks_and_what_they_cover(cited):
+    """judging.md: the lane that knows the sentence says how much of it the checks speak of."""
+    ((_, citation),) = cited()
+
+    assert citation["checks"] == ["contains(2026-05-25)"]
+    assert (citation["form"], citation["coverage"]) == ("declared", "part")
+    assert citation["terms"] == []
+
+
+def test_a_bound_observation_tells_each_check(bind, sighting, cited):
+    """records.md: indices, coverage, and the canonical form of each check with what it came to."""
+    citations = cited(checks=["contains(2026-05-25)", "contains(2026-05-26)", "levitates(x)"])
+
+    (found,) = bind((0, [*citations, sighting()]))
+
+    value = found["value"]
+    assert (value["outcome"], value["verified"], value["refuted"]) == ("corroborates", [0], [])
+    assert value["coverage"] == "part"
+    assert [one["holds"] for one in value["detail"]["checks"]] == [True, None, None]
+    assert value["detail"]["checks"][2]["reason"] == "unknown-check"
 
 
 @pytest.mark.parametrize("content", ["2026-05-25T10:00:00Z", 1_779_703_200_000])
@@ -212,11 +250,12 @@ def test_of_a_modification_time_the_time_is_compared(bind, sighting, cited, anno
     """records.md: `content` is text, a number or a time."""
     name = "substrate.fs.mtime"
     policy = f'[sightings]\nclasses = ["{name}"]\n'
-    text = "CHANGELOG.md was modified on 2026-05-25."
-    citations = cited(policy, text=text, provenance=[annotation(name, observation_id=CITED)])
+    text, checks = "CHANGELOG.md was modified on 2026-05-25.", ["modified(CHANGELOG.md, =, 2026-05-25)"]
+    citations = cited(policy, text=text, checks=checks, provenance=[annotation(name, observation_id=CITED)])
+    seen = {"substrate_class": name, "locator": {"path": "CHANGELOG.md"}}
 
-    (found,) = bind((0, [*citations, sighting(content=content, substrate_class=name)]), policy=policy)
-    (other,) = bind((0, [*citations, sighting(content="2026-05-26T10:00:00Z", substrate_class=name)]), policy=policy)
+    (found,) = bind((0, [*citations, sighting(content=content, **seen)]), policy=policy)
+    (other,) = bind((0, [*citations, sighting(content="2026-05-26T10:00:00Z", **seen)]), policy=policy)
 
     assert (found["value"]["outcome"], other["value"]["outcome"]) == ("corroborates", "contradicts")
 
@@ -225,7 +264,8 @@ def test_of_a_count_the_number_is_compared(bind, sighting, cited, annotation):
     """Another one contradicts."""
     name = "substrate.do.sse-count"
     policy = f'[sightings]\nclasses = ["{name}"]\n'
-    citations = cited(policy, text="There are 5 subscribers.", provenance=[annotation(name, observation_id=CITED)])
+    given = {"checks": ["count(subscribers, =, 5)"], "provenance": [annotation(name, observation_id=CITED)]}
+    citations = cited(policy, text="There are 5 subscribers.", **given)
 
     for count, outcome in ((5, "corroborates"), (6, "contradicts")):
         (found,) = bind((0, [*citations, sighting(content=count, substrate_class=name)]), policy=policy)
@@ -280,7 +320,7 @@ def test_a_sighting_and_another_class_admit_what_cites_it(
 ):
     """k = 2: two distinct classes, one of them seen by somebody who knew of no emission."""
     provenance = [annotation(READ, observation_id=CITED), annotation(LOG)]
-    lines = [emission(0, provenance=provenance), observation(1, LOG)]
+    lines = [emission(0, provenance=provenance, checks=["contains(2026-05-25)"]), observation(1, LOG)]
     citations = [("citations", line["value"]) for line in adjudicate(lines, POLICY).lines_on("citations")]
     (bound,) = bind((0, citations), (2, [sighting(seen=2)]))
 

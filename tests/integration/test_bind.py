@@ -39,7 +39,7 @@ def now() -> str:
 def emission(number: int, cited: str) -> Sent:
     name = f"em-{number}"
     annotations = [{"substrate_class": READ, "observation_id": cited}, {"substrate_class": LOG}]
-    assertion = {"span": SPAN, "provenance": annotations}
+    assertion = {"span": SPAN, "provenance": annotations, "checks": ["contains(2026-05-25)"]}
     return "emissions", name, {"emission_id": name, "emitted_at": now(), "text": TEXT, "assertions": [assertion]}
 
 

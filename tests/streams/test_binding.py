@@ -16,6 +16,7 @@ from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Header, Outp
 from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import DoesNotHoldError, Fault
 from sluice.codecs.partition import PARTITIONERS
+from sluice.codecs.records import Citation
 from sluice.streams import binding, binding_state
 from sluice.streams.binding_state import MAX_TIMERS, due, dump, load, next_due
 from sluice.streams.fold import event_for
@@ -49,8 +50,12 @@ def citation(name: str = "sha256:e3b0", **fields: Any) -> Record:
         "attempt": 0,
         "span": {"chars": [0, 43]},
         "kind": "assertion",
-        "terms": ["moment:2026-05-25"],
+        "terms": [],
         "cited_at": T,
+        "checks": ["contains(2026-05-25)"],
+        "coverage": "whole",
+        "unchecked": [],
+        "form": "declared",
         **fields,
     }
     return "citations", {key: item for key, item in value.items() if item is not None}
@@ -126,9 +131,18 @@ def test_a_sighting_that_is_cited_becomes_an_observation_of_the_assertion():
         "tier": "identity-bound",
         "confidence": 0.9,
         "locator": {"path": "CHANGELOG.md"},
-        "detail": {"size": 13, "found": ["2026-05-25"], "missing": []},
+        "detail": {
+            "size": 13,
+            "found": [],
+            "missing": [],
+            "checks": [{"check": "contains(2026-05-25)", "holds": True}],
+        },
         "subject": {"emission_id": "em-1", "span": {"chars": [0, 43]}, "attempt": 0},
         "outcome": "corroborates",
+        "verified": [0],
+        "refuted": [],
+        "coverage": "whole",
+        "unchecked": [],
     }
     assert not isinstance(decode_observation(output.value), Fault)
 
@@ -147,14 +161,15 @@ def test_what_is_cited_must_be_there():
     (value,) = values(Lane().block(T, [sighting(content="## 2026-05-26"), citation()]))
 
     assert value["outcome"] == "absent"
-    assert value["detail"] == {"found": [], "missing": ["2026-05-25"]}
+    assert value["verified"] == []
+    assert value["detail"]["reason"] == "check-fails"
 
 
-def test_a_denial_is_turned_round():
-    """The terms are there: it is contradicted."""
+def test_a_denial_is_borne_out_by_nothing_that_is_there():
+    """Only `absent`, `missing` and what stands behind a `not` bear one out."""
     (value,) = values(Lane().block(T, [sighting(), citation(kind="denial")]))
 
-    assert value["outcome"] == "contradicts"
+    assert value["outcome"] == "absent"
 
 
 def test_classes_do_not_mix():
@@ -187,7 +202,7 @@ def test_a_trace_context_is_passed_through():
 
 def test_long_terms_are_shown_cut():
     """Their text is a stranger's, and an observation has to stay small."""
-    (value,) = values(Lane().block(T, [sighting(), citation(terms=["quote:" + "x" * 1000])]))
+    (value,) = values(Lane().block(T, [sighting(), citation(terms=["quote:" + "x" * 1000], checks=None, form="none")]))
 
     assert value["detail"]["missing"] == ["x" * 199 + "…"]
 
@@ -429,7 +444,7 @@ def expected(records: Iterable[Record]) -> Counter[tuple[str, ...]]:
         for cited in sides["citations"]:
             cls = seen["substrate_class"].removeprefix("1.0.")
             if (seen["observation_id"], cls) == (cited["observation_id"], cited["substrate_class"]):
-                outcome = match(cls, cited["kind"], cited["terms"], seen["content"]).outcome
+                outcome = match(cls, msgspec.convert(cited, Citation, strict=False), seen["content"]).judged.outcome
                 found[seen["observation_id"], cls, str(seen["observed_at"]), cited["emission_id"], outcome] += 1
     return found
 

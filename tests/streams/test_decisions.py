@@ -135,8 +135,10 @@ def test_the_rows_stand_in_the_order_of_the_design() -> None:
         ("contradicted", "contradicted"),
         ("admitted", None),
         ("rejected", "superseded"),
+        ("below-floor", "partly-checked"),
         ("below-floor", "below-floor"),
         ("decayed-to-uncertainty", "aged-out"),
+        ("unverified-inference", "not-checked"),
         ("unverified-inference", "no-corroboration"),
         ("unannotated", "no-corroboration"),
     ]

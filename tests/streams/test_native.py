@@ -282,7 +282,10 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
     """A new field of the policy needs a look at folder.py: what the core should do about it, or that it steps back."""
     known = {
         Admissibility: "trust k horizon max_validity max_skew max_stall min_confidence max_attempts review_window "
-        "window min_observers",
+        "window min_observers k_by_check",
+        policy.FloorOfCheck: "internal external",
+        policy.Judging: "min_coverage require_checks accept same_bytes same_root groups",
+        policy.LeastCoverage: "internal external",
         Floor: "internal external",
         policy.Sanitation: "confusables caps",
         PrivacyRules: "observation_ids chain_sources",
@@ -291,7 +294,7 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
         policy.Emitters: "refuse",
         Observer: "public_key classes writable_by",
         Policy: "admissibility effect_default effect disposition sanitation attestations privacy observers sightings "
-        "require_signatures emitters",
+        "require_signatures emitters judging",
     }
     for kind, names in known.items():
         assert [field.name for field in fields(kind)] == names.split(), kind

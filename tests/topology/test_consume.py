@@ -1,6 +1,7 @@
 """`sluice consume`: what is left out, and what strangers' text may do to a terminal: nothing."""
 
 import asyncio
+import io
 import json
 import re
 import unicodedata
@@ -11,8 +12,10 @@ from aiokafka import ConsumerRecord
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from sluice.topology.brokers import EmbeddedBroker
+from sluice.topology.cli import consume as consume_cli
 from sluice.topology.cli import main
 from sluice.topology.connect import open_producer
 from sluice.topology.settings import Settings
@@ -144,22 +147,97 @@ def test_what_holds_is_the_last_word_of_each_key_unless_it_closes():
 @pytest.mark.parametrize("topic", OUTPUT_TOPICS)
 def test_a_row_has_a_cell_for_each_column(topic: str):
     """Whatever is missing or of another type than expected."""
-    for value in (b"{}", b'{"_untrusted_text": 3, "classes": [1], "attestations": {}}', b"nonsense"):
-        assert len(row(topic, parse(topic, record(value)))) == len(columns(topic))
+    odd = b'{"_untrusted_text": 3, "classes": [1], "attestations": {}}'
+    other = b'{"_untrusted_text": {"rendered": 7}, "classes": 3, "checks": {}}'
+    for value in (b"{}", odd, other, b"nonsense"):
+        for narrow in (False, True):
+            cells = row(topic, parse(topic, record(value)), narrow=narrow)
+            assert len(cells) == len(columns(topic, narrow=narrow))
 
 
-def test_a_row_tells_assertion_status_classes_reason_and_validity():
-    """The assertion's text is in the frame; a closing word has none and shows its key."""
+SENTENCES = ["`MAX` in `limits.py` equals 5 (line 1).", "`f` in `x.py` calls `g`."]
+
+
+def test_a_row_tells_first_what_was_checked_and_then_the_emitters_words():
+    """A sentence on each line; then the words as they were admitted, status, classes, reason and validity."""
     first = shown(
         status="renewed",
+        basis="corroboration",
         classes=["substrate.grep", "substrate.git.log"],
         valid_until=FUTURE,
-        _untrusted_text={"assertion": "It \u202eis."},
+        _untrusted_text={"assertion": "It \u202eis [unchecked].", "rendered": SENTENCES},
     )
+    narrow = row("admitted", first, narrow=True)
+
+    assert row("admitted", first) == [
+        "\n".join(SENTENCES),
+        "It \\u202eis [unchecked].",
+        *("renewed", "grep, git.log", "", FUTURE),
+    ]
+    assert narrow[0].split("\n") == [*SENTENCES, "in the emitter's words: It \\u202eis [unchecked]."]
+    assert narrow[1].split("\n") == ["renewed", "grep, git.log", FUTURE]
+
+
+def test_a_row_of_what_was_not_checked_says_on_whose_word_it_is():
+    """The mark reads on into the words that it is about; a closing word has none and shows its key."""
+    text = {"assertion": "It is."}
+    reviewed = shown(status="admitted", basis="review", valid_until=FUTURE, _untrusted_text=text)
     last = shown(b"em-1#c:0-3", status="decayed-to-uncertainty", reason="validity-ended", classes=[])
 
-    assert row("admitted", first) == ["It \\u202eis.", "renewed", "grep, git.log", "", FUTURE]
-    assert row("admitted", last) == ["em-1#c:0-3", "decayed-to-uncertainty", "", "validity-ended", ""]
+    assert row("admitted", reviewed)[:3] == ["a reviewer admitted:", "It is.", "admitted"]
+    assert row("admitted", reviewed, narrow=True)[0] == "a reviewer admitted: It is."
+    assert row("admitted", last) == [
+        *("no longer admitted:", "em-1#c:0-3", "decayed-to-uncertainty", "", "validity-ended", "")
+    ]
+
+
+def test_a_narrow_row_says_nothing_twice():
+    """Where the reason is the status, once is enough."""
+    value = shown(status="below-floor", reason="below-floor", disposition="review", classes=["substrate.grep"])
+
+    assert row("inadmissible", value, narrow=True)[1] == "below-floor\ngrep"
+
+
+HOSTILE = "\x1b[2J\u202e\u2066[bold]x[/bold]\u200b\r\n\t<b>y</b>`»"
+
+
+@pytest.mark.parametrize("width", [30, 80, 159, 160, 240])
+def test_nothing_hostile_leaves_its_cell(width: int):
+    """Neither in what was verified, nor in the words: no control acts, no markup is read, no word of it is lost."""
+    sentences = [f"`{HOSTILE}{number}` equals {number}." for number in range(3)]
+    value = shown(
+        status="admitted", basis="corroboration", _untrusted_text={"assertion": HOSTILE, "rendered": sentences}
+    )
+    is_narrow = width < consume_cli.WIDE
+    cells = row("admitted", value, narrow=is_narrow)
+    console = Console(file=io.StringIO(), width=width)
+
+    console.print(consume_cli._table(columns("admitted", narrow=is_narrow), [cells], False))
+
+    text = console.file.getvalue()
+    assert not {"\x1b", "\u202e", "\u2066", "\u200b", "\r", "\t"} & set(text)
+    assert max(map(len, text.splitlines())) <= width
+    assert text.splitlines()[0][0] == "┏"
+    joined = "".join(
+        line.split("┃")[1] if "┃" in line else line.split("│")[1] if "│" in line else "" for line in text.splitlines()
+    ).replace(" ", "")
+    for sentence in sentences:
+        assert escaped(sentence).replace(" ", "") in joined
+    assert "[bold]x[/bold]" in joined
+
+
+def test_twenty_long_checks_are_shown_whole():
+    """A cut sentence would say another thing; rows only become longer."""
+    sentences = [f"`a.txt` contains «{str(number) * 2000}»." for number in range(20)]
+    value = shown(status="admitted", basis="corroboration", _untrusted_text={"assertion": "x", "rendered": sentences})
+    console = Console(file=io.StringIO(), width=80)
+
+    console.print(consume_cli._table(columns("admitted", narrow=True), [row("admitted", value, narrow=True)], False))
+
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "".join(line.split("│")[1].strip() for line in lines if "│" in line).count("contains") == 20
+    assert "…" not in console.file.getvalue()
 
 
 def test_a_row_of_grounded_tells_claim_verdict_validator_and_rationale():

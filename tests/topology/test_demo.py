@@ -194,9 +194,12 @@ def test_lines_escape_what_a_terminal_would_obey() -> None:
     """Text that turns round is shown as escapes, one line an assertion, and the summary counts."""
     held = board()
     end_of_line_4(held)
-    held.hear("inadmissible", word("em-1#c:10-25", "below-floor", reason="below-floor", classes=["substrate.grep"]))
+    why = {"reason": "below-floor", "disposition": "review"}
+    held.hear("inadmissible", word("em-1#c:10-25", "below-floor", classes=["substrate.grep"], **why))
     shown = list(demo_view.lines(held))
-    assert " ".join(shown[1].split()) == "below-floor below-floor grep em-1#c:10-25 It is \\u202enot\\u202c so."
+    assert " ".join(shown[1].split()) == (
+        "below-floor below-floor grep em-1#c:10-25 borne out by 1 class, not checked: It is \\u202enot\\u202c so."
+    )
     assert "  line 4: not-json: the value is not JSON" in shown
     assert "No word about 2: em-1#c:0-9, em-2#p:/x" in shown
     assert "    1  below-floor" in shown
@@ -213,6 +216,83 @@ def test_the_table_shows_brackets_as_they_are(width: int) -> None:
     text = " ".join(console.export_text().split())
     for said in ("One [bold]thing[/bold].", "admitted", "grep, code.read", "09:00:05"):
         assert said in text
+
+
+CHECKED = {
+    "basis": "corroboration",
+    "classes": ["substrate.code.read", "substrate.git.log"],
+    "valid_until": "2026-11-21T09:00:05.000Z",
+    "_untrusted_text": {
+        "assertion": "[unchecked] [bold]thing[/bold].",
+        "rendered": ["`a` in `x.py` equals 1.", "`a.txt` contains «[bold]thing[/bold]»."],
+    },
+}
+
+
+def test_what_was_checked_stands_before_the_emitters_words() -> None:
+    """In a line of a pipe each sentence, then the words as they were admitted: not as they were sent."""
+    held = board(LINES[1:2])
+    held.hear("admitted", word("em-2#p:/x", "admitted", **CHECKED))
+    line = next(demo_view.lines(held))
+    assert " ".join(line.split()) == (
+        "admitted until 09:00:05 code.read, git.log em-2#p:/x `a` in `x.py` equals 1. `a.txt` contains "
+        "«[bold]thing[/bold]». in the emitter's words: [unchecked] [bold]thing[/bold]."
+    )
+
+
+@pytest.mark.parametrize("width", [60, 100, 159, 160, 220])
+def test_the_table_says_what_was_checked(width: int) -> None:
+    """On any screen, before the emitter's words; no sentence is cut in the final table."""
+    held = board(LINES[1:2])
+    held.hear("admitted", word("em-2#p:/x", "admitted", **CHECKED))
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(demo_view.table(held, width))
+    lines = [line.strip() for line in console.export_text().splitlines()]
+    text = " ".join(" ".join(lines).split())
+    assert max(map(len, lines)) <= width
+    if width < demo_view.WIDE:
+        own = text.index("in the emitter's")
+        assert text.index("`a` in `x.py`") < text.index("`a.txt` contains") < own < text.index("[unchecked] [bold]")
+    else:
+        assert lines[1].startswith("status     what was checked")
+        assert any(line.startswith("admitted   `a` in `x.py` equals 1. ") for line in lines)
+        assert "contains «[bold]thing[/bold]»." in text
+
+
+def test_a_closing_word_keeps_the_words_as_they_were_admitted() -> None:
+    """What no check spoke of does not come back with the end of the admission."""
+    held = board(LINES[1:2])
+    held.hear("admitted", word("em-2#p:/x", "admitted", **CHECKED))
+    held.hear("admitted", word("em-2#p:/x", "decayed-to-uncertainty", 2, reason="validity-ended"))
+    line = " ".join(next(demo_view.lines(held)).split())
+    assert line.endswith("em-2#p:/x no longer admitted: [unchecked] [bold]thing[/bold].")
+
+
+def test_what_is_discarded_or_has_no_word_yet_shows_its_words_alone() -> None:
+    """Of these no record says what was checked."""
+    held = board(LINES[1:2])
+    assert next(demo_view.lines(held)).endswith("em-2#p:/x  One [bold]thing[/bold].")
+    held.discarded(1)
+    assert next(demo_view.lines(held)).endswith("em-2#p:/x  One [bold]thing[/bold].")
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_hostile_sentences_break_no_line_of_the_screen(width: int) -> None:
+    """Neither live, where each row is one line, nor in the table, nor in a pipe."""
+    hostile = "\x1b[2J\u202e\n\r[red]`»" * 50
+    frame = {"assertion": hostile, "rendered": [hostile] * 20}
+    held = board(LINES[1:2])
+    held.hear("admitted", word("em-2#p:/x", "admitted", basis="corroboration", _untrusted_text=frame))
+    for shown in (demo_view.live(held, width, 24), demo_view.table(held, width)):
+        console = Console(width=width, record=True, file=io.StringIO())
+        console.print(shown)
+        text = console.export_text()
+        assert not {"\x1b", "\u202e", "\r"} & set(text)
+        assert max(map(len, text.splitlines())) <= width
+    console = Console(width=width, height=24, record=True, file=io.StringIO())
+    console.print(demo_view.live(held, width, 24))
+    assert len(console.export_text().splitlines()) <= 6
+    assert "\n" not in next(demo_view.lines(held))
 
 
 def test_the_live_screen_holds_what_fits() -> None:
@@ -255,7 +335,7 @@ def test_a_folder_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     done = run("--repo", str(tmp_path / "none"))
     assert done.returncode == 2
     assert done.stderr == (
-        f"sluice: {tmp_path}/none: there is no such folder; name a repository or a folder with --repo\n"
+        f"sluice: {tmp_path}/none: there is no such folder; name a repository or a folder with --root\n"
     )
 
 

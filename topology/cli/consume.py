@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any, get_args
 
@@ -20,6 +20,8 @@ from .options import broker, topic_prefix
 
 TABLE_ROWS = 500
 """A table is printed after so many records: one of a million rows would be printed never."""
+WIDE = 160
+"""Columns of a terminal on which the six of a decision leave room for what was checked."""
 
 
 @click.command()
@@ -48,7 +50,9 @@ def consume(
 ) -> None:
     """Reads `admitted`, or another output topic, from its beginning to its present end.
 
-    Leaves out what is past its valid_until. Characters that a terminal would obey are shown as \\uXXXX.
+    A table shows what was checked first: that is what is admitted. The emitter's own words stand beside it, with
+    [unchecked] for what no check speaks of. Leaves out what is past its valid_until. Characters that a terminal would
+    obey are shown as \\uXXXX.
 
     \b
     Example:
@@ -140,31 +144,34 @@ async def _print_tables(topic: str, records: AsyncIterator[Shown], follow: bool)
     from rich.console import Console
 
     console, all_json = Console(), True
+    narrow = console.width < WIDE
     rows: list[list[str]] = []
     async for shown in records:
-        rows.append(row(topic, shown))
+        rows.append(row(topic, shown, narrow=narrow))
         all_json = all_json and shown.is_json
         if follow or len(rows) >= TABLE_ROWS:
-            console.print(_table(topic, rows, follow))
+            console.print(_table(columns(topic, narrow=narrow), rows, follow))
             rows = []
     if rows:
-        console.print(_table(topic, rows, follow))
+        console.print(_table(columns(topic, narrow=narrow), rows, follow))
     return all_json
 
 
-def _table(topic: str, rows: list[list[str]], follow: bool) -> Any:
+def _table(heads: Sequence[str], rows: list[list[str]], follow: bool) -> Any:
     from rich.box import HEAVY_HEAD
     from rich.table import Table
     from rich.text import Text
 
     # One record at a time: no heads, and full width, so that columns stay in place from one to the next.
     table = Table(
-        *columns(topic),
         show_header=not follow,
         show_lines=True,
         expand=follow,
         box=None if follow else HEAVY_HEAD,
     )
+    for head in heads:
+        # Half a name or a number in a sentence would say another thing, so nothing is cut.
+        table.add_column(head, overflow="fold")
     for cells in rows:
         table.add_row(*(Text(cell) for cell in cells))
     return table

@@ -20,6 +20,7 @@ from ...streams.policy import Policy
 from ..settings import Settings, load_settings
 from .ending import INTERRUPTED
 from .filters import read_policy
+from .options import root
 
 if TYPE_CHECKING:
     from ..demo_board import Board
@@ -29,7 +30,8 @@ OUR_END = 15_000
 
 
 @click.command()
-@click.option("--repo", metavar="DIR", help="The repository or folder to look at [this checkout, or else here].")
+@click.option("--repo", metavar="DIR", help="The same as --root DIR [this checkout, or else here].")
+@root
 @click.option("--broker", metavar="URL", help="A real Kafka, as kafka://host:port [one in this process].")
 @click.option("--emissions", metavar="FILE", help="Emissions, as JSON lines [examples/emissions.jsonl].")
 @click.option("--policy", metavar="FILE", help="The policy to decide by [examples/policy.toml].")
@@ -38,6 +40,7 @@ OUR_END = 15_000
 def demo(
     obj: dict[str, Any] | None,
     repo: str | None,
+    roots: tuple[str, ...],
     broker: str | None,
     emissions: str | None,
     policy: str | None,
@@ -51,7 +54,7 @@ def demo(
     \b
     Example:
       sluice demo
-      sluice demo --repo ~/src/project --emissions emissions.jsonl --json
+      sluice demo --root ~/src/project --emissions emissions.jsonl --json
     """
     from .. import connect
     from ..demo import read_emissions, settings_for
@@ -59,10 +62,10 @@ def demo(
     obj = obj or {}
     base = load_settings(obj.get("config_file"), {"broker": broker})
     lines = read_emissions(emissions)
-    rules, root = _policy(policy), _root(repo)
+    rules, looked_at = _policy(policy), _roots(repo, roots)
     connect.quiet()
     with tempfile.TemporaryDirectory(prefix="sluice-demo-", ignore_cleanup_errors=True) as state:
-        settings = settings_for(base, base.broker if broker is not None else None, root, state)
+        settings = settings_for(base, base.broker if broker is not None else None, looked_at, state)
         with _log(settings, None if obj.get("debug") else Path(state, "demo.log")):
             board = _run(settings, broker is None, rules, lines, as_json)
     if board is None:
@@ -80,14 +83,20 @@ def _policy(name: str | None) -> Policy:
     return DEMO_POLICY if folder is None else read_policy(str(folder / "policy.toml"))
 
 
-def _root(repo: str | None) -> str:
+def _roots(repo: str | None, given: tuple[str, ...]) -> str:
+    """The roots as the setting holds them, with absolute paths."""
     from ..demo import examples
+    from ..observers.roots import Roots
 
     folder = examples()
-    root = Path(repo if repo is not None else folder.parent if folder is not None else ".")
-    if not root.is_dir():
-        raise UsageError("there is no such folder", path=str(root), hint="name a repository or a folder with --repo")
-    return str(root.resolve())
+    default = () if repo is None else (repo,)
+    if not given and repo is None:
+        default = (str(folder.parent) if folder is not None else ".",)
+    roots = Roots.parse((*default, *given))
+    for path in roots.named.values():
+        if not Path(path).is_dir():
+            raise UsageError("there is no such folder", path=path, hint="name a repository or a folder with --root")
+    return roots.absolute()
 
 
 @contextmanager

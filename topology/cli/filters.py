@@ -10,6 +10,7 @@ import msgspec
 from ...codecs import decode, inline, records
 from ...codecs.errors import Fault, UsageError, printable
 from ...codecs.parsed import parsed_form
+from ...streams.judging.checks import Unknown, parse_check
 from ...streams.policy import DEFAULT_POLICY, Policy
 from ...streams.policy_file import load_policy, locate
 from ..settings import Settings, load_settings
@@ -23,6 +24,9 @@ from .standard import write_document
 def parse(files: tuple[str, ...]) -> None:
     """Emissions in either encoding to the JSON form, with spans, canonical span keys, and terminal and unknown flags.
 
+    An assertion's `unknown_checks` are the places of those of its checks that are malformed, or that this version does
+    not know: it can not be admitted.
+
     \b
     Example:
       echo '{"emission_id": "em-1", "emitted_at": 0, "text": "It is so. [substrate.grep]"}' | sluice parse
@@ -30,9 +34,19 @@ def parse(files: tuple[str, ...]) -> None:
 
     def answer(line: bytes) -> Any:
         emission = decode.decode_emission(line)
-        return emission if isinstance(emission, Fault) else parsed_form(emission)
+        return emission if isinstance(emission, Fault) else _with_unknown_checks(parsed_form(emission))
 
     run_filter(files, answer)
+
+
+def _with_unknown_checks(form: dict[str, Any]) -> dict[str, Any]:
+    """Adds to each assertion the places of the checks that nothing can decide."""
+    for assertion in form["assertions"]:
+        checks = assertion.get("checks", ())
+        unknown = [place for place, check in enumerate(checks) if isinstance(parse_check(check), Unknown)]
+        if unknown:
+            assertion["unknown_checks"] = unknown
+    return form
 
 
 @click.command()

@@ -11,20 +11,19 @@ from typing import Any
 import click
 
 from ...codecs.decode import decode_emission
-from ...codecs.errors import Fault
+from ...codecs.errors import Fault, UsageError
 from .. import logs
 from ..inputs import prepare
 from ..observers.instruments import Instruments
 from ..observers.look import look as look_at
 from ..observers.look import written
 from ..observers.record import signer_of
+from ..observers.roots import Roots
 from ..settings import Settings, load_settings
+from .by_hand import try_by_hand
 from .lines import files_argument, run_filter
-from .options import broker, log_level, topic_prefix
+from .options import broker, log_level, root, root_setting, topic_prefix
 
-_root = click.option(
-    "--root", metavar="DIR", type=click.Path(), help="The repository or folder to look at; else as configured, or here."
-)
 _substrates = click.option(
     "--substrates",
     metavar="FILE",
@@ -37,30 +36,59 @@ _observer_key = click.option(
 )
 
 
-def _settings(ctx: click.Context, **flags: str | None) -> Settings:
-    return load_settings((ctx.obj or {}).get("config_file"), flags)
+def _settings(ctx: click.Context, roots: tuple[str, ...], **flags: str | None) -> Settings:
+    return load_settings((ctx.obj or {}).get("config_file"), {"root": root_setting(roots), **flags})
 
 
 @click.command()
-@_root
+@root
 @_substrates
 @_observer
 @_observer_key
+@click.option("--check", "checks", metavar="CHECK", multiple=True, help="Try this check by hand; may be repeated.")
+@click.option("--path", metavar="PATH", help="With --check: the file that a check without one of its own speaks of.")
+@click.option(
+    "--class", "classes", metavar="CLASS", multiple=True, help="With --check: look by this class alone, as code.read."
+)
+@click.option("--json", "as_json", is_flag=True, help="With --check: JSON lines on a terminal as well.")
 @files_argument
 @click.pass_context
-def look(ctx: click.Context, substrates: str | None, files: tuple[str, ...], **flags: str | None) -> None:
+def look(
+    ctx: click.Context,
+    roots: tuple[str, ...],
+    substrates: str | None,
+    checks: tuple[str, ...],
+    path: str | None,
+    classes: tuple[str, ...],
+    as_json: bool,
+    files: tuple[str, ...],
+    **flags: str | None,
+) -> None:
     """See what stands now where an emission's annotations point: emissions in, observations out, as JSON lines.
 
     One observation for each annotation that is neither terminal nor unknown, in their order. Nothing is written to
     the place that is looked at; servers, streams and sockets are asked only if the file of `--substrates` lists them.
     A missing `emitted_at` is the present time, as in `sluice produce`. Exit status 3 when the place is not there.
 
+    With --check nothing is read: each check is tried by every class that decides it, and the answer says where it
+    holds or why not. Exit status 1 when one does not hold, 2 when one is malformed.
+
     \b
     Example:
         sluice look --root ~/src/project < emissions.jsonl
+        sluice look --check 'equals(MAX_RETRIES, 5)' --path src/limits.py
+        sluice look --root app=~/src/app --root lib=~/src/lib --check 'absent(parse_time)'
     """
-    settings = _settings(ctx, **flags)
+    settings = _settings(ctx, roots, **flags)
+    if checks:
+        if files:
+            raise UsageError("--check reads no emissions", got=files[0], hint="leave the files out, or --check")
+        try_by_hand(settings, substrates, checks, path, classes, as_json)
+        return
+    if path is not None or classes or as_json:
+        raise UsageError("--path, --class and --json go with --check", hint="name a check")
     signer = signer_of(settings)
+    Roots.of(settings.root).check()
 
     def answer(line: bytes) -> Any | Fault:
         prepared = prepare(line, "emissions", time.time_ns() // 1_000_000)
@@ -79,7 +107,7 @@ def look(ctx: click.Context, substrates: str | None, files: tuple[str, ...], **f
 
 
 @click.command()
-@_root
+@root
 @broker
 @topic_prefix
 @_substrates
@@ -87,16 +115,17 @@ def look(ctx: click.Context, substrates: str | None, files: tuple[str, ...], **f
 @_observer_key
 @log_level
 @click.pass_context
-def observe(ctx: click.Context, substrates: str | None, **flags: str | None) -> None:
+def observe(ctx: click.Context, roots: tuple[str, ...], substrates: str | None, **flags: str | None) -> None:
     """Run the observers: every emission on the topic `emissions` is looked at, what was seen goes to `observations`.
 
     \b
     Example:
         sluice observe --root ~/src/project --broker kafka://127.0.0.1:9092
+        sluice observe --root ~/src/app --root lib=~/src/lib
     """
     from ..observers.service import ObserverService
 
-    settings = _settings(ctx, **flags)
+    settings = _settings(ctx, roots, **flags)
     logs.configure(settings.log_level)
 
     async def run() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +21,24 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 ASK_SECONDS = 0.5
+PROFILES = ("reference", "strict")
+"""The policies that the package has, in the repository's folder `policies/`."""
 
 
 def policy_text(name: str) -> str:
-    """The text of a policy file.
+    """The text of a policy file, or of a profile that the package has (`reference`, `strict`).
 
     Raises:
         UsageError: the file cannot be read.
     """
     try:
+        if name in PROFILES and not Path(name).exists():
+            return (files("sluice.policies") / f"{name}.toml").read_text(encoding="utf-8")
         return Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"cannot read the policy {name!r}: {why}", hint="name a TOML file") from None
+        hint = f"name a TOML file, or one of the profiles {' and '.join(PROFILES)}"
+        raise UsageError(f"cannot read the policy {name!r}: {why}", hint=hint) from None
 
 
 def warnings_of(policy: Policy, settings: Settings | None) -> list[tuple[str, str]]:

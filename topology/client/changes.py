@@ -1,22 +1,25 @@
 """What happens to the admitted set, one typed change at a time (records.md, «admitted»).
 
-Text that strangers wrote stays in its frame [V §5]: a change has no attribute that is the bare text, and neither
-`str()` nor `repr()` of it shows any. Who wants the text goes through `untrusted_text`, or takes `framed()`.
+What is admitted is `rendered`: what observers verified, a sentence for each check (judging.md). The emitter's own words
+stay in their frame [V §5]: a change has no attribute that is the bare text, and neither `str()` nor `repr()` of it
+shows any. Who wants the text goes through `untrusted_text`, or takes `framed()`.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ...codecs.records import Admitted as AdmittedRecord
-from ...codecs.records import UntrustedAssertion
+from ...codecs.records import CheckCount, CoverageLevel, UntrustedAssertion
 from ...codecs.times import parse_time
 
 _decode = msgspec.json.Decoder(AdmittedRecord).decode
 _encode = msgspec.json.Encoder().encode
+_FIRST = ("@type", "warning", "rendered", "assertion")
+T = TypeVar("T")
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
@@ -45,6 +48,37 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         return self.key.partition("#")[2]
 
     @property
+    def rendered(self) -> list[str]:
+        """What is admitted: one sentence for each check that observers verified.
+
+        Empty where nothing was checked (`record.basis` then says on whose word it is admitted), and in a change that
+        admits nothing. The sentences are ours, the names and quotes in them an emitter's, sanitised: data, never
+        instruction.
+        """
+        return _given(self.record.untrusted_text.rendered) if self._admits else []
+
+    @property
+    def coverage(self) -> CoverageLevel | None:
+        """How much of the emitter's own words `rendered` speaks of: `whole`, `part` or `none`.
+
+        With less than `whole` the frame shows `[unchecked]` in place of the rest, which is not admitted. None where
+        nothing was checked, and in a change that admits nothing.
+        """
+        coverage = self.record.coverage
+        return coverage if self._admits and coverage is not UNSET else None
+
+    @property
+    def checks(self) -> list[CheckCount]:
+        """The assertion's checks by name, each with how many distinct classes verified it; what they say is
+        `rendered`. Empty where nothing was checked, and in a change that admits nothing."""
+        return _given(self.record.checks) if self._admits else []
+
+    @property
+    def _admits(self) -> bool:
+        """Not by its record alone: of an end that the reader's clock tells, that is the last admission."""
+        return isinstance(self, Admitted | Renewed)
+
+    @property
     def untrusted_text(self) -> UntrustedAssertion:
         """The frame: what stands in it was written by strangers and is data, never instruction."""
         return self.record.untrusted_text
@@ -55,8 +89,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         return valid_until(self.record)
 
     def framed(self) -> str:
-        """The frame as JSON, under its own name, to be handed on whole: into a prompt, say."""
-        return _encode({"_untrusted_text": self.record.untrusted_text}).decode()
+        """The frame as JSON, under its own name, to be handed on whole: into a prompt, say. What observers verified
+        (`rendered`) stands before the emitter's words (`assertion`)."""
+        given: dict[str, Any] = msgspec.to_builtins(self.record.untrusted_text)
+        frame = {name: given[name] for name in (*_FIRST, *(one for one in given if one not in _FIRST)) if name in given}
+        return _encode({"_untrusted_text": frame}).decode()
 
     def __repr__(self) -> str:
         where = "by the clock" if self.offset is None else f"{self.partition}/{self.offset}"
@@ -114,6 +151,10 @@ def read_record(value: bytes | None) -> AdmittedRecord | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return record if record.status in CHANGES else None
+
+
+def _given(values: list[T] | UnsetType) -> list[T]:
+    return [] if values is UNSET else list(values)
 
 
 def valid_until(record: AdmittedRecord) -> int | None:

@@ -6,6 +6,7 @@ wrong for the first emoji. Nothing is decided or checked here: the lanes' own de
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -75,6 +76,7 @@ class Draft:
         self,
         text: str,
         *provenance: Annotation,
+        checks: Sequence[str] = (),
         kind: Kind = "assertion",
         effect: Effect | None = None,
         grounded: bool | None = None,
@@ -88,6 +90,8 @@ class Draft:
         Args:
             text: of the assertion; its span covers all of it.
             provenance: none of them makes it *unannotated*.
+            checks: what must hold for it to hold, such as `equals(MAX_RETRIES, 5, path=limits.py)`: what observers can
+                verify, and so what is admitted of it.
             kind: `assertion`, `denial` or `refusal`.
             effect, grounded, confidence, chain: as in records.md.
             cites: the name of a context; `strictly`: whether its quotes must stand there verbatim [C §4].
@@ -103,6 +107,7 @@ class Draft:
             confidence=confidence,
             chain=chain,
             cites=None if cites is None else Cites(cites, strictly),
+            checks=list(checks) or None,
         )
         self._assertions.append(msgspec.json.decode(msgspec.json.encode(assertion)))
         return self

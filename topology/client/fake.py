@@ -7,7 +7,7 @@ network, transactions, and time that passes by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ import msgspec
 
 from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault, UsageError
-from ...codecs.records import Outcome
+from ...codecs.records import CoverageLevel, Outcome
 from ...codecs.spans import Span, parse_span_key
 from ...codecs.times import EXPECTED, format_time, parse_duration, parse_time
 from ...codecs.vocabulary import recognise
@@ -132,6 +132,8 @@ class FakeSluice:
         attempt: int = 0,
         outcome: Outcome = "corroborates",
         observer: str = OBSERVER,
+        verified: Sequence[int] | None = None,
+        coverage: CoverageLevel = "whole",
     ) -> int:
         """An observer looks, now, in these classes, and sees what `outcome` says.
 
@@ -144,6 +146,8 @@ class FakeSluice:
             attempt: of which.
             outcome: of each observation.
             observer: who looks.
+            verified: which of the assertion's checks hold, by their places; None for an observer that names none.
+            coverage: how much of the sentence they speak of, where some are named.
 
         Returns:
             How many observations there were.
@@ -152,6 +156,7 @@ class FakeSluice:
             UsageError: there is no such emission, or assertion.
         """
         count = 0
+        told = {} if verified is None else {"verified": list(verified), "coverage": coverage}
         for found, declared in self._assertions(emission_id, attempt, span):
             for name in classes:
                 self.observe(
@@ -166,6 +171,7 @@ class FakeSluice:
                             "attempt": attempt,
                         },
                         "outcome": outcome,
+                        **told,
                     }
                 )
                 count += 1

@@ -16,12 +16,14 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from ...codecs.canonical import assertion_hash
-from ...codecs.records import Kind, SanitationMeta
+from ...codecs.records import CoverageLevel, Kind, SanitationMeta
 from ...codecs.times import format_time
 from ...streams.composition import Verdict, compose
+from ...streams.lives import COVERAGE
 from ...streams.policy import Domain
 from ...streams.sanitise import Trace, clean
 from . import pages
+from .entries import NOT_CHECKED
 from .pages import Merged, cursor_of, page_of, start_of
 from .search import find
 from .view_file import ASSERTION_WORDS
@@ -73,18 +75,35 @@ class GroundedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AssertionAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is admitted about one text at `as_of`."""
+    """What is admitted about one text at `as_of`. How much of it was checked stands before anything else."""
 
     type_: Literal["sluice:AssertionCheck"] = field(name="@type", default="sluice:AssertionCheck")
     version: Literal["1.0"] = field(name="@version", default="1.0")
-    kind: Kind
-    canonical_hash: Annotated[str, Meta(description="Of the text asked about: look-alikes have the same")]
-    canonicalisation_version: Literal["0.3"] = "0.3"
-    admitted: Annotated[bool, Meta(description="Whether this very assertion is admitted now")]
+    admitted: Annotated[
+        bool,
+        Meta(
+            description="Whether this very assertion is admitted now: what rendered says of it, or where nothing was "
+            "checked, on the word that basis names"
+        ),
+    ]
+    coverage: Annotated[
+        CoverageLevel | None,
+        Meta(
+            description="How much of the assertion was checked, of the match of which most was: part or none says that "
+            "the rest of its words is admitted by nobody; null, that observers verified no check of it"
+        ),
+    ]
     valid_until: Annotated[
         str | None, Meta(description="Until when the last of the matches holds, that instant included")
     ]
-    matches: Annotated[list[dict[str, Any]], Meta(description="Admitted assertions with this canonical hash")]
+    matches: Annotated[
+        list[dict[str, Any]],
+        Meta(
+            description="Admitted assertions with this canonical hash, those of which more was checked first; in the "
+            "frame rendered says what was verified, and assertion has the emitter's words, [unchecked] in place of "
+            "what no check speaks of"
+        ),
+    ]
     near_matches: Annotated[
         list[dict[str, Any]],
         Meta(
@@ -92,6 +111,9 @@ class AssertionAnswer(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ]
     withheld: Annotated[list[dict[str, Any]], Meta(description="Explicit refusals of this assertion, without text")]
+    kind: Kind
+    canonical_hash: Annotated[str, Meta(description="Of the text asked about: look-alikes have the same")]
+    canonicalisation_version: Literal["0.3"] = "0.3"
     as_of: str
     next_cursor: str | UnsetType = UNSET
     meta: SanitationMeta = field(name="_meta")
@@ -246,11 +268,14 @@ def check(db: sqlite3.Connection, text: str, kind: Kind, limit: int, cursor: str
     start = start_of(cursor, text, kind)
     merged = Merged(Trace())
     holding = "holds AND valid_until >= ? AND canonical_hash=?"
-    last: int | None = db.execute(f"SELECT max(valid_until) FROM assertions WHERE {holding}", (now, hashed)).fetchone()[
-        0
-    ]
+    last: int | None
+    most: int | None
+    last, most = db.execute(
+        f"SELECT max(valid_until), max(coverage) FROM assertions WHERE {holding}", (now, hashed)
+    ).fetchone()
     rows = db.execute(
-        f"SELECT shown FROM assertions WHERE {holding} ORDER BY valid_until DESC, id DESC LIMIT ? OFFSET ?",
+        f"SELECT shown FROM assertions WHERE {holding} "
+        "ORDER BY coverage DESC, valid_until DESC, id DESC LIMIT ? OFFSET ?",
         (now, hashed, limit + 1, start),
     ).fetchall()
     page, more = page_of(rows, limit)
@@ -261,6 +286,7 @@ def check(db: sqlite3.Connection, text: str, kind: Kind, limit: int, cursor: str
         kind=kind,
         canonical_hash=hashed,
         admitted=last is not None,
+        coverage=None if most is None or most == NOT_CHECKED else COVERAGE[most],
         valid_until=None if last is None else format_time(last),
         matches=matches,
         near_matches=[_assertion(shown, f"near_matches[{place}].", merged) for place, shown in enumerate(near)],

@@ -3,7 +3,8 @@
 The lanes sanitise and frame. The adapter is the choke point all the same [V §2, §8.1], and a topic is only as good as
 who may write to it: so each record has to be of its type, each text in a frame has to be what the pipeline of [V §4]
 makes of it (cleaning twice is cleaning once), and outside a frame only identifiers, enumerated values, numbers and
-times may stand. What is not so is refused whole, and counted; nothing is repaired. The warnings are ours in any case.
+times may stand. What is not so is refused whole, and counted; nothing is repaired. The warnings are ours in any case,
+and so is the note that says what of a frame is admitted: `rendered`, which stands before the emitter's words.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from ...codecs.errors import Fault
 from ...codecs.records import Admitted, FramedAttestation, Grounded, SanitationMeta
 from ...codecs.times import parse_time
 from ...codecs.unicode_text import settle
+from ...streams.checked_json import UNCHECKED
+from ...streams.lives import COVERAGE
 from ...streams.sanitise import WARNING, AttestationRules, Trace, clean, frame_attestation
+from .checked import HOLDING, in_order, problem_of
 
 T = TypeVar("T")
 
@@ -27,8 +31,11 @@ MARK: Final = "…"
 """Behind a text that was cut [V §4.1]. Nowhere else: NFKC makes three dots of a stranger's."""
 NO_CAP: Final = 10_000_000
 MAX_NESTING: Final = 200
-HOLDING: Final = frozenset({"admitted", "renewed"})
+NOT_CHECKED: Final = -1
+"""In the place of a coverage, where nothing was checked."""
 
+CHECKED_APART: Final = ("_untrusted_text", "_meta", "checks")
+"""Members of a record that other rules hold for than that outside the frame stand identifiers."""
 _IDENTIFIER = re.compile(r"[A-Za-z0-9._~:/+=@%-]{1,2048}")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _META_TEXT = re.compile(r"[\x20-\x7e]{0,512}")
@@ -67,6 +74,8 @@ class AdmittedEntry(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         holds: it says that the assertion is admitted; until `valid_until` (Unix ms), that instant included.
+        coverage: how much of the sentence was checked: a place in `lives.COVERAGE`, or `NOT_CHECKED`.
+        words: the text to be found by: what was verified, and what is shown of the prose.
     """
 
     canonical_hash: str
@@ -74,6 +83,7 @@ class AdmittedEntry(msgspec.Struct, frozen=True, gc=False):
     status: str
     holds: bool
     valid_until: int
+    coverage: int
     shown: dict[str, Any]
     words: str
 
@@ -182,25 +192,30 @@ def admitted_entry(value: bytes | None) -> AdmittedEntry:
     record = _decoded(_admitted, value)
     _check_meta(record.meta)
     shown: dict[str, Any] = msgspec.to_builtins(record)
-    for name, text in _strings({name: one for name, one in shown.items() if name not in ("_untrusted_text", "_meta")}):
+    for name, text in _strings({name: one for name, one in shown.items() if name not in CHECKED_APART}):
         if not _IDENTIFIER.fullmatch(text):
             raise Refused(f"text outside the frame, in {name if _IDENTIFIER.fullmatch(name) else 'a member'}")
     if not _HASH.fullmatch(record.canonical_hash):
         raise Refused("no canonical hash")
+    if (problem := problem_of(record)) is not None:
+        raise Refused(problem)
     for name, text in _strings(shown["_untrusted_text"]):
         _check_text(name, text)
     _warn(shown["_untrusted_text"])
     until = -1 if record.valid_until is UNSET else parse_time(record.valid_until)
     if until is None:
         raise Refused("valid_until is no time")
+    shown = in_order(record, shown)
+    rendered: list[str] = shown["_untrusted_text"].get("rendered", [])
     return AdmittedEntry(
         canonical_hash=record.canonical_hash,
         kind=record.kind,
         status=record.status,
         holds=record.status in HOLDING and until >= 0,
         valid_until=until,
+        coverage=COVERAGE.index(record.coverage) if rendered and record.coverage is not UNSET else NOT_CHECKED,
         shown=shown,
-        words=settle(record.untrusted_text.assertion),
+        words=settle(" \n".join([*rendered, record.untrusted_text.assertion.replace(UNCHECKED, " ")])),
     )
 
 

@@ -2,8 +2,9 @@
 
 The story is told by the code of `sluice explain`, from the ledger, in a thread of its own: a lane that is folded from
 its beginning must not hold up other answers. Its texts are sanitised there; here they are put where a client looks for
-untrusted text, and whatever else is no identifier goes with them. Where the ledger stands (the broker's address) is
-nobody's business out there.
+untrusted text, and whatever else is no identifier goes with them. What was verified stands in a frame first; of an
+emitter's words that were admitted in part, what no check speaks of is left out, as in the records. Where the ledger
+stands (the broker's address) is nobody's business out there.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from ...codecs.spans import parse_span_key
 from ...streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, WARNING
 from ..contracts import now_ms
 from ..explain import explain
-from ..explanation import Explanation
+from ..explanation import Assertion, Explanation
 from ..settings import Settings
 from ..stored import open_logs
+from .checked import HOLDING
 from .pages import Badly, cursor_of, start_of
 
-FREE: Final = frozenset({"text", "locator", "detail"})
+FREE: Final = frozenset({"rendered", "assertion", "text", "check", "place", "looked_at", "locator", "detail"})
 """Members that hold what strangers wrote, whatever stands in them; a reviewer's `reason` is one as well."""
+UNCHECKED: Final = frozenset({"marked", "left_open"})
+"""Members that show what no check speaks of: for people, not for models."""
 _IDENTIFIER = re.compile(r"[A-Za-z0-9._~:/+=@%#-]{0,2048}")
 
 
@@ -107,12 +111,18 @@ def framed(story: Explanation, limit: int, cursor: str | None, now: str) -> Expl
         lanes=story.lanes,
         ledger=ledger,
         attempts=_framed(msgspec.to_builtins(story.attempts)),
-        assertions=_framed(msgspec.to_builtins(page)),
+        assertions=[_framed(_as_recorded(one)) for one in page],
         inputs=_framed(msgspec.to_builtins(inputs)),
         as_of=now,
         next_cursor=cursor_of(start + len(page), *question) if more else UNSET,
         meta=SanitationMeta(sanitation_version=SANITATION_VERSION, unicode_version=UNICODE_VERSION),
     )
+
+
+def _as_recorded(story: Assertion) -> dict[str, Any]:
+    """An assertion's story with its text as the record of its admission shows it."""
+    held = [one.assertion for one in story.verdicts if one.status in HOLDING and one.assertion is not UNSET]
+    return msgspec.to_builtins(story) | ({"text": held[-1]} if held else {})
 
 
 def _framed(value: Any) -> Any:
@@ -126,6 +136,8 @@ def _framed(value: Any) -> Any:
     members = cast("dict[str, Any]", value)
     review = "decision" in members
     for name, member in members.items():
+        if name in UNCHECKED:
+            continue
         free = name in FREE or (review and name == "reason")
         if free or not _IDENTIFIER.fullmatch(name) or not _is_outside(member):
             inside[name] = member

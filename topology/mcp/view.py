@@ -186,10 +186,10 @@ class View:
             return  # decayed, contradicted, rejected: from now on nobody is told of it
         words = entry.words if entry.holds else ""
         added = self._db.execute(
-            "INSERT INTO assertions VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO assertions VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(key, partition, entry.canonical_hash, entry.kind, entry.status, entry.holds, entry.valid_until),
-                *(_encode(entry.shown), words),
+                *(entry.coverage, _encode(entry.shown), words),
             ),
         )
         if words:

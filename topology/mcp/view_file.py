@@ -13,7 +13,7 @@ import structlog
 
 from ...codecs.errors import UsageError
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Of the schema and of what `entries` makes of a record: another one makes the view anew."""
 OURS: Final = 0x736C7663
 """The application id in the header of every view (SQLite's file format, 1.3.15): what has another one is not ours."""
@@ -38,7 +38,7 @@ CREATE UNIQUE INDEX one_word_each ON attestations (claim_hash, domain, validator
 CREATE TABLE assertions (
     id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, partition INTEGER NOT NULL, canonical_hash TEXT NOT NULL,
     kind TEXT NOT NULL, status TEXT NOT NULL, holds INTEGER NOT NULL, valid_until INTEGER NOT NULL,
-    shown BLOB NOT NULL, words TEXT NOT NULL
+    coverage INTEGER NOT NULL, shown BLOB NOT NULL, words TEXT NOT NULL
 );
 CREATE INDEX by_hash ON assertions (canonical_hash);
 CREATE INDEX by_end ON assertions (valid_until) WHERE holds;

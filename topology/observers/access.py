@@ -27,6 +27,10 @@ at once, each with its line.
 
     [own.acme]                                 # an observer of one's own (interface.py): entry point «acme»
     class = "substrate.mcp.brief"
+
+    [judge.nli]                                # a judge of one's own (judges.py), by that name in observations
+    entry_point = "http"                       # of the group sluice.judges; default: the name
+    classes = ["substrate.code.read"]          # what it judges; default: all classes whose content is text
 """
 
 from __future__ import annotations
@@ -43,10 +47,13 @@ from urllib.parse import urlsplit
 from ...codecs.errors import UsageError
 from ...codecs.times import parse_duration
 from ...codecs.vocabulary import CLASSES_1_0
+from ...streams.policy import BUILT_IN
 from ...streams.policy_file import locate
 from ..settings import Settings
 
 SETTING: Final = "substrates"
+TEXT_CLASSES: Final = frozenset(("substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.mcp.brief"))
+"""The classes whose content is text, which a judge can read."""
 
 
 class Secrets(dict[str, str]):
@@ -93,13 +100,22 @@ class SseChannel(NamedTuple):
     headers: Secrets
 
 
+class JudgeEntry(NamedTuple):
+    """A judge of the operator's own: its entry point, and the classes of what it judges."""
+
+    entry_point: str
+    classes: frozenset[str]
+
+
 class Access(NamedTuple):
-    """The whole list. `own` gives the entry point of the operator's own observer by class."""
+    """The whole list. `own` gives the entry point of the operator's own observer by class, `judges` those of judges by
+    name."""
 
     mcp: Mapping[str, McpServer] = {}
     sse: Mapping[str, SseChannel] = {}
     sockets: frozenset[str] = frozenset()
     own: Mapping[str, str] = {}
+    judges: Mapping[str, JudgeEntry] = {}
 
 
 def access_of(settings: Settings, path: str | None = None) -> Access:
@@ -146,7 +162,7 @@ def load_access(text: str, name: str = SETTING, environment: Mapping[str, str] |
 
 # ---------------------------------------------------------------- reading
 
-TABLES: Final = ("mcp", "sse", "peercred", "own")
+TABLES: Final = ("mcp", "sse", "peercred", "own", "judge")
 Check = Callable[[Any], Any]
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -268,7 +284,7 @@ def _retry(value: Any) -> int:
 def _paths(value: Any) -> list[str]:
     paths = _texts(value)
     if not all(path.startswith("/") and len(os.fsencode(path)) < 108 for path in paths):
-        raise _Expected("absolute paths, each shorter than 108 octets")
+        raise _Expected("absolute paths, each shorter than 108 bytes")
     return paths
 
 
@@ -295,8 +311,29 @@ def _access(reader: _Reader, tables: dict[str, Any]) -> Access:
             own[found] = name
         elif "class" not in (value if isinstance(value, dict) else ("class",)):
             reader.wrong(f"own.{name}", "names no class")
+    judges = {
+        name: _judge(reader, name, value) for name, value in reader.table(tables.get("judge", {}), "judge").items()
+    }
     sse = {channel.url: channel for channel in _sse(reader, reader.table(tables.get("sse", {}), "sse"))}
-    return Access(mcp, sse, frozenset(peercred.get("sockets", ())), own)
+    return Access(mcp, sse, frozenset(peercred.get("sockets", ())), own, judges)
+
+
+def _judge(reader: _Reader, name: str, value: Any) -> JudgeEntry:
+    path = f"judge.{name}"
+    if not _NAME.fullmatch(name) or name == BUILT_IN:
+        reader.wrong(path, f"a judge's name is up to 64 of the characters A-Z a-z 0-9 _ -, and not {BUILT_IN}")
+    found = reader.fields(reader.table(value, path), path, {"entry_point": _text, "classes": _text_classes})
+    return JudgeEntry(found.get("entry_point", name), found.get("classes", TEXT_CLASSES))
+
+
+def _text_classes(value: Any) -> frozenset[str]:
+    if not isinstance(value, list) or not value or not TEXT_CLASSES.issuperset(filter(_is_text, value)):
+        raise _Expected("some of the classes " + ", ".join(sorted(TEXT_CLASSES)))
+    return frozenset(map(_text, value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _mcp(reader: _Reader, name: str, value: Any) -> McpServer:

@@ -1,21 +1,22 @@
-"""What an observer is asked, what it answers, and the bounds of one look (observing.md).
+"""What an observer is asked, what it answers, and the bounds of one look (judging.md, observing.md).
 
 Each class has one function `(Ask, …) -> Finding`. Whatever keeps it from looking is raised as `CannotLook` and becomes
-`unavailable` with that reason; a named file that is not there is `Missing`, for the class to judge.
+`unavailable` with that reason; a file that went away while it was looked at is `Missing`.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from ...codecs.records import Kind, Locator, Outcome
-from ...streams.terms import Content, Presence, Term, Terms
-
-if TYPE_CHECKING:
-    from .confine import Files
+from ...codecs.records import Kind, Locator, LookedAt, Outcome
+from ...streams.judging.coverage import Coverage
+from ...streams.judging.derivation import Derived
+from ...streams.judging.outcomes import Judged, Question, question_of
+from ...streams.terms import Presence, Terms
 
 
 class CannotLook(Exception):
@@ -27,14 +28,14 @@ class Missing(Exception):
 
 
 class Budget:
-    """What one look may still spend: seconds and octets.
+    """What one look may still spend: seconds and bytes.
 
     Reaching either ends the look as `unavailable`: half a look is no verdict. One budget serves one look.
     """
 
-    def __init__(self, seconds: float, octets: int, commits: int = 20_000, matches: int = 1_000) -> None:
-        self.octets, self.commits, self.matches = octets, commits, matches
-        self._seconds, self._left = seconds, octets
+    def __init__(self, seconds: float, size: int, commits: int = 20_000, matches: int = 1_000) -> None:
+        self.bytes, self.commits, self.matches = size, commits, matches
+        self._seconds, self._left = seconds, size
         self._end = time.monotonic() + seconds
 
     def remaining(self) -> float:
@@ -48,27 +49,34 @@ class Budget:
             raise CannotLook(f"the look took longer than {self._seconds:g} s")
         return left
 
-    def spend(self, octets: int) -> None:
-        """Counts octets that were read, and looks at the clock. A bound once reached stays reached.
+    def spend(self, size: int) -> None:
+        """Counts bytes that were read, and looks at the clock. A bound once reached stays reached.
 
         Raises:
             CannotLook: either bound is reached.
         """
-        self._left -= octets
+        self._left -= size
         if self._left < 0:
-            raise CannotLook(f"more than {self.octets} octets would have to be read")
+            raise CannotLook(f"more than {self.bytes} bytes would have to be read")
         self.remaining()
+
+
+NOTHING_ASKED: Final = question_of("assertion", Derived((), False, "none"))
 
 
 class Ask(msgspec.Struct, frozen=True):
     """One annotation of one assertion, as an observer needs it.
 
     Attributes:
-        text: what the assertion says.
+        text: what the assertion says, in NFKC.
+        terms: the words of an assertion without checks, and the places that its text names.
         declared: the observation id that the annotation declares.
         ts: when the annotation says that the substrate was consulted, in Unix milliseconds.
         budget: what the look may spend.
         emitted: when the emission says that it was made, in Unix milliseconds.
+        question: the checks that are to be decided.
+        said: the assertion's text as it stands: what the spans of an observation count in.
+        wants_region: the text that is looked at is wanted as well, for a judge of the operator's (judges.py).
     """
 
     substrate_class: str
@@ -80,10 +88,14 @@ class Ask(msgspec.Struct, frozen=True):
     ts: int | None
     budget: Budget
     emitted: int | None = None
+    question: Question = NOTHING_ASKED
+    said: str = ""
+    wants_region: bool = False
 
     @property
-    def denies(self) -> bool:
-        return self.kind == "denial"
+    def since(self) -> int | None:
+        """What is false now was false then, where nothing has changed since: `ts`, or else when it was emitted."""
+        return self.emitted if self.ts is None else self.ts
 
     def member(self, name: str) -> str | None:
         """A member of the locator that must be text; None where it is not given.
@@ -101,100 +113,46 @@ class Ask(msgspec.Struct, frozen=True):
         return value
 
 
+class Opinion(NamedTuple):
+    """What another judge than the built-in checks says, as far as it stands in the observation.
+
+    Attributes:
+        judge: its name in the operator's list.
+        verified: the checks that hold, by their places.
+        score: how sure it is, from 0 to 1.
+        coverage: how much of the sentence the checks speak of; None where it has none.
+    """
+
+    judge: str
+    verified: tuple[int, ...]
+    score: float
+    coverage: Coverage | None
+
+
 class Finding(msgspec.Struct, frozen=True):
     """What came of one look.
 
     Attributes:
         seen: the observation id of what was seen; None where nothing could be seen.
-        reason: why, where the outcome does not explain itself.
+        presence: which words of an assertion without checks are there; None where none were looked for.
+        reason: why, where the outcome does not explain itself; of `absent` one of judging.md's.
         at: when it was seen, in Unix milliseconds, where that was before the look began: what is kept for a while, or
             heard on a stream, must not pass for fresher than it is.
+        judged: what the checks came to; None where none was held against anything.
+        looked_at: where it looked, as far as that may be told.
+        region: the text that was looked at, where `Ask.wants_region`; it never leaves the process.
+        opinion: what another judge than the built-in checks says (judges.py).
     """
 
     outcome: Outcome
     seen: str | None = None
-    presence: Presence = Presence((), ())
+    presence: Presence | None = None
     reason: str | None = None
     at: int | None = None
-
-
-def judge(ask: Ask, presence: Presence, seen: str | None, uncut: str | None = None) -> Finding:
-    """The verdict on a region that was looked at: a denial turns it round.
-
-    Args:
-        ask: the question.
-        presence: which terms stand there.
-        seen: the observation id of the region.
-        uncut: why the region was not looked at whole, where it was not; a denial then stays open.
-    """
-    if not presence.found and not presence.missing:
-        return Finding("unavailable", None, presence, "the assertion says nothing that could be looked for")
-    if presence.whole:
-        return Finding("contradicts" if ask.denies else "corroborates", seen, presence)
-    if not ask.denies:
-        return Finding("absent", seen, presence)
-    if presence.found and all(term.kind == "word" for term in ask.terms.terms):
-        # Any word too many would bear a denial out: of mere words none may be there.
-        return Finding("absent", seen, presence, "some of the words stand there")
-    if uncut is not None:
-        return Finding("unavailable", None, presence, uncut)
-    return Finding("corroborates", seen, presence)
-
-
-def judge_missing(ask: Ask, path: str) -> Finding:
-    """The named file is not there: a contradiction; it bears a denial out only if the denial itself names that file.
-
-    Else any denial could be had by looking into a file that never was.
-    """
-    presence = Presence((), tuple(term.text for term in ask.terms.terms))
-    reason = f"there is no file {path}"
-    if not ask.denies:
-        return Finding("contradicts", None, presence, reason)
-    said = Content(ask.text)
-    named = path.removeprefix("./")
-    while named:
-        if said.holds(Term("path", named)):
-            return Finding("corroborates", None, presence, reason)
-        named = named.partition("/")[2]
-    return Finding("absent", None, presence, reason)
-
-
-def place_of(ask: Ask, files: Files) -> str:
-    """The path to look at: the locator's, or else the one that the text names, whether it names the folders or not.
-
-    Raises:
-        CannotLook: neither names one file.
-    """
-    path = ask.member("path")
-    if path is not None:
-        return path
-    if not ask.terms.places:
-        raise CannotLook("neither the locator nor the assertion names one path")
-    place = ask.terms.places[0]
-    if files.has(place, ask.budget):
-        return place
-    found = [path for path in files.paths(ask.budget) if path.endswith("/" + place)]
-    if len(found) > 1:
-        raise CannotLook(f"{len(found)} files are called {place}")
-    return found[0] if found else place
-
-
-def judge_hash(ask: Ask, digests: tuple[str, ...], changed: int | None, presence: Presence) -> Finding | None:
-    """The verdict on a declared content hash that is not what stands there; None where it is, or none was declared.
-
-    Args:
-        ask: the question.
-        digests: the hex digests that what stands there may be declared by, its own first.
-        changed: when it last changed, in Unix milliseconds; None where nobody can tell.
-        presence: which terms stand there, to be told beside.
-    """
-    declared = declared_digest(ask)
-    if declared is None or any(matches(declared, digest) for digest in digests):
-        return None
-    if ask.ts is not None and changed is not None and changed <= ask.ts:
-        reason = "another content stands there, and nothing has changed since the annotation's ts"
-        return Finding("unknown-observation", ask.declared, presence, reason)
-    return Finding("absent", f"sha256:{digests[0]}", presence, "another content stands there than the one declared")
+    judged: Judged | None = None
+    looked_at: LookedAt | None = None
+    region: str | None = None
+    opinion: Opinion | None = None
 
 
 def declared_digest(ask: Ask) -> str | None:
@@ -206,6 +164,31 @@ def declared_digest(ask: Ask) -> str | None:
 def matches(declared: str, digest: str) -> bool:
     """A shortened hash of at least 7 digits stands for the whole one, as for commits."""
     return digest == declared or (len(declared) >= 7 and digest.startswith(declared))
+
+
+def judge_hash(ask: Ask, digests: tuple[str, ...], changed: Callable[[], int | None]) -> Finding | None:
+    """The verdict on a declared content hash that is not what stands there; None where it is, or none was declared.
+
+    Args:
+        ask: the question.
+        digests: the hex digests that what stands there may be declared by, its own first.
+        changed: asked when it last changed, in Unix milliseconds, where that matters; None where nobody can tell.
+    """
+    declared = declared_digest(ask)
+    if declared is None or any(matches(declared, digest) for digest in digests):
+        return None
+    last = None if ask.ts is None else changed()
+    if ask.ts is not None and last is not None and last <= ask.ts:
+        reason = "another content stands there, and nothing has changed since the annotation's ts"
+        return Finding("unknown-observation", ask.declared, reason=reason)
+    return Finding("absent", f"sha256:{digests[0]}", reason="changed-since")
+
+
+def seen_id(ask: Ask, digests: tuple[str, ...]) -> str:
+    """`sha256:` and the digest, in the form in which it was declared where that is one of them."""
+    declared = declared_digest(ask)
+    digest = next((one for one in digests if declared and matches(declared, one)), digests[0])
+    return f"sha256:{digest}"
 
 
 def lines_of(locator: dict[str, Any]) -> tuple[int, int] | None:

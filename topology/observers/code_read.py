@@ -1,71 +1,103 @@
-"""substrate.code.read: the bytes of a file, or of some of its lines [S §4].
+"""substrate.code.read: the content of a file [S §4].
 
-The observation id is `sha256:` of the bytes read, the lines' ends included. A declared hash may leave out the last
-line end.
+Checks speak of the whole file, unless they name lines themselves. The observation id is `sha256:` of the bytes of the
+region that the locator names, line ends included; a declared hash may leave out the last line end. Of an assertion
+without checks the words are looked for in that region.
 """
 
 from __future__ import annotations
 
 import hashlib
 
-from ...streams.terms import Content, presence
-from .ask import (
-    Ask,
-    CannotLook,
-    Finding,
-    Missing,
-    declared_digest,
-    judge,
-    judge_hash,
-    judge_missing,
-    lines_of,
-    matches,
-    place_of,
-)
-from .confine import Files
-from .content import Piece, Text, text_of
+from ...streams.judging.verify import Parser
+from ...streams.terms import Content, Presence, presence
+from .answering import answer, where_from
+from .ask import Ask, CannotLook, Finding, judge_hash, lines_of, seen_id
+from .content import Piece, text_of
+from .deciding import BINARY, NO_FILE, Deciding
+from .places import NO_PATH, locate
+from .sites import Site, View
+from .trees import Place, Tree
 
 
-def code_read(ask: Ask, files: Files) -> Finding:
-    """Reads the file that the locator names, or else the one path in the text.
+def code_read(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
+    """Holds the checks against the file that they, the locator or the text name.
+
+    Args:
+        ask: the question.
+        site: the repository or folder.
+        view: the files that may be looked at.
+        parser: keeps what was parsed.
 
     Raises:
         CannotLook: no file is named, it must not or could not be read, or a bound is reached.
     """
-    lines = lines_of(ask.locator)
-    path = place_of(ask, files)
-    try:
-        piece = files.read(path, lines, ask.budget)
-        changed = files.changed(path, piece, ask.budget)
-    except Missing:
-        return judge_missing(ask, path)
-    digests = (digest_of(piece.data), digest_of(piece.data.removesuffix(b"\n")))
+    tree, lines = view.tree, lines_of(ask.locator)
+    where = locate(ask, tree)
+    anchor = where.anchor
+    if where.several:
+        raise CannotLook(f"{len(where.several)} files are called {ask.terms.places[0]}")
+    if anchor is None:
+        raise CannotLook(NO_PATH)
+    deciding = Deciding(ask, tree, where, parser, exact=view.exact)
+    piece = _piece(ask, deciding, tree, anchor, lines)
+    seen = None
+    if piece is not None:
+        digests = digests_of(piece.data)
+        refuted = judge_hash(ask, digests, lambda: piece.changed or tree.changed(anchor.path, ask.budget))
+        if refuted is not None:
+            return refuted
+        seen = seen_id(ask, digests)
+    helds = [deciding.held(number) for number in range(len(ask.question.checks))]
+    commit = None if tree.commit is None else tree.commit.name
+    return answer(
+        ask,
+        helds,
+        seen,
+        words=_words(ask, where.default, piece),
+        missing=anchor.state == "missing",
+        path=None if where.default is None else where.default.path,
+        commit=commit,
+        where=lambda found: where_from(found, deciding.digests, site.name, commit, anchor.path),
+        region=_region(ask, piece),
+    )
+
+
+def _piece(ask: Ask, deciding: Deciding, tree: Tree, anchor: Place, lines: tuple[int, int] | None) -> Piece | None:
+    """The region that the locator names; None where nothing is there to be read."""
+    if anchor.state == "missing":
+        return None
+    if anchor.state == "folder":
+        if deciding.where.default is anchor and ask.question.is_sentence:
+            raise CannotLook(NO_FILE)
+        return None
+    if not ask.question.checks and lines is not None:
+        return tree.part(anchor, lines, ask.budget)
+    return deciding.file(anchor).part(lines)
+
+
+def _words(ask: Ask, place: Place | None, piece: Piece | None) -> Presence | None:
+    """The words of an assertion without checks that stand in the region."""
+    if not ask.question.is_sentence or place is None or piece is None:
+        return None
+    if ask.terms.exists:
+        return presence(ask.terms.terms, Content(place.path))
     text = text_of(piece)
-    region = path if ask.terms.exists else text.text if text else ""
-    held = presence(ask.terms.terms, Content(region))
-    refuted = judge_hash(ask, digests, changed, held)
-    if refuted is not None:
-        return refuted
-    if text is None and not ask.terms.exists:
-        raise CannotLook("the file is binary")
-    return judge(ask, held, seen_id(ask, digests), unsure(ask, piece, text) if text else None)
+    if text is None:
+        raise CannotLook(BINARY)
+    return presence(ask.terms.terms, Content(text.text))
+
+
+def _region(ask: Ask, piece: Piece | None) -> str | None:
+    text = text_of(piece) if ask.wants_region and piece is not None else None
+    return None if text is None else text.text
 
 
 def digest_of(data: bytes) -> str:
+    """The hash of some bytes, in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
-def seen_id(ask: Ask, digests: tuple[str, ...]) -> str:
-    """`sha256:` and the digest, in the form in which it was declared where that is one of them."""
-    declared = declared_digest(ask)
-    digest = next((one for one in digests if declared and matches(declared, one)), digests[0])
-    return f"sha256:{digest}"
-
-
-def unsure(ask: Ask, piece: Piece, text: Text) -> str | None:
-    """Why finding nothing in this piece proves nothing; None where it does."""
-    if not piece.there:
-        return "the file ends before these lines"
-    if not text.sure and not all(term.text.isascii() for term in ask.terms.terms):
-        return "the file's encoding is not known"
-    return None
+def digests_of(data: bytes) -> tuple[str, str]:
+    """The hashes by which some bytes may be declared: their own, and that without the last line end."""
+    return digest_of(data), digest_of(data.removesuffix(b"\n"))

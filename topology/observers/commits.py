@@ -7,15 +7,15 @@ changed lines from `diff-tree`, in which every line of content has a sign before
 from __future__ import annotations
 
 import codecs
-import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...streams.moments import SECOND, format_ns
 from .ask import Budget, CannotLook
 from .content import APART, Piece, text_of
 from .git import Git
+from .objects import Objects, demand_true
 
 _PERSON = re.compile(rb".* (-?\d{1,18}) ([+-]\d{4})")
 _ENCODING = re.compile(
@@ -30,18 +30,22 @@ class Commit(NamedTuple):
 
     Attributes:
         name: its whole hash.
+        tree: the hash of its tree.
         parents: the hashes of its parents.
         message: its message as text.
         authored: author date in nanoseconds since 1970, and the author's offset from UTC in seconds; None where the
             object says nothing that is a date.
         committed: the same of the committer.
+        author: name and address of the author.
     """
 
     name: str
+    tree: str
     parents: tuple[str, ...]
     message: str
     authored: tuple[int, int] | None
     committed: tuple[int, int] | None
+    author: str = ""
 
     def says(self, tags: Iterable[str]) -> str:
         """Message, author date as it is usually written, and tags, as one text."""
@@ -56,10 +60,19 @@ class Commit(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What one commit changed in one file: its names before and after, and the removed and added lines."""
+    """What one commit changed in one file.
+
+    Attributes:
+        paths: its names before and after.
+        text: the removed and the added lines; empty where they are no text.
+        added: the runs of lines that it added, each one text; None where they are no text, or in an unknown encoding.
+        removed: those that it removed.
+    """
 
     paths: tuple[str, ...]
     text: str
+    added: tuple[str, ...] | None = ()
+    removed: tuple[str, ...] | None = ()
 
 
 def _written(time: int, offset: int) -> list[str]:
@@ -74,28 +87,16 @@ def _written(time: int, offset: int) -> list[str]:
     return [utc, utc.replace("T", " ").replace("Z", " UTC"), there + zone, f"{there.replace('T', ' ')} {zone}"]
 
 
-def read_commits(git: Git, names: Iterable[str], budget: Budget) -> Iterator[Commit]:
+def read_commits(objects: Objects, names: Sequence[str], budget: Budget) -> Iterator[Commit]:
     """The commits of these hashes, in order.
 
     Raises:
         CannotLook: an object is not there, is no commit, or is not what its name says.
     """
-    buffer = b""
-    wanted = iter(names)
-    for chunk in git.stream(budget, "cat-file", "--batch", feed=(f"{name}\n".encode() for name in names)):
-        buffer += chunk
-        while True:
-            head, newline, rest = buffer.partition(b"\n")
-            if not newline:
-                break
-            fields = head.split(b" ")
-            if len(fields) != 3 or fields[1] != b"commit" or not fields[2].isdigit():
-                raise CannotLook("a commit of this history is not in the repository")
-            size = int(fields[2])
-            if len(rest) <= size:
-                break
-            yield parse_commit(next(wanted), rest[:size])
-            buffer = rest[size + 1 :]
+    for found in objects.many(names, budget):
+        if found.kind != "commit":
+            raise CannotLook("a commit of this history is not in the repository")
+        yield parse_commit(found.name, found.data)
 
 
 def parse_commit(name: str, data: bytes) -> Commit:
@@ -104,9 +105,7 @@ def parse_commit(name: str, data: bytes) -> Commit:
     Raises:
         CannotLook: the hash of the object is not its name.
     """
-    make = hashlib.sha256 if len(name) == 64 else hashlib.sha1
-    if make(b"commit %d\0" % len(data) + data).hexdigest() != name:
-        raise CannotLook(f"the object {name} is not what its name says")
+    demand_true(name, "commit", data)
     head, _, body = data.partition(b"\n\n")
     fields: dict[bytes, bytes] = {}
     parents: list[str] = []
@@ -116,7 +115,20 @@ def parse_commit(name: str, data: bytes) -> Commit:
             parents.append(value.decode("ascii", "replace"))
         fields.setdefault(key, value)
     encoding = fields.get(b"encoding", b"utf-8").decode("ascii", "replace")
-    return Commit(name, tuple(parents), _message(body, encoding), _date(fields, b"author"), _date(fields, b"committer"))
+    return Commit(
+        name,
+        fields.get(b"tree", b"").decode("ascii", "replace"),
+        tuple(parents),
+        _message(body, encoding),
+        _date(fields, b"author"),
+        _date(fields, b"committer"),
+        _person(fields.get(b"author", b""), encoding),
+    )
+
+
+def _person(line: bytes, encoding: str) -> str:
+    """Name and address of an author, without the date."""
+    return _message(line.rpartition(b"> ")[0] + b">" if b"> " in line else line, encoding)
 
 
 def _message(body: bytes, encoding: str) -> str:
@@ -171,27 +183,34 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield left
 
 
+class _Run(NamedTuple):
+    """Lines of one hunk that stand together: all removed, or all added; of a merge as against each parent."""
+
+    signs: bytes
+    lines: list[bytes]
+
+
 def _by_commit(lines: Iterator[bytes], name: str = "") -> Iterator[tuple[str, list[Change]]]:
     done: list[Change] = []
     names: list[bytes] = []
-    body: list[bytes] = []
+    runs: list[_Run] = []
     columns = 0  # signs before a line of content; 0 outside a hunk
-    sign = b""
+    signs = b""
 
     def close() -> None:
         if names:
-            done.append(_change(names, body))
+            done.append(_change(names, runs))
         names.clear()
-        body.clear()
+        runs.clear()
 
     for line in lines:
         if line[:1] in (b"+", b"-", b" ") and columns:
-            if line[:columns] != sign:
-                body.append(b"\0")  # what was removed and what was added do not stand together
-                sign = line[:columns]
-            body.append(line[columns:])
+            if line[:columns] != signs:
+                signs = line[:columns]
+                runs.append(_Run(signs, []))  # what was removed and what was added do not stand together
+            runs[-1].lines.append(line[columns:])
         elif line.startswith(b"@@"):
-            columns, sign = len(line) - len(line.lstrip(b"@")) - 1, b""
+            columns, signs = len(line) - len(line.lstrip(b"@")) - 1, b""
         elif line.startswith(b"diff "):
             close()
             columns = 0
@@ -240,9 +259,20 @@ def unquote(path: bytes) -> bytes:
     )
 
 
-def _change(names: list[bytes], body: list[bytes]) -> Change:
-    paths = dict.fromkeys(unquote(name).decode("utf-8", "surrogateescape") for name in names)
-    # A NUL stands between the hunks; one inside a line makes the file binary, and binary files hold no lines.
-    binary = any(b"\0" in line and line != b"\0" for line in body)
-    text = None if binary else text_of(Piece(b"\n".join(body).replace(b"\0", b"\x1e"), None))
-    return Change(tuple(paths), text.text.replace("\x1e", "\0") if text else "")
+def _change(names: list[bytes], runs: list[_Run]) -> Change:
+    paths = tuple(dict.fromkeys(unquote(name).decode("utf-8", "surrogateescape") for name in names))
+    if any(b"\0" in line for run in runs for line in run.lines):
+        return Change(paths, "", None, None)  # binary files hold no lines
+    body = b"\n\x1e\n".join(b"\n".join(run.lines) for run in runs)
+    text = text_of(Piece(body, None))
+    if text is None:
+        return Change(paths, "", None, None)
+    if not text.sure:
+        return Change(paths, text.text.replace("\x1e", "\0"), None, None)
+    added = tuple(_text(run) for run in runs if b"+" in run.signs)
+    removed = tuple(_text(run) for run in runs if b"-" in run.signs)
+    return Change(paths, text.text.replace("\x1e", "\0"), added, removed)
+
+
+def _text(run: _Run) -> str:
+    return b"\n".join(run.lines).decode("utf-8", "replace")

@@ -1,8 +1,8 @@
 """Reading below a root and nowhere else: never `..`, a symbolic link, `.git`, or a thing that is no regular file.
 
 Every path is walked one component at a time from an open folder, each opened without following links, so no rename
-or new link can lead the walk out between a test and its use. Opening never blocks. `Root` is one of the two sources of
-files; the other is a git tree (`git_tree.py`).
+or new link can lead the walk out between a test and its use. Opening never blocks. Which of the files that are there
+may be looked at is for the trees (trees.py).
 """
 
 from __future__ import annotations
@@ -10,46 +10,34 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, NamedTuple, TypeVar
 
 from ...codecs.errors import UnreachableError
 from .ask import Budget, CannotLook, Missing
 from .content import Piece, cut
+from .roots import HINT
+from .states import State, state_from
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CHUNK = 1 << 16
 MAX_PATH = 4096
+T = TypeVar("T")
 
 
-class Files(Protocol):
-    """Where files are read from: a folder, or the tree of a commit."""
+class GitsOwn(CannotLook):
+    """What git keeps for itself."""
 
-    def read(self, path: str, lines: tuple[int, int] | None, budget: Budget) -> Piece:
-        """The bytes of a file or of some of its lines.
+    def __init__(self) -> None:
+        super().__init__("what git keeps for itself is not looked at")
 
-        Raises:
-            Missing: nothing stands there.
-            CannotLook: it must not or could not be read.
-        """
-        ...
 
-    def has(self, path: str, budget: Budget) -> bool:
-        """Whether a regular file stands there; raises as `read` does where it must not be looked at."""
-        ...
+class Found(NamedTuple):
+    """The files of a folder, in the order of their bytes, and whether none is missing among them."""
 
-    def paths(self, budget: Budget) -> list[str]:
-        """Every regular file of the set that grep looks at by itself, in the order of their bytes."""
-        ...
-
-    def read_all(self, paths: list[str], budget: Budget) -> Iterator[tuple[str, Piece | None]]:
-        """These files whole, in order; None for one that must not or could not be read."""
-        ...
-
-    def changed(self, path: str, piece: Piece, budget: Budget) -> int | None:
-        """When a file last changed, in Unix milliseconds; None where nobody can tell."""
-        ...
+    paths: list[str]
+    whole: bool
 
 
 class Root:
@@ -69,9 +57,7 @@ class Root:
         try:
             self.fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise UnreachableError(
-                f"cannot look at {str(path)!r}: {error.strerror}", hint="name a folder or a git repository with --root"
-            ) from None
+            raise UnreachableError(f"cannot look at {str(path)!r}: {error.strerror}", hint=HINT) from None
         self._names = {self.path, os.path.realpath(self.path)}
         self._forbidden: set[tuple[int, int]] = set()
 
@@ -103,7 +89,7 @@ class Root:
         if ".." in names:
             raise CannotLook("the path lies outside the root")
         if any(name.lower() == ".git" for name in names):
-            raise CannotLook("what git keeps for itself is not looked at")
+            raise GitsOwn
         try:
             too_long = len(os.fsencode(path)) > MAX_PATH or any(len(os.fsencode(name)) > 255 for name in names)
         except UnicodeError:
@@ -128,7 +114,7 @@ class Root:
                 found = os.fstat(folder)
                 if (found.st_dev, found.st_ino) in self._forbidden:
                     os.close(folder)
-                    raise CannotLook("what git keeps for itself is not looked at")
+                    raise GitsOwn
         return folder
 
     def stat(self, path: str) -> os.stat_result:
@@ -149,13 +135,23 @@ class Root:
         _demand_regular(found)
         return found
 
-    def has(self, path: str, budget: Budget) -> bool:
-        """See `Files`."""
-        try:
-            self.stat(path)
-        except Missing:
-            return False
-        return True
+    def folder_changed(self, path: str) -> int | None:
+        """When something last came into or went from the folder of a path, or the nearest one above that is there, in
+        Unix milliseconds; None where nobody can tell."""
+        names = self.components(path)
+        while names:
+            try:
+                folder = self._walk(names)
+            except Missing:
+                names.pop()
+                continue
+            except CannotLook:
+                return None
+            try:
+                return changed_at(state_from(os.fstat(folder)))
+            finally:
+                os.close(folder)
+        return None
 
     def open(self, path: str) -> int:
         """A descriptor of a regular file, for reading; the caller closes it. Raises as `stat` does."""
@@ -176,8 +172,64 @@ class Root:
             raise
         return file
 
+    def kind(self, path: str) -> Literal["file", "folder"]:
+        """What stands at a path.
+
+        Raises:
+            Missing: nothing does.
+            CannotLook: it must not be looked at, or is neither.
+        """
+        names = self.components(path)
+        folder = self._walk(names)
+        try:
+            found = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            raise _reason(error, names[-1], folder) from None
+        finally:
+            os.close(folder)
+        if stat.S_ISDIR(found.st_mode):
+            if (found.st_dev, found.st_ino) in self._forbidden:
+                raise GitsOwn
+            return "folder"
+        _demand_regular(found)
+        return "file"
+
+    def content(self, path: str, budget: Budget, known: Callable[[State], T | None]) -> tuple[State, bytes | T]:
+        """The bytes of a file, and the state in which they were read.
+
+        Args:
+            path: of the file.
+            budget: of the look.
+            known: what is kept of the file in a state, in place of its bytes.
+
+        Raises:
+            Missing: nothing stands there.
+            CannotLook: it must not or could not be read, or changed meanwhile.
+        """
+        file = self.open(path)
+        try:
+            before = state_from(os.fstat(file))
+            kept = known(before)
+            if kept is not None:
+                budget.spend(before[2])
+                return before, kept
+            data = b"".join(_chunks(file, budget))
+            after = state_from(os.fstat(file))
+        except OSError as error:
+            raise CannotLook(f"the file cannot be read: {error.strerror}") from None
+        finally:
+            os.close(file)
+        if (before[0], before[2]) != (after[0], after[2]):
+            raise CannotLook("the file changed while it was read")
+        return after, data
+
     def read(self, path: str, lines: tuple[int, int] | None, budget: Budget) -> Piece:
-        """See `Files`. A file that changes while it is read is not judged."""
+        """The bytes of a file or of some of its lines; no more are read than that takes.
+
+        Raises:
+            Missing: nothing stands there.
+            CannotLook: it must not or could not be read, or changed meanwhile.
+        """
         file = self.open(path)
         try:
             before = os.fstat(file)
@@ -189,38 +241,81 @@ class Root:
             os.close(file)
         if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
             raise CannotLook("the file changed while it was read")
-        return piece._replace(changed=-(-after.st_mtime_ns // 1_000_000))
+        return piece._replace(changed=changed_at(state_from(after)))
 
-    def read_all(self, paths: list[str], budget: Budget) -> Iterator[tuple[str, Piece | None]]:
-        """See `Files`. A tracked file that is away holds nothing."""
-        for path in paths:
+    def states(self, folder: str, names: Iterable[str]) -> list[State | bool]:
+        """The state of each of these files of a folder: in 1.5 us each, so that a search may ask for all of them.
+
+        Returns:
+            True for what is no regular file, or not to be looked at; False for what is not there.
+        """
+        names = list(names)
+        try:
+            inner = self._walk([*folder.split("/"), ""] if folder else [""])
+        except Missing:
+            return [False] * len(names)
+        except CannotLook:
+            return [True] * len(names)
+        found: list[State | bool] = []
+        ask, is_regular = os.stat, stat.S_ISREG
+        try:
+            for name in names:
+                try:
+                    one = ask(name, dir_fd=inner, follow_symlinks=False)
+                except FileNotFoundError:
+                    found.append(False)
+                    continue
+                except OSError:
+                    found.append(True)
+                    continue
+                state = one.st_mtime_ns, one.st_ctime_ns, one.st_size, one.st_ino, one.st_dev
+                found.append(state if is_regular(one.st_mode) else True)
+        finally:
+            os.close(inner)
+        return found
+
+    def paths(self, budget: Budget) -> Found:
+        """Every regular file below the root; links and what git keeps for itself are not entered."""
+        found: list[str] = []
+        closed: list[str] = []
+        for path in self._below(closed):
+            budget.spend(len(path))
+            found.append(path)
+        found.sort(key=os.fsencode)
+        return Found(found, not closed)
+
+    def is_empty(self) -> bool:
+        """Whether there is no file in it: what was meant is not there, such as a volume that is not mounted."""
+        return next(self._below([]), None) is None
+
+    def _below(self, closed: list[str]) -> Iterator[str]:
+        """The regular files; folders that cannot be read are added to `closed`."""
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
             try:
-                yield path, self.read(path, None, budget)
-            except Missing:
+                inner = self._walk([*folder.split("/")[:-1], ""] if folder else [""])
+            except (Missing, GitsOwn):
                 continue
             except CannotLook:
-                budget.spend(0)  # a bound that is reached ends the look; a file that is closed to us does not
-                yield path, None
+                closed.append(folder)
+                continue
+            try:
+                with os.scandir(inner) as entries:
+                    for entry in entries:
+                        if entry.is_file(follow_symlinks=False):
+                            yield folder + entry.name
+                        elif entry.is_dir(follow_symlinks=False) and entry.name.lower() != ".git":
+                            waiting.append(f"{folder}{entry.name}/")
+            except OSError:
+                closed.append(folder)
+            finally:
+                os.close(inner)
 
-    def changed(self, path: str, piece: Piece, budget: Budget) -> int | None:
-        """See `Files`: the modification time."""
-        return piece.changed
 
-    def paths(self, budget: Budget) -> list[str]:
-        """See `Files`: every regular file below the root, for a folder that is no repository."""
-        found: list[str] = []
-        try:
-            for folder, folders, files, at in os.fwalk(".", dir_fd=self.fd, follow_symlinks=False):
-                folders[:] = sorted(name for name in folders if name.lower() != ".git")
-                for name in files:
-                    path = name if folder == "." else f"{folder[2:]}/{name}"
-                    budget.spend(len(path))
-                    if stat.S_ISREG(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
-                        found.append(path)
-        except OSError as error:
-            raise CannotLook(f"the folder cannot be listed: {error.strerror}") from None
-        found.sort(key=os.fsencode)
-        return found
+def changed_at(state: State) -> int:
+    """When a file of this state was last written, in Unix milliseconds, rounded up."""
+    return -(-state[0] // 1_000_000)
 
 
 def _chunks(file: int, budget: Budget) -> Iterator[bytes]:

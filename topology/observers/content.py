@@ -28,13 +28,11 @@ class Piece(NamedTuple):
     Attributes:
         data: the bytes, line ends included.
         encoding: what the file's byte order mark says; None without one.
-        there: the file reaches to the first line that was asked for.
         changed: when the file last changed, in Unix milliseconds; None where that is not known yet.
     """
 
     data: bytes
     encoding: str | None
-    there: bool = True
     changed: int | None = None
 
 
@@ -58,16 +56,14 @@ def cut(chunks: Iterable[bytes], lines: tuple[int, int] | None) -> Piece:
         return Piece(head + b"".join(source), encoding)
     if encoding is not None and encoding != "utf-8":
         return _cut_wide(head + b"".join(source), encoding, lines)
-    data, there = _cut_lines(head, source, lines)
-    return Piece(data, encoding, there)
+    return Piece(_cut_lines(head, source, lines), encoding)
 
 
-def _cut_lines(head: bytes, source: Iterator[bytes], lines: tuple[int, int]) -> tuple[bytes, bool]:
+def _cut_lines(head: bytes, source: Iterator[bytes], lines: tuple[int, int]) -> bytes:
     first, last = lines
     kept: list[bytes] = []
     line = 1  # the line that the next byte belongs to
     chunk: bytes | None = head
-    some = False
     while chunk:
         start = 0
         if line < first:
@@ -78,8 +74,6 @@ def _cut_lines(head: bytes, source: Iterator[bytes], lines: tuple[int, int]) -> 
             while line < first:
                 start = chunk.index(b"\n", start) + 1
                 line += 1
-        end = len(chunk)
-        some = some or start < end
         position = start
         while line <= last:
             found = chunk.find(b"\n", position)
@@ -89,10 +83,10 @@ def _cut_lines(head: bytes, source: Iterator[bytes], lines: tuple[int, int]) -> 
             line += 1
         if line > last:
             kept.append(chunk[start:position])
-            return b"".join(kept), True
-        kept.append(chunk[start:end])
+            return b"".join(kept)
+        kept.append(chunk[start:])
         chunk = next(source, None)
-    return b"".join(kept), some
+    return b"".join(kept)
 
 
 def _cut_wide(data: bytes, encoding: str, lines: tuple[int, int]) -> Piece:
@@ -103,7 +97,7 @@ def _cut_wide(data: bytes, encoding: str, lines: tuple[int, int]) -> Piece:
         return Piece(data, encoding)
     ended = [line + "\n" for line in every[:-1]] + ([every[-1]] if every[-1] else [])
     wanted = ended[lines[0] - 1 : lines[1]]
-    return Piece("".join(wanted).encode(encoding), encoding, bool(wanted))
+    return Piece("".join(wanted).encode(encoding), encoding)
 
 
 def text_of(piece: Piece) -> Text | None:

@@ -1,4 +1,4 @@
-"""Server-sent events: octets in, events out (WHATWG HTML, «Server-sent events», 9.2.5 and 9.2.6). No I/O.
+"""Server-sent events: bytes in, events out (WHATWG HTML, «Server-sent events», 9.2.5 and 9.2.6). No I/O.
 
 A small parser of our own: the ones at hand keep a line or an event in memory however long it grows, and a channel is a
 stranger.
@@ -46,13 +46,13 @@ class EventStream:
         self._data: list[str] = []
         self._data_length = 0
 
-    def feed(self, octets: bytes) -> list[Event]:
-        """The events that these octets complete. An event that the end of a stream cuts short is never one.
+    def feed(self, data: bytes) -> list[Event]:
+        """The events that these bytes complete. An event that the end of a stream cuts short is never one.
 
         Raises:
             TooLong: a line or an event exceeds `MAX_EVENT`; the stream is of no more use.
         """
-        text = self._decode(octets)
+        text = self._decode(data)
         if not text:
             return []
         if self._first:

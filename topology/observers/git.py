@@ -2,7 +2,7 @@
 
 Plumbing commands only. Hooks, pagers, filters, external diffs, text conversion, file system monitors, replacement
 objects, grafts, lazy fetching and every network protocol are off, whatever the repository's own configuration says. A
-process is bounded in time and octets; its whole group is killed when the look ends.
+process is bounded in time and bytes; its whole group is killed when the look ends, or with what keeps it open.
 """
 
 from __future__ import annotations
@@ -89,22 +89,32 @@ class Git:
                 found.append(os.path.join(self.root if mark else found[-1], line.removeprefix(mark)))
         return found
 
-    def stream(self, budget: Budget, command: str, *arguments: str, feed: Iterable[bytes] = ()) -> Iterator[bytes]:
-        """Runs one plumbing command and yields its output in chunks.
+    @property
+    def own(self) -> str:
+        """The folder with this work tree's HEAD and index."""
+        return self.folders()[1 if os.path.isfile(self.directory) else 0]
+
+    @property
+    def common(self) -> str:
+        """The folder with what all work trees share: objects, branches, where a shallow history ends."""
+        return self.folders()[-1]
+
+    def start(self, command: str, *arguments: str, config: Iterable[str] = ()) -> subprocess.Popen[bytes]:
+        """Starts one plumbing command; who starts it ends it (`end_process`).
 
         Args:
-            budget: bounds the time and the octets that are read.
             command: a subcommand of git.
             arguments: as git gets them; what strangers wrote never stands where an option could.
-            feed: what the command reads.
+            config: `name=value` for this process alone.
 
         Raises:
-            CannotLook: a bound is reached, or git fails.
+            CannotLook: git cannot be run.
         """
         place = [f"--git-dir={self.directory}", *([] if self.bare else [f"--work-tree={self.root}"])]
+        given = [word for one in config for word in ("-c", one)]
         try:
-            process = subprocess.Popen(
-                [*_ARGUMENTS, *place, command, *arguments],
+            return subprocess.Popen(
+                [*_ARGUMENTS, *given, *place, command, *arguments],
                 cwd=self.root,
                 env=_ENVIRONMENT,
                 stdin=subprocess.PIPE,
@@ -115,6 +125,20 @@ class Git:
             )
         except OSError as error:
             raise CannotLook(f"git cannot be run: {error.strerror}") from None
+
+    def stream(self, budget: Budget, command: str, *arguments: str, feed: Iterable[bytes] = ()) -> Iterator[bytes]:
+        """Runs one plumbing command and yields its output in chunks.
+
+        Args:
+            budget: bounds the time and the bytes that are read.
+            command: a subcommand of git.
+            arguments: as git gets them; what strangers wrote never stands where an option could.
+            feed: what the command reads.
+
+        Raises:
+            CannotLook: a bound is reached, or git fails.
+        """
+        process = self.start(command, *arguments)
         try:
             yield from _exchange(process, budget, iter(feed))
             status = process.wait(budget.remaining())
@@ -122,7 +146,7 @@ class Git:
             budget.remaining()
             raise CannotLook("git does not end") from None
         finally:
-            _end(process)
+            end_process(process)
         if status:
             raise GitFailed(command, status)
 
@@ -139,45 +163,39 @@ class Git:
                 return None
             raise
 
-    def tip(self, ref: str | None, budget: Budget) -> str:
-        """The commit that HEAD, a branch, a remote branch or a tag names.
+    def named(self, ref: str, budget: Budget) -> str:
+        """The whole hash of what a branch, a remote branch or a tag names.
 
         Only such names: a hash, a revision expression or another namespace (`refs/pull/…`) would let an annotation
         bring in commits that the operator never took in [S §4: a named reference].
 
         Raises:
-            CannotLook: it is no such name, or names no commit.
+            CannotLook: it is no such name.
         """
-        if ref is None or ref in ("HEAD", "@"):
-            found = self.ask(budget, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-            if not found:
-                raise CannotLook("HEAD names no commit")
-            return found
         if not _REF.fullmatch(ref):
             raise CannotLook("the ref is no name that a ref can have")
         spellings = (ref,) if ref.startswith("refs/") else ()
         names = [*spellings, f"refs/tags/{ref}", f"refs/heads/{ref}", f"refs/remotes/{ref}"]
         names = [name for name in names if name.startswith(("refs/tags/", "refs/heads/", "refs/remotes/"))]
-        wanted = "--format=%(refname)"
-        there = self.run(budget, "for-each-ref", wanted, "--", *names).decode("utf-8", "surrogateescape").split("\n")
+        # Git is not asked to resolve the name: of one that is not there it takes `…-gabcdef` for a hash.
+        listed = self.run(budget, "for-each-ref", "--format=%(objectname) %(refname)", "--", *names)
+        there: dict[str, str] = {}
+        for line in listed.decode("utf-8", "surrogateescape").split("\n")[:-1]:
+            found, _, name = line.partition(" ")
+            there[name] = found
         for name in names:
             if name in there:
-                found = self.ask(budget, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-                if found:
-                    return found
+                return there[name]
         raise CannotLook("there is no branch and no tag of that name")
 
-    def is_shallow(self, budget: Budget) -> bool:
-        """Whether history was cut off when the repository was cloned."""
-        return self.ask(budget, "rev-parse", "--is-shallow-repository") != "false"
+    def is_mirror(self, budget: Budget) -> bool:
+        """Whether this is a bare repository with a remote: one that others push to has none."""
+        wanted = ("--local", "--get-regexp", r"^remote\..*\.url$")
+        return self.bare and bool(self.ask(budget, "config", *wanted))
 
-    def refreshed(self, budget: Budget) -> int | None:
-        """When a mirror was last brought up to date (Unix milliseconds); None where this is no mirror.
-
-        A bare repository with a remote is a mirror: git touches FETCH_HEAD at each fetch, HEAD when it clones.
-        """
-        if not self.bare or not self.ask(budget, "config", "--local", "--get-regexp", r"^remote\..*\.url$"):
-            return None
+    def refreshed(self) -> int:
+        """When a mirror was last brought up to date, in Unix milliseconds: git touches FETCH_HEAD at each fetch, HEAD
+        when it clones."""
         for name in ("FETCH_HEAD", "HEAD"):
             try:
                 return os.stat(os.path.join(self.directory, name)).st_mtime_ns // 1_000_000
@@ -218,7 +236,8 @@ def _exchange(process: subprocess.Popen[bytes], budget: Budget, feed: Iterator[b
                 process.stdin.close()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Kills a process with all that it started, unless it has been waited for, and waits for it."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             try:

@@ -1,176 +1,148 @@
-"""substrate.grep: the matching lines of a named region of a file, or of the tracked files [S §4].
+"""substrate.grep: a search through a file, or through all tracked files [S §4].
 
-Lines match that hold the locator's pattern, as it stands or, with `regex = true`, as RE2 reads it (linear time: the
-pattern is a stranger's); without a pattern, lines that hold a term. All terms have to be in the matching lines of one
-file. The observation id is `sha256:` of the matching lines as `grep -h` prints them: each with a line feed, files in
-the order of their bytes.
-
-A denial is borne out only by the whole region, whatever the pattern: else one that matches nothing would prove it.
+Checks speak of the whole file, or of all tracked files where no path is named; which of them a search decides is in
+answering.py. The observation id is `sha256:` of the matching lines as `grep -h` prints them: each with a line feed,
+files in the order of their bytes. Lines match that hold the locator's pattern, as it stands or, with `regex = true`, as
+RE2 reads it (linear time: the pattern is a stranger's); without a pattern those in which a check was decided, or that
+hold a word of an assertion without checks. Such words have to be in the matching lines of one file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
 
-import re2
-
-from ...streams.terms import Content, Presence, presence, shares_a_term
-from .ask import Ask, CannotLook, Finding, Missing, judge, judge_hash, judge_missing, lines_of
-from .code_read import digest_of, seen_id, unsure
-from .confine import Files
-from .content import APART, Piece, text_of
-
-MAX_PATTERN = 1000
-Match = Callable[[str], bool]
-
-
-class _Hit(NamedTuple):
-    """One file that was looked at: its matching lines, which terms they hold, and which the whole region holds."""
-
-    matched: list[bytes]
-    held: Presence
-    anywhere: Presence
-    unsure: str | None
+from ...streams.judging.coverage_binding import Scope
+from ...streams.judging.results import Held
+from ...streams.judging.verify import Parser
+from ...streams.terms import shares_a_term
+from .answering import answer, where_from
+from .ask import Ask, CannotLook, Finding, declared_digest, judge_hash, lines_of, seen_id
+from .code_read import digests_of
+from .content import text_of
+from .deciding import BINARY, NO_FILE, Deciding
+from .places import locate
+from .searching import Files, Lines, Pattern, any_word, best_file, lines_in, matching, search, words_in
+from .sites import Site, View
+from .trees import Tree
 
 
-def grep(ask: Ask, files: Files) -> Finding:
-    """Searches the region.
+def grep(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
+    """Searches the region, and holds the checks against the files. Arguments are those of `code_read`.
 
     Raises:
         CannotLook: the place or the pattern is impossible, or a bound is reached.
     """
-    path, pattern, lines = ask.member("path"), ask.member("pattern"), lines_of(ask.locator)
+    tree, given, lines = view.tree, ask.member("pattern"), lines_of(ask.locator)
     regex = _is_true(ask.locator.get("regex"))
-    match = None if pattern is None else _matcher(pattern, regex)
-    if path is None and lines is not None:
+    pattern = None if given is None else Pattern.of(given, regex=regex)
+    if lines is not None and ask.member("path") is None:
         raise CannotLook("lines of which file? The locator names no path")
-    changed: int | None = None
-    try:
-        if path is not None:
-            piece = files.read(path, lines, ask.budget)
-            changed = files.changed(path, piece, ask.budget)
-            hits = [_look(ask, path, piece, match)]
-        else:
-            hits, changed = _look_through(ask, files, match)
-    except Missing:
-        return judge_missing(ask, path or "")
-    matched = b"".join(line for hit in hits for line in hit.matched)
-    digests = (digest_of(matched), digest_of(matched.removesuffix(b"\n")))
-    # Without a pattern nobody can tell what the emitter searched for: then a hash refutes nothing.
-    refuted = judge_hash(ask, digests, None if pattern is None else changed, _best(ask, hits))
-    if refuted is not None:
-        return refuted
-    seen = seen_id(ask, digests)
-    if pattern is not None and not shares_a_term(pattern, ask.text, ask.terms, regex):
-        missing = Presence((), tuple(term.text for term in ask.terms.terms))
-        return Finding("absent", seen, missing, "the pattern shares no term with the assertion")
-    return _decide(ask, hits, seen)
+    deciding = Deciding(ask, tree, locate(ask, tree), parser, exact=view.exact)
+    region = _Region(ask, tree, deciding, lines)
+    by_words = ask.question.is_sentence
+    found = region.search(pattern) if pattern is not None or by_words else []
+    digests = digests_of(b"".join(line for one in found for line in one.raw))
+    if pattern is not None:
+        # Without a pattern nobody can tell what the emitter searched for: then a hash refutes nothing.
+        refuted = judge_hash(ask, digests, region.changed)
+        if refuted is not None:
+            return refuted
+    helds = [deciding.held(number) for number in range(len(ask.question.checks))]
+    if pattern is None and not by_words:
+        digests = digests_of(region.decided(helds))
+    words = None
+    if by_words:
+        shares = given is None or shares_a_term(given, ask.text, ask.terms, regex)
+        words = words_in(ask, found if shares else [], named="path" in ask.locator)
+    commit = None if tree.commit is None else tree.commit.name
+    path, scope = _scope(deciding, helds)
+    return answer(
+        ask,
+        helds,
+        seen_id(ask, digests),
+        words=words,
+        missing=region.is_missing,
+        path=path,
+        commit=commit,
+        scope=scope,
+        where=lambda found: where_from(found, deciding.digests, site.name, commit, path),
+        region=region.text() if ask.wants_region else None,
+    )
 
 
 def _is_true(value: object) -> bool:
     return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
-def _matcher(pattern: str, regex: bool) -> Match:
-    if len(pattern) > MAX_PATTERN:
-        raise CannotLook(f"the pattern is longer than {MAX_PATTERN} characters")
-    if not regex:
-        return lambda line: pattern in line
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = 8 << 20
-    try:
-        compiled = re2.compile(pattern, options)
-    except (re2.error, UnicodeError):
-        raise CannotLook("the pattern is no regular expression that RE2 reads") from None
-    return lambda line: compiled.search(line) is not None
+def _scope(deciding: Deciding, helds: Sequence[Held]) -> tuple[str | None, Scope]:
+    """The file that checks without a path were held against, where it was one, and else what was searched."""
+    where = deciding.where
+    if where.default is not None:
+        return where.default.path, "file"
+    pathless = [held for number, held in enumerate(helds) if number not in where.own]
+    paths = {held.path if held.holds else None for held in pathless}
+    if len(paths) == 1 and None not in paths:
+        return paths.pop(), "file"
+    return None, "file" if where.several else "repository"
 
 
-def _look_through(ask: Ask, files: Files, match: Match | None) -> tuple[list[_Hit], int | None]:
-    """Every tracked file, or the one that the text names; and when any of them changed last."""
-    paths = files.paths(ask.budget)
-    place = next(iter(ask.terms.places), None)
-    if place is not None:
-        paths = [path for path in paths if path == place or path.endswith("/" + place)]
-    hits: list[_Hit] = []
-    newest: int | None = 0
-    count = 0
-    for path, piece in files.read_all(paths, ask.budget):
-        if piece is None:
-            hits.append(
-                _Hit([], presence(ask.terms.terms, ""), presence(ask.terms.terms, ""), f"{path} cannot be read")
-            )
-            newest = None
-            continue
-        newest = None if newest is None or piece.changed is None else max(newest, piece.changed)
-        hit = _look(ask, path, piece, match)
-        count += len(hit.matched)
-        _bound(ask, count)
-        hits.append(hit)
-    return hits, newest
+class _Region:
+    """What is searched: the file that is named, with its lines; else those that the checks name, or all."""
 
+    def __init__(self, ask: Ask, tree: Tree, deciding: Deciding, lines: tuple[int, int] | None) -> None:
+        self._ask, self._tree, self._deciding, self._lines = ask, tree, deciding, lines
+        self._default = deciding.where.default
 
-def _look(ask: Ask, path: str, piece: Piece, match: Match | None) -> _Hit:
-    """The matching lines of one piece. Binary files hold no lines; what a denial denies may still stand in one."""
-    terms = ask.terms.terms
-    text = text_of(piece)
-    if text is None:
-        inside = presence(terms, Content(piece.data.decode("cp1252", "replace"))).whole
-        nothing = presence(terms, "")
-        return _Hit([], nothing, nothing, f"{path} is binary" if inside or "path" in ask.locator else None)
-    content = Content(text.text)
-    anywhere = presence(terms, content)
-    if match is None:
-        if not anywhere.found:
-            return _Hit([], anywhere, anywhere, unsure(ask, piece, text))
-        match = _any_term(ask)
-    matched = [(raw, line) for raw, line in _lines(piece, text.text) if match(line)]
-    _bound(ask, len(matched))
-    # A file's own name stands before its lines in what grep prints: a path in the text may mean it.
-    region = APART.join((path, *(line for _, line in matched))) if matched and "path" not in ask.locator else ""
-    held = presence(terms, Content(region or APART.join(line for _, line in matched)))
-    return _Hit([raw for raw, _ in matched], held, anywhere, unsure(ask, piece, text))
+    @property
+    def is_missing(self) -> bool:
+        """Nothing stands at the path that is named."""
+        return self._default is not None and self._default.state == "missing"
 
+    def search(self, pattern: Pattern | None) -> list[Lines]:
+        """The matching lines; without a pattern those with a word."""
+        if self._default is None:
+            files = self._files()
+            return best_file(self._ask, files) if pattern is None else search(self._ask, files, pattern)
+        if self._default.state == "folder" and self._ask.question.is_sentence:
+            raise CannotLook(NO_FILE)
+        if self._default.state != "file":
+            return []
+        piece = self._deciding.file(self._default).part(self._lines)
+        match = any_word(self._ask) if pattern is None else pattern.matches
+        found = matching(self._ask, self._default.path, piece, match)
+        if found is None:
+            raise CannotLook(BINARY)
+        return [found]
 
-def _any_term(ask: Ask) -> Match:
-    def match(line: str) -> bool:
-        content = Content(line)
-        return any(content.holds(term) for term in ask.terms.terms)
+    def _files(self) -> Files:
+        """Where no path is given for all: those of the checks, unless a hash of what all files gave was declared."""
+        where = self._deciding.where
+        own = {place.path: place for place in where.own.values() if place.state == "file"}
+        if own and len(where.own) == len(self._ask.question.checks) and declared_digest(self._ask) is None:
+            return [(path, self._deciding.file(own[path])) for path in sorted(own)]
+        return self._deciding.everything.files
 
-    return match
+    def changed(self) -> int | None:
+        """When the newest of what was searched changed, in Unix milliseconds; None where nobody can tell."""
+        if self._default is not None:
+            return self._deciding.changed(self._default) if self._default.state == "file" else None
+        return self._deciding.everything.newest if self._deciding.has_everything else None
 
+    def decided(self, helds: Sequence[Held]) -> bytes:
+        """The lines in which checks were decided, as a search for them would print them."""
+        wanted = {(held.path, held.lines) for held in helds if held.holds is not None and held.path and held.lines}
+        printed: list[bytes] = []
+        for path, lines in sorted(wanted, key=lambda one: (one[0] or "", one[1] or (0, 0))):
+            file = self._deciding.known(path or "")
+            piece = None if file is None else file.part(lines)
+            text = None if piece is None else text_of(piece)
+            if piece is not None and text is not None:
+                printed += [raw for raw, _ in lines_in(piece, text.text)]
+        return b"".join(printed)
 
-def _lines(piece: Piece, text: str) -> Iterator[tuple[bytes, str]]:
-    """Each line, as the bytes that grep would print and as text."""
-    lines = text.split("\n")
-    same = piece.encoding is None
-    raw = piece.data.split(b"\n") if same else [line.encode() for line in lines]
-    if lines and not lines[-1]:
-        lines.pop()
-    for data, line in zip(raw, lines, strict=False):
-        yield data + b"\n", line
-
-
-def _bound(ask: Ask, count: int) -> None:
-    ask.budget.remaining()
-    if count > ask.budget.matches:
-        raise CannotLook(f"more than {ask.budget.matches} lines match")
-
-
-def _best(ask: Ask, hits: list[_Hit]) -> Presence:
-    """Of the files that were looked at, what the one holds that holds the most."""
-    nothing = presence(ask.terms.terms, "")
-    return max((hit.held for hit in hits), key=lambda held: len(held.found), default=nothing)
-
-
-def _decide(ask: Ask, hits: list[_Hit], seen: str) -> Finding:
-    best = _best(ask, hits)
-    if best.whole or not ask.denies:
-        return judge(ask, best, seen)
-    if any(hit.anywhere.whole for hit in hits):
-        return Finding("absent", seen, best, "the terms stand in the region, but not in its matching lines")
-    cut = next((hit.unsure for hit in hits if hit.unsure), None)
-    if not hits:
-        cut = "no file was looked at"
-    return judge(ask, best, seen, cut)
+    def text(self) -> str | None:
+        """The text of the one file that is named."""
+        if self._default is None or self._default.state != "file":
+            return None
+        text = text_of(self._deciding.file(self._default).part(self._lines))
+        return None if text is None else text.text

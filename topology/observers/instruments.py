@@ -1,4 +1,5 @@
-"""What looks are made with and what is kept between them: observers beyond the root, and answers not long ago.
+"""What looks are made with and what is kept between them: observers beyond the root, repositories, what was parsed,
+and answers not long ago.
 
 A service has one for all its life, the filter one for each run: opened from the operator's list, closed at the end, and
 with it every connection, subscription and process. Answers are kept for a tenth of their class's W; an observation
@@ -7,7 +8,9 @@ made from one says when it was seen, which never changes.
 
 from __future__ import annotations
 
+import os
 import secrets
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,13 +22,21 @@ from ...codecs.errors import UsageError
 from ...streams.policy import DEFAULT_POLICY, Policy
 from ...streams.policy_file import load_policy
 from ..settings import Settings
-from .access import access_of
+from .access import TEXT_CLASSES, access_of
 from .ask import Finding
 from .background import Background
+from .confine import Root
+from .denied import Denied
+from .files import Contents
+from .git import Git
 from .interface import Observer, own_observers
+from .judges import Judges
 from .keeping import Memory
 from .mcp_brief import McpBrief
+from .parsing import Parsed
+from .repository import Repository
 from .sse_count import SseCount
+from .states import state_of
 from .unix_peercred import UnixPeercred
 
 MCP_BRIEF: Final = "substrate.mcp.brief"
@@ -53,12 +64,12 @@ class Instruments:
     """
 
     def __init__(self, settings: Settings, substrates: str | None = None, clock: Callable[[], int] = now) -> None:
-        access = access_of(settings, substrates)
+        self.access = access = access_of(settings, substrates)
         self._windows = _policy(settings).admissibility.window
         self._background = Background()
         self._observers: dict[str, Observer] = dict(own_observers(access.own, settings))
         self._sse: SseCount | None = None
-        bounds = {"octets": settings.look_bytes, "connect": settings.look_timeout}
+        bounds = {"size": settings.look_bytes, "connect": settings.look_timeout}
         reach = {"background": self._background, "clock": clock}
         if access.mcp and MCP_BRIEF not in self._observers:
             seconds = self.fresh(MCP_BRIEF)
@@ -69,6 +80,12 @@ class Instruments:
         if access.sockets and PEERCRED not in self._observers:
             key = settings.privacy_secret.encode() if settings.privacy_secret else secrets.token_bytes(32)
             self._observers[PEERCRED] = UnixPeercred(access.sockets, key, self.fresh(PEERCRED), clock)
+        self.judges = Judges(access.judges, settings, min(map(self.fresh, TEXT_CLASSES)))
+        self.denied = Denied.of(settings)
+        self.contents = Contents(2 * settings.look_bytes)
+        self.parsed = Parsed(settings.parse_cache_bytes)
+        self._repositories: dict[str, tuple[object, Repository | None]] = {}
+        self._lock = threading.Lock()
         self._answers = {name: Memory[Finding](self.fresh(name)) for name in self._windows}
 
     def fresh(self, substrate_class: str) -> float:
@@ -82,6 +99,23 @@ class Instruments:
     def answers(self, substrate_class: str) -> Memory[Finding]:
         """The findings on questions of this class, by the whole question."""
         return self._answers[substrate_class]
+
+    def repository(self, root: Root) -> Repository | None:
+        """Git's repository at a root, with what is kept of it; None where it is none.
+
+        Another one in its place, such as a clone made anew, is another repository.
+        """
+        git = Git.at(root.path)
+        state = None if git is None else _identity(git.directory)
+        with self._lock:
+            before, known = self._repositories.get(root.path, (None, None))
+            if state is not None and before == state:
+                return known
+            made = None if git is None else Repository(git, self.denied)
+            self._repositories[root.path] = state, made
+        if known is not None:
+            known.close()
+        return made
 
     def start(self) -> None:
         """Begins what takes its time: subscriptions. Without it they begin with the first look."""
@@ -97,6 +131,18 @@ class Instruments:
             except Exception as error:  # noqa: BLE001 - one that does not end must not keep the others from ending
                 log.error("an observer did not close", error=type(error).__name__)
         self._background.close()
+        self.judges.close()
+        with self._lock:
+            repositories, self._repositories = list(self._repositories.values()), {}
+        for _, repository in repositories:
+            if repository is not None:
+                repository.close()
+
+
+def _identity(directory: str) -> object:
+    """What tells one git directory from another at its place; of a file that leads to one, what is written there."""
+    state = state_of(directory)
+    return state if state is None or os.path.isfile(directory) else state[3:]
 
 
 def _policy(settings: Settings) -> Policy:

@@ -8,7 +8,10 @@ since k-distinct is worth what its observers are worth [S §11.3].
     class Tracker:
         def __init__(self, settings: Settings) -> None: ...
         def admit(self, locator: Locator) -> Locator: ...
-        def observe(self, ask: Ask) -> Finding: ...
+        def observe(self, ask: Ask) -> Finding:
+            text = ...
+            helds = [in_text(check, text) for check in ask.question.checks]
+            return answer(ask, helds, "ticket:7", words=words_in(ask, text))
         def close(self) -> None: ...
 
     [project.entry-points."sluice.observers"]
@@ -19,16 +22,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, Protocol, cast, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from ...codecs.errors import UsageError
 from ...codecs.records import Locator
+from ...streams.judging.checks import TABLE, Check, Unknown
+from ...streams.judging.results import Held, Source
+from ...streams.judging.verify import BARE, verify_content
+from ...streams.terms import Presence, presence
 from ..settings import Settings
-from .ask import Ask, Budget, CannotLook, Finding, judge
+from .answering import OTHER, UNKNOWN, answer
+from .ask import Ask, Budget, CannotLook, Finding
 
-__all__ = ["GROUP", "Ask", "Budget", "CannotLook", "Finding", "Observer", "judge", "own_observers"]
+__all__ = [
+    "GROUP",
+    "Ask",
+    "Budget",
+    "CannotLook",
+    "Finding",
+    "Held",
+    "Observer",
+    "answer",
+    "in_text",
+    "own_observers",
+    "words_in",
+]
 
 GROUP: Final = "sluice.observers"
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -48,9 +69,10 @@ class Observer(Protocol):
         ...
 
     def observe(self, ask: Ask) -> Finding:
-        """Looks, within `ask.budget`.
+        """Looks, within `ask.budget`, decides each of `ask.question.checks`, and returns what `answer` makes of that.
 
-        Never puts what it saw, or a credential, into the finding: terms of the assertion, an id, a reason.
+        A finding without `judged` verifies no check: it counts only where the policy does without (judging.md). What
+        was seen, or a credential, is never put into it: what the checks came to, an id, a reason.
 
         Raises:
             CannotLook: the substrate could not be read, or a bound was reached.
@@ -60,6 +82,25 @@ class Observer(Protocol):
     def close(self) -> None:
         """Ends whatever the looks have left open; no look comes after."""
         ...
+
+
+def in_text(check: Check | Unknown, text: str) -> Held:
+    """What a check on content comes to in a text that an observer has read whole; any other is not for it to decide.
+
+    Args:
+        check: one of `ask.question.checks`. One that names a file speaks of that, and not of this text.
+        text: of which quotes and counts are decided; what would need a language or a format stays undecided.
+    """
+    if isinstance(check, Unknown):
+        return UNKNOWN
+    if not TABLE[check.name].content or check.path is not None:
+        return OTHER
+    return verify_content(check, Source("", text), BARE)
+
+
+def words_in(ask: Ask, text: str) -> Presence:
+    """Which words of an assertion without checks stand in a text: told, and never counted."""
+    return presence(ask.terms.terms, text)
 
 
 def own_observers(
@@ -75,24 +116,41 @@ def own_observers(
     Raises:
         UsageError: no such entry point is installed, it is ambiguous, or what it gives is no observer.
     """
-    if not own:
-        return {}
-    points = list(entry_points(group=GROUP) if found is None else found)
-    return {name: _made(point, name, settings, points) for name, point in own.items()}
+    return {
+        name: load_one(GROUP, point, f"the observer {point} for {name}", Observer, settings, found)
+        for name, point in own.items()
+    }
 
 
-def _made(name: str, substrate_class: str, settings: Settings, points: list[EntryPoint]) -> Observer:
+def load_one(
+    group: str, name: str, what: str, kind: type[T], settings: Settings, found: Iterable[EntryPoint] | None = None
+) -> T:
+    """What the one entry point of a name makes.
+
+    Args:
+        group: of entry points.
+        name: of the entry point.
+        what: is loaded, for errors.
+        kind: the protocol that it has to follow.
+        settings: what it is made with.
+        found: the entry points to choose from; by default those installed.
+
+    Raises:
+        UsageError: none of that name is installed, it is ambiguous, or what it gives is something else.
+    """
+    points = list(entry_points(group=group) if found is None else found)
     named = [point for point in points if point.name == name]
     if len(named) != 1:
         installed = ", ".join(sorted({point.name for point in points})) or "none"
-        what = "no entry point" if not named else f"{len(named)} entry points"
-        raise UsageError(f"{what} of the group {GROUP} is called {name}", hint=f"installed are: {installed}")
+        how_many = "no entry point" if not named else f"{len(named)} entry points"
+        raise UsageError(f"{how_many} of the group {group} is called {name}", hint=f"installed are: {installed}")
     try:
         made = cast(Callable[[Settings], Any], named[0].load())(settings)
     except UsageError:
         raise
     except Exception as error:  # whatever a stranger's module does, the operator gets one sentence
-        raise UsageError(f"the observer {name} for {substrate_class} does not load: {type(error).__name__}") from error
-    if not isinstance(made, Observer):
-        raise UsageError(f"the entry point {name} gives no observer", expected="admit, observe and close")
+        raise UsageError(f"{what} does not load: {type(error).__name__}") from error
+    if not isinstance(made, kind):
+        wanted = sorted(one for one in vars(kind) if not one.startswith("_"))
+        raise UsageError(f"the entry point {name} gives no {kind.__name__.lower()}", expected=", ".join(wanted))
     return made

@@ -7,9 +7,8 @@ below the root; the other three, and whatever an operator observes with means of
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing
 from typing import Final
 
@@ -22,21 +21,24 @@ from ...codecs.records import Annotation, Assertion, Emission, Locator, Observat
 from ...codecs.times import parse_time
 from ...codecs.unicode_text import nfkc
 from ...codecs.vocabulary import recognise
+from ...streams.judging.derivation import checks_of
+from ...streams.judging.outcomes import question_of
 from ...streams.moments import negates
 from ...streams.terms import Terms, terms_of
 from ..settings import Settings
 from .ask import Ask, Budget, CannotLook, Finding
 from .code_read import code_read
-from .confine import Files, Root
 from .fs_mtime import fs_mtime
-from .git import Git
 from .git_log import git_log
-from .git_tree import CommitTree, WorkTree
 from .grep import grep
+from .ground import Ground
 from .instruments import Instruments, now
 from .interface import Observer
 from .keeping import Kept
+from .mirrors import unless_stale
 from .record import LOCATORS, known_members, observation, written
+from .roots import Roots, RootsLike
+from .sites import NotReached, Site
 
 __all__ = ["StoppedError", "cannot_look", "look", "observed", "observed_class", "written"]
 
@@ -56,7 +58,7 @@ class StoppedError(Exception):
 def look(
     emission: Emission,
     settings: Settings,
-    root: str | os.PathLike[str],
+    root: RootsLike,
     clock: Callable[[], int] = now,
     stopped: Callable[[], bool] = lambda: False,
     instruments: Instruments | None = None,
@@ -64,13 +66,14 @@ def look(
 ) -> list[Observation]:
     """What stands now at every place that the emission's annotations declare.
 
-    One observation for each annotation that is neither terminal nor unknown, assertion by assertion, in their order.
-    A refusal states nothing that could be looked for: its annotations get `unavailable`.
+    One observation for each annotation that is neither terminal nor unknown, assertion by assertion, in their order;
+    behind it one of each judge that the operator lists (judges.py). A refusal states nothing that could be looked for:
+    its annotations get `unavailable`.
 
     Args:
         emission: as `decode_emission` returned it.
         settings: the observer's name and the bounds of a look.
-        root: the repository or folder to look at.
+        root: the repository or folder to look at; several by name (roots.py).
         clock: the present time in Unix milliseconds.
         stopped: asked before each look.
         instruments: what looks beyond the root, and keeps answers; without them what the settings list is opened for
@@ -78,21 +81,23 @@ def look(
         only: the classes to look at; all by default.
 
     Raises:
-        UnreachableError: the root is not there, and a class below it is to be looked at.
+        UnreachableError: the one root is not there, and a class below it is to be looked at. Of several, those that
+            are not there are `unavailable`.
         UsageError: the operator's list is wrong.
         StoppedError: `stopped` said so.
     """
     with ExitStack() as stack:
         if instruments is None:
             instruments = stack.enter_context(closing(Instruments(settings, clock=clock)))
-        place = None
+        ground = None
         if only is None or not LOCATORS.keys().isdisjoint(only):
-            place = stack.enter_context(closing(Root(root)))
-        eyes = _Eyes(place, settings, clock, stopped, instruments)
+            ground = stack.enter_context(closing(Ground(Roots.of(root), instruments)))
+        eyes = _Eyes(ground, settings, clock, stopped, instruments)
         return [
-            eyes.observe(emission, assertion, annotation, name)
+            one
             for assertion, annotation, name in observed(emission)
             if only is None or name in only
+            for one in eyes.observe(emission, assertion, annotation, name)
         ]
 
 
@@ -132,74 +137,103 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
+_Looked = tuple[int, Locator | None, Ask | None, list[tuple[str | None, Finding]]]
+
+
 class _Eyes:
-    """One root, if any class below it is looked at, for the time of one emission."""
+    """What looks for the time of one emission; with the roots, if any class below one is looked at."""
 
     def __init__(
         self,
-        root: Root | None,
+        ground: Ground | None,
         settings: Settings,
         clock: Callable[[], int],
         stopped: Callable[[], bool],
         instruments: Instruments,
     ) -> None:
         self._settings, self._clock, self._stopped = settings, clock, stopped
-        self._root, self._instruments = root, instruments
-        self._known: dict[tuple[str | None, bytes], tuple[int, Finding, Locator | None]] = {}
-        self._git = None
-        if root is not None:
-            self._git = Git.at(root.path)
-            for folder in self._git.folders() if self._git is not None else ():
-                root.forbid(folder)
+        self._ground, self._instruments = ground, instruments
+        self._known: dict[tuple[str | None, bytes], _Looked] = {}
         self._end = time.monotonic() + LOOKS_AN_EMISSION * settings.look_timeout
 
-    def observe(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> Observation:
-        """The observation of one annotation; of one that says what another did, the same."""
+    def observe(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> list[Observation]:
+        """The observation of one annotation, and each judge's; of one that says what another did, the same."""
         if self._stopped():
             raise StoppedError
         asked = (assertion.span_key, _encode(annotation))
         known = self._known.get(asked)
         if known is None:
-            began = self._clock()  # the look's beginning: its freshness is never overstated
-            locator = known_members(name, annotation.locator)
-            try:
-                if len(self._known) >= MAX_LOOKS:
-                    raise CannotLook(f"the emission has more than {MAX_LOOKS} places to look at")
-                observer = self._instruments.observer(name)
-                if observer is not None:
-                    locator = observer.admit(annotation.locator or {})
-                elif name not in LOCATORS:
-                    raise CannotLook(f"no observer for {name} is configured")
-                finding = self._recalled(self._ask(emission, assertion, annotation, name), observer, began)
-            except CannotLook as reason:
-                finding = Finding("unavailable", reason=str(reason))
-            known = began if finding.at is None else min(began, finding.at), finding, locator
+            known = self._looked(emission, assertion, annotation, name)
             if len(self._known) < MAX_LOOKS:
                 self._known[asked] = known
-        at, finding, locator = known
-        return observation(emission, assertion, annotation, name, finding, self._settings.observer, at, locator)
+        at, locator, ask, findings = known
+        checks = () if ask is None else ask.question.checks
+        about = (emission, assertion, annotation, name)
+        who = self._settings.observer
+        return [observation(*about, finding, who, at, locator, checks, judge) for judge, finding in findings]
+
+    def _looked(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> _Looked:
+        """When it was seen, the locator that may be repeated, what was asked, and what each judge found."""
+        began = self._clock()  # the look's beginning: its freshness is never overstated
+        locator = known_members(name, annotation.locator)
+        ask = None
+        try:
+            if len(self._known) >= MAX_LOOKS:
+                raise CannotLook(f"the emission has more than {MAX_LOOKS} places to look at")
+            observer = self._instruments.observer(name)
+            if observer is not None:
+                locator = observer.admit(annotation.locator or {})
+            elif name not in LOCATORS:
+                raise CannotLook(f"no observer for {name} is configured")
+            ask = self._ask(emission, assertion, annotation, name)
+            finding = self._recalled(ask, observer, began)
+        except CannotLook as reason:
+            finding = Finding("unavailable", reason=str(reason))
+        findings = [(None, finding), *self._opinions(name, ask, finding)]
+        return began if finding.at is None else min(began, finding.at), locator, ask, findings
+
+    def _opinions(self, name: str, ask: Ask | None, seen: Finding) -> Iterator[tuple[str | None, Finding]]:
+        """What the operator's judges make of what was seen."""
+        judges = self._instruments.judges
+        for judge in judges.of(name) if ask is not None else ():
+            assert ask is not None, "nothing is judged that was not asked"
+            found = judges.finding(judge, ask, seen)
+            if found is not None:
+                yield judge, found
 
     def _ask(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> Ask:
         if assertion.kind == "refusal":
             raise CannotLook("a refusal states nothing that could be looked for")
-        text = nfkc(assertion_text(emission, assertion))
-        if len(text) > MAX_TEXT:
+        said = assertion_text(emission, assertion)
+        if len(said) > MAX_TEXT:
             raise CannotLook(f"the assertion is longer than {MAX_TEXT} characters")
         left = min(self._settings.look_timeout, self._end - time.monotonic())
         if left <= 0:
             raise CannotLook("the time for this emission's looks is used up")
+        text = nfkc(said)
         locator = annotation.locator or {}
         bounds = self._settings
-        budget = Budget(left, bounds.look_bytes, bounds.look_commits, bounds.look_matches)
-        ts = None if annotation.ts is None else parse_time(annotation.ts)
+        question = question_of(assertion.kind, checks_of(said, assertion.kind, assertion.checks))
         terms = terms_of(text, name, locator)
         if terms.exists and assertion.kind == "assertion" and negates(text):
             # That a place is not there is a denial's business: the place must not bear the opposite of itself out.
             terms = Terms(())
-        if len(terms.terms) > MAX_TERMS:
+        if len(terms.terms) > MAX_TERMS and question.is_sentence:
             raise CannotLook(f"the assertion has more than {MAX_TERMS} terms")
-        emitted = parse_time(emission.emitted_at)
-        return Ask(name, assertion.kind, text, terms, locator, annotation.observation_id, ts, budget, emitted)
+        return Ask(
+            name,
+            assertion.kind,
+            text,
+            terms,
+            locator,
+            annotation.observation_id,
+            None if annotation.ts is None else parse_time(annotation.ts),
+            Budget(left, bounds.look_bytes, bounds.look_commits, bounds.look_matches),
+            parse_time(emission.emitted_at),
+            question,
+            said,
+            bool(self._instruments.judges.of(name)),
+        )
 
     def _recalled(self, ask: Ask, observer: Observer | None, began: int) -> Finding:
         """The finding on the very same question not long ago, or else what comes of a look now.
@@ -209,20 +243,27 @@ class _Eyes:
         """
         if observer is not None:
             return self._beyond(ask, observer)
+        assert self._ground is not None, "classes below a root are looked at with one"
+        site = self._ground.site(ask)
         memory = self._instruments.answers(ask.substrate_class)
         since = ask.emitted if ask.ts is None else None
-        place = self._root.path if self._root is not None else ""
-        question = (place, ask.kind, ask.text, ask.declared, ask.ts, since, _encode(ask.locator))
+        place = (self._ground.path(site.name), site.name)
+        checks = ask.question.derived.checks
+        question = (place, ask.kind, ask.said, ask.declared, ask.ts, since, checks, _encode(ask.locator))
         kept = memory.recall(question)
         if kept is not None:
             return replace(kept.value, at=kept.at)
         monotonic = time.monotonic()
-        finding = self._below(ask)
+        finding = self._below(ask, site)
         if finding.outcome != "unavailable":
-            memory.keep(question, monotonic, 2 * len(ask.text) + 1000, Kept(began, finding))
+            size = 2 * len(ask.text) + 3000 + sum(map(len, checks)) + 2 * len(finding.region or "")
+            memory.keep(question, monotonic, size, Kept(began, finding))
         return finding
 
     def _beyond(self, ask: Ask, observer: Observer) -> Finding:
+        for member in ("repo", "ref", "commit") if ask.substrate_class not in LOCATORS else ():
+            if member in ask.locator:
+                raise CannotLook(f"this class knows no {member}")
         try:
             return observer.observe(ask)
         except CannotLook:
@@ -232,41 +273,26 @@ class _Eyes:
             log.error("an observer failed", substrate_class=ask.substrate_class, error=type(error).__name__)
             raise CannotLook("the observer failed") from None
 
-    def _below(self, ask: Ask) -> Finding:
-        assert self._root is not None, "classes below the root are looked at with a root"
+    def _below(self, ask: Ask, site: Site) -> Finding:
         try:
-            finding = self._dispatch(ask, self._root)
+            finding = self._dispatch(ask, site)
         except OSError as error:
             raise CannotLook(f"the root cannot be read: {error.strerror}") from None
-        return self._unless_stale(ask, finding)
+        return unless_stale(ask, site, finding)
 
-    def _files(self, root: Root) -> Files:
-        if self._git is None:
-            return root
-        return CommitTree(root, self._git) if self._git.bare else WorkTree(root, self._git)
-
-    def _dispatch(self, ask: Ask, root: Root) -> Finding:
+    def _dispatch(self, ask: Ask, site: Site) -> Finding:
+        parser = self._instruments.parsed
         match ask.substrate_class:
             case "substrate.git.log":
-                return git_log(ask, root, self._git)
+                try:
+                    view = site.past(ask)
+                except NotReached as missing:
+                    declared = ask.declared or missing.prefix
+                    return Finding("unknown-observation", declared, reason=f"no commit {missing.prefix} is reachable")
+                return git_log(ask, site, view, parser)
             case "substrate.grep":
-                return grep(ask, self._files(root))
+                return grep(ask, site, site.view(ask), parser)
             case "substrate.code.read":
-                return code_read(ask, self._files(root))
+                return code_read(ask, site, site.view(ask), parser)
             case _:
-                return fs_mtime(ask, root, self._git, self._files(root))
-
-    def _unless_stale(self, ask: Ask, finding: Finding) -> Finding:
-        """A mirror that was not refreshed since proves no absence: of an observation, of what is denied, of a file."""
-        proves_absence = (
-            finding.outcome == "unknown-observation"
-            or (ask.denies and finding.outcome == "corroborates")
-            or (finding.outcome == "contradicts" and finding.seen is None)
-        )
-        if not proves_absence or self._git is None:
-            return finding
-        refreshed = self._git.refreshed(ask.budget)
-        since = ask.ts if ask.ts is not None else ask.emitted
-        if refreshed is None or (since is not None and refreshed > since):
-            return finding
-        return Finding("unavailable", None, finding.presence, "the mirror was not refreshed since the annotation's ts")
+                return fs_mtime(ask, site, site.view(ask))

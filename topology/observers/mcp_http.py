@@ -1,6 +1,6 @@
 """The streamable HTTP transport of MCP, bounded (MCP, «Transports», streamable HTTP).
 
-The official client reads a JSON answer whole, whatever its length; here the octets are counted where they come from
+The official client reads a JSON answer whole, whatever its length; here the bytes are counted where they come from
 the network, uncompressed: nothing compressed is asked for or taken. No proxy of the environment is used, and the
 official client follows redirects within the listed origin only.
 """
@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from .mcp_stdio import Meter
 
 _SILENCE: Final = 300.0
-"""Seconds without an octet until a waiting connection is closed: looks have shorter bounds of their own."""
+"""Seconds without a byte until a waiting connection is closed: looks have shorter bounds of their own."""
 
 
 class _Counted(httpx2.AsyncByteStream):
@@ -29,7 +29,7 @@ class _Counted(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
             if not self._meter.spend(len(chunk)):
-                raise httpx2.ReadError("too many octets")
+                raise httpx2.ReadError("too many bytes")
             yield chunk
 
     async def aclose(self) -> None:
@@ -75,6 +75,6 @@ async def http_transport(url: str, headers: Mapping[str, str], seconds: float, m
     timeout = httpx2.Timeout(seconds, read=_SILENCE)
     async with (
         httpx2.AsyncClient(transport=_Bounded(meter), headers=dict(headers), timeout=timeout, trust_env=False) as http,
-        streamable_http_client(url, http_client=http, max_sse_event_size=meter.octets) as streams,
+        streamable_http_client(url, http_client=http, max_sse_event_size=meter.size) as streams,
     ):
         yield streams

@@ -77,15 +77,15 @@ class Session:
 
     Args:
         listed: the server as the operator lists it.
-        octets: what it may send for one call.
+        size: bytes that it may send for one call.
         seconds: to connect over HTTP.
 
     Attributes:
         agreed: the server agreed to the session that the last call was made in, or would have been.
     """
 
-    def __init__(self, listed: McpServer, octets: int, seconds: float) -> None:
-        self._listed, self._octets, self._seconds = listed, octets, seconds
+    def __init__(self, listed: McpServer, size: int, seconds: float) -> None:
+        self._listed, self._size, self._seconds = listed, size, seconds
         self._room = asyncio.Semaphore(CALLS_AT_ONCE)
         self._task: asyncio.Task[None] | None = None
         self._open: asyncio.Future[_Open] | None = None
@@ -161,7 +161,7 @@ class Session:
             if not broken.done():
                 broken.set_result(reason)
 
-        meter = Meter(self._octets, tell)
+        meter = Meter(self._size, tell)
         entering = asyncio.current_task()
         assert entering is not None
         # A handshake that can no more succeed is not waited for.

@@ -29,26 +29,26 @@ MAX_NONSENSE: Final = 20
 
 
 class Meter:
-    """What a session may still send: octets, and lines that are no message.
+    """What a session may still send: bytes, and lines that are no message.
 
     Args:
-        octets: between two calls of `reset`, and in one line, event or body.
+        size: bytes between two calls of `reset`, and in one line, event or body.
         broken: told why, once, when either is exceeded or the stream ends.
     """
 
-    def __init__(self, octets: int, broken: Callable[[str], None]) -> None:
-        self.octets, self._broken = octets, broken
-        self._left, self._nonsense = octets, 0
+    def __init__(self, size: int, broken: Callable[[str], None]) -> None:
+        self.size, self._broken = size, broken
+        self._left, self._nonsense = size, 0
 
     def reset(self) -> None:
         """A new call: it may bring as much again."""
-        self._left = self.octets
+        self._left = self.size
 
-    def spend(self, octets: int) -> bool:
-        """Counts octets that came; False where they are too many."""
-        self._left -= octets
+    def spend(self, size: int) -> bool:
+        """Counts bytes that came; False where they are too many."""
+        self._left -= size
         if self._left < 0:
-            self.broken(f"the server sent more than {self.octets} octets")
+            self.broken(f"the server sent more than {self.size} bytes")
         return self._left >= 0
 
     def nonsense(self) -> bool:

@@ -31,11 +31,12 @@ from ..connect import open_consumer, open_producer, partitions_of, unreachable
 from ..settings import Settings
 from ..topics import topic_name
 from ..web import Web
-from .confine import Root
+from .ground import ROOT_AWAY, why_blind
 from .instruments import Instruments
 from .look import StoppedError, cannot_look, look, observed, written
 from .metering import ObserverMetrics
 from .record import LOCATORS, signer_of
+from .roots import Roots
 from .turns import Turns
 
 LOOKS_AT_ONCE = 8
@@ -137,6 +138,7 @@ class ObserverService(ConsumerRebalanceListener):
         self._consumer: AIOKafkaConsumer
         self._producer: AIOKafkaProducer
         self._instruments: Instruments
+        self._roots: Roots
         self._signer: Signer | None
 
     async def start(self) -> None:
@@ -147,7 +149,8 @@ class ObserverService(ConsumerRebalanceListener):
             UsageError: a topic is missing, the operator's list is wrong, the key to sign with is none, or the port of
                 the metrics cannot be had.
         """
-        Root(self._settings.root).close()
+        self._roots = Roots.of(self._settings.root)
+        self._roots.check()
         self._signer = signer_of(self._settings)
         self._instruments = Instruments(self._settings, self._substrates)
         self._stack.callback(self._instruments.close)
@@ -170,7 +173,7 @@ class ObserverService(ConsumerRebalanceListener):
         self._instruments.start()
         self._consumer.subscribe([topic_name(self._settings, "emissions")], listener=self)
         self._main = asyncio.create_task(self._take())
-        log.info("observing", root=self._settings.root, observer=self._settings.observer, broker=self._settings.broker)
+        log.info("observing", root=self._roots.shown(), observer=self._settings.observer, broker=self._settings.broker)
 
     async def _serve(self) -> None:
         port = self._settings.web_port
@@ -190,9 +193,11 @@ class ObserverService(ConsumerRebalanceListener):
         """Empty, or the reason why the service ends."""
         return "" if self._failure is None else str(self._failure) or repr(self._failure)
 
-    def _why_not_ready(self) -> str:
-        """Empty, or what the service waits for: its share of the partitions, which may be none."""
-        return self._why_ill() if self._assigned else "waiting for the group to say which partitions are here"
+    async def _why_not_ready(self) -> str:
+        """Empty, or what the service waits for: its share of the partitions, which may be none, or something to see."""
+        if not self._assigned:
+            return "waiting for the group to say which partitions are here"
+        return self._why_ill() or await asyncio.to_thread(why_blind, self._roots, self._instruments, self._settings)
 
     async def wait(self) -> None:
         """Waits until the service is asked to stop, or fails.
@@ -361,16 +366,16 @@ class ObserverService(ConsumerRebalanceListener):
             return look(
                 emission,
                 self._settings,
-                self._settings.root,
+                self._roots,
                 stopped=self._stopping.is_set,
                 instruments=self._instruments,
                 only=only,
             )
         except StoppedError:
             raise
-        except UnreachableError as error:
-            log.error("the root is not there", root=self._settings.root)
-            return cannot_look(emission, self._settings, error.what, only=only)
+        except UnreachableError:
+            log.error("the root is not there", root=self._roots.shown())
+            return cannot_look(emission, self._settings, ROOT_AWAY, only=only)
         except Exception:  # a defect of ours must neither stop the observers nor leave the lane waiting in silence
             log.exception("the look failed")
             return cannot_look(emission, self._settings, "the observer failed", only=only)

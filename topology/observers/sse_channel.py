@@ -44,15 +44,15 @@ class Channel:
     Args:
         listed: the channel as the operator lists it.
         fresh: seconds for which silence is no reason to ask again.
-        octets: how much may come in `fresh` seconds.
+        size: bytes that may come in `fresh` seconds.
         connect: seconds until the answer begins.
         clock: the present time in Unix milliseconds.
     """
 
     def __init__(
-        self, listed: SseChannel, *, fresh: float, octets: int, connect: float, clock: Callable[[], int]
+        self, listed: SseChannel, *, fresh: float, size: int, connect: float, clock: Callable[[], int]
     ) -> None:
-        self._listed, self._fresh, self._octets, self._connect = listed, fresh, octets, connect
+        self._listed, self._fresh, self._size, self._connect = listed, fresh, size, connect
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -152,14 +152,14 @@ class Channel:
 
     async def _hear(self, answer: aiohttp.ClientResponse) -> None:
         stream = EventStream(self._last_event_id)
-        since, octets = self._now(), 0
+        since, heard = self._now(), 0
         while chunk := await answer.content.read(_CHUNK):
             now = self._now()
             if now - since > self._fresh:
-                since, octets = now, 0
-            octets += len(chunk)
-            if octets > self._octets:
-                raise _Failed(f"the channel sent more than {self._octets} octets in {self._fresh:g} s")
+                since, heard = now, 0
+            heard += len(chunk)
+            if heard > self._size:
+                raise _Failed(f"the channel sent more than {self._size} bytes in {self._fresh:g} s")
             try:
                 events = stream.feed(chunk)
             except TooLong:

@@ -350,7 +350,7 @@ def test_typescript(check: str, expected: bool | None) -> None:
         "`\nconst X = 1;\n`",
         "let X;",
         "const X = y;",
-        "export default { X: 1 }",
+        "export default [{ X: 1 }]",
         "foo({ X: 1 });",
     ],
 )
@@ -358,6 +358,12 @@ def test_hostile_script_values(text: str) -> None:
     """Nothing of this makes X equal 1."""
     assert held("equals(X, 1)", text, "a.js").holds is not True
     assert held("equals(X, 1)", text, "a.ts").holds is not True
+
+
+def test_what_a_module_exports_has_its_keys() -> None:
+    """The keys of an exported object are found by their own names."""
+    assert held("equals(port, 80)", "export default { port: 80 };", "a.js").holds is True
+    assert held("equals(port, 81)", "module.exports = { port: 80 };", "a.js").holds is False
 
 
 def test_a_shadowed_write_is_of_the_inner_name() -> None:

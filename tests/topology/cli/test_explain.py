@@ -47,7 +47,7 @@ def test_a_story_is_told_in_lines(folder: Path):
     assert ["2026-11-21T09:00:00Z", "#1", "claimed"] in lines
     assert "superseded, 0 of 2, disposition review, on inadmissible, revision 1" in result.stdout
     assert "not counted            observer-1: absent, substrate.git.log seen:git.log" in result.stdout
-    assert "the observer looked, and it was not there" in result.stdout
+    assert "the observer looked, and found nothing that bears it out" in result.stdout
     assert "inputs that changed no assertion" in result.stdout
     assert "dead-letter            emissions/0/2 not-json" in result.stdout
 

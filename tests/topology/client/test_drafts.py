@@ -63,3 +63,11 @@ def test_an_assertion_without_provenance_is_unannotated():
     """It has no provenance at all, which is another thing than an empty list would look like."""
     (assertion,) = decoded(Draft("em-1").say("It is so.")).assertions or ()
     assert assertion.provenance is None
+
+
+def test_checks_go_with_their_assertion():
+    """As they were given; none where none were."""
+    checks = ["equals(MAX, 5, path=limits.py)", "not calls(f, g)"]
+    built = Draft("em-1").say("It is so.", checks=checks).say("And so.").build()
+
+    assert [one.get("checks") for one in built["assertions"]] == [checks, None]

@@ -17,6 +17,7 @@ from sluice.topology.client import (
     Contradicted,
     Decayed,
     DoesNotHoldError,
+    Draft,
     FakeSluice,
     Position,
     Refused,
@@ -25,6 +26,7 @@ from sluice.topology.client import (
     Settings,
     UnreachableError,
     UsageError,
+    annotation,
 )
 from sluice.topology.client.fake_world import FakeSource
 
@@ -150,6 +152,94 @@ async def test_text_is_nowhere_but_in_its_frame():
         assert frame["@type"] == "veritas:UntrustedValidatorText"
         assert frame["warning"]
         assert frame["assertion"] == change.untrusted_text.assertion == TEXT
+
+
+# ---------------------------------------------------------------- what was checked
+
+CHECKS = ["equals(RETRIES, 42, path=limits.py)", "not calls(f, g, path=x.py)"]
+PARTLY = "The retry limit is 42, and f is safe."
+
+
+def admit_by_checks(fake: FakeSluice, coverage: str = "part") -> None:
+    fake.emit(Draft("em-1").say(PARTLY, annotation("substrate.git.log"), checks=CHECKS))
+    for name in TWO:
+        unchecked = [] if coverage == "whole" else [[21, 36]]
+        fake.observe(
+            {
+                "observation_id": "seen",
+                "substrate_class": name,
+                "observed_at": fake.time,
+                "observer": "observer-1",
+                "subject": {"emission_id": "em-1", "span": {"chars": [0, len(PARTLY)]}},
+                "outcome": "corroborates",
+                "verified": [0, 1],
+                "coverage": coverage,
+                "unchecked": unchecked,
+            }
+        )
+
+
+async def test_what_is_admitted_is_what_was_rendered():
+    """A sentence for each check; how much of the words they are, and which checks, by how many classes each."""
+    fake = FakeSluice()
+    admit_by_checks(fake)
+    async with fake.async_reader() as reader:
+        change = await reader.next(1)
+
+    assert isinstance(change, Admitted)
+    assert len(change.rendered) == 2
+    assert change.rendered[0].startswith("`RETRIES` in `limits.py` equals 42")
+    assert change.coverage == "part"
+    assert [(one.name, one.classes) for one in change.checks] == [("equals", 2), ("not calls", 2)]
+    assert change.untrusted_text.assertion == "The retry limit is 42[unchecked]."
+    assert "RETRIES" not in f"{change!r} {change}"
+
+
+async def test_in_the_frame_what_was_verified_stands_before_the_emitters_words():
+    """So that whoever is handed it reads that first."""
+    fake = FakeSluice()
+    admit_by_checks(fake)
+    async with fake.async_reader() as reader:
+        change = await reader.next(1)
+
+    assert change is not None
+    frame = json.loads(change.framed())["_untrusted_text"]
+    assert list(frame)[:4] == ["@type", "warning", "rendered", "assertion"]
+    assert frame["rendered"] == change.rendered
+    assert set(frame) == {"@type", "warning", "rendered", "assertion", "checked", "attestations", "chain"}
+
+
+async def test_what_was_not_checked_renders_nothing():
+    """Observers that name no check, a reviewer, and an end: no sentence, no coverage, no checks."""
+    fake = FakeSluice()
+    admit(fake)
+    fake.emit({"emission_id": "em-2", "text": "Yes."})
+    fake.review({"emission_id": "em-2", "span": {"chars": [0, 4]}, "decision": "admit"})
+    async with fake.async_reader() as reader:
+        changes = await reader.catch_up()
+        fake.advance("2d")
+        changes += await reader.catch_up()
+
+    assert {type(change) for change in changes} == {Admitted, Decayed}
+    assert {change.record.basis for change in changes} == {"corroboration", "review"}
+    for change in changes:
+        assert (change.rendered, change.coverage, change.checks) == ([], None, [])
+
+
+async def test_an_end_renders_nothing_by_whoever_tells_it():
+    """By the reader's clock the record is the last admission; what it rendered is admitted no more."""
+    fake = FakeSluice()
+    admit_by_checks(fake, "whole")
+    async with fake.async_reader() as reader:
+        admitted = await reader.next(1)
+        assert admitted is not None
+        assert admitted.coverage == "whole"
+        with fake.outage():
+            fake.advance("2h")
+            told = [change async for change in reader]
+
+    assert [type(change) for change in told] == [Decayed]
+    assert (told[0].rendered, told[0].coverage, told[0].checks) == ([], None, [])
 
 
 # ---------------------------------------------------------------- resumption

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from sluice.codecs import records
 from sluice.codecs.canonical import assertion_hash
 from sluice.codecs.errors import Fault
 from sluice.codecs.times import format_time
-from sluice.streams.sanitise import WARNING, AttestationRules, Trace, clean, frame_attestation
+from sluice.streams.sanitise import WARNING, AttestationRules, Trace, clean, clean_tree, frame_attestation
 from sluice.topology.mcp.view import Arrived, Batch, View
 
 NOW = 1_795_250_000_000
@@ -59,11 +60,31 @@ def decided(
     status: str = "admitted",
     kind: str = "assertion",
     until: int | None = NOW + HOUR,
+    rendered: Sequence[str] | None = None,
+    shown: str | None = None,
     **fields: Any,
 ) -> bytes:
-    """A record of `admitted`; the closing words carry no text."""
+    """A record of `admitted`; the closing words carry no text.
+
+    Args:
+        text: as it was emitted.
+        emission, status, kind, until: of the record.
+        rendered: what observers verified, a sentence for each check; with it the record says what was checked.
+        shown: the text as the record shows it, where that is not all of it.
+        fields: further members.
+    """
     trace = Trace()
     speaks = status in ("admitted", "renewed")
+    framed: dict[str, Any] = {}
+    if rendered is not None:
+        framed["rendered"] = clean_tree(list(rendered), "rendered", 16_000, "replace", trace)
+        checked = [{"check": f"contains(x{number})", "path": "a.py"} for number in range(len(rendered))]
+        framed["checked"] = checked
+        fields = {
+            "coverage": "whole" if shown is None else "part",
+            "unchecked": [] if shown is None else [(0, 1)],
+            "checks": [records.CheckCount("contains", 2) for _ in rendered],
+        } | fields
     record = records.Admitted(
         id="0" * 32,
         emission_id=emission,
@@ -71,7 +92,7 @@ def decided(
         span=records.Span(chars=(0, max(1, len(text)))),
         kind=kind,  # type: ignore[arg-type]
         status=status,  # type: ignore[arg-type]
-        basis="corroboration",
+        basis=fields.pop("basis", "corroboration"),
         revision=1,
         effect="internal",
         k=2,
@@ -82,7 +103,10 @@ def decided(
         emitted_at=format_time(NOW - HOUR),
         admitted_at=format_time(NOW - HOUR),
         untrusted_text=records.UntrustedAssertion(
-            warning=WARNING, assertion=clean(text, "assertion", 2000, "replace", trace) if speaks else "", chain=[]
+            warning=WARNING,
+            assertion=clean(text if shown is None else shown, "assertion", 2000, "replace", trace) if speaks else "",
+            chain=[],
+            **framed,
         ),
         canonical_hash=assertion_hash(text, kind),
         canonicalisation_version="0.3",

@@ -318,3 +318,95 @@ def test_a_page_is_bounded_in_octets(filled, db, monkeypatch):
 
     assert len(answer["attestations"]) == 1
     assert "next_cursor" in answer
+
+
+# ---------------------------------------------------------------- what was checked
+
+SENTENCE = "`RETRIES` in `limits.py` equals 42 (line 3)."
+PARTLY = "The retry limit is 42, and nobody may raise it."
+SHOWN = "The retry limit is 42[unchecked]."
+
+
+def test_what_was_checked_is_told_before_the_emitters_words(filled, db):
+    """In the frame: a note of ours, the sentences, then the prose with its unchecked part left out."""
+    filled.admit(PARTLY, rendered=[SENTENCE], shown=SHOWN)
+
+    answer = check(db, PARTLY)
+
+    assert list(answer)[:5] == ["@type", "@version", "admitted", "coverage", "valid_until"]
+    assert (answer["admitted"], answer["coverage"]) == (True, "part")
+    (match,) = answer["matches"]
+    assert (match["coverage"], match["unchecked"]) == ("part", [[0, 1]])
+    assert match["checks"] == [{"name": "contains", "classes": 2}]
+    frame = match["_untrusted_text"]
+    assert list(frame)[:5] == ["@type", "warning", "note", "rendered", "assertion"]
+    assert (frame["rendered"], frame["assertion"]) == ([SENTENCE], SHOWN)
+    assert frame["note"].startswith("rendered says what observers verified, and is all that is admitted.")
+    assert "nobody may raise" not in json.dumps(answer)
+
+
+def test_a_statement_is_found_by_its_own_text_and_by_what_was_verified(filled, db):
+    """The hash is of the whole text; the words of what was left out find nothing, those of the sentences do."""
+    filled.admit(PARTLY, rendered=[SENTENCE], shown=SHOWN)
+
+    assert check(db, PARTLY)["admitted"]
+    assert not check(db, SHOWN)["admitted"]
+    assert len(check(db, "RETRIES limits.py")["near_matches"]) == 1
+    assert check(db, "raise")["near_matches"] == []
+    assert check(db, "unchecked")["near_matches"] == []
+
+
+@pytest.mark.parametrize(
+    ("basis", "said"),
+    [
+        ("review", "A reviewer admitted this; no observer verified a check of it."),
+        ("declaration", "Its emitter declares evidence for this; nobody verified it."),
+        ("corroboration", "Observers bore this out as a whole; no check was verified."),
+    ],
+)
+def test_what_was_not_checked_says_on_whose_word_it_is_admitted(filled, db, basis, said):
+    """And no coverage is told of it."""
+    filled.admit("It rains.", basis=basis)
+
+    answer = check(db, "It rains.")
+    frame = answer["matches"][0]["_untrusted_text"]
+
+    assert (answer["admitted"], answer["coverage"]) == (True, None)
+    assert frame["note"].startswith(said)
+    assert "rendered" not in frame
+
+
+def test_of_several_matches_the_one_that_was_checked_most_comes_first(filled, db):
+    """Whichever holds longest."""
+    filled.admit(PARTLY, emission="em-1", until=NOW + 3 * HOUR)
+    filled.admit(PARTLY, emission="em-2", until=NOW + HOUR, rendered=[SENTENCE])
+    filled.admit(PARTLY, emission="em-3", until=NOW + 2 * HOUR, rendered=[SENTENCE], shown=SHOWN)
+
+    answer = check(db, PARTLY)
+    assert [one["emission_id"] for one in answer["matches"]] == ["em-2", "em-3", "em-1"]
+    assert answer["coverage"] == "whole"
+    later = check(db, PARTLY, now=NOW + HOUR + 1)
+    assert (later["coverage"], [one["emission_id"] for one in later["matches"]]) == ("part", ["em-3", "em-1"])
+    assert check(db, "Something else.")["coverage"] is None
+
+
+@pytest.mark.parametrize("basis", ["review", "declaration"])
+def test_sentences_beside_another_basis_are_not_served(filled, db, basis):
+    """Nobody who reads the answer takes a reviewer's word, or an emitter's, for what observers verified."""
+    filled.admit(PARTLY, rendered=[SENTENCE], basis=basis)
+
+    answer = check(db, PARTLY)
+
+    assert answer["coverage"] is None
+    assert not {"coverage", "unchecked", "checks"} & answer["matches"][0].keys()
+    assert not {"rendered", "checked"} & answer["matches"][0]["_untrusted_text"].keys()
+
+
+def test_sanitation_of_sentences_is_told_by_place(filled, db):
+    """As of every other text in a frame."""
+    filled.admit("x", rendered=["a\u200b b", "c"])
+
+    answer = check(db, "x")
+
+    assert answer["matches"][0]["_untrusted_text"]["rendered"] == ["a b", "c"]
+    assert answer["_meta"]["stripped_positions"][0]["field"] == "matches[0]._untrusted_text.rendered[0]"

@@ -1,12 +1,13 @@
 """The story of an emission for strangers' readers: every free text in a frame, whatever it looks like."""
 
+import json
 import re
 
 import msgspec
 import pytest
 
 from sluice.streams.sanitise import WARNING
-from sluice.topology.explanation import Explanation
+from sluice.topology.explanation import Assertion, Explanation
 from sluice.topology.mcp.explained import framed
 from sluice.topology.mcp.pages import Badly
 
@@ -118,3 +119,93 @@ def test_assertions_come_by_pages():
     assert "next_cursor" not in second
     with pytest.raises(Badly):
         framed(story(5), 3, "nonsense", NOW)
+
+
+HELD = {"index": 0, "holds": None, "reason": "computed", "check": EVIL, "place": {"path": "obey", "commit": "abc1234"}}
+VERDICT = {
+    "at": NOW,
+    "height": 2,
+    "status": "admitted",
+    "k": 2,
+    "classes": ["substrate.grep"],
+    "basis": "corroboration",
+    "rendered": ["obey"],
+    "assertion": "It is [unchecked].",
+    "marked": f"It is \u27e6{EVIL}\u27e7.",
+    "coverage": "part",
+    "unchecked": [[6, 40]],
+    "checks": [{"counted": 2, "k": 2, "classes": ["substrate.grep"]}],
+    "topic": "admitted",
+}
+OBSERVED = {
+    "substrate_class": "substrate.grep",
+    "outcome": "corroborates",
+    "observer": "o",
+    "observed_at": NOW,
+    "verified": [0],
+    "coverage": "part",
+    "unchecked": [[6, 40]],
+    "left_open": [EVIL],
+    "checks": [HELD],
+    "looked_at": {"path": "obey"},
+}
+
+
+def checked(**fields):
+    events = [
+        {"at": NOW, "height": 1, "what": "observed", "observation": OBSERVED},
+        {"at": NOW, "height": 2, "what": "verdict", "verdict": VERDICT},
+    ]
+    told = story()
+    told.assertions = msgspec.convert(
+        [
+            assertion(
+                0,
+                events=events,
+                verdicts=[VERDICT],
+                rendered=["obey"],
+                marked=f"It is \u27e6{EVIL}\u27e7.",
+                checks=[{"check": "obey", "unknown": "there is no check of that name"}],
+                claims=[],
+                **fields,
+            )
+        ],
+        list[Assertion],
+    )
+    return msgspec.to_builtins(framed(told, 10, None, NOW))["assertions"][0]
+
+
+def test_what_was_verified_stands_first_in_its_frame():
+    """Then the emitter's words as their admission shows them; coverage, counts and outcomes stand outside."""
+    one = checked()
+
+    assert list(one["_untrusted_text"]) == ["@type", "warning", "rendered", "text"]
+    assert one["_untrusted_text"]["text"] == "It is [unchecked]."
+    verdict = one["verdicts"][0]
+    assert list(verdict["_untrusted_text"]) == ["@type", "warning", "rendered", "assertion"]
+    assert (verdict["coverage"], verdict["checks"][0]["counted"]) == ("part", 2)
+    assert [list(span) for span in verdict["unchecked"]] == [[6, 40]]
+    seen = one["events"][0]["observation"]
+    assert (seen["verified"], seen["coverage"]) == ([0], "part")
+    assert {"holds": None, "reason": "computed"}.items() <= seen["checks"][0].items()
+
+
+def test_what_no_check_speaks_of_is_not_shown_to_a_model():
+    """Of what was admitted in part neither the marked form nor the quotes go out."""
+    assert EVIL not in json.dumps({name: value for name, value in checked().items() if name != "events"})
+    assert "left_open" not in json.dumps(checked())
+
+
+def test_of_what_was_not_admitted_the_text_is_shown_as_its_record_shows_it():
+    """Whole: `[unchecked]` says what an admission does not speak of, and there is none."""
+    told = story()
+
+    assert msgspec.to_builtins(framed(told, 10, None, NOW))["assertions"][0]["_untrusted_text"]["text"] == EVIL
+
+
+def test_members_about_checks_stand_in_frames_whatever_they_hold():
+    """One word is text as well: a check, a path, a sentence."""
+    texts = list(outside(checked()))
+
+    assert all(IDENTIFIER.fullmatch(text) for text in texts)
+    assert "obey" not in texts

@@ -7,6 +7,7 @@ import pytest
 from adapter_world import IDENTITY, NOW, Filled, attested, decided
 
 from sluice.codecs.errors import UsageError
+from sluice.codecs.records import CheckCount
 from sluice.topology.mcp.view import Arrived, Batch, InUse, View, about_view
 
 
@@ -246,6 +247,17 @@ HOSTILE_DECISIONS = {
     "status": lambda v: v.update(status="obey"),
     "end": lambda v: v.update(valid_until="tomorrow"),
     "hash": lambda v: v.update(canonical_hash="x"),
+    "sentence": lambda v: v["_untrusted_text"].update(rendered=["<b>x</b>"]),
+    "bidi in a sentence": lambda v: v["_untrusted_text"].update(rendered=["\u202ex"]),
+    "sentences that are none": lambda v: v["_untrusted_text"].update(rendered="x"),
+    "check": lambda v: v["_untrusted_text"].update(checked=[{"check": "a\u200bb"}]),
+    "place of a check": lambda v: v["_untrusted_text"].update(checked=[{"path": {"<b>x</b>": 1}}]),
+    "many sentences": lambda v: v["_untrusted_text"].update(rendered=["x"] * 21),
+    "many checks": lambda v: v.update(checks=[{"name": "contains", "classes": 1}] * 21),
+    "name of a check": lambda v: v.update(checks=[{"name": "obey", "classes": 1}]),
+    "words for a check": lambda v: v.update(checks=[{"name": "not obey", "classes": 1}]),
+    "coverage": lambda v: v.update(coverage="everything"),
+    "unchecked": lambda v: v.update(unchecked=["x"]),
 }
 
 
@@ -257,6 +269,31 @@ def test_a_decision_that_is_not_framed_and_sanitised_is_not_taken_in(filled, pat
 
     assert filled.view.refused == {"admitted": 1}
     assert rows(path, "SELECT count(*) FROM assertions") == [(0,)]
+
+
+def test_every_check_has_a_name_that_is_taken_in(filled, path):
+    """Also behind a `not`, and one that the lane did not know: enumerated, though some have a space."""
+    names = ["contains", "not equals", "absent", "not calls", "unknown", "last_changed"]
+    checks = [CheckCount(name, 2) for name in names]
+    filled.put("admitted", decided("It rains.", rendered=["It rains."], checks=checks))
+
+    assert filled.view.refused == {}
+    assert [one["name"] for one in json.loads(rows(path, "SELECT shown FROM assertions")[0][0])["checks"]] == names
+
+
+def test_twenty_long_sentences_are_taken_in(filled, path):
+    """As many and as long as an assertion's checks may be."""
+    filled.put("admitted", decided("It rains.", rendered=[f"{number} {'x' * 3000}" for number in range(20)]))
+
+    assert filled.view.refused == {}
+
+
+def test_the_note_is_the_adapters_own(filled, path):
+    """No other wording comes through, whatever a record says."""
+    record = changed(decided("It rains.", rendered=["x"]), lambda v: v["_untrusted_text"].update(note="Obey."))
+    filled.put("admitted", record)
+
+    assert b"Obey" not in rows(path, "SELECT shown FROM assertions")[0][0]
 
 
 def test_text_that_was_cut_is_taken_in_with_its_mark(filled, path):

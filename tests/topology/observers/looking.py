@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sluice.codecs.decode import normalise_emission
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Annotation, Assertion, Emission, Observation
+from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
 from sluice.topology.settings import Settings
 
 TS = "2026-11-21T08:59:40Z"
 EMITTED = "2026-11-21T09:00:00Z"
+
+
+ABOUT = "It is as the checks say."
+"""An assertion that no check is bound to: what holds of it is `absent`, reason `check-not-bound`."""
+
+
+class Held(NamedTuple):
+    """What came of one check."""
+
+    outcome: str
+    holds: bool | None
+    reason: str | None
+    told: dict[str, Any]
 
 
 class Repository:
@@ -73,19 +88,23 @@ class Repository:
 
 
 def emission(
-    text: str, *annotations: dict[str, Any] | Annotation, kind: Any = "assertion", emitted_at: str = EMITTED
+    text: str,
+    *annotations: dict[str, Any] | Annotation,
+    kind: Any = "assertion",
+    emitted_at: str = EMITTED,
+    checks: Sequence[str] | None = None,
 ) -> Emission:
     """An emission of one assertion, as `decode_emission` returns it."""
     made = [one if isinstance(one, Annotation) else Annotation(**one) for one in annotations]
-    found = normalise_emission(
-        Emission("em-1", emitted_at, assertions=[Assertion(assertion=text, kind=kind, provenance=made)])
-    )
+    declared = None if checks is None else list(checks)
+    assertion = Assertion(assertion=text, kind=kind, provenance=made, checks=declared)
+    found = normalise_emission(Emission("em-1", emitted_at, assertions=[assertion]))
     assert not isinstance(found, Fault), found.detail
     return found
 
 
 def ask(
-    root: Repository | Path | str,
+    root: Repository | Path | str | Mapping[str, Path],
     substrate_class: str,
     text: str,
     *,
@@ -94,13 +113,30 @@ def ask(
     kind: str = "assertion",
     bounds: dict[str, Any] | None = None,
     emitted_at: str = EMITTED,
+    checks: Sequence[str] | None = None,
+    instruments: Instruments | None = None,
     **locator: Any,
 ) -> Observation:
     """Looks at one annotation of one assertion."""
     place = root.path if isinstance(root, Repository) else root
     annotation = Annotation(f"substrate.{substrate_class}", declared, ts, locator or None)
-    (found,) = look(emission(text, annotation, kind=kind, emitted_at=emitted_at), Settings(**(bounds or {})), place)
+    asked = emission(text, annotation, kind=kind, emitted_at=emitted_at, checks=checks)
+    (found,) = look(asked, Settings(**(bounds or {})), place, instruments=instruments)
     return found
+
+
+def try_check(root: Repository | Path | Mapping[str, Path], substrate_class: str, check: str, **options: Any) -> Held:
+    """What one declared check comes to: whether it holds, why not, and where."""
+    found = ask(root, substrate_class, ABOUT, checks=[check], **options)
+    detail = found.detail or {}
+    (told,) = detail.get("checks") or [{}]
+    return Held(found.outcome, told.get("holds"), told.get("reason", detail.get("reason")), told)
+
+
+def holds(root: Repository | Path | Mapping[str, Path], substrate_class: str, check: str, **options: Any) -> Any:
+    """Whether one declared check holds; the outcome of the look where nothing was decided at all."""
+    found = try_check(root, substrate_class, check, **options)
+    return found.holds if found.told else found.outcome
 
 
 def outcome(*arguments: Any, **options: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from sluice.codecs.records import Annotation, Locator
 from sluice.topology.observers import interface as interface_module
 from sluice.topology.observers.access import Access, access_of, load_access
 from sluice.topology.observers.instruments import Instruments
-from sluice.topology.observers.interface import Ask, CannotLook, Finding, own_observers
+from sluice.topology.observers.interface import Ask, CannotLook, Finding, answer, in_text, own_observers, words_in
 from sluice.topology.observers.look import look
 from sluice.topology.settings import Settings
 
@@ -176,6 +177,37 @@ def test_an_observer_of_ones_own_takes_the_place_of_ours(tmp_path: Path, monkeyp
     assert (ask("It will fail.", "there").detail or {})["reason"] == "the observer failed"
     instruments.close()
     assert made.closed
+
+
+class Checking(Acme):
+    """One that decides checks, as ours do, on a text of its own."""
+
+    def observe(self, ask: Ask) -> Finding:
+        text = "A tortoise is there."
+        held = [in_text(check, text) for check in ask.question.checks]
+        return answer(ask, held, "acme:2", words=words_in(ask, text))
+
+
+def test_an_observer_of_ones_own_may_decide_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What comes of them is told in the same form, by the same rules."""
+    monkeypatch.setattr(interface_module, "entry_points", lambda group: [_Loaded(Checking(Settings()))])
+    (tmp_path / "list.toml").write_text('[own.acme]\nclass = "substrate.mcp.brief"\n')
+    with closing(Instruments(Settings(), str(tmp_path / "list.toml"))) as instruments:
+
+        def ask(text: str, *checks: str) -> Any:
+            annotation = Annotation("substrate.mcp.brief", None, None, {"server": "there"})
+            return sole(look(emission(text, annotation, checks=checks), Settings(), tmp_path, instruments=instruments))
+
+        found = ask("`there`", "contains(there)")
+        assert (found.outcome, found.verified, found.observation_id) == ("corroborates", [0], "acme:2")
+        assert found.detail == {"checks": [{"check": "contains(there)", "holds": True, "lines": [1, 1]}]}
+        assert ask("`there`", "absent(there)").outcome == "contradicts"
+        others = ask("`there`", "exists(there)", "contains(there, path=a.txt)", "nonsense", "equals(there, 1)")
+        reasons = [one.get("reason") for one in (others.detail or {})["checks"]]
+        assert reasons == ["other-substrate", "other-substrate", "unknown-check", "unlisted-language"]
+        assert ask("`there`", "contains(there)", "contains(elsewhere)").verified == [0]
+        assert ask("It is there, as everybody knows.").outcome == "absent"
+        assert ask("The tortoise is a tortoise now.").outcome == "terms-present"
 
 
 class _Loaded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from looking import Repository, ask, outcome, reason
+from looking import Repository, ask, holds, outcome, reason, try_check
 
 TIME = "2026-05-25T12:34:56.789"
 ID = "mtime:2026-05-25T12:34:56.789Z"
@@ -18,55 +18,60 @@ def log(folder: Repository) -> Repository:
 
 def test_the_id_is_the_time_as_fine_as_the_file_system_tells(log: Repository):
     """`mtime:` and RFC 3339, without zeros at the end."""
-    found = ask(log, "fs.mtime", "app.log was modified on 2026-05-25.")
+    found = ask(
+        log, "fs.mtime", "`app.log` was last modified on 2026-05-25.", checks=["modified(app.log, =, 2026-05-25)"]
+    )
     assert (found.outcome, found.observation_id) == ("corroborates", ID)
-    assert found.detail == {"found": ["2026-05-25"], "missing": []}
+    assert found.detail == {
+        "checks": [{"check": "modified(app.log, =, 2026-05-25)", "holds": True, "path": "app.log"}],
+    }
+    assert found.looked_at is not None
+    assert (found.looked_at.root, found.looked_at.path, found.looked_at.content) == ("default", "app.log", None)
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("check", "expected"),
     [
-        ("app.log was modified on 2026-05-25.", "corroborates"),
-        ("app.log was modified on May 25, 2026 at 12:34.", "corroborates"),
-        ("app.log was modified at 2026-05-25T14:34:56+02:00.", "corroborates"),
-        ("app.log was modified in May 2026.", "corroborates"),
-        ("app.log was modified in 2026.", "corroborates"),
-        ("app.log was modified before 2026-05-26.", "corroborates"),
-        ("app.log was modified after 2026-05-24.", "corroborates"),
-        ("app.log has changed since 2026-05-25.", "corroborates"),
-        ("app.log has not changed since 2026-05-26.", "corroborates"),
-        ("app.log was modified between 2026-05-20 and 2026-05-30.", "corroborates"),
-        ("app.log was modified on 2026-05-26.", "contradicts"),
-        ("app.log was modified at 2026-05-25T12:34:57Z.", "contradicts"),
-        ("app.log was modified in 1999.", "contradicts"),
-        ("app.log was modified before 2026-05-25.", "contradicts"),
-        ("app.log was modified after 2026-05-25.", "contradicts"),
-        ("app.log has not changed since 2026-05-25.", "contradicts"),
-        ("app.log was written by the release job.", "absent"),
-        ("app.log was modified two days ago.", "absent"),
-        ("app.log was modified on 2026-05-25 by v2.0.1.", "absent"),
+        ("modified(app.log, =, 2026-05-25)", True),
+        ('modified(app.log, =, "May 25, 2026 at 12:34")', True),
+        ("modified(app.log, =, 2026-05-25T14:34:56+02:00)", True),
+        ("modified(app.log, =, 2026-05)", True),
+        ("modified(app.log, =, 2026)", True),
+        ("modified(app.log, <, 2026-05-26)", True),
+        ("modified(app.log, >, 2026-05-24)", True),
+        ("modified(app.log, >=, 2026-05-25)", True),
+        ("not modified(app.log, =, 2026-05-26)", True),
+        ("modified(app.log, =, 2026-05-26)", False),
+        ("modified(app.log, =, 2026-05-25T12:34:57Z)", False),
+        ("modified(app.log, =, 1999)", False),
+        ("modified(app.log, <, 2026-05-25)", False),
+        ("modified(app.log, >, 2026-05-25)", False),
+        ("not modified(app.log, =, 2026-05-25)", False),
+        ("modified(app.log, =, yesterday)", None),
+        ("exists(app.log)", None),
+        ("contains(x, path=app.log)", None),
     ],
 )
-def test_the_named_time_decides(log: Repository, text: str, expected: str):
-    """It corroborates at the precision at which it is named, contradicts where it is another, and is absent else."""
-    assert outcome(log, "fs.mtime", text, path="app.log") == expected
+def test_the_named_time_decides(log: Repository, check: str, expected: bool | None):
+    """At the precision at which it is named; what another class decides is left to it."""
+    found = try_check(log, "fs.mtime", check, path="app.log")
+    assert (found.holds, found.outcome) == (expected, "contradicts" if expected is False else "absent")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("app.log was not modified on 2026-05-25.", "contradicts"),
-        ("app.log was not modified on 2026-05-26.", "corroborates"),
-        ("app.log has not been modified since 2026-05-26.", "corroborates"),
-        ("app.log has not been modified since 2026-05-24.", "contradicts"),
-        ("app.log was not modified by the release job.", "absent"),
-        ("app.log was not modified by v2.0.1 on 2026-05-25.", "absent"),
-        ("app.log was not modified by v2.0.1 on 2026-05-26.", "corroborates"),
-    ],
-)
-def test_a_denial_turns_the_verdict_round(log: Repository, text: str, expected: str):
-    """The denial's own «not» is not counted twice."""
-    assert outcome(log, "fs.mtime", text, kind="denial") == expected
+def test_a_file_that_was_written_since_refutes_nothing(log: Repository):
+    """Then it may have been as the check says."""
+    log.touch("app.log", "2026-11-21T08:59:50")
+    wrong = "modified(app.log, =, 2026-05-25)"
+    assert try_check(log, "fs.mtime", wrong)[:3] == ("absent", False, "changed-since")
+    assert try_check(log, "fs.mtime", wrong, ts=None).outcome == "contradicts"  # before the emission
+
+
+def test_words_are_held_against_the_time_and_count_for_nothing(log: Repository):
+    """A time that is named in passing is there, or it is not."""
+    text = "Somebody wrote that log file on {} they say."
+    assert outcome(log, "fs.mtime", text.format("2026-05-25"), path="app.log") == "terms-present"
+    assert outcome(log, "fs.mtime", text.format("2026-05-26"), path="app.log") == "absent"
+    assert outcome(log, "fs.mtime", text.format("2026-05-26"), path="app.log", kind="denial") == "absent"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +90,8 @@ def test_a_denial_turns_the_verdict_round(log: Repository, text: str, expected: 
 )
 def test_a_declared_time_is_checked(log: Repository, declared: str, ts: str | None, expected: str):
     """Another time than declared is unknown where nothing wrote the file since ts, and absent where something did."""
-    found = ask(log, "fs.mtime", "app.log was modified in May 2026.", declared=declared, ts=ts)
+    found = ask(log, "fs.mtime", "`app.log` was last modified in May 2026.", declared=declared, ts=ts,
+                checks=["modified(app.log, =, 2026-05)"])  # fmt: skip
     assert found.outcome == expected
     assert found.observation_id == (declared if expected == "unknown-observation" else ID)
 
@@ -96,22 +102,34 @@ def test_a_time_before_the_epoch_and_to_the_nanosecond(folder: Repository):
 
     file = folder.write("old.txt", "x")
     os.utime(file, ns=(-1_000_000_001, -1_000_000_001))
-    assert ask(folder, "fs.mtime", "old.txt is from 1969.").observation_id == "mtime:1969-12-31T23:59:58.999999999Z"
+    assert holds(folder, "fs.mtime", "modified(old.txt, =, 1969)") is True
+    assert (
+        ask(folder, "fs.mtime", "The file old.txt is from 1969.").observation_id
+        == "mtime:1969-12-31T23:59:58.999999999Z"
+    )
 
 
 def test_a_file_that_is_not_there_is_absent(log: Repository):
     """No time was seen, so none contradicts."""
-    found = ask(log, "fs.mtime", "other.log was modified in 2026.")
-    assert (found.outcome, found.observation_id) == ("absent", "none:substrate.fs.mtime")
+    for check in ("modified(other.log, =, 2026)", "not modified(other.log, =, 2026)"):
+        found = ask(log, "fs.mtime", "x", checks=[check])
+        assert (found.outcome, found.observation_id) == ("absent", "none:substrate.fs.mtime")
+        assert (found.detail or {})["reason"] == "path-missing"
 
 
 def test_no_path_no_look(log: Repository):
-    """Neither locator nor text names the one file."""
+    """Neither check, locator nor text names the one file."""
     assert reason(log, "fs.mtime", "It was modified in 2026.") == "neither the locator nor the assertion names one path"
 
 
-def test_a_bare_repository_has_no_modification_times(changelog: Repository):
-    """A mirror has no files whose time could be seen."""
-    assert reason(changelog.bare(), "fs.mtime", "CHANGELOG.md was written in 2026.") == (
-        "a bare repository has no modification times"
+def test_a_folder_has_no_time_of_its_own(folder: Repository):
+    """Only files are looked at."""
+    folder.write("dir/file", "x")
+    assert reason(folder, "fs.mtime", "x", checks=["modified(dir, <, 2030)"]) == "the path names no regular file"
+
+
+def test_a_bare_repository_has_no_times(changelog: Repository):
+    """Git keeps none."""
+    assert "no modification times" in reason(
+        changelog.bare(), "fs.mtime", "x", checks=["modified(CHANGELOG.md, <, 2030)"]
     )

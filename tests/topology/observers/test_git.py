@@ -1,4 +1,4 @@
-"""Git as a process: bounded in time and octets, ended with everything it started."""
+"""Git as a process: bounded in time and bytes, ended with everything it started."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_git_and_its_children_end_with_the_look(fake, tmp_path: Path, script: st
 
 
 def test_git_that_says_too_much_is_cut_off(fake):
-    """The bound on octets ends it."""
-    with pytest.raises(CannotLook, match="more than 100000 octets"):
+    """The bound on bytes ends it."""
+    with pytest.raises(CannotLook, match="more than 100000 bytes"):
         fake("exec yes").run(Budget(20, 100_000), "x")
 
 

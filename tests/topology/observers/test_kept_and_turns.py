@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sluice.topology.observers.ask import CannotLook
-from sluice.topology.observers.keeping import MAX_KEPT, MAX_OCTETS, Kept, Memory, Rest, rest_after
+from sluice.topology.observers.keeping import MAX_BYTES, MAX_KEPT, Kept, Memory, Rest, rest_after
 from sluice.topology.observers.turns import MAX_WAITING, Turns
 
 
@@ -43,9 +43,9 @@ def test_memory_is_bounded():
     assert memory.recall(0) is not None
     assert memory.recall(1) is None
     for number in range(10):
-        memory.keep(number, 100.0, MAX_OCTETS // 4, Kept(0, number))
+        memory.keep(number, 100.0, MAX_BYTES // 4, Kept(0, number))
     assert [number for number in range(10) if memory.recall(number)] == [6, 7, 8, 9]
-    memory.keep("large", 100.0, MAX_OCTETS, Kept(0, 0))
+    memory.keep("large", 100.0, MAX_BYTES, Kept(0, 0))
     assert memory.recall("large") is None
 
 

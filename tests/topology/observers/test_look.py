@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,6 +16,7 @@ from sluice.codecs.errors import Fault, UsageError
 from sluice.codecs.records import Annotation, Emission
 from sluice.codecs.signatures import holds
 from sluice.topology.observers import look as look_module
+from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import cannot_look, look, written
 from sluice.topology.observers.record import signer_of
 from sluice.topology.settings import Settings
@@ -50,7 +53,8 @@ def test_assertions_are_looked_at_in_order(changelog: Repository):
             "emission_id": "em-7",
             "emitted_at": EMITTED,
             "attempt": 2,
-            "text": f"{TEXT} [substrate.grep] MAX_RETRIES is 5. [substrate.code.read; path=src/times.py; lines=1-1]",
+            "text": f"{TEXT} [substrate.grep] MAX_RETRIES was perhaps set to 5. "
+            "[substrate.code.read; path=src/times.py; lines=1-1]",
         }
     )
     decoded = decode_emission(raw)
@@ -59,8 +63,8 @@ def test_assertions_are_looked_at_in_order(changelog: Repository):
     assert [(one.subject.emission_id, one.subject.attempt, one.observer) for one in found] == [
         ("em-7", 2, "watcher")
     ] * 2
-    assert [one.subject.span.chars for one in found] == [(0, 43), (44, 61)]
-    assert [one.outcome for one in found] == ["corroborates", "corroborates"]
+    assert [one.subject.span.chars for one in found] == [(0, 43), (44, 77)]
+    assert [one.outcome for one in found] == ["terms-present", "terms-present"]
     assert all(b'"attempt":2' in msgspec.json.encode(one) for one in found)
 
 
@@ -77,7 +81,7 @@ def test_classes_without_an_observer_say_so(changelog: Repository, name: str):
     """No such observer is configured: unavailable, with that reason, and the declared id or none."""
     found = ask(changelog, name, TEXT, declared="sse:14", url="https://example.org")
     assert (found.outcome, found.observation_id) == ("unavailable", "sse:14")
-    assert found.detail == {"found": [], "missing": [], "reason": f"no observer for substrate.{name} is configured"}
+    assert found.detail == {"reason": f"no observer for substrate.{name} is configured"}
     assert found.locator is None
     assert ask(changelog, name, TEXT).observation_id == f"none:substrate.{name}"
 
@@ -104,7 +108,7 @@ def test_observed_at_is_when_the_look_began(changelog: Repository):
 def test_only_the_known_members_of_a_locator_are_repeated(changelog: Repository):
     """What a stranger adds, credentials say, goes into no observation; nor does what has another type."""
     found = ask(changelog, "code.read", TEXT, path="CHANGELOG.md", token="secret", lines={"a": 1}, ref="main")
-    assert found.locator == {"path": "CHANGELOG.md"}
+    assert found.locator == {"path": "CHANGELOG.md", "ref": "main"}
     assert ask(changelog, "code.read", TEXT, password="secret").locator is None
     assert ask(changelog, "grep", TEXT, pattern="x" * 20_000).locator is None
 
@@ -112,8 +116,9 @@ def test_only_the_known_members_of_a_locator_are_repeated(changelog: Repository)
 def test_an_observation_stays_small(changelog: Repository):
     """However long the assertion's terms, an observation is no megabyte."""
     changelog.write("big.txt", "x" * 19_000)
+    changelog.git("add", "big.txt")
     found = ask(changelog, "code.read", "It is “" + "x" * 19_000 + "”.", path="big.txt")
-    assert found.outcome == "corroborates"
+    assert found.outcome == "terms-present"
     assert len(msgspec.json.encode(found)) < 1000
 
 
@@ -131,6 +136,21 @@ def test_one_emission_does_not_keep_an_observer_for_ever(changelog: Repository, 
     assert (found[0].detail or {})["reason"] == "the time for this emission's looks is used up"
 
 
+def test_another_question_is_another_look(changelog: Repository):
+    """The same words with other checks, at another place, or of another kind."""
+    settings = Settings()
+    with closing(Instruments(settings)) as instruments:
+
+        def outcome_of(**options: Any) -> str:
+            return ask(changelog, "code.read", TEXT, instruments=instruments, path="CHANGELOG.md", **options).outcome
+
+        assert outcome_of() == "terms-present"
+        assert outcome_of(checks=['contains("2026-05-25")']) == "corroborates"
+        assert outcome_of(checks=["absent(parse_time)"]) == "contradicts"
+        assert outcome_of(checks=["absent(parse_time)"], kind="denial") == "contradicts"
+        assert outcome_of() == "terms-present"
+
+
 def test_two_looks_at_one_state_say_the_same(changelog: Repository):
     """The test is deterministic: same emission, same state, same observations but for the time."""
     asked = emission(TEXT, *annotations(*CLASSES))
@@ -141,9 +161,7 @@ def test_two_looks_at_one_state_say_the_same(changelog: Repository):
 def test_what_cannot_be_looked_at_is_answered_all_the_same():
     """Where the root is away, every annotation gets its `unavailable`."""
     found = cannot_look(emission(TEXT, *annotations("grep", "mcp.brief")), Settings(), "away", lambda: 0)
-    assert [(one.outcome, one.detail) for one in found] == [
-        ("unavailable", {"found": [], "missing": [], "reason": "away"})
-    ] * 2
+    assert [(one.outcome, one.detail) for one in found] == [("unavailable", {"reason": "away"})] * 2
 
 
 @pytest.mark.parametrize(
@@ -170,11 +188,11 @@ def test_what_was_looked_at_once_is_not_looked_at_again(changelog: Repository, m
     """Annotations that say the same get the same observation; strangers choose how many come."""
     looks: list[str] = []
     grep = look_module.grep
-    monkeypatch.setattr(look_module, "grep", lambda ask, files: looks.append(ask.text) or grep(ask, files))
+    monkeypatch.setattr(look_module, "grep", lambda ask, *rest: looks.append(ask.text) or grep(ask, *rest))
     found = look(emission(TEXT, *annotations(*["grep"] * 50)), Settings(), changelog.path)
     assert len(found) == 50
     assert len(looks) == 1
-    assert {one.outcome for one in found} == {"corroborates"}
+    assert {one.outcome for one in found} == {"terms-present"}
 
 
 def test_the_places_of_one_emission_are_bounded(changelog: Repository, monkeypatch: pytest.MonkeyPatch):

@@ -25,7 +25,8 @@ from sluice.topology.observers.look import look
 from sluice.topology.settings import Settings
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
-CLOSED = "Issue 7 was closed on 2026-05-25."
+CLOSED = "closed is 2026-05-25."
+IS_CLOSED = ["equals(closed, 2026-05-25)"]
 Ask = Callable[..., Observation]
 
 
@@ -54,9 +55,12 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         def ask(
             text: str, tool: str = "brief", kind: str = "assertion", declared: str | None = None, **more: Any
         ) -> Any:
+            """Of a text alone that is `CLOSED`: the check that says so."""
+            checks = more.pop("checks", IS_CLOSED if text == CLOSED else None)
             locator = {"server": "tracker", "tool": tool, "arguments": more.pop("arguments", {"issue": 7}), **more}
             annotation = Annotation("substrate.mcp.brief", declared, None, locator)
-            return sole(look(emission(text, annotation, kind=kind), settings, tmp_path, instruments=mine))
+            asked = emission(text, annotation, kind=kind, checks=checks)
+            return sole(look(asked, settings, tmp_path, instruments=mine))
 
         return ask
 
@@ -73,17 +77,43 @@ def alive(pid: str) -> bool:
 
 
 def test_what_a_tool_says_bears_an_assertion_out(asking: Callable[..., Ask], notes: Callable[[str], list[str]]):
-    """One process and one call serve every assertion about the same locator; what it cannot show is absent."""
+    """One process and one call serve every assertion about the same locator; each check is decided on the result."""
     ask = asking()
-    assert ask(CLOSED).outcome == "corroborates"
-    assert ask("Issue 7 is merged.").outcome == "corroborates"
-    assert ask("Issue 7 was closed on 2026-05-26.").outcome == "absent"
-    assert ask("Issue 7 was not closed on 2026-05-25.", kind="denial").outcome == "contradicts"
-    assert ask("Issue 7 was not closed on 2026-05-26.", kind="denial").outcome == "corroborates"
+    found = ask(CLOSED)
+    assert (found.outcome, found.verified, found.looked_at) == ("corroborates", [0], None)
+    (told,) = (found.detail or {})["checks"]
+    assert (told["check"], told["holds"]) == ("equals(closed, 2026-05-25)", True)
+    for check, holds in {
+        'equals(status, "merged")': True,
+        "equals(/status, merged)": True,
+        "not equals(status, open)": True,
+        "equals(status, open)": False,
+        "compare(closed, <, 2026-05-26)": True,
+        "contains(merged)": True,
+        "contains(open)": None,
+        "count(merged, =, 1)": True,
+        "count(merged, =, 2)": False,
+        "equals(nothing, 1)": None,
+        "absent(open)": None,
+        "exists(status)": None,
+        "equals(status, merged, path=a.json)": None,
+    }.items():
+        (told,) = (ask("The status.", checks=[check]).detail or {})["checks"]
+        assert told["holds"] is holds, check
+    assert ask("status is open", checks=["equals(status, open)"]).outcome == "contradicts"
+    assert ask("status is not open", kind="denial", checks=["not equals(status, open)"]).outcome == "corroborates"
     assert len(notes("starts")) == 1
     assert notes("calls") == ["brief 7"]
-    assert ask(CLOSED, arguments={"issue": 8}).outcome == "absent"
+    assert ask(CLOSED, arguments={"issue": 8}).outcome == "corroborates"
     assert notes("calls") == ["brief 7", "brief 8"]
+
+
+def test_words_count_for_nothing(asking: Callable[..., Ask]):
+    """That they are there is told."""
+    ask = asking()
+    assert ask("Somebody closed it on 2026-05-25 it seems.").outcome == "terms-present"
+    assert ask("Somebody closed it on 2026-05-26 it seems.").outcome == "absent"
+    assert ask("It was not closed on 2026-05-26.", kind="denial").outcome == "absent"
 
 
 def test_the_id_is_the_hash_of_the_result(asking: Callable[..., Ask]):
@@ -107,21 +137,40 @@ def test_an_answer_that_is_kept_keeps_its_time(asking: Callable[..., Ask]):
 
 
 def test_an_echo_bears_nothing_out(asking: Callable[..., Ask]):
-    """What the arguments say is a place, never a term: a server that repeats them proves nothing."""
+    """What the arguments say is a place, never evidence: a server that repeats them proves nothing."""
     ask = asking()
     for text in ("The release was on 2026-05-25.", "The release was late.", "`parse_time` reads leap seconds."):
-        assert ask(text, tool="echo", arguments={"text": text}).outcome == "unavailable"
+        assert ask(text, tool="echo", arguments={"text": text}).outcome in ("absent", "unavailable")
         assert ask(text, tool="echo", arguments={"text": text[:-6]}).outcome in ("absent", "unavailable")
+    told = "the retry limit is 42"
+    for check in ('contains("retry limit is 42")', 'contains("limit is 42")', 'contains("IS 42")', "count(42, =, 1)",
+                  "count(tracker, =, 0)", f'equals(result, "You said: {told}")'):  # fmt: skip
+        found = ask(told, tool="echo", arguments={"text": told}, checks=[check])
+        if "You said" not in check:
+            assert found.outcome == "absent", check
+            assert found.verified == [], check
+    assert ask("You said it.", tool="echo", arguments={"text": told}, checks=['contains("You said")']).verified == [0]
 
 
-def test_what_the_server_says_is_not_there_is_contradicted(asking: Callable[..., Ask]):
-    """The error -32002, or an error that names the argument and says so; no other error is."""
+def test_a_member_that_repeats_an_argument_decides_nothing(asking: Callable[..., Ask]):
+    """Neither that it is so, nor that it is not otherwise; what the server says of its own does."""
+    ask = asking()
+    for check in ("equals(issue, 7)", "not equals(issue, 8)", "equals(issue, 8)", "compare(issue, <, 9)"):
+        assert ask("The issue is 7 or 8 or 9.", checks=[check]).verified == [], check
+        assert ask("The issue is 7 or 8 or 9.", checks=[check]).refuted == [], check
+    assert ask("status is merged", checks=["equals(status, merged)"]).verified == [0]
+
+
+def test_what_the_server_says_is_not_there_decides_nothing(asking: Callable[..., Ask]):
+    """The error -32002, or an error that names the argument and says so: `path-missing`; any other is `unavailable`."""
     ask = asking()
     for issue in (98, 99):
-        assert ask(f"Issue {issue} is merged.", arguments={"issue": issue}).outcome == "contradicts"
+        for check in (["equals(status, merged)"], ["not equals(status, merged)"], None):
+            found = ask(f"It is known that issue {issue} was merged.", arguments={"issue": issue}, checks=check)
+            assert (found.outcome, (found.detail or {})["reason"]) == ("absent", "path-missing")
+            assert found.observation_id == "none:substrate.mcp.brief"
         named = ask(f"Issue {issue} does not exist.", arguments={"issue": issue}, kind="denial")
-        other = ask("The release is not done.", arguments={"issue": issue}, kind="denial")
-        assert (named.outcome, other.outcome) == ("corroborates", "absent")
+        assert named.outcome == "absent"
     for issue in (96, 97):
         assert ask(f"Issue {issue} is merged.", arguments={"issue": issue}).outcome == "unavailable"
     secret = ask("Issue 96 is merged.", arguments={"issue": 96})
@@ -135,8 +184,8 @@ def test_what_the_server_says_is_not_there_is_contradicted(asking: Callable[...,
         ({"tool": "delete"}, "the tool is not on the operator's list"),
         ({"server": None}, "the locator names no server"),
         ({"tool": ["brief"]}, "the tool is not on the operator's list"),
-        ({"arguments": [7]}, "the locator's arguments are no object of at most 16384 octets"),
-        ({"arguments": {"issue": "x" * 20_000}}, "the locator's arguments are no object of at most 16384 octets"),
+        ({"arguments": [7]}, "the locator's arguments are no object of at most 16384 bytes"),
+        ({"arguments": {"issue": "x" * 20_000}}, "the locator's arguments are no object of at most 16384 bytes"),
     ],
 )
 def test_what_is_not_listed_is_not_asked(
@@ -156,8 +205,8 @@ def test_what_is_not_listed_is_not_asked(
         ("nonsense", "the server does not speak the Model Context Protocol"),
         ("dead", "the server ended"),
         ("dies", "the server ended"),
-        ("huge", "the server sent more than 1000000 octets"),
-        ("chatty", "the server sent more than 1000000 octets"),
+        ("huge", "the server sent more than 1000000 bytes"),
+        ("chatty", "the server sent more than 1000000 bytes"),
         ("deep", "the server did not answer in time"),
         ("wrong", "the answer is not as the protocol wants it"),
     ],
@@ -190,10 +239,11 @@ def test_a_server_that_fails_is_left_alone_for_a_while(asking: Callable[..., Ask
 def test_a_slow_call_keeps_only_its_own_arguments_from_the_server(asking: Callable[..., Ask]):
     """Arguments are strangers': a call that hangs puts no rest on others."""
     ask = asking("slow", look_timeout=1.5)
-    assert ask("It was closed on 2026-05-25.").outcome == "corroborates"
+    quote = ['contains("closed on 2026-05-25")']
+    assert ask("`closed on 2026-05-25`", checks=quote).outcome == "corroborates"
     assert ask("Issue 95 is merged.", arguments={"issue": 95}).outcome == "unavailable"
     assert "left alone" in (ask("Issue 95 is open.", arguments={"issue": 95}).detail or {})["reason"]
-    assert ask("It was closed on 2026-05-25.", arguments={"issue": 8}).outcome == "corroborates"
+    assert ask("`closed on 2026-05-25`", arguments={"issue": 8}, checks=quote).outcome == "corroborates"
 
 
 def test_no_process_outlives_the_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -202,9 +252,10 @@ def test_no_process_outlives_the_look(tmp_path: Path, monkeypatch: pytest.Monkey
     command = json.dumps([sys.executable, SERVER, "stubborn"])
     (tmp_path / "list.toml").write_text(f'[mcp.t]\ncommand = {command}\nenv = ["STARTS"]\ntools = ["brief"]\n')
     locator = {"server": "t", "tool": "brief"}
-    asked = emission("It was closed on 2026-05-25.", Annotation("substrate.mcp.brief", None, None, locator))
+    asked = emission("It was closed on 2026-05-25.", Annotation("substrate.mcp.brief", None, None, locator),
+                     checks=['contains("closed on 2026-05-25")'])  # fmt: skip
     instruments = Instruments(Settings(), str(tmp_path / "list.toml"))
-    assert sole(look(asked, Settings(), tmp_path, instruments=instruments)).outcome == "corroborates"
+    assert sole(look(asked, Settings(), tmp_path, instruments=instruments)).verified == [0]
     pids = (tmp_path / "starts").read_text().split()
     assert len(pids) == 2
     assert all(map(alive, pids))
@@ -251,10 +302,10 @@ def test_streamable_http_says_the_same_as_stdio(asking: Callable[..., Ask], url:
 
 
 def test_an_answer_over_http_is_bounded(asking: Callable[..., Ask], url: str):
-    """Octets are counted where they come in."""
+    """Bytes are counted where they come in."""
     ask = asking(lines=f'url = "{url}"', look_bytes=500_000)
     found = ask("Issue 94 is merged.", arguments={"issue": 94})
-    assert (found.detail or {})["reason"] == "the server sent more than 500000 octets"
+    assert (found.detail or {})["reason"] == "the server sent more than 500000 bytes"
     assert ask(CLOSED).outcome == "corroborates"
 
 

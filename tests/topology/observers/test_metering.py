@@ -23,7 +23,7 @@ from sluice.topology.observers.service import ObserverService
 from sluice.topology.settings import Settings
 
 PATIENCE = 20
-READ = "CHANGELOG.md has an entry dated 2026-05-25. [substrate.code.read] [substrate.grep; pattern=2026-05-25]"
+READ = "`CHANGELOG.md` contains `parse_time`. [substrate.code.read] [substrate.grep; pattern=parse_time]"
 
 
 @pytest.fixture
@@ -138,6 +138,23 @@ async def test_it_is_not_ready_before_the_group_has_met_and_ill_once_it_fails(se
         assert await ask(settings, "readyz") == (503, "waiting for the group to say which partitions are here\n")
         service._fail(UsageError("the disk is made of cheese"))
         assert await ask(settings, "healthz") == (503, "the disk is made of cheese\n")
+    finally:
+        await service.stop()
+
+
+async def test_it_is_not_ready_where_nothing_can_be_seen(settings: Settings, changelog: Repository):
+    """A root that is empty, or away: whatever is asked would be `unavailable`."""
+    service = ObserverService(settings)
+    await service.start()
+    try:
+        await send(settings, emission(0))
+        await until_told(settings, "sluice_observer_emissions_total", 1)
+        assert await ask(settings, "readyz") == (200, "ok\n")
+        changelog.path.rename(changelog.path.with_name("away"))
+        assert await ask(settings, "readyz") == (503, "the root is not there\n")
+        changelog.path.mkdir()
+        assert await ask(settings, "readyz") == (503, "the root is empty\n")
+        assert (await ask(settings, "healthz"))[0] == 200
     finally:
         await service.stop()
 

@@ -30,7 +30,7 @@ from sluice.topology.observers.service import ObserverService, _Progress
 from sluice.topology.settings import Settings
 from sluice.topology.signing import new_signer, save_signer
 
-TEXT = "CHANGELOG.md has an entry dated 2026-05-25. [substrate.code.read] [substrate.grep; pattern=2026-05-25]"
+TEXT = "`CHANGELOG.md` contains `parse_time`. [substrate.code.read] [substrate.grep; pattern=parse_time]"
 PATIENCE = 20
 
 
@@ -177,11 +177,11 @@ async def test_one_session_serves_the_service(settings: Settings, tmp_path: Path
     for name in ("STARTS", "CALLS"):
         monkeypatch.setenv(name, str(tmp_path / name))
     path = listed(tmp_path, "prompt", 'env = ["STARTS", "CALLS"]')
-    text = f"It was closed on 2026-05-25. {BRIEF}"
+    text = f"It was `closed on 2026-05-25`. {BRIEF} [substrate.git.log; check=contains(%22closed%20on%202026-05-25%22)]"
     async with running(settings, substrates=path):
         await send(settings, *(emission(number, text) for number in range(10)))
-        found = await observations(settings, 10)
-    assert {one.outcome for _, _, one in found} == {"corroborates"}
+        found = [one for _, _, one in await observations(settings, 20)]
+    assert {tuple(one.verified or ()) for one in found if one.substrate_class == "substrate.mcp.brief"} == {(0,)}
     assert len((tmp_path / "CALLS").read_text().split()) == 1
     (pid,) = (tmp_path / "STARTS").read_text().split()
     with pytest.raises(ProcessLookupError):

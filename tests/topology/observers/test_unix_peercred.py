@@ -21,9 +21,12 @@ from looking import emission, sole
 
 from sluice.codecs.records import Annotation, Observation
 from sluice.codecs.times import format_time
+from sluice.streams.judging.checks import Check, parse_check
+from sluice.streams.judging.facts import PeerFacts
+from sluice.streams.judging.rendering import render
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
-from sluice.topology.observers.unix_peercred import Peer, claims_of, identifier
+from sluice.topology.observers.unix_peercred import identifier
 from sluice.topology.settings import Settings
 
 CLASS = "substrate.unix.peercred"
@@ -91,9 +94,18 @@ def asking(tmp_path: Path) -> Iterator[Callable[..., Callable[..., Observation]]
         opened.append(mine)
 
         def ask(
-            text: str, path: str = sockets[0], kind: str = "assertion", declared: str | None = None, ts: Any = None
+            check: str | None,
+            path: str = sockets[0],
+            kind: str = "assertion",
+            declared: str | None = None,
+            ts: Any = None,
         ) -> Observation:
-            asked = emission(text, Annotation(CLASS, declared, ts, {"socket": path, "uid": 7}), kind=kind)
+            """One check, with the sentence that says it."""
+            text = "The service there has the uid 998 now."
+            if check is not None and isinstance(parsed := parse_check(check), Check):
+                text = render(parsed, path=None, lines=None, commit=None)
+            annotation = Annotation(CLASS, declared, ts, {"socket": path, "uid": 7})
+            asked = emission(text, annotation, kind=kind, checks=[check] if check else None)
             return sole(look(asked, settings, tmp_path, instruments=mine))
 
         return ask
@@ -103,48 +115,63 @@ def asking(tmp_path: Path) -> Iterator[Callable[..., Callable[..., Observation]]
         one.close()
 
 
-def test_the_peers_ids_bear_an_assertion_out(peers: Peers, asking: Any):
-    """Uid, gid and pid of the process that listens; another one contradicts; a denial turns it round."""
+def test_the_peers_ids_decide_the_checks(peers: Peers, asking: Any):
+    """Uid, gid and pid of the process that listens."""
     path, pid = peers.listen("app.sock")
     ask, uid = asking(path), peers.uid
     gid = OTHER if os.geteuid() == 0 else os.getegid()
-    assert ask(f"The service on {path} runs as uid {uid}, gid={gid} and pid {pid}.").outcome == "corroborates"
-    assert ask(f"Its uid is {uid}.").outcome == "corroborates"
-    for wrong in (f"uid {uid + 1}", f"gid {gid + 1}", f"process id {pid + 1}", f"uid {uid} and pid {pid + 1}"):
-        assert ask(f"The service has {wrong}.").outcome == "contradicts"
-        assert ask(f"The service does not have {wrong}.", kind="denial").outcome in ("corroborates", "absent")
-    assert ask(f"The service does not run as uid {uid}.", kind="denial").outcome == "contradicts"
-    assert ask(f"The service does not run as uid {uid}.").outcome == "unavailable"
-    assert ask("The service is there.").outcome == "unavailable"
-    assert ask(f"The service has run as uid {uid} since 2026-05-25.").outcome == "absent"
+    for right in (f"peer(uid={uid}, gid={gid}, pid={pid})", f"peer(uid={uid})", f"not peer(uid={uid + 1})"):
+        assert ask(right).outcome == "corroborates", right
+    for wrong in (f"peer(uid={uid + 1})", f"peer(gid={gid + 1})", f"peer(pid={pid + 1})", f"not peer(pid={pid})",
+                  f"peer(uid={uid}, pid={pid + 1})"):  # fmt: skip
+        assert ask(wrong).outcome == "contradicts", wrong
+    assert ask(f"not peer(uid={uid + 1})", kind="denial").outcome == "corroborates"
+    assert ask(f"peer(uid={uid})", kind="denial").outcome == "absent"
+    assert ask("exists(app.sock)").outcome == "absent"
+
+
+def test_without_a_check_nothing_is_said_of_a_peer(peers: Peers, asking: Any):
+    """Words are not looked for in who is there."""
+    path, _ = peers.listen("app.sock")
+    for kind in ("assertion", "denial"):
+        found = asking(path)(None, kind=kind)
+        assert (found.outcome, (found.detail or {})["reason"]) == (
+            "unavailable",
+            "of a peer only checks are decided, and the assertion has none",
+        )
 
 
 def test_a_user_is_named_by_the_hosts_own_list(asking: Any, tmp_path_factory: pytest.TempPathFactory):
-    """In quotes any name; bare only one that is known here: «as expected» names nobody."""
+    """One that is not known here is nobody of whom anything could be said."""
     path = str(tmp_path_factory.mktemp("u") / "own.sock")
     name = pwd.getpwuid(os.geteuid()).pw_name
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
         ask = asking(path)
-        assert ask(f"It runs as {name}.").outcome == "corroborates"
-        assert ask(f"It runs as user `{name}`, as expected.").outcome == "corroborates"
-        assert ask("It runs as `no-such-user-here`.").outcome == "contradicts"
-        assert ask("It runs as expected.").outcome == "unavailable"
+        assert ask(f"peer(user={name})").verified == [0]
+        assert ask("peer(user=no-such-user-here)").outcome == "absent"
+        assert ask("not peer(user=no-such-user-here)").outcome == "absent"
 
 
 def test_the_id_is_an_hmac_and_nothing_else_gets_out(peers: Peers, asking: Any):
-    """Identity-bound; neither ids nor names in the record, not even what a locator or a declared id says."""
+    """Identity-bound; of a check its own words and whether it holds, not even why it does not."""
     path, pid = peers.listen("app.sock")
     gid = OTHER if os.geteuid() == 0 else os.getegid()
-    for text in (f"It has uid {peers.uid} and pid {pid}.", f"It has uid {peers.uid} and pid {pid + 1}."):
-        found = asking(path)(text, declared=f"peercred:{peers.uid}:{gid}:{pid}")
-        assert found.observation_id == identifier(SECRET.encode(), Peer(pid, peers.uid, gid))
-        assert (found.tier, found.locator) == ("identity-bound", {"socket": path})
+    for check, holds in (
+        (f"peer(uid={peers.uid + 1})", False),
+        ("peer(gid=4242424)", False),
+        ("peer(user=nobody-x)", None),
+    ):
+        found = asking(path)(check, declared=f"peercred:{peers.uid}:{gid}:{pid}")
+        assert found.observation_id == identifier(SECRET.encode(), PeerFacts(pid, peers.uid, gid))
+        assert (found.tier, found.locator, found.looked_at) == ("identity-bound", {"socket": path}, None)
+        assert found.detail is not None
+        assert found.detail["checks"] == [{"check": check, "holds": holds}]
+        assert set(found.detail) <= {"checks", "reason"}
         record = msgspec.json.encode([found.detail, found.locator, found.outcome]).decode()
-        assert str(peers.uid) not in record.replace(path, "")
         assert str(pid) not in record.replace(path, "")
-    away = asking(path)("It is there.", path="/nowhere.sock", declared=f"peercred:{peers.uid}:{gid}:{pid}")
+    away = asking(path)("peer(uid=1)", path="/nowhere.sock", declared=f"peercred:{peers.uid}:{gid}:{pid}")
     assert away.observation_id == f"none:{CLASS}"
 
 
@@ -152,14 +179,14 @@ def test_an_id_without_the_secret_is_another_one_each_time(peers: Peers, asking:
     """The key is made at the start; within one observer the id stays."""
     path, _ = peers.listen("app.sock")
     one, other = asking(path, privacy_secret=None), asking(path, privacy_secret=None)
-    text = f"It has uid {peers.uid}."
+    text = f"peer(uid={peers.uid})"
     assert one(text).observation_id == one(text).observation_id != other(text).observation_id
 
 
 def test_an_id_that_no_connection_had_is_made_up(peers: Peers, asking: Any):
     """If it is dated since the observer's start; one that a connection had is judged by what stands there now."""
     path, _ = peers.listen("app.sock")
-    ask, text = asking(path), f"It has uid {peers.uid}."
+    ask, text = asking(path), f"peer(uid={peers.uid})"
     now = format_time(time.time_ns() // 1_000_000 + 10)
     found = ask(text, declared="peercred:" + "0" * 64, ts=now)
     assert (found.outcome, found.observation_id) == ("unknown-observation", "peercred:" + "0" * 64)
@@ -170,7 +197,7 @@ def test_an_id_that_no_connection_had_is_made_up(peers: Peers, asking: Any):
 def test_packets_in_sequence_have_peers_too(peers: Peers, asking: Any):
     """SOCK_SEQPACKET is connected to as well."""
     path, pid = peers.listen("packets.sock", "SOCK_SEQPACKET")
-    assert asking(path)(f"Its pid is {pid}.").outcome == "corroborates"
+    assert asking(path)(f"peer(pid={pid})").outcome == "corroborates"
 
 
 def test_nobody_there_is_unavailable(peers: Peers, asking: Any, tmp_path: Path):
@@ -189,7 +216,7 @@ def test_nobody_there_is_unavailable(peers: Peers, asking: Any, tmp_path: Path):
     ask = asking(full, plain, gone, "/nowhere.sock", look_timeout=0.5)
     for path in (full, plain, gone, "/nowhere.sock"):
         began = time.monotonic()
-        assert ask("Its uid is 0.", path=path).outcome == "unavailable"
+        assert ask("peer(uid=0)", path=path).outcome == "unavailable"
         assert time.monotonic() - began < 1.5
     for one in waiting:
         one.close()
@@ -200,24 +227,6 @@ def test_what_is_not_listed_is_not_connected_to(peers: Peers, asking: Any):
     path, _ = peers.listen("app.sock")
     ask = asking("/other.sock")
     for wrong in (path, "/other.sock/", "/./other.sock"):
-        found = ask("It is what it is.", path=wrong)
+        found = ask("peer(uid=0)", path=wrong)
         assert (found.detail or {})["reason"] == "the socket is not on the operator's list"
         assert (found.outcome, found.locator) == ("unavailable", None)
-
-
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("uid=0", [("uid", 0)]),
-        ("The UID is 7 and the group id 8.", [("uid", 7), ("gid", 8)]),
-        ("euid: `7`, pid: 9", [("uid", 7), ("pid", 9)]),
-        ("user id of 7", [("uid", 7)]),
-        ("uid 1.5 and pid 12345678901", []),
-        ("run as user “deploy”", [("user", "deploy")]),
-        ("username: root", [("user", "root")]),
-        ("druid 7, rapid 8", []),
-    ],
-)
-def test_what_a_text_names(text: str, values: list[Any]):
-    """Fields and values as people write them."""
-    assert list(claims_of(text, "/x").values) == values

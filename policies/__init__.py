@@ -1,0 +1,1 @@
+"""The policies that the package has, as TOML: `reference` and `strict` (docs/checks.md)."""

@@ -1,0 +1,334 @@
+"""Source code that somebody wrote to mislead or to exhaust: bounds, depth, errors, and what the index costs."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sluice.streams.judging import code as door
+from sluice.streams.judging import code_building, languages
+from sluice.streams.judging.checks import Check, parse_check
+from sluice.streams.judging.code import CODE_CHECKS, Code, code_extents, parse_code, verify_code
+from sluice.streams.judging.code_model import MAX_DEFINITIONS
+from sluice.streams.judging.code_parsing import MAX_BYTES
+from sluice.streams.judging.results import Held, Source
+
+ENDINGS = ("py", "go", "js", "ts", "tsx", "java", "rs", "c", "h", "cc", "cs", "rb", "sh")
+CHECKS = (
+    "defines(a)",
+    "defines(a.b, method)",
+    "defines(b, in=a)",
+    "equals(a, 1)",
+    "equals(A.a, [1, two])",
+    "compare(a, <, 3)",
+    "calls(a, b)",
+    "calls(f, a.b)",
+    "uses(a, a)",
+    "imports(a)",
+    "returns(a, 1)",
+    "not defines(a)",
+)
+
+
+def parsed(text: str, path: str = "a.py") -> Code:
+    """A file of a listed language."""
+    code = parse_code(Source(path, text))
+    assert code is not None
+    return code
+
+
+def held(check: str, text: str, path: str = "a.py") -> Held:
+    """What a check on a file comes to."""
+    one = parse_check(check)
+    assert isinstance(one, Check), one
+    source = Source(path, text, lines=one.lines)
+    return verify_code(one, parsed(text, path), source)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("text", ["", "\n", "\ufeff", "\x00", "\x00\x01\x02\xff" * 50, "\ud800", "\r\n\r\n", "   "])
+def test_a_file_of_nothing_decides_nothing_wrongly(ending: str, text: str) -> None:
+    """Empty, blank and binary files have no definitions; nothing is raised, and nothing holds."""
+    for check in CHECKS:
+        assert held(check, text, f"a.{ending}").holds in (False, None)
+
+
+_TOKENS = (
+    "def f():\n ",
+    "class A:\n ",
+    "class A{",
+    "func f(){",
+    "fn f(){",
+    "function f(){",
+    "a=1\n",
+    "const a=1;",
+    "int a=1;",
+    "#define a 1\n",
+    "#if 0\n",
+    "#endif\n",
+    "import a\n",
+    "use a;",
+    "require 'a'\n",
+    "a(",
+    "a.b",
+    "return ",
+    "if ",
+    "else ",
+    "end\n",
+    "'a'",
+    '"',
+    "'",
+    "`${",
+    "<<A\n",
+    "/*",
+    "//",
+    "#",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "<",
+    ">",
+    "=",
+    ";",
+    ",",
+    ":",
+    "\n ",
+    "\\\n",
+    "\r",
+    "\x00",
+    "é",
+    "@",
+    "->",
+    "=>",
+    "lambda:",
+    "self.a=1\n",
+    "1_0",
+    "global a\n",
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(_TOKENS), max_size=60).map("".join), st.sampled_from(ENDINGS))
+def test_no_text_makes_a_check_fail(text: str, ending: str) -> None:
+    """Whatever a file says, a check on it is decided or stays undecided with a reason, and twice the same."""
+    source = Source(f"a.{ending}", text)
+    code = parse_code(source)
+    assert code is not None
+    for one in CHECKS:
+        check = parse_check(one)
+        assert isinstance(check, Check)
+        found = verify_code(check, code, source)
+        assert (found.reason is None) == (found.holds is True)
+        assert found == verify_code(check, code, source)
+        if found.lines is not None:
+            assert 1 <= found.lines[0] <= found.lines[1] <= text.count("\n") + 1
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.sampled_from(_TOKENS), max_size=40).map("".join), st.sampled_from(ENDINGS))
+def test_comments_and_strings_never_add_a_definition(text: str, ending: str) -> None:
+    """A text that stands in a comment, line by line, defines and imports nothing."""
+    mark = "#" if ending in ("py", "rb", "sh") else "//"
+    # Where a line ends with a backslash some languages join the next one to the comment: that is a comment as well.
+    lines = (line.replace("\r", " ").replace("\x00", " ") for line in text.split("\n"))
+    commented = "".join(f"{mark} {line}\n" for line in lines)
+    code = parsed(commented, f"a.{ending}")
+    assert code.definitions == []
+    assert code.imports == []
+
+
+DEPTH = 20_000
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        ("py", "x = " + "(" * DEPTH + "1" + ")" * DEPTH + "\n"),
+        ("py", "x = " + "-" * DEPTH + "1\n"),
+        ("py", "(" * DEPTH),
+        ("py", "x = " + "not " * DEPTH + "a\n"),
+        ("py", "x = " + "lambda: " * DEPTH + "0\n"),
+        ("py", "x = " + "1 + " * DEPTH + "1\n"),
+        ("py", "a = " * DEPTH + "1\n"),
+        ("py", "x = " + "a." * DEPTH + "b\n"),
+        ("py", "".join(" " * depth + "def f():\n" for depth in range(300)) + " " * 300 + "a()\n"),
+        ("py", "(" * DEPTH + "a" + ",)" * DEPTH + " = b\n"),
+        ("js", "let x = " + "{a: " * DEPTH + "1" + "}" * DEPTH + ";"),
+        ("js", "x = " + "a => " * DEPTH + "1;"),
+        ("js", "x = " + "f(" * DEPTH + ")" * DEPTH + ";"),
+        ("ts", "namespace a {" * DEPTH + "}" * DEPTH),
+        ("go", "package a\nfunc f() {" + "if a {" * DEPTH + "}" * DEPTH + "}\n"),
+        ("java", "class A {" * DEPTH + "}" * DEPTH),
+        ("rs", "use " + "a::{" * DEPTH + "b" + "}" * DEPTH + ";"),
+        ("rs", "mod a {" * DEPTH + "}" * DEPTH),
+        ("c", "int " + "*" * DEPTH + "a = 1;"),
+        ("c", "#if a\n" * DEPTH + "#endif\n" * DEPTH),
+        ("cc", "namespace a {" * DEPTH + "}" * DEPTH),
+        ("cs", "namespace a {" * DEPTH + "}" * DEPTH),
+        ("rb", "module A\n" * DEPTH + "end\n" * DEPTH),
+        ("sh", "x=" + "$(" * DEPTH + ")" * DEPTH + "\n"),
+    ],
+)
+def test_depth_ends_nothing(ending: str, text: str) -> None:
+    """What is nested 20,000 deep is walked like anything else: without recursion, and without an exception."""
+    for check in CHECKS:
+        assert held(check, text, f"a.{ending}").reason != "unknown-check"
+
+
+@pytest.mark.parametrize(
+    ("ending", "unit"),
+    [
+        ("java", "a=>"),
+        ("java", "template<"),
+        ("rs", "%w("),
+        ("c", "a=>"),
+        ("cs", "a<a<a>>"),
+        ("ts", "a<b,"),
+        ("js", "->"),
+        ("go", "->"),
+        ("sh", "+|"),
+        ("py", "\\\n"),
+        ("py", "+|"),
+    ],
+)
+def test_recovery_from_errors_is_given_up_in_time(ending: str, unit: str) -> None:
+    """Texts on which a parse takes minutes or gigabytes are given up: the file is beyond a bound, and nothing is said.
+
+    Twenty thousand bytes of the first one took 60 s and 13 GB before; a parse that is given up takes some seconds at
+    the very most, on any machine.
+    """
+    text = (unit * 20_000)[:20_000]
+    before = time.process_time()
+    code = parsed(text, f"a.{ending}")
+    assert time.process_time() - before < 30
+    assert code.problem in (None, "too-large")
+    assert held("defines(a)", text, f"a.{ending}").holds is not True
+
+
+def test_a_file_beyond_a_bound_decides_nothing() -> None:
+    """More bytes, or more definitions, than are kept: `too-large`, whatever is asked."""
+    for text in ("x = 1\n" * (MAX_BYTES // 6 + 1), "a=1\n" * (MAX_DEFINITIONS + 1)):
+        code = parsed(text)
+        assert code.problem == "too-large"
+        assert code.definitions == []
+        for check in CHECKS:
+            assert held(check, text) == Held(None, "too-large")
+
+
+def test_a_missing_grammar_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A language whose grammar is not installed is listed all the same."""
+    assert languages.loaded("tree_sitter_nowhere", "language") is None
+    monkeypatch.setattr(door, "loaded", lambda package, entry: None)
+    code = parsed("x = 1\n")
+    assert code.problem == "no-grammar"
+    check = parse_check("equals(x, 1)")
+    assert isinstance(check, Check)
+    assert verify_code(check, code, Source("a.py", "x = 1\n")) == Held(None, "no-grammar")
+    assert code_extents(code, "x") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("a/b.py", ["python"]),
+        ("B.PY", ["python"]),
+        ("a.pyi", ["python"]),
+        ("a.h", ["c", "cpp"]),
+        ("a.C", ["cpp"]),
+        ("a.c", ["c"]),
+        ("a.jsx", ["javascript"]),
+        ("a.tsx", ["tsx"]),
+        ("Rakefile", ["ruby"]),
+        ("x/.bashrc", ["shell"]),
+        ("Makefile", []),
+        ("a.md", []),
+        ("py", []),
+        (".py", []),
+        ("", []),
+        ("a.py/b", []),
+    ],
+)
+def test_the_name_of_a_file_tells_its_language(path: str, names: list[str]) -> None:
+    """By its ending, or by all of it; a file of no listed language is none of ours."""
+    assert [one.name for one in languages.languages_of(path)] == names
+    assert (parse_code(Source(path, "")) is None) == (not names)
+
+
+def test_every_language_has_its_grammar() -> None:
+    """All grammars of the table are installed here, and every ending is listed once."""
+    endings = [ending for one in languages.LANGUAGES for ending in one.endings]
+    assert len(endings) == len(set(endings))
+    for one in languages.LANGUAGES:
+        assert languages.loaded(one.package, one.entry) is not None
+
+
+def test_the_index_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks on a parsed file neither parse nor index it again."""
+    text = "x = 1\n\ndef f():\n    g()\n"
+    code = parsed(text)
+
+    def never(*_: object) -> None:
+        raise AssertionError("parsed again")
+
+    monkeypatch.setattr(door, "parse_bytes", never)
+    monkeypatch.setattr(door, "index", never)
+    monkeypatch.setattr(code_building, "index", never)
+    for one in ("equals(x, 1)", "calls(f, g)", "defines(f)", "uses(f, g)"):
+        check = parse_check(one)
+        assert isinstance(check, Check)
+        assert verify_code(check, code, Source("a.py", text)).holds is True
+
+
+def test_weight_grows_with_the_file() -> None:
+    """What a file takes in memory is told, so that what is kept can be bounded."""
+    small, large = parsed("x = 1\n").weight, parsed("x = f(1)\n" * 2_000).weight
+    assert 500 < small < 10_000
+    assert 1_000 < (large - small) / 2_000 < 5_000
+
+
+def test_the_cost_is_linear() -> None:
+    """Eight times the text takes some eight times as long, not sixty-four times."""
+    unit = "def f{0}(a=1):\n    x = g(a)\n    return [x, 'a', {{'k': 1}}]\n\n\nclass C{0}:\n    y: int = 2\n\n"
+
+    def seconds(count: int) -> float:
+        text = "".join(unit.format(place) for place in range(count))
+        best = 1e9
+        for _ in range(3):
+            before = time.process_time()
+            code = parsed(text)
+            for check in CHECKS:
+                one = parse_check(check)
+                assert isinstance(one, Check)
+                verify_code(one, code, Source("a.py", text))
+            best = min(best, time.process_time() - before)
+        return best
+
+    assert seconds(1_600) < 32 * seconds(200) + 0.05
+
+
+def test_many_of_one_name_cost_a_pass_each() -> None:
+    """A name that is assigned ten thousand times is ambiguous, and found out in one pass."""
+    text = "def f():\n    X = 1\n" + "X = 1\n" * 10_000
+    before = time.process_time()
+    assert held("equals(X, 1)", text).reason == "ambiguous"
+    assert held("equals(f.X, 1)", text).holds is True
+    assert time.process_time() - before < 20
+
+
+def test_every_check_on_syntax_has_a_verifier() -> None:
+    """The checks that are decided here are those of the design that syntax decides."""
+    assert {"calls", "compare", "defines", "equals", "imports", "returns", "uses"} == CODE_CHECKS
+
+
+@pytest.mark.parametrize("text", ["def f(): pass\n", "def f(\n"])
+def test_extents_of_any_name_are_lists(text: str) -> None:
+    """Asking for what is not there, or for no name at all, is no error."""
+    code = parsed(text)
+    for name in ("", ".", "()", "f", "g", "a.b.c", "::", "#", "/", "<>", "(*", "é", "\ud800"):
+        assert isinstance(code_extents(code, name), list)

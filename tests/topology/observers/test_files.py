@@ -1,0 +1,168 @@
+"""What a file holds, and what is kept of it."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.streams.judging.checks import Check, parse_check
+from sluice.streams.judging.code import Code
+from sluice.streams.judging.documents import Document
+from sluice.streams.judging.results import Source
+from sluice.streams.judging.text_checks import find_quote, flat
+from sluice.topology.observers import parsing as parsing_module
+from sluice.topology.observers.files import Contents, Everything, File
+from sluice.topology.observers.keeping import Bounded
+from sluice.topology.observers.parsing import Parsed
+from sluice.topology.observers.states import State
+
+OLD: State = (1, 1, 1, 1, 1)
+
+
+def everything(*contents: bytes) -> Everything:
+    files = [(f"f{number}", File(content)) for number, content in enumerate(contents)]
+    return Everything(files, True, None, [path for path, _ in files])
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=80), st.text("abcXYZ_é\u200b\uff21ﬁ", min_size=1, max_size=4))
+def test_a_quick_look_never_rules_out_what_a_check_would_find(text: str, word: str):
+    """Every file in which a word stands, in any of the forms in which it counts, is among those that are verified."""
+    needle = flat(word)
+    if not needle or " " in needle:
+        return
+    for encoding in ("utf-8", "utf-16", "utf-8-sig"):
+        file = File(text.encode(encoding))
+        decoded = file.text
+        if decoded is not None and find_quote(needle, flat(decoded.text)):
+            assert everything(file.data).holding(needle)
+
+
+def test_names_stand_by_themselves():
+    """A word inside of another one is not it."""
+    alone = (b"x.retries", b"retries", b"'retries'", "é retries é".encode())
+    for content, expected in ((b"max_retries = 5", False), (b"retries2", False), *((one, True) for one in alone)):
+        assert File(content).may_name("retries") is expected, content
+
+
+def test_a_binary_file_holds_no_words_but_perhaps_a_name():
+    """In one or two bytes for a character."""
+    found = everything(b"\0NAME", "\0NAME".encode("utf-16-le"), b"\0")
+    assert found.holding("NAME") == []
+    assert found.may_hide("NAME")
+    assert not found.may_hide("OTHER")
+
+
+def test_other_letters_may_hide_in_a_file_of_an_unknown_encoding():
+    """ASCII is the same in all of them."""
+    latin = everything("größe".encode("latin-1"))
+    assert latin.may_hide("größe")
+    assert latin.may_hide("日本")
+    assert not latin.may_hide("size")
+    assert not everything("größe".encode(), b"x").may_hide("日本")
+
+
+def test_a_source_is_whole_where_its_encoding_is_known_or_does_not_matter():
+    """A guess will do for ASCII that is counted, not for anything that a reader of syntax would have to know."""
+    file = File("x = 'é'".encode("latin-1"))
+    for text, whole in (("absent(y)", True), ("count(x, =, 1)", True), ('count("é", =, 1)', False),
+                        ("equals(x, 1)", False), ("contains(x)", False)):  # fmt: skip
+        check = parse_check(text)
+        assert isinstance(check, Check)
+        source = file.source("a.txt", check)
+        assert source is not None
+        assert source.whole is whole, text
+    assert File(b"\0").source("a.txt") is None
+    assert re.fullmatch("sha256:[0-9a-f]{64}", file.digest)
+
+
+def test_what_is_young_is_not_kept():
+    """Another write in the same instant would leave the same times."""
+    contents = Contents(10_000)
+    now = time.time_ns()
+    contents.keep_on_disk("/r", "young", (now, now, 1, 1, 1), File(b"x"))
+    assert contents.on_disk("/r", "young", (now, now, 1, 1, 1)) is None
+    contents.keep_on_disk("/r", "old", OLD, File(b"x"))
+    assert contents.on_disk("/r", "old", OLD) is not None
+    assert contents.on_disk("/r", "old", (2, 1, 1, 1, 1)) is None
+    assert contents.on_disk("/other", "old", OLD) is None
+    assert [one is not None for one in contents.all_on_disk("/r", [("old", OLD), ("young", OLD)])] == [True, False]
+
+
+def test_what_is_kept_is_bounded():
+    """By bytes and by number; what was asked for last stays longest; what would fill most of the room is not kept."""
+    kept = Bounded[int](3, 100)
+    for number in range(4):
+        kept.put(number, 30, number)
+        kept.get(0)
+    assert [kept.get(number) for number in range(4)] == [0, None, 2, 3]
+    assert kept.get_many([0, 1, 3]) == [0, None, 3]
+    kept.put("large", 51, 1)
+    assert kept.get("large") is None
+    kept.put(0, 40, 7)
+    assert (kept.get(0), kept.held) == (7, 100)
+    kept.put("x", 45, 1)
+    assert kept.held <= 100
+
+
+@pytest.fixture
+def parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths that are parsed."""
+    done: list[str] = []
+    code, document = parsing_module.parse_code, parsing_module.parse_document
+
+    def parse_code(source: Source) -> Code | None:
+        done.append(source.path)
+        return code(source)
+
+    def parse_document(source: Source) -> Document | None:
+        done.append(source.path)
+        return document(source)
+
+    monkeypatch.setattr(parsing_module, "parse_code", parse_code)
+    monkeypatch.setattr(parsing_module, "parse_document", parse_document)
+    return done
+
+
+def source(path: str, content: bytes = b"x = 1\n") -> Source:
+    found = File(content).source(path)
+    assert found is not None
+    return found
+
+
+def test_what_was_parsed_is_kept_by_the_bytes_and_the_name(parses: list[str]):
+    """The same bytes under another name are another language; that a file is of none is kept as well."""
+    parsed = Parsed(1_000_000)
+    for _ in range(3):
+        for path in ("a.py", "a.ini", "a.txt"):
+            parsed.code(source(path))
+            parsed.document(source(path))
+    assert sorted(parses) == sorted(["a.py", "a.ini", "a.txt"] * 2)
+    parsed.code(source("a.py", b"x = 2\n"))
+    parsed.code(Source("a.py", "x = 3\n"))
+    parsed.code(Source("a.py", "x = 3\n"))  # nobody knows its bytes
+    assert len(parses) == 9
+
+
+def test_what_was_parsed_is_bounded(parses: list[str]):
+    """By the setting; 0 keeps nothing."""
+    parsed = Parsed(0)
+    for _ in range(2):
+        parsed.code(source("a.py"))
+    assert len(parses) == 2
+    small = Parsed(400_000)
+    for number in range(200):
+        small.code(source("a.py", b"x = 1\n" * 20 + b"# %d\n" % number))
+    assert small._code.held <= 200_000
+
+
+def test_digits_of_another_script_are_normalised_alike():
+    """What a search looks through is NFKC, as the checks are."""
+    file = File("ＬＩＭＩＴ = ４２\n".encode())
+    assert file.searchable is not None
+    assert b"LIMIT = 42" in file.searchable
+    assert unicodedata.normalize("NFKC", "ＬＩＭＩＴ") == "LIMIT"

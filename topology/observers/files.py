@@ -1,0 +1,232 @@
+"""The content of one file, as checks and searches need it, and what is kept of contents between looks.
+
+What a file holds is kept by its times, size and number on its file system, or by the hash of its object; a file that
+was written a moment ago is not. Nothing is read from disk here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ...codecs.unicode_text import nfkc, settle
+from ...streams.judging.checks import Check
+from ...streams.judging.results import Source
+from .content import Piece, Text, cut, text_of
+from .keeping import Bounded
+from .states import State, is_settled
+
+_OVERHEAD: Final = 600
+"""Bytes that a kept file takes beside its content."""
+_ESCAPES: Final = (b"\\u", b"\\U", b"\\x")
+_BY_BYTES: Final = frozenset(("absent", "count"))
+"""Checks for which a guess at the encoding will do where they look for ASCII: all encodings keep that as it is."""
+
+
+class File:
+    """One file, read whole; the same for whoever looks at the same bytes.
+
+    Attributes:
+        piece: its bytes, with the encoding that they name.
+        changed: when it last changed, in Unix milliseconds; None where that has to be asked of the history.
+        guessed: its encoding had to be; known once it was searched through.
+    """
+
+    __slots__ = ("_digest", "_escapes", "_searchable", "_sized", "changed", "guessed", "piece")
+
+    def __init__(self, data: bytes, changed: int | None = None) -> None:
+        self.piece, self.changed = cut([data], None), changed
+        self._digest = ""
+        self._searchable: bytes | None = None
+        self._sized = self.guessed = False
+        self._escapes: bool | None = None
+
+    @property
+    def data(self) -> bytes:
+        return self.piece.data
+
+    @property
+    def digest(self) -> str:
+        """`sha256:` of the bytes."""
+        if not self._digest:
+            self._digest = f"sha256:{hashlib.sha256(self.data).hexdigest()}"
+        return self._digest
+
+    @property
+    def text(self) -> Text | None:
+        """The text; None where it is none."""
+        return text_of(self.piece)
+
+    def part(self, lines: tuple[int, int] | None) -> Piece:
+        """Some of its lines."""
+        return self.piece if lines is None else cut([self.data], lines)._replace(changed=self.changed)
+
+    def source(self, path: str, check: Check | None = None) -> Source | None:
+        """The file as a verifier takes it; None where it is no text.
+
+        Args:
+            path: of the file; its ending tells the language.
+            check: what is to be decided; for one on ASCII alone a guess at the encoding is good enough.
+        """
+        text = self.text
+        if text is None:
+            return None
+        whole = text.sure or (check is not None and check.name in _BY_BYTES and _is_ascii(check))
+        return Source(path, text.text, whole=whole, digest=self.digest)
+
+    def may_name(self, word: str) -> bool:
+        """Whether a word may stand in the text by itself, and not only inside of others; False is certain."""
+        found = self.searchable
+        if found is None or not word.isascii():
+            return found is not None
+        return re.search(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(word.encode()), found) is not None
+
+    @property
+    def searchable(self) -> bytes | None:
+        """The text in NFKC, with and without its invisible characters and look-alikes; None where it is none."""
+        if not self._sized:
+            self._searchable = self._made_searchable()
+            self._sized = True
+        return self._searchable
+
+    def _made_searchable(self) -> bytes | None:
+        if self.piece.encoding is None and self.data.isascii():
+            return None if b"\0" in self.data else self.data
+        text = self.text
+        if text is None:
+            return None
+        self.guessed = not text.sure
+        plain = nfkc(text.text)
+        settled = settle(plain)
+        forms = (plain,) if settled == plain else (plain, settled)
+        return "\0".join(forms).encode("utf-8", "replace")
+
+    @property
+    def has_escapes(self) -> bool:
+        """Whether characters may be written as escapes in it, so that a word stands there that no search finds."""
+        if self._escapes is None:
+            self._escapes = any(mark in self.data for mark in _ESCAPES)
+        return self._escapes
+
+    @property
+    def size(self) -> int:
+        """Bytes that keeping it takes."""
+        return _OVERHEAD + len(self.data) * (1 if self.data.isascii() else 3)
+
+
+class Everything:
+    """All files of a tree that may be looked at; never changed once it is made.
+
+    Attributes:
+        files: in the order of their paths' bytes.
+        whole: nothing of the tree was left out: no name is denied, and all could be read.
+        newest: when the newest of them changed, in Unix milliseconds; None where nobody can tell.
+        paths: those that were to be read.
+        states: in which the files were read; empty for git's objects.
+        size: of all files, in bytes.
+    """
+
+    def __init__(
+        self,
+        files: list[tuple[str, File]],
+        whole: bool,
+        newest: int | None,
+        paths: Sequence[str],
+        states: Sequence[State | bool] = (),
+    ) -> None:
+        self.files, self.whole, self.newest = files, whole, newest
+        self.paths, self.states = paths, states
+        self.size = sum(len(file.data) for _, file in files)
+        self._texts: list[tuple[bytes, str, File]] | None = None
+        self._others: list[File] = []
+
+    def at(self, newest: int | None) -> Everything:
+        """The same files, as of another commit with the same tree."""
+        if newest == self.newest:
+            return self
+        made = Everything(self.files, self.whole, newest, self.paths, self.states)
+        made._texts, made._others = self._texts, self._others
+        return made
+
+    def holding(self, needle: str, *, escaped: bool = False) -> list[tuple[str, File]]:
+        """The files in whose text a word may stand, in whichever form; of all others it is certain that it does not.
+
+        Args:
+            needle: the word, in NFKC.
+            escaped: also those in which characters may be written as escapes.
+        """
+        wanted, searched = needle.encode("utf-8", "replace"), self._searched()
+        if escaped:
+            return [(path, file) for text, path, file in searched if wanted in text or file.has_escapes]
+        return [(path, file) for text, path, file in searched if wanted in text]
+
+    def may_hide(self, word: str) -> bool:
+        """Whether a word may stand in a file that is no text, or in other letters in one of an unknown encoding."""
+        searched = self._searched()
+        if not word.isascii() and any(file.guessed for _, _, file in searched):
+            return True
+        return any(holds_bytes(file.data, word) for file in self._others)
+
+    def _searched(self) -> list[tuple[bytes, str, File]]:
+        if self._texts is None:
+            texts = [(file.searchable, path, file) for path, file in self.files]
+            self._others = [file for text, _, file in texts if text is None]
+            self._texts = [(text, path, file) for text, path, file in texts if text is not None]
+        return self._texts
+
+
+def _is_ascii(check: Check) -> bool:
+    return all(not isinstance(value, str) or value.isascii() for value in check.arguments)
+
+
+def holds_bytes(data: bytes, word: str) -> bool:
+    """Whether a word stands in bytes that are no text, in UTF-8 or in two bytes for a character."""
+    return any(word.encode(encoding, "replace") in data for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
+
+
+class Contents:
+    """The files that were read last: of a disk by path, of git by the hash of the object. Shared by threads."""
+
+    def __init__(self, size: int) -> None:
+        self._files: Bounded[tuple[State | None, File]] = Bounded(200_000, size)
+        self._everything: Bounded[Everything] = Bounded(4, 2 * size)
+
+    def everything(self, tree: str) -> Everything | None:
+        """All files of a tree, as they were read last: of a folder by its path, of a commit by the tree's hash."""
+        return self._everything.get(tree)
+
+    def keep_everything(self, tree: str, found: Everything) -> None:
+        """Keeps all files of a tree."""
+        self._everything.put(tree, found.size + _OVERHEAD * len(found.files), found)
+
+    def on_disk(self, root: str, path: str, state: State) -> File | None:
+        """A file of a folder that has not been written since it was read."""
+        known = self._files.get((root, path))
+        return known[1] if known is not None and known[0] == state else None
+
+    def all_on_disk(self, root: str, states: Sequence[tuple[str, State]]) -> list[File | None]:
+        """As `on_disk`, for many paths at once."""
+        known = self._files.get_many([(root, path) for path, _ in states])
+        return [
+            one[1] if one is not None and one[0] == state else None
+            for one, (_, state) in zip(known, states, strict=True)
+        ]
+
+    def keep_on_disk(self, root: str, path: str, state: State, file: File) -> None:
+        """Keeps a file that was read in this state, unless it may still be written in the same instant."""
+        if is_settled(state):
+            self._files.put((root, path), file.size, (state, file))
+
+    def of_git(self, name: str) -> File | None:
+        """The file of an object."""
+        known = self._files.get(name)
+        return None if known is None else known[1]
+
+    def keep_of_git(self, name: str, file: File) -> None:
+        """Keeps the file of an object."""
+        self._files.put(name, file.size, (None, file))
+
+
+__all__ = ["Contents", "File", "holds_bytes"]

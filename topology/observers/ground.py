@@ -1,0 +1,73 @@
+"""The roots that an operator names, as looks need them: opened when the first annotation means one, closed after.
+
+A root that is not there is told by a word of ours; the host's own path gets into no observation.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Final
+
+from ...codecs.errors import UnreachableError
+from ..settings import Settings
+from .ask import Ask, Budget, CannotLook
+from .confine import Root
+from .instruments import Instruments
+from .roots import Roots
+from .sites import Site
+
+ROOT_AWAY: Final = "the root is not there"
+"""What an observation says of it: never the host's own path."""
+
+
+class Ground:
+    """The roots, each opened when the first annotation means it; one alone at once."""
+
+    def __init__(self, roots: Roots, instruments: Instruments) -> None:
+        self._roots, self._instruments = roots, instruments
+        self._sites: dict[str, Site] = {}
+        if len(roots.named) == 1:
+            self._open(next(iter(roots.named)))
+
+    def site(self, ask: Ask) -> Site:
+        """The root that the locator means.
+
+        Raises:
+            CannotLook: there is none of that name, or it is not there.
+        """
+        name = self._roots.pick(ask.member("repo"))
+        try:
+            return self._sites.get(name) or self._open(name)
+        except UnreachableError:
+            raise CannotLook(ROOT_AWAY) from None
+
+    def path(self, name: str) -> str:
+        """Where a root is on this host."""
+        return self._sites[name].root.path
+
+    def _open(self, name: str) -> Site:
+        root = Root(self._roots.named[name])
+        instruments = self._instruments
+        made = Site(name, root, instruments.repository(root), instruments.denied, instruments.contents)
+        self._sites[name] = made
+        return made
+
+    def close(self) -> None:
+        """Closes what was opened."""
+        for site in self._sites.values():
+            site.root.close()
+
+
+def why_blind(roots: Roots, instruments: Instruments, settings: Settings) -> str:
+    """Why nothing can be seen below a root: it is not there, unreadable or empty; an empty text where something can."""
+    for name, path in roots.named.items():
+        budget = Budget(settings.look_timeout, settings.look_bytes)
+        try:
+            with closing(Root(path)) as root:
+                site = Site(name, root, instruments.repository(root), instruments.denied, instruments.contents)
+                why = site.why_not_ready(budget)
+        except (UnreachableError, CannotLook, OSError) as error:
+            why = ROOT_AWAY if isinstance(error, UnreachableError) else str(error)
+        if why:
+            return why if len(roots.named) == 1 else f"{name}: {why}"
+    return ""

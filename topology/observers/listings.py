@@ -1,0 +1,106 @@
+"""What an index or a tree of git lists: files, links, folders and submodules, by path.
+
+Pure: bytes and lines of git's in, entries out. Which of the files may be looked at is known here, since a list is kept
+and searched through again and again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from ...codecs.unicode_text import nfkc
+from .ask import CannotLook
+from .denied import Denied
+
+FILE, LINK, FOLDER, SUBMODULE = "file", "link", "folder", "submodule"
+KINDS: Final[Mapping[bytes, str]] = {
+    b"100644": FILE,
+    b"100664": FILE,  # of git's first years
+    b"100755": FILE,
+    b"120000": LINK,
+    b"40000": FOLDER,
+    b"040000": FOLDER,
+    b"160000": SUBMODULE,
+}
+
+
+class Entry(NamedTuple):
+    """What stands at a path of a tree or of the index.
+
+    Attributes:
+        kind: a file, a link, a folder or a submodule.
+        name: the hash of the object.
+        path: as it is written there, which may differ from how it was asked for by its Unicode form alone.
+        checked_out: False for a file of the index that a sparse checkout leaves out.
+    """
+
+    kind: str
+    name: str
+    path: str
+    checked_out: bool = True
+
+
+class Listing:
+    """Every entry of an index or of a whole tree that is no folder, by path.
+
+    Attributes:
+        files: the paths of those files that may be looked at, in the order of their bytes.
+        by_folder: the same, by the folder that holds them.
+        whole: no file is left out of them.
+    """
+
+    def __init__(self, entries: dict[str, Entry], denied: Denied) -> None:
+        self.entries = entries
+        there = [path for path, one in entries.items() if one.kind == FILE]
+        self.files = sorted((path for path in there if not denied.holds(path)), key=os.fsencode)
+        self.whole = len(self.files) == len(there) and all(entries[path].checked_out for path in there)
+        self.by_folder: dict[str, list[str]] = {}
+        for path in self.files:
+            self.by_folder.setdefault(path.rpartition("/")[0], []).append(path)
+        self._folders: frozenset[str] | None = None
+        self._aliases: dict[str, str] | None = None
+
+    def at(self, path: str) -> Entry | None:
+        """What stands at a path, a folder included."""
+        found = self.entries.get(path)
+        if found is None and not path.isascii():
+            found = self.entries.get(self._known_as(path))
+        if found is None and path in self._above():
+            return Entry(FOLDER, "", path)
+        return found
+
+    def _known_as(self, path: str) -> str:
+        if self._aliases is None:
+            self._aliases = {}
+            for one in self.entries:
+                if not one.isascii():
+                    form = nfkc(one)
+                    self._aliases[form] = "" if form in self._aliases else one  # of two with one form neither is meant
+        return self._aliases.get(nfkc(path), "")
+
+    def _above(self) -> frozenset[str]:
+        if self._folders is None:
+            found: set[str] = set()
+            for path in self.entries:
+                while (path := path.rpartition("/")[0]) and path not in found:
+                    found.add(path)
+            self._folders = frozenset(found)
+        return self._folders
+
+
+def parse_tree(data: bytes, size: int) -> dict[bytes, Entry]:
+    """The entries of a tree object by name; `size` is that of a hash in bytes."""
+    found: dict[bytes, Entry] = {}
+    at = 0
+    while at < len(data):
+        space = data.find(b" ", at)
+        end = data.find(b"\0", space)
+        if space < 0 or end < 0 or len(data) < end + 1 + size:
+            raise CannotLook("a tree of this history is none")
+        name = data[space + 1 : end]
+        hashed = data[end + 1 : end + 1 + size].hex()
+        found[name] = Entry(KINDS.get(data[at:space], SUBMODULE), hashed, os.fsdecode(name))
+        at = end + 1 + size
+    return found

@@ -1,0 +1,242 @@
+"""One git repository between looks: where its names lead, what its trees hold, which commit left a file as it is.
+
+What is kept never changes (of a commit or tree by its hash) or is read again when the file that it comes from has
+(the index, the end of a shallow history). Nothing here judges, and no path is looked up that was not confined before.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final, NamedTuple
+
+from ...codecs.unicode_text import nfkc
+from .ask import Budget, CannotLook
+from .commits import Change, Commit, changes_of, parse_commit
+from .denied import Denied
+from .git import Git
+from .keeping import Bounded
+from .listings import FILE, FOLDER, KINDS, SUBMODULE, Entry, Listing, parse_tree
+from .objects import OBJECT_NAME, Object, Objects
+from .states import State, is_settled, state_of
+
+PREFIX: Final = re.compile(r"[0-9a-f]{7,64}")
+"""How a commit is named: 7 digits or more of its hash."""
+MAX_LISTING: Final = 64_000_000
+"""Bytes of a list of all files, some 500,000 of them: it is kept, and no look's own reading."""
+
+
+class Touch(NamedTuple):
+    """The newest commit that changed a path, and when it was committed, in Unix milliseconds."""
+
+    commit: str
+    time: int
+
+
+class Repository:
+    """A repository, shared by all who look at it."""
+
+    def __init__(self, git: Git, denied: Denied) -> None:
+        self.git, self.objects, self._denied = git, Objects(git), denied
+        self._own, self._common = git.own, git.common
+        self._index: tuple[State, Listing] | None = None
+        self._commits: Bounded[Commit] = Bounded(10_000, 16_000_000)
+        self._trees: Bounded[dict[bytes, Entry]] = Bounded(20_000, 32_000_000)
+        self._listings: Bounded[Listing] = Bounded(4, 64_000_000)
+        self._touches: Bounded[tuple[Touch | None]] = Bounded(50_000, 16_000_000)
+        self._reached: Bounded[tuple[bool]] = Bounded(10_000, 4_000_000)
+        self._changes: Bounded[tuple[int, list[Change]]] = Bounded(1_000, 16_000_000)
+        self._mirror: tuple[State | None, bool] | None = None
+
+    def close(self) -> None:
+        """Ends the processes that are kept."""
+        self.objects.close()
+
+    # ---------------------------------------------------------------- commits
+
+    def tip(self, ref: str | None, budget: Budget) -> Commit:
+        """The commit that HEAD, a branch, a remote branch or a tag names.
+
+        Raises:
+            CannotLook: it is no such name, or names no commit.
+        """
+        if ref is None or ref in ("HEAD", "@"):
+            found = self.objects.read("HEAD^{commit}", budget)
+            if found is None:
+                raise CannotLook("HEAD names no commit")
+        else:
+            found = self.objects.read(self.git.named(ref, budget) + "^{commit}", budget)
+            if found is None:
+                raise CannotLook("the ref names no commit")
+        return self._kept(found)
+
+    def commit(self, name: str, budget: Budget) -> Commit | None:
+        """The commit of a whole hash; None where there is none."""
+        known = self._commits.get(name)
+        if known is not None:
+            return known
+        found = self.objects.read(name, budget)
+        return None if found is None or found.kind != "commit" else self._kept(found)
+
+    def _kept(self, found: Object) -> Commit:
+        known = self._commits.get(found.name)
+        if known is not None:
+            return known
+        return self._commits.put(found.name, 1000 + 4 * len(found.data), parse_commit(found.name, found.data))
+
+    def reached(self, prefix: str, tip: str, budget: Budget) -> list[str]:
+        """The commits that a tip reaches and whose hash begins so; more than one only for a short prefix."""
+        names = [prefix] if OBJECT_NAME.fullmatch(prefix) else self._beginning(prefix, budget)
+        return [one for one in names if self.commit(one, budget) is not None and self.reaches(tip, one, budget)]
+
+    def _beginning(self, prefix: str, budget: Budget) -> list[str]:
+        assert PREFIX.fullmatch(prefix), "what a stranger wrote is not asked of git"
+        one = self.objects.read(f"{prefix}^{{commit}}", budget)
+        if one is not None and one.name.startswith(prefix):
+            return [one.name]
+        # Several begin so, or none; or a branch has a name that looks like a hash.
+        listed = self.git.run(budget, "rev-parse", f"--disambiguate={prefix}").decode("ascii", "replace").split()
+        return [name for name in listed if OBJECT_NAME.fullmatch(name)]
+
+    def reaches(self, tip: str, commit: str, budget: Budget) -> bool:
+        """Whether a commit is a tip's or one of its ancestors."""
+        if tip == commit:
+            return True
+        key = (tip, commit, self._shallow_state())
+        known = self._reached.get(key)
+        if known is None:
+            found = self.git.ask(budget, "merge-base", "--is-ancestor", commit, tip) is not None
+            known = self._reached.put(key, 300, (found,))
+        return known[0]
+
+    def changes_of(self, commit: Commit, budget: Budget) -> list[Change]:
+        """What a commit changed, of a merge as against its first parent; the bytes count each time."""
+        known = self._changes.get(commit.name)
+        if known is not None:
+            budget.spend(known[0])
+            return known[1]
+        found = changes_of(self.git, commit, budget)
+        size = sum(len(change.text) + sum(map(len, change.paths)) for change in found)
+        return self._changes.put(commit.name, 500 + 6 * size, (size, found))[1]
+
+    def touched(self, path: str, tip: str, budget: Budget, *, first_parent: bool = False) -> Touch | None:
+        """The newest commit reachable from a tip that left a path as it is there; None where none ever touched it.
+
+        Args:
+            path: below the root, confined.
+            tip: a commit.
+            budget: of the look.
+            first_parent: a merge counts for all that it brought in: what the branch of the tip itself shows of it.
+        """
+        key = (tip, self._shallow_state(), first_parent, path)
+        known = self._touches.get(key)
+        if known is None:
+            how = ("--first-parent",) if first_parent else ()
+            asked = ("--max-count=1", "--timestamp", *how, tip, "--", path)
+            seconds, _, name = (self.git.ask(budget, "rev-list", *asked) or "").partition(" ")
+            found = Touch(name, int(seconds) * 1000) if OBJECT_NAME.fullmatch(name) and seconds.isdigit() else None
+            known = self._touches.put(key, 300 + 2 * len(path), (found,))
+        return known[0]
+
+    # ---------------------------------------------------------------- trees
+
+    def entry(self, commit: Commit, path: str, budget: Budget) -> Entry | None:
+        """What stands at a path of a commit's tree; None where nothing does.
+
+        Raises:
+            CannotLook: a tree is not in the repository; or the path leads through a link or a submodule.
+        """
+        names = path.split("/")
+        above = ""
+        tree = commit.tree
+        for place, name in enumerate(names):
+            found = self._in_tree(tree, name, budget)
+            if found is None:
+                return None
+            whole = f"{above}{found.path}"
+            if place == len(names) - 1:
+                return found._replace(path=whole)
+            if found.kind == FILE:
+                return None
+            if found.kind != FOLDER:
+                return Entry(found.kind, found.name, whole)
+            above, tree = f"{whole}/", found.name
+        return None
+
+    def _in_tree(self, tree: str, name: str, budget: Budget) -> Entry | None:
+        entries = self._tree(tree, budget)
+        found = entries.get(os.fsencode(name))
+        if found is None and not name.isascii():
+            same = [one for raw, one in entries.items() if not raw.isascii() and nfkc(one.path) == nfkc(name)]
+            found = same[0] if len(same) == 1 else None
+        return found
+
+    def _tree(self, name: str, budget: Budget) -> dict[bytes, Entry]:
+        known = self._trees.get(name)
+        if known is not None:
+            return known
+        found = self.objects.read(name, budget)
+        if found is None or found.kind != "tree":
+            raise CannotLook("a tree of this history is not in the repository")
+        return self._trees.put(name, 8 * len(found.data) + 500, parse_tree(found.data, len(name) // 2))
+
+    def listing(self, commit: Commit, budget: Budget) -> Listing:
+        """Everything in a commit's tree."""
+        known = self._listings.get(commit.tree)
+        if known is not None:
+            return known
+        entries: dict[str, Entry] = {}
+        size = 0
+        listed = self.git.run(_for_listing(budget), "ls-tree", "-r", "-z", "--full-tree", commit.name)
+        for line in listed.split(b"\0"):
+            head, tab, path = line.partition(b"\t")
+            if tab:
+                mode, _, name = head.split(b" ")
+                decoded = os.fsdecode(path)
+                size += 400 + 2 * len(path)
+                entries[decoded] = Entry(KINDS.get(mode, SUBMODULE), name.decode("ascii"), decoded)
+        return self._listings.put(commit.tree, size, Listing(entries, self._denied))
+
+    def index(self, budget: Budget) -> Listing:
+        """Everything that the index lists: the tracked files of the work tree."""
+        state = state_of(os.path.join(self._own, "index"))
+        known = self._index
+        if known is not None and state is not None and known[0] == state:
+            return known[1]
+        entries: dict[str, Entry] = {}
+        for line in self.git.run(_for_listing(budget), "ls-files", "--stage", "-t", "-z").split(b"\0"):
+            head, tab, path = line.partition(b"\t")
+            if tab:
+                tag, mode, name, _ = head.split(b" ")
+                decoded = os.fsdecode(path)
+                entries[decoded] = Entry(KINDS.get(mode, SUBMODULE), name.decode("ascii"), decoded, tag != b"S")
+        made = Listing(entries, self._denied)
+        after = state_of(os.path.join(self._own, "index"))
+        self._index = (state, made) if state is not None and state == after and is_settled(state) else None
+        return made
+
+    # ---------------------------------------------------------------- how far it can be trusted to know all
+
+    def shallow(self) -> frozenset[str]:
+        """The commits at which a shallow history ends: what they changed, and what lies behind, is not known here."""
+        try:
+            with open(os.path.join(self._common, "shallow"), "rb") as file:
+                return frozenset(file.read(1 << 22).decode("ascii", "replace").split())
+        except OSError:
+            return frozenset()
+
+    def _shallow_state(self) -> State | None:
+        return state_of(os.path.join(self._common, "shallow"))
+
+    def is_older(self, since: int | None, budget: Budget) -> bool:
+        """Whether this is a mirror that was not brought up to date after `since`, in Unix milliseconds."""
+        if not self.git.bare:
+            return False
+        state = state_of(os.path.join(self._common, "config"))
+        if self._mirror is None or self._mirror[0] != state:
+            self._mirror = state, self.git.is_mirror(budget)
+        return self._mirror[1] and (since is None or self.git.refreshed() <= since)
+
+
+def _for_listing(budget: Budget) -> Budget:
+    return Budget(budget.remaining(), MAX_LISTING)

@@ -1,0 +1,140 @@
+"""One root as it is looked at for the time of one emission, and which of its files an annotation means.
+
+`ref` and `commit` in a locator mean git's objects; without them it is the work tree, of a bare repository HEAD's tree,
+and of a folder that is no repository all that stands in it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from .ask import Ask, Budget, CannotLook
+from .commit_tree import CommitTree
+from .commits import Commit
+from .confine import Root
+from .denied import Denied
+from .disk_trees import FolderTree, WorkTree
+from .files import Contents
+from .repository import PREFIX, Repository
+from .trees import Tree
+
+NOTHING_TRACKED: Final = "no file of this repository is tracked"
+EMPTY: Final = "the root is empty"
+NO_HASH: Final = "the locator's commit is no hash of 7 digits or more"
+
+
+class NotReached(CannotLook):
+    """The locator names a commit that the reference does not reach.
+
+    Attributes:
+        prefix: of its hash.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__("the locator's commit is not reachable")
+        self.prefix = prefix
+
+
+class View(NamedTuple):
+    """The files that an annotation speaks of.
+
+    Attributes:
+        tree: the files.
+        reference: the commit that `ref` names, or HEAD; None where no history was asked.
+        exact: the locator names the commit whose tree that is, so that no time has passed since.
+    """
+
+    tree: Tree
+    reference: Commit | None = None
+    exact: bool = False
+
+
+class Site:
+    """One root.
+
+    Attributes:
+        name: what observations call it.
+        repository: git's, where it is one.
+        denied: the names that are never looked at.
+    """
+
+    def __init__(
+        self, name: str, root: Root, repository: Repository | None, denied: Denied, contents: Contents
+    ) -> None:
+        self.name, self.repository, self.denied = name, repository, denied
+        self._root, self._contents = root, contents
+        for folder in repository.git.folders() if repository is not None else ():
+            root.forbid(folder)
+
+    @property
+    def root(self) -> Root:
+        """The folder, held open."""
+        return self._root
+
+    def view(self, ask: Ask) -> View:
+        """The files that the locator means, where they are looked at as they stand.
+
+        Raises:
+            CannotLook: there is no such commit or reference, or nothing at all.
+        """
+        if ask.member("ref") is None and ask.member("commit") is None:
+            if self.repository is None:
+                if self._root.is_empty():
+                    raise CannotLook(EMPTY)
+                return View(FolderTree(self._root, self.denied, self._contents))
+            if not self.repository.git.bare:
+                if not self.repository.index(ask.budget).entries:
+                    raise CannotLook(NOTHING_TRACKED)
+                return View(WorkTree(self._root, self.denied, self._contents, self.repository))
+        return self.past(ask)
+
+    def past(self, ask: Ask) -> View:
+        """The tree of the commit that the locator names, or else of what `ref` names, or HEAD.
+
+        Raises:
+            CannotLook: this is no repository, or it has none of that name.
+            NotReached: there is no such commit, or the reference does not reach it.
+        """
+        ref, named = ask.member("ref"), ask.member("commit")
+        prefix = (named or "").lower()
+        if named is not None and not PREFIX.fullmatch(prefix):
+            raise CannotLook(NO_HASH)
+        if self.repository is None:
+            raise CannotLook("the root is no git repository")
+        reference = self.repository.tip(ref, ask.budget)
+        if named is None:
+            return View(self._of(reference), reference)
+        return View(self._of(self._reached(self.repository, prefix, reference, ask.budget)), reference, True)
+
+    def _of(self, commit: Commit) -> CommitTree:
+        assert self.repository is not None, "a commit comes from a repository"
+        return CommitTree(self._root, self.denied, self._contents, self.repository, commit)
+
+    def _reached(self, repository: Repository, prefix: str, reference: Commit, budget: Budget) -> Commit:
+        found = repository.reached(prefix, reference.name, budget)
+        if not found:
+            if repository.shallow():
+                raise CannotLook("the repository is shallow: the commit may lie behind its end")
+            raise NotReached(prefix)
+        if len(found) > 1:
+            raise CannotLook(f"{len(found)} commits begin with the locator's hash")
+        commit = repository.commit(found[0], budget)
+        assert commit is not None, "what is reached is there"
+        return commit
+
+    def is_older(self, since: int | None, budget: Budget) -> bool:
+        """Whether this is a mirror that was not brought up to date after `since`, in Unix milliseconds."""
+        return self.repository is not None and self.repository.is_older(since, budget)
+
+    def why_not_ready(self, budget: Budget) -> str:
+        """Why nothing can be seen here: nothing is there, or nothing is tracked; empty where something can.
+
+        Raises:
+            CannotLook: git fails.
+        """
+        if self.repository is None:
+            return EMPTY if self._root.is_empty() else ""
+        if self.repository.git.bare:
+            self.repository.tip(None, budget)
+            return ""
+        return "" if self.repository.index(budget).entries else NOTHING_TRACKED
