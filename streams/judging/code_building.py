@@ -7,7 +7,7 @@ stands in what is known from the scopes that rules open. Nothing here knows a la
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from .code_model import (
     MAX_DEFINITIONS,
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 ScopeSort = Literal["module", "space", "type", "function", "object", "hidden"]
 
 
+_SPREADS: Final = frozenset(("dictionary_splat", "spread_element", "hash_splat_argument"))
+
+
 class Scope:
     """What a node stands in. A hidden one has no name: what is defined in it cannot be named from outside.
 
@@ -39,9 +42,10 @@ class Scope:
         dead: whether nothing ever comes to it.
         outer_names: names that a function says are not its own (`global x`), with what they stand in.
         depth: of its node in the tree.
+        overwritten: byte up to which what is in it may be overwritten by what follows, as by `**others`.
     """
 
-    __slots__ = ("conditional", "dead", "depth", "outer_names", "path", "sort")
+    __slots__ = ("conditional", "dead", "depth", "outer_names", "overwritten", "path", "sort")
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class Scope:
     ) -> None:
         self.sort: ScopeSort = sort
         self.path, self.depth, self.conditional, self.dead = path, depth, conditional, dead
+        self.overwritten = 0
         self.outer_names: dict[str, tuple[str, ...]] = {} if outer_names is None else outer_names
 
 
@@ -152,7 +157,7 @@ class Builder:
                 line,
                 body,
                 value,
-                conditional or scope.conditional,
+                conditional or scope.conditional or node.start_byte < scope.overwritten,
                 scope.dead,
                 fixed,
                 receiver,
@@ -190,8 +195,10 @@ class Builder:
         path = self.objects.pop(node.id, None)
         if path is None:
             self.open("hidden")
-        else:
-            self.open("object", inside=path)
+            return
+        self.open("object", inside=path)
+        spreads = [one.start_byte for one in node.named_children if one.type in _SPREADS]
+        self.scope.overwritten = max(spreads, default=0)
 
     def imports(self, node: Node, names: Iterable[str], *, relative: bool = False, words: str = "") -> None:
         """Adds an import; its words are those of the node and `words`."""

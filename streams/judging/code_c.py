@@ -136,7 +136,7 @@ C_GRAMMAR: Final = Grammar(
         "number_literal": number(
             "(?:[uU](?:[lL]{1,2}|[zZ])?|[lL]{1,2}[uU]?|[zZ][uU]?|[fF])",
             radix_suffix="(?:[uU](?:[lL]{1,2}|[zZ])?|[lL]{1,2}[uU]?|[zZ][uU]?)",
-            octal=True,
+            zero="octal",
             separator="'",
         ),
         "string_literal": _string,

@@ -22,11 +22,13 @@ _INNER: Final = frozenset((Role.PARAMETER, Role.LOCAL, Role.ATTRIBUTE))
 _OTHER: Final = frozenset((Role.FUNCTION, Role.TYPE, Role.SPACE, Role.IMPORTED))
 _OWN: Final = frozenset(("self", "this", "cls", "Self", "@"))
 _MUTATES: Final = (
-    r"(?<![\w.]){name}\s{0,40}(?:\[[^\]\n]{0,200}\]\s{0,40}(?:[-+*/|&^]|\*\*|<<|>>|\|\||&&|\?\?)?=(?!=)"
-    r"|\.\s{0,40}(?:append|extend|insert|remove|pop|clear|sort|sort_by|sort!|reverse|reverse!|map!|push|push_back|unshift"
-    r"|shift|splice|fill|delete|delete_at|concat|concat!|add|addAll|Add|AddRange|Remove|Clear|update)\b"
-    r"|<<|\+=)|\bdel\s+{name}\b|\b(?:append|copy|sort)\w*\(\s*&?{name}\b"
+    r"(?<![\w.]){name}\s{0,40}(?:(?:\[[^\]\n]{0,200}\]\s{0,40}){1,4}(?:[-+*/|&^]|\*\*|<<|>>|\|\||&&|\?\?)?=(?![=~>])"
+    r"|\.\s{0,40}(?:append|extend|insert|remove|pop|popitem|clear|sort|sort_by|sort!|reverse|reverse!|map!|push|push_back"
+    r"|unshift|shift|splice|fill|delete|delete_at|concat|concat!|add|addAll|Add|AddRange|Remove|Clear|update|setdefault"
+    r"|merge!|store|replace|put)(?!\w)"
+    r"|<<|\+=|\|=)|\bdel\s+{name}\b|\b(?:append|copy|sort|delete|assign)\w*\(\s{0,40}&?{name}\b"
 )
+"""How a text changes what is in a list or map, in any of the languages."""
 
 
 def verify_equals(check: Check, code: Code, source: Source, scope: Scope) -> Held:
@@ -46,7 +48,7 @@ def verify_equals(check: Check, code: Code, source: Source, scope: Scope) -> Hel
     worth = read(code, one.value) if one.value is not None else None
     if worth is None:
         return Held(None, "computed", one.lines)
-    if (isinstance(worth.value, tuple) or _has_mutable_texts(code, worth.value)) and _mutated(code, one):
+    if _may_be_mutated(code, one, worth.value):
         return Held(None, "ambiguous", one.lines)
     declared = check.value("value")
     holds = same(declared, worth.value) if check.name == "equals" else compare(_operator(check), declared, worth.value)
@@ -143,14 +145,16 @@ def _inner_twin(there: list[Definition], one: Definition, name: str, code: Code)
     return any(other.role in lesser and other.value is not None for other in there)
 
 
-def _has_mutable_texts(code: Code, value: Value) -> bool:
-    return isinstance(value, str) and code.language == "ruby"
-
-
-def _mutated(code: Code, one: Definition) -> bool:
-    """Whether the file may change what is in a list, as far as its text tells."""
-    if one.value is not None and one.value.type in ("tuple", "expression_list"):
-        return False
-    pattern = _MUTATES.replace("{name}", re.escape(one.name)).encode()
+def _may_be_mutated(code: Code, one: Definition, value: Value) -> bool:
+    """Whether the file may change what is in a list, or in what a key is in, as far as its text tells."""
+    names = set(one.path[:-1]) if one.role is Role.KEY else set[str]()
+    if isinstance(value, tuple) and not (one.value is not None and one.value.type in ("tuple", "expression_list")):
+        names.add(one.name)
+    if isinstance(value, str) and code.language == "ruby":
+        names.add(one.name)
     start, end = one.node.start_byte, one.node.end_byte
-    return any(not start <= match.start() < end for match in re.finditer(pattern, code.data))
+    return any(
+        not start <= match.start() < end
+        for name in sorted(names)
+        for match in re.finditer(_MUTATES.replace("{name}", re.escape(name)).encode(), code.data)
+    )

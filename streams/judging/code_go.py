@@ -239,7 +239,7 @@ GO_GRAMMAR: Final = Grammar(
     labels=frozenset(("labeled_statement",)),
     returns=frozenset(("return_statement",)),
     values={
-        "int_literal": number(octal=True),
+        "int_literal": number(zero="octal"),
         "float_literal": number(),
         "interpreted_string_literal": quoted(GO, '"'),
         "raw_string_literal": _raw,

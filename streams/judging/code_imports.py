@@ -62,7 +62,7 @@ def _resolved(one: Import, code: Code, path: str) -> list[str]:
     for name in one.names:
         bare = name.lstrip(".")
         up = len(name) - len(bare) - 1
-        if up <= len(folders):
+        if up < len(folders):  # what the root itself is called as a package is not known
             around = folders[: len(folders) - up]
             names.append(".".join((*around, bare) if bare else around))
     return names

@@ -210,8 +210,8 @@ JAVA_GRAMMAR: Final = Grammar(
     leaving=frozenset(("return_statement", "throw_statement", "break_statement", "continue_statement")),
     returns=frozenset(("return_statement",)),
     values={
-        "decimal_integer_literal": number("[lL]", octal=True),
-        "octal_integer_literal": number("[lL]", octal=True),
+        "decimal_integer_literal": number("[lL]", zero="octal"),
+        "octal_integer_literal": number("[lL]", zero="octal"),
         "hex_integer_literal": number(radix_suffix="[lL]"),
         "binary_integer_literal": number(radix_suffix="[lL]"),
         "decimal_floating_point_literal": number("[fFdD]"),

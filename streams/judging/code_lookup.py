@@ -94,11 +94,6 @@ class Scope(NamedTuple):
     inside: Definition | None = None
     parts: tuple[str, ...] = ()
 
-    @property
-    def whole(self) -> bool:
-        """Whether it is the whole file."""
-        return self.lines is None and self.inside is None
-
     def has(self, one: Definition) -> bool:
         """Whether a definition is in it: its name stands in these lines, and it stands in what `in` names.
 
@@ -115,21 +110,22 @@ class Scope(NamedTuple):
         holder = self.inside
         if holder is None:
             return True
-        if one.node.start_byte == holder.node.start_byte and one.node.end_byte == holder.node.end_byte:
+        if self.is_holder(one):
             return False
         if holder.node.start_byte <= one.node.start_byte and one.node.end_byte <= holder.node.end_byte:
             return True
         around, parts = one.path[:-1], self.parts
         return any(around[at : at + len(parts)] == parts for at in range(len(around) - len(parts) + 1))
 
-    def touches(self, one: Definition) -> bool:
-        """Whether a definition and its lines have one in common, and it stands in what `in` names."""
-        inside = self.lines is None or (one.lines[0] <= self.lines[1] and one.lines[1] >= self.lines[0])
-        return inside and self.holds(one)
+    def is_holder(self, one: Definition) -> bool:
+        """Whether a definition is what `in` names."""
+        holder = self.inside
+        return holder is not None and one.node.byte_range == holder.node.byte_range
 
-    def covers(self, one: Definition) -> bool:
-        """Whether all lines of a definition are among its lines."""
-        return self.lines is None or (self.lines[0] <= one.lines[0] and one.lines[1] <= self.lines[1])
+    def touches(self, one: Definition) -> bool:
+        """Whether a definition and its lines have one in common, and it is what `in` names, or stands in it."""
+        inside = self.lines is None or (one.lines[0] <= self.lines[1] and one.lines[1] >= self.lines[0])
+        return inside and (self.is_holder(one) or self.holds(one))
 
 
 def scope_of(check: Check, code: Code, source: Source) -> Scope | Held:

@@ -216,6 +216,7 @@ class Code:
         grammar: how it is read.
         data: the text in UTF-8, without a byte order mark.
         problem: why it cannot be read; then it has nothing else.
+        tree: its syntax tree, which the nodes of definitions belong to.
         errors: byte extents of what does not parse, in order.
         definitions: in the order of the file.
         by_name: their places by their last name.

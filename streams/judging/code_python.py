@@ -17,6 +17,18 @@ _PYDANTIC: Final = frozenset(("Field", "pydantic.Field"))
 _FIELDS: Final = frozenset(("field", "dataclasses.field", "attr.ib", "attr.field", "attrs.field", "attrib"))
 
 
+def _statement(_: Code, node: Node, wanted: tuple[str, ...]) -> bool | None:
+    """`type(x).y = 1` is parsed as an alias of a type, `print >>f, x` as a statement of Python 2: both may call."""
+    return None if _STATEMENTS.get(node.type, ()) == wanted else False
+
+
+_STATEMENTS: Final = {
+    "type_alias_statement": ("type",),
+    "print_statement": ("print",),
+    "exec_statement": ("exec",),
+}
+
+
 # ---------------------------------------------------------------- values
 
 
@@ -69,6 +81,7 @@ PYTHON_GRAMMAR: Final = Grammar(
     members={"attribute": ("object", "attribute")},
     wrappers={"parenthesized_expression": ""},
     calls={"call": "function"},
+    call_hint=_statement,
     nested=frozenset(("function_definition", "class_definition")),
     anonymous=frozenset(("lambda",)),
     conditions=_CONDITIONS,
@@ -82,8 +95,8 @@ PYTHON_GRAMMAR: Final = Grammar(
     leaving=frozenset(("return_statement", "raise_statement", "break_statement", "continue_statement")),
     returns=frozenset(("return_statement",)),
     values={
-        "integer": number(bytes_like="jJlL"),
-        "float": number(bytes_like="jJ"),
+        "integer": number(foreign="jJlL"),
+        "float": number(foreign="jJ"),
         "string": _string,
         "concatenated_string": joined,
         "true": constant(True),

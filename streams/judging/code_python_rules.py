@@ -220,10 +220,10 @@ def _lambda(builder: Builder, _: Node) -> None:
 
 def _type_alias(builder: Builder, node: Node) -> None:
     left = node.child_by_field_name("left")
-    if left is not None and left.named_children:
-        name = left.named_children[0]
-        while name.named_children:
-            name = name.named_children[0]
+    name = left.named_children[0] if left is not None and left.named_children else None
+    if name is not None and name.type == "generic_type" and name.named_children:
+        name = name.named_children[0]
+    if name is not None and name.type == "identifier":  # `type(x).y = 1` is parsed as an alias, but is none
         builder.add(Role.TYPE, name, node, kinds=TYPE)
 
 

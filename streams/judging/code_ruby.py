@@ -145,7 +145,7 @@ RUBY_GRAMMAR: Final = Grammar(
     returns=frozenset(("return",)),
     tail=True,
     values={
-        "integer": number(octal=True),
+        "integer": number(zero="octal"),
         "float": number(),
         "string": _string,
         "chained_string": joined,

@@ -91,7 +91,7 @@ def _block_parameters(builder: Builder, node: Node) -> None:
 
 
 def _bound(builder: Builder, node: Node) -> None:
-    """`rescue … => e` and `for x in …`."""
+    """`rescue … => e`, `for x in …` and `in [x, y]`."""
     waiting = [node.child_by_field_name("pattern") or node]
     while waiting:
         one = waiting.pop()
@@ -289,6 +289,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "lambda": _block,
     "exception_variable": _bound,
     "for": _bound,
+    "in_clause": _bound,
     "begin": _begin,
     "assignment": _assignment,
     "operator_assignment": _operator,

@@ -119,7 +119,7 @@ RUST_GRAMMAR: Final = Grammar(
     tail=True,
     no_tail=frozenset(("let_declaration", "empty_statement", "function_item", "const_item", "use_declaration")),
     values={
-        "integer_literal": number(_SUFFIX, radix_suffix="_*[iu](?:8|16|32|64|128|size)"),
+        "integer_literal": number(_SUFFIX, radix_suffix="_*[iu](?:8|16|32|64|128|size)", zero="decimal"),
         "float_literal": number(_SUFFIX),
         "string_literal": quoted(RUST, '"'),
         "raw_string_literal": _raw,

@@ -112,7 +112,7 @@ SCRIPT_GRAMMAR: Final = Grammar(
     labels=frozenset(("labeled_statement",)),
     returns=frozenset(("return_statement",)),
     values={
-        "number": number("n", radix_suffix="n", octal=True),
+        "number": number("n", radix_suffix="n", zero="octal"),
         "string": quoted(SCRIPT),
         "template_string": quoted(SCRIPT, "`", foreign=("template_substitution",)),
         "true": constant(True),

@@ -197,7 +197,7 @@ def _created(code: Code, node: Node, depth: int) -> Found | None:
     return items(code, parts[0], depth + 1) if len(parts) == 1 else None
 
 
-_INTEGER: Final = number("[uUlL]{1,2}", radix_suffix="[uUlL]{1,2}")
+_INTEGER: Final = number("[uUlL]{1,2}", radix_suffix="[uUlL]{1,2}", zero="decimal")
 
 SHARP_GRAMMAR: Final = Grammar(
     sigils="@",

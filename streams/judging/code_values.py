@@ -74,38 +74,38 @@ def inside(field: str = "") -> Reader:
 
 
 def number(
-    suffix: str = "", *, radix_suffix: str = "", octal: bool = False, separator: str = "_", bytes_like: str = ""
+    suffix: str = "", *, radix_suffix: str = "", zero: str = "", separator: str = "_", foreign: str = ""
 ) -> Reader:
     """A number.
 
     Args:
         suffix: what may stand behind a decimal one, as a regular expression.
         radix_suffix: the same for one in another base.
-        octal: a zero in front means base 8.
+        zero: what a zero in front means: base 8, nothing (`decimal`), or that nobody writes so.
         separator: what may stand between digits.
-        bytes_like: characters behind which it is no plain number, such as `j`.
+        foreign: characters behind which it is no plain number, such as `j`.
     """
     decimal, other = re.compile(f"(?:{suffix})$"), re.compile(f"(?:{radix_suffix})$")
 
     def reader(code: Code, node: Node, _: int) -> Found | None:
         text = code.text(node)
-        if len(text) > 500 or (bytes_like and text[-1:] in bytes_like):
+        if not text or len(text) > 500 or (foreign and text[-1] in foreign):
             return None
         radix = text[:2].lower() in ("0x", "0o", "0b")
         plain = (other if radix else decimal).sub("", text, count=1)
+        if text[0] == "-" and "u" in text[len(plain) :].lower():
+            return None  # of an unsigned number, the negative is another
         if separator != "_":
             plain = plain.replace(separator, "")
-        return _found(_octal(plain.replace("_", "")) if octal and _OCTAL.match(plain) else number_of(_zeros(plain)))
+        if zero and _LEADING_ZERO.match(plain):
+            digits = plain.replace("_", "")
+            return _found(_octal(digits) if zero == "octal" else int(digits))
+        return _found(number_of("0" if _LEADING_ZERO.match(plain) and not plain.strip("0_") else plain))
 
     return reader
 
 
-_OCTAL: Final = re.compile(r"0[0-9_]+$", re.ASCII)
-_ZEROS: Final = re.compile(r"0[0_]+$")
-
-
-def _zeros(text: str) -> str:
-    return "0" if _ZEROS.match(text) else text
+_LEADING_ZERO: Final = re.compile(r"0[0-9_]+$", re.ASCII)
 
 
 def _octal(text: str) -> int | None:

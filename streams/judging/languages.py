@@ -97,7 +97,7 @@ def languages_of(path: str) -> tuple[Language, ...]:
     language = _BY_ENDING.get(f".{ending}") or _BY_ENDING.get(f".{ending.lower()}")
     if language is None:
         return ()
-    other = _MORE.get(f".{ending.lower()}")
+    other = _MORE.get(f".{ending}")
     return (language, *(one for one in LANGUAGES if one.name == other))
 
 

@@ -321,6 +321,7 @@ def test_the_guard_of_a_header_is_no_condition() -> None:
         "// \\\n#define X 1",
         "int X = 1; void f(void) { X = 2; }",
         "int X = 1; void f(void) { X++; }",
+        "int X = 1; void f(void) { scanf(format, &X); }",
         "int f(void) { if (a) { int X = 1; } }",
         "int X[] = {1};",
         "int X(1);",
@@ -332,6 +333,27 @@ def test_hostile_c_values(text: str) -> None:
     """Nothing of this makes X equal 1."""
     assert held("equals(X, 1)", text, "a.c").holds is not True
     assert held("equals(X, 1)", text, "a.cc").holds is not True
+
+
+def test_what_a_macro_is_given_may_be_called() -> None:
+    """`RUN(f)` is neither a call of `f` nor exactly none; `run(f)` is none."""
+    text = "void g(void) { RUN(f); run(h); }"
+    assert held("calls(g, f)", text, "a.c").holds is None
+    assert held("calls(g, h)", text, "a.c").holds is False
+
+
+def test_a_lambda_of_a_file_is_a_function() -> None:
+    """What a variable of the file holds as a lambda may be called a function."""
+    text = "auto square = [](int x) { return times(x, x); };\n"
+    assert held("defines(square, function)", text, "a.cc").holds is None
+    assert held("defines(square, variable)", text, "a.cc").holds is True
+    assert held("calls(square, times)", text, "a.cc").holds is True
+
+
+def test_what_is_only_announced_is_not_denied() -> None:
+    """`struct a;` tells that there is one somewhere."""
+    assert held("defines(a)", "struct a;\n", "a.c").holds is None
+    assert held("defines(b)", "struct a;\n", "a.c").holds is False
 
 
 def test_macros_of_several_lines_are_one_value() -> None:

@@ -209,6 +209,7 @@ def test_the_samples_have_no_errors(text: str, path: str) -> None:
         ("calls(Client.send, flush)", True),
         ("calls(Client.send, forEach)", True),
         ("calls(Client.send, lazily)", None),
+        ("calls(Client.send, each)", None),
         ("calls(Client.send, hidden)", None),
         ("calls(Client.send, nested)", False),
         ("calls(Client.send, dead)", None),

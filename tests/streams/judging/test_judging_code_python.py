@@ -442,7 +442,7 @@ def test_lines_tell_where_it_stands() -> None:
     """The lines are those of the definition, the call, the import, the value."""
     first = CLIENT.splitlines().index
     assert held("equals(TIMEOUT, 1)").lines == (first("TIMEOUT = 30") + 1,) * 2
-    assert held("calls(connect, hidden_call, in=connect)").lines is None
+    assert held("calls(connect, inner, in=connect)").holds is True
     assert held("calls(inner, hidden_call)").lines == (first("        hidden_call()") + 1,) * 2
     start, end = held("defines(connect)").lines or (0, 0)
     assert start == first("@retry(times=3)") + 1
@@ -492,6 +492,12 @@ def test_one_value_of_one_name_is_found(text: str) -> None:
         ("X = 1\nclass X: pass\n", "ambiguous"),
         ("X = 1\nprint(X := 2)\n", "ambiguous"),
         ("X = 1\ndef f():\n    global X\n    X += 1\n", "ambiguous"),
+        ("X = 1\nfrom y import *\n", "ambiguous"),
+        ("X = 1\nmatch a:\n    case X:\n        pass\n", "ambiguous"),
+        ("X = 1\nexcept_ = 0\ntry: pass\nexcept E as X: pass\n", "ambiguous"),
+        ("def f():\n    X = 1\n    def g():\n        nonlocal X\n        X = 2\n", "ambiguous"),
+        ("X = [1]\ndel X[0]\n", "ambiguous"),
+        ("X = 1\nX: int = 2\n", "ambiguous"),
         ("X = 1\n(X, Y) = 2, 3\n", "ambiguous"),
         ("try:\n    X = 1\nexcept E:\n    pass\n", "ambiguous"),
         ("while True:\n    X = 1\n", "ambiguous"),
@@ -534,6 +540,49 @@ def test_a_shadowing_local_refutes_nobody() -> None:
     assert held("equals(f.X, 2)", text, "a.py").holds is True
 
 
+def test_what_others_do_to_a_class_counts() -> None:
+    """An attribute that is assigned through the class, or by its own methods, is not the one declared."""
+    text = "class A:\n    x = 1\n    y = 2\n    z = 3\n\n    def f(self):\n        self.y = 4\n"
+    text += "\n\nA.x = 5\nB.z = 6\nb.z = 7\n"
+    assert held("equals(A.x, 1)", text, "a.py").reason == "ambiguous"
+    assert held("equals(A.y, 2)", text, "a.py").reason == "ambiguous"
+    assert held("equals(A.z, 3)", text, "a.py").holds is True
+
+
+def test_members_of_what_is_computed_are_not_denied() -> None:
+    """What a call makes, or slots name, may have any members; nothing is exactly false of them."""
+    text = "P = namedtuple('P', 'x y')\n\n\nclass S:\n    __slots__ = ('a', 'b')\n\n\nclass T:\n    pass\n"
+    assert held("defines(P.x)", text, "a.py").holds is None
+    assert held("defines(S.a)", text, "a.py").holds is None
+    assert held("defines(S.c)", text, "a.py").holds is False
+    assert held("defines(T.x)", text, "a.py").holds is False
+    assert held("defines(P, type)", text, "a.py").holds is None
+
+
+def test_an_item_that_is_called_is_not_its_list() -> None:
+    """`handlers[x]()` is neither a call of `handlers` nor exactly none."""
+    text = "def f():\n    handlers[x]()\n    Box[int](1)\n    a = g\n    a()\n"
+    assert held("calls(f, handlers)", text, "a.py").holds is None
+    assert held("calls(f, Box)", text, "a.py").holds is None
+    assert held("calls(f, g)", text, "a.py").holds is False
+
+
+def test_a_star_before_a_name_changes_nothing() -> None:
+    """What is imported first is what is overwritten."""
+    assert held("equals(X, 1)", "from y import *\nX = 1\n", "a.py").holds is True
+    assert held("defines(X)", "from y import *\n", "a.py").holds is False
+    assert held("imports(y)", "from y import *\n", "a.py").holds is True
+
+
+def test_a_region_limits_what_is_called() -> None:
+    """A call counts in the lines that are looked at; one outside of them is neither there nor missing."""
+    text = "def f():\n    a()\n    b()\n"
+    assert held("calls(f, a, lines=2)", text, "a.py").holds is True
+    assert held("calls(f, a, lines=3)", text, "a.py").holds is None
+    assert held("calls(f, c, lines=3)", text, "a.py").holds is False
+    assert held("calls(f, a, lines=9)", text, "a.py").holds is None
+
+
 def test_lines_tell_which_of_several_is_meant() -> None:
     """A region with one of two assignments in it decides by that one."""
     text = "X = 1\nX = 2\nif a:\n    Y = 3\n"
@@ -554,6 +603,17 @@ def test_an_error_touches_only_what_it_stands_in() -> None:
     assert held("defines(good)", text, "a.py").holds is True
     assert held("defines(other)", text, "a.py").reason == "syntax-error"
     assert held("imports(os)", text, "a.py").reason == "syntax-error"
+
+
+def test_what_the_grammar_takes_for_statements_is_not_denied() -> None:
+    """`type(x).y = 1` parses as an alias, and defines and denies nothing; imports of the root name no module."""
+    text = "from .typing import A\n\n\ndef f(x):\n    type(x).y = 1\n    g(x)\n\n\ntype B = int\n"
+    assert held("calls(f, type)", text, "a.py").holds is None
+    assert held("calls(f, other)", text, "a.py").holds is False
+    assert held("defines(x)", text, "a.py").holds is False
+    assert held("defines(B, type)", text, "a.py").holds is True
+    assert held("imports(typing)", text, "a.py").holds is None
+    assert held("imports(pkg.typing)", text, "pkg/a.py").holds is True
 
 
 def test_stubs_have_no_bodies() -> None:

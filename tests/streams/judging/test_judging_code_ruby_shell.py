@@ -237,6 +237,14 @@ def test_ruby(check: str, expected: bool | None) -> None:
     assert ruby(check).holds is expected
 
 
+def test_methods_that_calls_make_are_not_denied() -> None:
+    """Symbols that a class hands to a call may become methods; others are missing."""
+    text = "Point = Struct.new(:x, :y)\nclass A < B.new(:z)\n  delegate :size, to: :list\nend\n"
+    for name in ("Point.x", "A.z", "A.size"):
+        assert ruby(f"defines({name})", text).holds is None
+    assert ruby("defines(A.other)", text).holds is False
+
+
 def test_ruby_imports_are_false_where_all_are_literals() -> None:
     """A `require` of something computed may be of anything."""
     assert ruby("imports(yaml)", "require 'json'\n").holds is False
@@ -339,6 +347,7 @@ def test_hostile_shell_values(text: str) -> None:
         "X = 1\nX = 2",
         "begin\n  X = 1\nrescue\n  X = 2\nend",
         "X = [1]\nX << 2",
+        "X = '1'\nX << '2'",
         "def f\n  X\nend",
         "X = a ? 1 : 2",
         "X = '1'",

@@ -233,6 +233,8 @@ def test_rust_relations(check: str, expected: bool | None) -> None:
         "static mut X: u32 = 1; fn f() { unsafe { X = 2; } }",
         "static mut X: u32 = 1; fn f() { unsafe { X += 2; } }",
         "#[cfg(a)] const X: u32 = 1;",
+        "fn f() { let mut X = 1; g(&mut X); }",
+        "fn f() { let X = 1; let X = 2; }",
         "#[cfg(a)]\n/// doc\nconst X: u32 = 1;",
         "mod a { pub const X: u32 = 1; } mod b { pub const X: u32 = 2; }",
         "const X: u32 = 1 as u32 + Y;",

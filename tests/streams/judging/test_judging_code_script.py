@@ -360,6 +360,32 @@ def test_hostile_script_values(text: str) -> None:
     assert held("equals(X, 1)", text, "a.ts").holds is not True
 
 
+def test_dollar_is_part_of_a_name() -> None:
+    """`$x` and `x` are two names."""
+    assert held("equals($x, 1)", "const $x = 1;", "a.js").holds is True
+    assert held("defines(x)", "const $x = 1;", "a.js").holds is False
+
+
+def test_calls_by_other_means_are_not_denied() -> None:
+    """`f.call(…)`, `f.apply(…)` and an item of a list that is called stay undecided."""
+    text = "function g() { f.call(this); h.apply(null, a); list[0](); k.other(); }"
+    assert [held(f"calls(g, {name})", text, "a.js").holds for name in "fhk"] == [None, None, False]
+    assert held("calls(g, list)", text, "a.js").holds is None
+
+
+def test_fields_that_parameters_declare() -> None:
+    """A parameter of a constructor with a modifier is a field; another one is none."""
+    text = "class A { constructor(private size: number, plain: number) {} }"
+    assert held("defines(A.size)", text, "a.ts").holds is True
+    assert held("defines(A.plain)", text, "a.ts").holds is False
+
+
+def test_what_a_module_hands_on_is_not_denied() -> None:
+    """A name that is exported from elsewhere, or under another name, is neither defined nor missing."""
+    text = "const a = 1; export { a as b }; export { c } from './d'; export * as e from './f';"
+    assert [held(f"defines({name})", text, "a.js").holds for name in "abceg"] == [True, None, None, None, False]
+
+
 def test_what_a_module_exports_has_its_keys() -> None:
     """The keys of an exported object are found by their own names."""
     assert held("equals(port, 80)", "export default { port: 80 };", "a.js").holds is True
