@@ -95,7 +95,7 @@ def answer(passage: str, question: str) -> Answer[str]:
     """What the passage says about the question, quoted."""
     path = passage.splitlines()[0]
     quote = best_part(passage, question)
-    return Answer(f"{path} says “{quote}”.", confidence=0.8, tokens=len(quote.split()))
+    return Answer(f"{path} contains “{quote}”.", confidence=0.8, tokens=len(quote.split()))
 
 
 @agent(min_confidence=0.5, data={"grounded"})

@@ -34,6 +34,7 @@ class Asserted(msgspec.Struct, frozen=True):
         kind, effect: as in records.md.
         provenance: annotations, before those of its retrievals.
         grounded: whether it claims to be; None: what its chain bears.
+        checks: what must hold for it to hold, as docs/checks.md writes them; without any, its sentence may give one.
     """
 
     value: Grounded[str] | str
@@ -41,6 +42,7 @@ class Asserted(msgspec.Struct, frozen=True):
     effect: Effect | None = None
     provenance: Sequence[Annotation | dict[str, Any]] = ()
     grounded: bool | None = None
+    checks: Sequence[str] = ()
 
 
 def emission(
@@ -113,6 +115,7 @@ def _assertion(asserted: Asserted, span: Span, contexts: dict[str, str]) -> Asse
         "kind": asserted.kind,
         "effect": asserted.effect,
         "provenance": provenance or None,
+        "checks": list(asserted.checks) or None,
     }
     if asserted.grounded:
         check_claim("an assertion", whole.chain)
