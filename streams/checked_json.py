@@ -68,14 +68,13 @@ def shown(life: Life, status: Status, basis: Basis | None, *, commits: bool = Tr
     names: list[dict[str, Any]] = []
     rendered: list[str] = []
     checked: list[dict[str, Any]] = []
-    places = life.checking.places
     for number, (check, classes) in enumerate(zip(standing.checks(life), counts, strict=False)):
         if not isinstance(check, Check):
             names.append({"name": "unknown", "classes": 0})
             continue
         names.append({"name": f"not {check.name}" if check.negated else check.name, "classes": classes})
         if classes:
-            place = places[number] if number < len(places) else Place()
+            place = standing.place_of(life, number)
             if not commits:
                 place = replace(place, commit="")
             rendered.append(_rendered(check, place))

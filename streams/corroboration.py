@@ -99,7 +99,7 @@ def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, c
     news = standing.note(life, seen, observation, places, ts)
     if bounds.min_observers != ALONE and (least := life.min_observers) > 1:
         bound = binds_identity(observation.tier, cls)
-        said = -1 if places is None else sum(1 << place for place in places)
+        said = -1 if places is None else standing.own_file(life, observation, places)
         witness = Witness(seen.number, observation.observer, ts, kept, bound, said)
         news = note(life.witnesses, witness, least * standing.count(life)) or news
     if ts <= seen.ts:

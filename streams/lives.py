@@ -166,7 +166,8 @@ class Verified(msgspec.Struct, gc=False, eq=False, array_like=True):
         named: a bit for each check that an observation named as verified, rather than corroborating as a whole.
         coverage: the least that any of them told.
         unchecked: the spans that those of that coverage told.
-        root, content: where the newest of them looked; kept where the policy asks for independence.
+        looked: for each check the root and the content hash that its newest evidence names; empty where the policy
+            does not ask for independence.
     """
 
     number: int
@@ -174,8 +175,7 @@ class Verified(msgspec.Struct, gc=False, eq=False, array_like=True):
     named: int = 0
     coverage: int = WHOLE
     unchecked: list[tuple[int, int]] = []
-    root: str = ""
-    content: str = ""
+    looked: list[tuple[str, str]] = []
 
 
 class Place(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -185,6 +185,24 @@ class Place(msgspec.Struct, frozen=True, gc=False, array_like=True):
     first: int = 0
     last: int = 0
     commit: str = ""
+
+
+class Elsewhere(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """What one class verified of one check in another file than the one in `Checking.places` (standing.py).
+
+    Attributes:
+        number: of the bare class.
+        check: its place among the checks.
+        place: where it was last seen to hold in that file.
+        ts: the newest evidence that counts, Unix ms.
+        looked: the root and the content hash that it names.
+    """
+
+    number: int
+    check: int
+    place: Place
+    ts: int
+    looked: tuple[str, str] = ("", "")
 
 
 class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
@@ -197,7 +215,8 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
         classes: by class, for those that verified a check.
         words: an observer found its words, and nothing was checked (`terms-present`).
         coverage, unchecked: fixed when it is admitted by evidence; -1 before.
-        places: for each check where it was last seen to hold before that.
+        places: for each check where it was last seen to hold before that, in the first file that was told.
+        elsewhere: evidence from other files, until the assertion is admitted.
     """
 
     texts: list[str] | None = None
@@ -207,6 +226,7 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
     coverage: int = -1
     unchecked: list[tuple[int, int]] = []
     places: list[Place] = []
+    elsewhere: list[Elsewhere] = []
 
 
 class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):

@@ -24,6 +24,7 @@ from .lives import (
     Checking,
     CheckTerms,
     Declared,
+    Elsewhere,
     Known,
     Life,
     Place,
@@ -80,7 +81,22 @@ def _told(part: type[msgspec.Struct] | str) -> str:
     return f"{part.__name__} {fields}"
 
 
-_STRUCTS = (Head, Terms, CheckTerms, Known, Attempt, Life, Declared, Seen, Witness, Checking, Verified, Place, Waiting)
+_STRUCTS = (
+    Head,
+    Terms,
+    CheckTerms,
+    Known,
+    Attempt,
+    Life,
+    Declared,
+    Seen,
+    Witness,
+    Checking,
+    Verified,
+    Place,
+    Elsewhere,
+    Waiting,
+)
 LAYOUT: Final = layout_of(repr((FORMAT, CLASSES)), *_STRUCTS)
 """Changes with the structs by itself; where octets only come to mean something else, raise `FORMAT`."""
 

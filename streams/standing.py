@@ -9,20 +9,26 @@ classes plainly, as if it had one check. Pure; lives are changed by `note`, `not
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, cast
 
 from ..codecs.records import Observation
+from . import check_places
+from .check_places import Stamp, files, is_elsewhere, keep, keep_elsewhere, looked_at, told
+from .independence import independent
 from .judging.checks import Check, Unknown, parse_check
 from .judging.derivation import checks_of
-from .lives import CLASSES, COVERAGE, NO_COVERAGE, NUMBER_OF, PART, WHOLE, Checking, Life, Place, Seen, Terms, Verified
-
-ROOTED: Final = frozenset(
-    NUMBER_OF[name] for name in ("substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.fs.mtime")
+from .lives import (
+    COVERAGE,
+    NO_COVERAGE,
+    PART,
+    WHOLE,
+    Checking,
+    Elsewhere,
+    Life,
+    Place,
+    Seen,
+    Terms,
+    Verified,
 )
-"""Classes that look below a root: of these at most `same_root` count for one root. A root that nobody names is one."""
-_SAME_BYTES: Final = frozenset((NUMBER_OF["substrate.grep"], NUMBER_OF["substrate.code.read"]))
-_MAX_PATH, _MAX_COMMIT = 4096, 64
-
 
 # ---------------------------------------------------------------- an assertion's checks
 
@@ -74,16 +80,20 @@ def _needs(life: Life) -> Iterator[tuple[int, int]]:
 def verified(life: Life, observation: Observation) -> list[int] | None:
     """The checks of the assertion that a corroboration verifies, by place; None where it speaks of it as a whole.
 
-    Empty where it verifies nothing that the assertion has, contradicts itself, or its checks are not bound to the
-    sentence: then it does not count.
+    Empty where it verifies nothing that the assertion has, contradicts itself, its checks are not bound to the
+    sentence, or it saw them in another file than the one that the admitted record names: then it does not count.
     """
     if observation.verified is None:
         return None
     if observation.refuted or observation.coverage == "none":
         return []
-    declared = life.checking.texts if life.checking is not None else None
+    checking = life.checking
+    declared = checking.texts if checking is not None else None
     known = len(declared) if declared is not None else len(texts(life))
-    return sorted({place for place in observation.verified if place < known})
+    found = sorted({place for place in observation.verified if place < known})
+    if checking is None or checking.coverage < 0:
+        return found
+    return [check for check in found if not is_elsewhere(checking, check, told(observation, check))]
 
 
 def note(life: Life, seen: Seen, observation: Observation, places: Sequence[int] | None, ts: int) -> bool:
@@ -105,19 +115,34 @@ def note(life: Life, seen: Seen, observation: Observation, places: Sequence[int]
             return False  # `seen` says all
         entry = Verified(seen.number, [seen.ts] * count(life))
         checking.classes.append(entry)
-    news = False
-    for place in range(count(life)) if places is None else places:
-        if ts > entry.stamps[place]:
-            entry.stamps[place] = ts
-            news = True
     if checking.coverage < 0:  # until it is admitted
         _note_coverage(entry, observation, life, whole=places is None)
-        _note_places(checking, observation, places or (), count(life))
-    if places is not None:
-        entry.named |= sum(1 << place for place in places)
-    if news and not life.bounds.checks.counts_plainly and observation.looked_at is not None:
-        entry.root, entry.content = observation.looked_at.root or "", observation.looked_at.content or ""
+    looked = ("", "") if life.bounds.checks.counts_plainly else looked_at(observation)
+    news = False
+    for check in range(count(life)) if places is None else places:
+        if places is not None:
+            place = told(observation, check)
+            if is_elsewhere(checking, check, place):
+                if life.min_observers > 1:
+                    continue  # observers are counted for the check's own file only (witnesses.py)
+                news = keep_elsewhere(checking, Elsewhere(seen.number, check, place, ts, looked)) or news
+                continue
+            if checking.coverage < 0:
+                keep(checking, check, place, count(life))
+            entry.named |= 1 << check
+        if ts > entry.stamps[check]:
+            entry.stamps[check] = ts
+            news = True
+            if looked != ("", ""):
+                entry.looked = entry.looked or [("", "")] * count(life)
+                entry.looked[check] = looked
     return news
+
+
+def own_file(life: Life, observation: Observation, places: Sequence[int]) -> int:
+    """A bit for each of these checks that an observation verifies in the check's own file."""
+    checking = _checking(life)
+    return sum(1 << check for check in places if not is_elsewhere(checking, check, told(observation, check)))
 
 
 def note_words(life: Life) -> None:
@@ -143,34 +168,6 @@ def _note_coverage(entry: Verified, observation: Observation, life: Life, *, who
     spans = [(start, min(end, length)) for start, end in told if start < min(end, length)] or [(0, length)]
     entry.unchecked = merged([*(entry.unchecked if level == entry.coverage else ()), *spans])
     entry.coverage = level
-
-
-def _note_places(checking: Checking, observation: Observation, places: Sequence[int], known: int) -> None:
-    """Where the checks were seen to hold, as far as the observation's `detail.checks` says so in the agreed form."""
-    if not places:
-        return
-    detail: Any = (observation.detail or {}).get("checks")
-    told = cast("list[Any]", detail) if isinstance(detail, list) else []
-    if len(checking.places) < known:
-        checking.places = [*checking.places, *([Place()] * (known - len(checking.places)))]
-    for place in places:
-        one = told[place] if place < len(told) else None
-        checking.places[place] = _place(cast("dict[str, Any]", one)) if isinstance(one, dict) else Place()
-
-
-def _place(told: dict[str, Any]) -> Place:
-    path, commit, lines = told.get("path"), told.get("commit"), told.get("lines")
-    first = last = 0
-    if isinstance(lines, list) and len(cast("list[Any]", lines)) == 2:
-        numbers = cast("list[Any]", lines)
-        if all(type(one) is int for one in numbers) and 1 <= numbers[0] <= numbers[1] < 2**31:
-            first, last = numbers
-    return Place(
-        path if isinstance(path, str) and len(path) <= _MAX_PATH else "",
-        first,
-        last,
-        commit if isinstance(commit, str) and len(commit) <= _MAX_COMMIT else "",
-    )
 
 
 def merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -226,58 +223,24 @@ def carried(life: Life) -> int:
     return least
 
 
-def ends(life: Life, place: int) -> list[int]:
-    """Until when each independent class carries a check, Unix ms, the longest first."""
-    windows, terms = life.bounds.windows, life.bounds.checks
-    entries = {one.number: one for one in life.checking.classes} if life.checking is not None else {}
-    found: list[tuple[int, int]] = []  # end, class
-    for seen in life.seen:
-        if seen.ts < 0:
-            continue
-        entry = entries.get(seen.number)
-        stamp = seen.ts if entry is None else entry.stamps[place]
-        if stamp >= 0:
-            found.append((stamp + windows[CLASSES[seen.number]], seen.number))
-    found.sort(key=lambda one: (-one[0], one[1]))
-    if not terms.counts_plainly:
-        found = _independent(found, entries, terms.same_bytes, terms.same_root, terms.groups)
-    return [end for end, _ in found]
+def ends(life: Life, check: int) -> list[int]:
+    """Until when each independent class carries a check in one file, Unix ms, the longest first."""
+    return [end for end, _ in _carrying(life, check)[1]]
 
 
-def _independent(
-    found: Sequence[tuple[int, int]],
-    entries: dict[int, Verified],
-    same_bytes: bool,
-    same_root: int,
-    groups: Sequence[Sequence[int]],
-) -> list[tuple[int, int]]:
-    """Of classes that are not independent the one that carries longest; of one root at most `same_root`."""
-    kept: list[tuple[int, int]] = []
-    roots: dict[str, int] = {}
-    taken: set[int] = set()
-    for end, number in found:
-        entry = entries.get(number)
-        group = next((place for place, members in enumerate(groups) if number in members), None)
-        if group is not None and group in taken:
-            continue
-        if same_bytes and number in _SAME_BYTES and any(_same_content(entry, entries.get(one)) for _, one in kept):
-            continue
-        if same_root and number in ROOTED:
-            root = entry.root if entry is not None else ""
-            if roots.get(root, 0) >= same_root:
-                continue
-            roots[root] = roots.get(root, 0) + 1
-        if group is not None:
-            taken.add(group)
-        kept.append((end, number))
-    return kept
+def place_of(life: Life, check: int) -> Place:
+    """Where a check holds: in the file that is carried longest."""
+    return _carrying(life, check)[0]
 
 
-def _same_content(one: Verified | None, other: Verified | None) -> bool:
-    """Whether two classes that read files saw the same bytes; where one of them does not say, they may have."""
-    if other is not None and other.number not in _SAME_BYTES:
-        return False
-    return one is None or other is None or not one.content or not other.content or one.content == other.content
+def _carrying(life: Life, check: int) -> tuple[Place, list[tuple[int, Stamp]]]:
+    """The file in which a check is carried longest, and the independent evidence there with its ends."""
+    found = [(place, independent(life.bounds, stamps)) for place, stamps in files(life, check)]
+    if len(found) == 1:
+        return found[0]
+    k = dict(_needs(life))[check]
+    # The first of equals: the check's own file.
+    return max(found, key=lambda one: (one[1][k - 1][0] if len(one[1]) >= k else -1, len(one[1])))
 
 
 # ---------------------------------------------------------------- coverage
@@ -307,21 +270,26 @@ def covers_enough(life: Life) -> bool:
 
 
 def settle(life: Life) -> None:
-    """Fixes coverage at admission by evidence: what comes later does not change it."""
+    """Fixes coverage, and the file of each check, at admission by evidence: what comes later does not change them."""
     checking = life.checking
     if checking is not None and checking.coverage < 0:
         checking.coverage, checking.unchecked = coverage(life)
+        if checking.elsewhere:
+            check_places.settle(checking, [_chosen(life, check) for check in range(count(life))])
+
+
+def _chosen(life: Life, check: int) -> tuple[Place, list[Stamp]]:
+    """The file in which a check is carried longest, and all evidence there."""
+    place = place_of(life, check)
+    return next(one for one in files(life, check) if one[0].path == place.path)
 
 
 def classes_by_check(life: Life) -> list[int]:
-    """For each check how many distinct classes verified it by name."""
+    """For each check how many distinct classes verified it by name, in one file."""
     checking = life.checking
     if checking is None:
         return []
-    counted = {seen.number for seen in life.seen if seen.ts >= 0}
-    return [
-        sum(one.named >> place & 1 for one in checking.classes if one.number in counted) for place in range(count(life))
-    ]
+    return [len({stamp.number for stamp in _chosen(life, check)[1] if stamp.named}) for check in range(count(life))]
 
 
 __all__ = ["NO_COVERAGE", "begin", "checks", "covers_enough", "note", "note_words", "settle", "stands", "verified"]

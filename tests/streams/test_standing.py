@@ -324,3 +324,100 @@ def test_a_life_without_checks_counts_plainly():
 
     assert one.checking is None
     assert standing.stands(one)
+
+
+def in_file(path: str | None, checks: int = 1, lines: int = 3, **looked: Any) -> dict[str, Any]:
+    """The members of an observation that saw every check hold in this file."""
+    told = {"path": path, "lines": [lines, lines]} if path is not None else {}
+    return {"detail": {"checks": [{"check": "…", "holds": True, **told}] * checks}, **looked}
+
+
+def test_two_files_do_not_bear_one_check_out():
+    """The record names one file, so each class has to see it there; the hostile emitter names a file for each."""
+    one = life(["equals(a, 1)"])
+    take(one, saw(CODE, verified=[0], **in_file("a.py")), saw(GREP, verified=[0], **in_file("b.py")))
+    assert not standing.stands(one)
+    assert standing.missing(one) == 1
+    assert standing.classes_by_check(one) == [1]
+
+    take(one, saw(GIT, verified=[0], **in_file("b.py")))
+    assert standing.stands(one)
+    assert standing.place_of(one, 0).path == "b.py"
+    assert standing.classes_by_check(one) == [2]
+
+
+def test_the_order_of_two_files_does_not_matter():
+    """Whichever file a class shows first."""
+    one, other = life(["equals(a, 1)"]), life(["equals(a, 1)"])
+    some = [saw(CODE, 1000, [0], **in_file("a.py")), saw(CODE, 1100, [0], **in_file("b.py")),
+            saw(GREP, 1050, [0], **in_file("b.py"))]  # fmt: skip
+    take(one, *some)
+    take(other, *reversed(some))
+    for each in (one, other):
+        assert standing.stands(each)
+        assert standing.place_of(each, 0).path == "b.py"
+        assert corroboration.validity(each) == 2050
+
+
+def test_evidence_that_names_no_file_counts_for_each():
+    """A tool's answer, or a foreign observer that tells no place."""
+    one = life(["equals(a, 1)"])
+    take(one, saw(MCP, verified=[0]), saw(CODE, verified=[0], **in_file("a.py")))
+    assert standing.stands(one)
+    assert standing.place_of(one, 0).path == "a.py"
+
+    other = life(["equals(a, 1)"])
+    take(other, saw(CODE, verified=[0], **in_file("a.py")), saw(GREP, verified=[0], **in_file("b.py")), saw(GIT))
+    assert standing.stands(other)
+    assert standing.place_of(other, 0).path == "a.py"
+
+
+def test_another_file_renews_nothing():
+    """Once admitted, the file that the record names is the one that counts."""
+    one = life(["equals(a, 1)"])
+    take(one, saw(CODE, verified=[0], **in_file("a.py")), saw(CODE, verified=[0], **in_file("b.py")),
+         saw(GREP, verified=[0], **in_file("b.py")))  # fmt: skip
+    one.valid_until = corroboration.validity(one)
+    standing.settle(one)
+    assert one.checking is not None
+    assert (one.checking.elsewhere, standing.place_of(one, 0).path) == ([], "b.py")
+    assert corroboration.validity(one) == one.valid_until == 2000
+
+    assert take(one, saw(CODE, 1400, [0], **in_file("a.py")), saw(GREP, 1400, [0], **in_file("a.py"))) == [False, False]
+    assert corroboration.validity(one) == 2000
+
+    take(one, saw(CODE, 1300, [0], **in_file("b.py")), saw(GREP, 1300, [0], **in_file("b.py")))
+    assert corroboration.validity(one) == 2300
+
+
+def test_other_files_are_bounded():
+    """However many files an observer names, a life keeps a few."""
+    one = life(["equals(a, 1)"])
+    take(one, *(saw(CODE, 1000 + number, [0], **in_file(f"{number}.py")) for number in range(50)))
+
+    assert one.checking is not None
+    assert len(one.checking.elsewhere) == 4
+
+
+def test_several_observers_count_in_the_checks_own_file_only():
+    """A captured observer and an honest one that saw two files are not two for either."""
+    one = life(["equals(a, 1)"], k=1)
+    one.terms = Terms(WINDOWS, 500, 10_000, (2, 2))
+    take(one, saw(CODE, verified=[0], observer="captured", **in_file("a.py")),
+         saw(CODE, verified=[0], observer="honest", **in_file("b.py")))  # fmt: skip
+    assert not corroboration.is_enough(one)
+
+    take(one, saw(CODE, verified=[0], observer="honest", **in_file("a.py")))
+    assert corroboration.is_enough(one)
+
+
+def test_the_bytes_of_one_check_are_not_those_of_another():
+    """grep last read b.py and code.read a.py: of each check they still read the same bytes."""
+    terms = CheckTerms(same_bytes=True)
+    one = life(terms=terms)
+    a, b = at("r", "sha256:a"), at("r", "sha256:b")
+    take(
+        one, saw(GREP, 1000, [0], **a), saw(GREP, 1001, [1], **b), saw(CODE, 1000, [1], **b), saw(CODE, 1001, [0], **a)
+    )
+
+    assert not standing.stands(one)
