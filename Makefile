@@ -10,6 +10,7 @@ DEV := $(VENV)/.dev-installed
 PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/test_merkle.py \
   tests/codecs/test_partition.py \
   tests/streams/test_fold.py tests/streams/test_fold_properties.py tests/streams/test_native.py \
+  tests/streams/test_native_checks.py \
   tests/streams/test_snapshot.py tests/streams/test_table.py tests/streams/test_timers.py
 
 .PHONY: demo test lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help

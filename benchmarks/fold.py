@@ -1,9 +1,9 @@
 """The pure fold: CPU time of unsealing a block, folding it and rooting its outputs, an input, in one process.
 
 `.venv/bin/python benchmarks/fold.py [--emissions N] [--runs N] [--json] [--profile FILE]`. What an audit does for each
-block, and a lane but for the transport. The inputs are those of `throughput.py`: an emission with two annotations, and
-two observations, of every fifth one only. Blocks are made once; each run folds them from a new state, and the best run
-counts, since the machine may be doing something else besides.
+block, and a lane but for the transport. The inputs are those of `throughput.py` (`workload.py`): an emission with two
+annotations, every second with a check, and two observations, of every fifth one only. Blocks are made once; each run
+folds them from a new state, and the best run counts, since the machine may be doing something else besides.
 
 Two workloads. `live`: nothing expires, as while a worker catches up. `whole-life`: time goes on until every assertion
 has had its last word and every memory has ended, as in the audit of a long ledger. `sha256` tells whether two
@@ -20,6 +20,10 @@ import sys
 import time
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from workload import records
 
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Source, outputs_root, seal, unseal
 from sluice.codecs.partition import PARTITIONERS
@@ -30,42 +34,11 @@ from sluice.streams.policy import Policy
 
 T = 1_790_000_000_000
 MINUTE, DAY = 60_000, 86_400_000
-CLASSES = ("substrate.code.read", "substrate.git.log")
-TEXT = "CHANGELOG.md has an entry dated 2026-05-25. It was written by the release job."
 FRAME = 250
 """So many emissions come, then their observations: a lane reads its inputs in turn, a fetch at a time."""
 LANES = 4
 BLOCK = 2000
 """Inputs of a block, about what a lane takes under load."""
-
-
-def records(number: int, now: str) -> tuple[bytes, bytes, list[bytes]]:
-    """Key, emission and observations; every fifth has one observation only, the rest two."""
-    key, span, seen = f"em-{number}", {"chars": [0, 43]}, f"sha256:{number:064x}"
-    emission = {
-        "emission_id": key,
-        "emitted_at": now,
-        "emitter": {"system": "release-notes-bot", "model": "some-model-1", "prompt": "summarise-changelog"},
-        "text": TEXT,
-        "assertions": [
-            {
-                "span": span,
-                "provenance": [{"substrate_class": name, "observation_id": seen, "ts": now} for name in CLASSES],
-            }
-        ],
-    }
-    observations = [
-        {
-            "observation_id": seen,
-            "substrate_class": name,
-            "observed_at": now,
-            "observer": "observer-2",
-            "subject": {"emission_id": key, "span": span},
-            "outcome": "corroborates",
-        }
-        for name in CLASSES[: 2 if number % 5 else 1]
-    ]
-    return key.encode(), json.dumps(emission).encode(), [json.dumps(one).encode() for one in observations]
 
 
 def events(emissions: int, early: bool) -> Iterator[Event]:
@@ -76,9 +49,8 @@ def events(emissions: int, early: bool) -> Iterator[Event]:
     for first in range(0, emissions, FRAME):
         frames: list[list[tuple[bytes, bytes]]] = [[], []]
         for number in numbers[first : first + FRAME]:
-            key, emission, observations = records(number, now)
-            frames[0].append((key, emission))
-            frames[1] += [(key, one) for one in observations]
+            for topic, key, value in records(number, now):
+                frames[core.INPUTS.index(topic)].append((key, value))
         for source in (1, 0) if early else (0, 1):
             for key, value in frames[source]:
                 yield Event(EventKind.RECORD, source, offsets[source], T, [], key, value)

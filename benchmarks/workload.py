@@ -1,8 +1,9 @@
 """The input of every benchmark: emissions with two annotations each, and their evidence, onto a Kafka.
 
 Every fifth emission has one observation only, the rest two of distinct classes: 2.8 inputs an emission, and four
-emissions of five are admitted. The bytes are a function of the number and the time, so every contestant of a run gets
-the same.
+emissions of five are admitted. Every second assertion declares a check, which its observations verify: sluice counts by
+it and renders it, peers pass these members over. The bytes are a function of the number and the time, so every
+contestant of a run gets the same.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sluice.topology.topics import TOPICS
 
 CLASSES = ("substrate.code.read", "substrate.git.log")
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25. It was written by the release job."
+CHECK = "defines(2026-05-25, section, path=CHANGELOG.md)"
 PREFETCHED = 50_000
 """So many records wait in the producer at the most: memory, on a machine that is to be measured."""
 
@@ -26,12 +28,13 @@ def records(number: int, now: str) -> Iterator[tuple[str, bytes, bytes]]:
     """(topic, key, value) of one emission and its evidence; every fifth has one observation only, the rest two."""
     key, span, seen = f"em-{number}", {"chars": [0, 43]}, f"sha256:{number:064x}"
     annotations = [{"substrate_class": name, "observation_id": seen, "ts": now} for name in CLASSES]
+    assertion = {"span": span, "provenance": annotations, **({"checks": [CHECK]} if is_checked(number) else {})}
     emission = {
         "emission_id": key,
         "emitted_at": now,
         "emitter": {"system": "release-notes-bot", "model": "some-model-1", "prompt": "summarise-changelog"},
         "text": TEXT,
-        "assertions": [{"span": span, "provenance": annotations}],
+        "assertions": [assertion],
     }
     yield "emissions", key.encode(), json.dumps(emission).encode()
     for name in CLASSES[: 2 if is_admitted(number) else 1]:
@@ -42,8 +45,28 @@ def records(number: int, now: str) -> Iterator[tuple[str, bytes, bytes]]:
             "observer": "observer-2",
             "subject": {"emission_id": key, "span": span},
             "outcome": "corroborates",
+            **(verified(number, name, seen) if is_checked(number) else {}),
         }
         yield "observations", key.encode(), json.dumps(observation).encode()
+
+
+def verified(number: int, name: str, content: str) -> dict[str, Any]:
+    """What an observer says of the check beside its outcome: each time of another line and of another commit or other
+    bytes, so that no word about it can be had from one before."""
+    line, commit = 1 + number % 997, f"{number * 0x9E3779B97F4A7C15 % 2**160:040x}"
+    at = {"commit": commit} if name == "substrate.git.log" else {}
+    told = {"check": CHECK, "holds": True, "path": "CHANGELOG.md", "lines": [line, line], **at}
+    return {
+        "detail": {"checks": [told]},
+        "verified": [0],
+        "coverage": "whole",
+        "looked_at": {"root": "release-notes", "path": "CHANGELOG.md", **(at or {"content": content})},
+    }
+
+
+def is_checked(number: int) -> bool:
+    """Whether an emission's assertion declares a check."""
+    return number % 2 == 1
 
 
 def is_admitted(number: int) -> bool:

@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include "bytes.h"
+#pragma GCC visibility push(hidden)
 
 PyObject *read_events(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *read_stored(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
@@ -13,5 +14,7 @@ PyObject *pack_records(PyObject *module, PyObject *args);
 
 PyObject *stored_headers(View raw, int64_t count);
 int same_headers(PyObject *list, View raw, int64_t count);
+
+#pragma GCC visibility pop
 
 #endif

@@ -66,7 +66,11 @@ static inline void put(Buffer *self, const void *data, size_t length)
         self->length += length;
     }
 }
-static inline void put_octet(Buffer *self, uint8_t octet) { put(self, &octet, 1); }
+static inline void put_octet(Buffer *self, uint8_t octet)
+{
+    if (self->length < self->room || buffer_reserve(self, 1))
+        self->data[self->length++] = octet;
+}
 static inline void put_view(Buffer *self, View view) { put(self, view.at, view.length); }
 #define PUT(buffer, literal) put(buffer, literal, sizeof(literal) - 1)
 
@@ -95,12 +99,27 @@ static inline void put_decimal(Buffer *self, int64_t value)
 
 /* ---------------------------------------------------------------- MessagePack, written */
 
+/* The octets of a number, the highest first; compilers know it for one instruction. */
+static inline uint64_t big_endian64(uint64_t value)
+{
+    const uint8_t octets[8] = {(uint8_t)(value >> 56), (uint8_t)(value >> 48), (uint8_t)(value >> 40),
+                               (uint8_t)(value >> 32), (uint8_t)(value >> 24), (uint8_t)(value >> 16),
+                               (uint8_t)(value >> 8),  (uint8_t)value};
+    uint64_t found;
+    memcpy(&found, octets, sizeof found);
+    return found;
+}
+
+/* A tag, and the last `octets` of a number. */
 static inline void pack_big(Buffer *self, uint8_t tag, uint64_t value, int octets)
 {
-    uint8_t out[9] = {tag};
-    for (int i = 0; i < octets; i++)
-        out[1 + i] = (uint8_t)(value >> (8 * (octets - 1 - i)));
-    put(self, out, (size_t)octets + 1);
+    uint64_t swapped = big_endian64(value << (64 - 8 * octets));
+    if (buffer_reserve(self, 9)) {
+        uint8_t *at = self->data + self->length;
+        at[0] = tag;
+        memcpy(at + 1, &swapped, sizeof swapped); /* what is too much is written over */
+        self->length += 1 + (size_t)octets;
+    }
 }
 
 static inline void pack_int(Buffer *self, int64_t value)
@@ -163,12 +182,17 @@ typedef struct {
 
 static inline int take_big(Reader *self, int octets, uint64_t *value)
 {
-    if (self->end - self->at < octets)
-        return 0;
     uint64_t found = 0;
     const uint8_t *at = self->at;
-    for (int i = 0; i < octets; i++)
-        found = found << 8 | at[i];
+    if (self->end - at >= 8) { /* as nearly always */
+        memcpy(&found, at, 8);
+        found = big_endian64(found) >> (64 - 8 * octets);
+    } else if (self->end - at < octets) {
+        return 0;
+    } else {
+        for (int i = 0; i < octets; i++)
+            found = found << 8 | at[i];
+    }
     self->at = at + octets;
     *value = found;
     return 1;
@@ -292,7 +316,11 @@ static inline int take_float(Reader *self, double *value)
     return 1;
 }
 
+#pragma GCC visibility push(hidden) /* here and elsewhere: no call inside an extension goes through a table */
+
 /* Passes so many values of whatever kind, with all that is in them. */
 int pass_values(Reader *self, uint64_t count);
+
+#pragma GCC visibility pop
 
 #endif

@@ -1,6 +1,7 @@
 /* streams/decision_json.py and outputs.py: a decision's record, member by member.
  *
- * Nothing but a text with something to sanitise, and a number, is asked of Python; both callables are pure. */
+ * Nothing but a text with something to sanitise, a number, and what a check says is asked of Python; these callables
+ * are pure. */
 #include "folder.h"
 #include "hashes.h"
 #include "hexadecimal.h"
@@ -114,15 +115,15 @@ static int put_who(const Folder *self, Buffer *out, const Life *life, const Seen
 }
 
 /* Whether there is a text only, and sanitation leaves it as it is (sanitise/_steps.py, `clean`). */
-static int is_clean(const Folder *self, const Life *life, const Seen **counted, size_t count)
+static int is_clean(const Folder *self, const Life *life, View prose, const Seen **counted, size_t count)
 {
-    const uint8_t *at = life->text.at;
+    const uint8_t *at = prose.at;
     for (size_t i = 0; i < count; i++)
         if (counted[i]->has_attestation)
             return 0;
-    if (life->has_chain || !life->ascii || (int64_t)life->text.length > self->cap)
+    if (life->has_chain || !life->ascii || (int64_t)prose.length > self->cap)
         return 0;
-    for (size_t i = 0; i < life->text.length; i++)
+    for (size_t i = 0; i < prose.length; i++)
         if (at[i] == '<' || (at[i] == '(' && i && at[i - 1] == ']'))
             return 0;
     return 1;
@@ -135,44 +136,360 @@ static PyObject *octets_of(View octets)
     return PyBytes_FromStringAndSize((const char *)octets.at, (Py_ssize_t)octets.length);
 }
 
-enum { TEXT_JSON, ATTESTATIONS_JSON, CHAIN_JSON, META_JSON, FRAMED_PARTS };
-
-/* What strangers wrote, sanitised: that many byte strings of JSON. */
-static PyObject *framed(const Folder *self, const Life *life, const Seen **counted, size_t count)
-{
-    PyObject *text = text_of(life->text), *told = PyList_New(0), *found = NULL;
-    PyObject *chain = life->has_chain ? octets_of(life->chain) : Py_NewRef(Py_None);
-    int fine = text != NULL && told != NULL && chain != NULL;
-    for (size_t i = 0; fine && i < count; i++) {
-        PyObject *one = counted[i]->has_attestation ? octets_of(counted[i]->attestation) : NULL;
-        fine = counted[i]->has_attestation ? one != NULL && PyList_Append(told, one) == 0 : 1;
-        Py_XDECREF(one);
-    }
-    if (fine)
-        found = PyObject_CallFunctionObjArgs(self->callables[FRAMED], text, life->external ? Py_True : Py_False, chain,
-                                             told, NULL);
-    Py_XDECREF(text);
-    Py_XDECREF(told);
-    Py_XDECREF(chain);
-    fine = found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == FRAMED_PARTS;
-    for (int i = 0; fine && i < FRAMED_PARTS; i++)
-        fine = PyBytes_CheckExact(PyTuple_GET_ITEM(found, i));
-    if (found != NULL && !fine) {
-        PyErr_SetString(PyExc_TypeError, "what is framed is byte strings");
-        Py_CLEAR(found);
-    }
-    return found;
-}
+/* What a record says of a life's checks (checked_json.py, `Shown`). Without any (`count`) only `prose` is there. */
+typedef struct {
+    size_t count;
+    int64_t classes[MOST_CHECKS], coverage;
+    Ranges unchecked;
+    View texts[MOST_CHECKS];
+    PyObject *about[MOST_CHECKS], *derived; /* held */
+    View prose;
+} Told;
 
 typedef struct {
     const char *type, *status, *reason, *basis; /* `basis` NULL: none; "": the life's */
     int disposition, text;                      /* -1: none */
     char id[32];
     char claim[2 * SHA256_OCTETS]; /* of what is asserted; of a text that is not ASCII Python says it */
+    Told *told;
     PyObject *framed; /* held */
-    size_t counted;
 } Decision;
 
+/* ---------------------------------------------------------------- what is said of checks (checked_json.py) */
+
+enum { CHECK_NAME, ASKED, CHECKED, BASE, ABOUT_PARTS }; /* `Pieces` */
+
+static View part_of(PyObject *parts, int part) { return octets_of_bytes(PyTuple_GET_ITEM(parts, part)); }
+
+static int are_octets(PyObject *parts, int count)
+{
+    int fine = PyTuple_CheckExact(parts) && PyTuple_GET_SIZE(parts) == count;
+    for (int i = 0; fine && i < count; i++)
+        fine = PyBytes_CheckExact(PyTuple_GET_ITEM(parts, i));
+    return fine;
+}
+
+void about_leave(About *self)
+{
+    Py_CLEAR(self->text);
+    Py_CLEAR(self->path);
+    Py_CLEAR(self->about);
+}
+
+/* A place among those that are kept. Who makes two checks meet there has Python asked again, which remembers them. */
+static size_t place_of(View check, View path)
+{
+    uint64_t mixed = check.length * 31 + path.length, eight = 0;
+    for (size_t i = 0; i + 8 <= check.length; i += 8) {
+        memcpy(&eight, check.at + i, 8);
+        mixed = (mixed ^ eight) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    if (check.length >= 8) {
+        memcpy(&eight, check.at + check.length - 8, 8);
+        mixed = (mixed ^ eight) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return (size_t)(mixed >> 32) % ABOUTS;
+}
+
+static int utf8_of(PyObject *text, View *view)
+{
+    Py_ssize_t length;
+    const char *at = PyUnicode_AsUTF8AndSize(text, &length);
+    *view = (View){(const uint8_t *)at, (size_t)length};
+    return at != NULL;
+}
+
+/* `pieces_of`, asked of Python; NULL with an exception. */
+static PyObject *pieces_of(const Folder *self, PyObject *text, PyObject *path)
+{
+    PyObject *asked = PyUnicode_GET_LENGTH(path) ? path : Py_None;
+    PyObject *found = PyObject_CallFunctionObjArgs(self->callables[ABOUT], text, asked, NULL);
+    if (found != NULL && found != Py_None && !are_octets(found, ABOUT_PARTS)) {
+        PyErr_SetString(PyExc_TypeError, "what is told of a check is byte strings");
+        Py_CLEAR(found);
+    }
+    return found;
+}
+
+PyObject *folder_about(Folder *self, View check, View path)
+{
+    About *kept = &self->abouts[place_of(check, path)], anew = {NULL};
+    if (kept->about != NULL && same_view(kept->of_text, check) && same_view(kept->of_path, path))
+        return Py_NewRef(kept->about);
+    anew.text = text_of(check);
+    anew.path = text_of(path);
+    if (anew.text != NULL && anew.path != NULL && utf8_of(anew.text, &anew.of_text) &&
+        utf8_of(anew.path, &anew.of_path))
+        anew.about = pieces_of(self, anew.text, anew.path);
+    if (anew.about == NULL) {
+        about_leave(&anew);
+        return NULL;
+    }
+    about_leave(kept);
+    *kept = anew;
+    return Py_NewRef(anew.about);
+}
+
+/* The text with `[unchecked]` in place of each span (`without`); NULL where memory was refused. */
+static View without(View text, Ranges spans, Arena *arena)
+{
+    static const char mark[] = "[unchecked]";
+    const size_t length = sizeof mark - 1;
+    const uint8_t *at = text.at, *end = at + text.length;
+    uint8_t *prose = arena_take(arena, text.length + (spans.count + 1) * sizeof mark), *out = prose;
+    int64_t place = 0;
+    if (prose == NULL)
+        return (View){NULL, 0};
+    if (!spans.count) { /* nobody knows which part is not checked */
+        memcpy(out, mark, length);
+        return (View){prose, length};
+    }
+    for (size_t i = 0; i < spans.count; i++) {
+        for (; at < end && place < spans.at[i].start; place++)
+            do
+                *out++ = *at++;
+            while (at < end && (*at & 0xc0) == 0x80);
+        memcpy(out, mark, length);
+        out += length;
+        for (; at < end && place < spans.at[i].end; place++)
+            do
+                at++;
+            while (at < end && (*at & 0xc0) == 0x80);
+        if (at < end && (*at == '(' || *at == '[' || *at == ':'))
+            *out++ = ' '; /* else they would make a link of it */
+    }
+    memcpy(out, at, (size_t)(end - at));
+    return (View){prose, (size_t)(out - prose) + (size_t)(end - at)};
+}
+
+/* Of no check; what is beyond their number holds nothing. */
+static void told_begin(Told *told, const Life *life)
+{
+    told->count = 0;
+    told->derived = NULL;
+    told->prose = life->text;
+}
+
+static int is_spoken_for(const Life *life, const Decision *decision)
+{
+    return decision->basis != NULL &&
+           (IS(life->basis, "review") || IS(life->basis, "declaration") || IS(life->basis, "emitter"));
+}
+
+/* `shown`: what a record of this status says of the checks; whether Python could say it. */
+static int told_of(Folder *self, const Life *life, Decision *decision)
+{
+    Told *told = decision->told;
+    const Checking *checks = life->checks;
+    int64_t any = 0;
+    if (checks == NULL || is_spoken_for(life, decision))
+        return 1;
+    for (size_t i = 0; i < checks->count; i++)
+        any |= told->classes[i] = classes_of_check(life, i);
+    if (!any)
+        return 1;
+    if (checks->texts == NULL) {
+        Py_ssize_t length;
+        told->derived = folder_derived(self, life);
+        const char *text = told->derived == NULL || told->derived == Py_None
+                               ? NULL : PyUnicode_AsUTF8AndSize(told->derived, &length);
+        if (text == NULL)
+            return told->derived == Py_None; /* a check that its words give was verified: never here */
+        told->texts[0] = (View){(const uint8_t *)text, (size_t)length};
+    }
+    told->coverage = coverage_of(life, &self->arena, &told->unchecked);
+    for (size_t i = 0; i < checks->count; i++) {
+        if (checks->texts != NULL)
+            told->texts[i] = checks->texts[i];
+        told->count = i + 1;
+        told->about[i] = folder_about(self, told->texts[i], where_of(checks, i).path);
+        if (told->about[i] == NULL)
+            return 0;
+    }
+    if (told->coverage <= PART &&
+        (strcmp(decision->status, "admitted") == 0 || strcmp(decision->status, "renewed") == 0))
+        told->prose = without(life->text, told->unchecked, &self->arena);
+    if (told->coverage < 0 || told->prose.at == NULL)
+        PyErr_NoMemory();
+    return told->coverage >= 0 && told->prose.at != NULL;
+}
+
+static void decision_leave(Decision *self)
+{
+    for (size_t i = 0; i < self->told->count; i++)
+        Py_XDECREF(self->told->about[i]);
+    Py_XDECREF(self->told->derived);
+    Py_XDECREF(self->framed);
+}
+
+/* Outside the frame: enumerated values and numbers. */
+static void put_outside(Buffer *out, const Told *told)
+{
+    static const char *const levels[] = {"none", "part", "whole"};
+    if (!told->count)
+        return;
+    PUT(out, "\"coverage\":\"");
+    put_text(out, levels[told->coverage]);
+    PUT(out, "\",\"unchecked\":[");
+    for (size_t i = 0; i < told->unchecked.count; i++) {
+        put_text(out, i ? ",[" : "[");
+        put_decimal(out, told->unchecked.at[i].start);
+        put_octet(out, ',');
+        put_decimal(out, told->unchecked.at[i].end);
+        put_octet(out, ']');
+    }
+    PUT(out, "],\"checks\":[");
+    for (size_t i = 0; i < told->count; i++) {
+        int known = told->about[i] != Py_None;
+        put_text(out, i ? ",{\"name\":\"" : "{\"name\":\"");
+        known ? put_view(out, part_of(told->about[i], CHECK_NAME)) : PUT(out, "unknown");
+        PUT(out, "\",\"classes\":");
+        put_decimal(out, known ? told->classes[i] : 0);
+        put_octet(out, '}');
+    }
+    PUT(out, "],");
+}
+
+/* Whether a commit is one as git names it: it stands shortened in a sentence. */
+static int is_hash(View commit)
+{
+    int fine = commit.length >= 7 && commit.length <= 64;
+    for (size_t i = 0; fine && i < commit.length; i++)
+        fine = (commit.at[i] >= '0' && commit.at[i] <= '9') || (commit.at[i] >= 'a' && commit.at[i] <= 'f');
+    return fine;
+}
+
+/* One check as it was seen to hold: its sentence, and its canonical form. */
+static void put_sentence(Buffer *out, PyObject *about, Where where)
+{
+    View base = part_of(about, BASE), asked = part_of(about, ASKED);
+    int commit = where.commit.length && !(asked.length && asked.length <= where.commit.length &&
+                                          memcmp(asked.at, where.commit.at, asked.length) == 0);
+    put_octet(out, '"');
+    if (!where.first && !commit) { /* ` (` or `, ` behind it stands there for what comes next */
+        put(out, base.at, base.length - 2);
+        put_text(out, base.at[base.length - 1] == '(' ? ".\"" : ").\"");
+        return;
+    }
+    put_view(out, base);
+    if (where.first) {
+        put_text(out, where.first == where.last ? "line " : "lines ");
+        put_decimal(out, where.first);
+    }
+    if (where.first != where.last) {
+        PUT(out, " to ");
+        put_decimal(out, where.last);
+    }
+    if (commit) {
+        put_text(out, where.first ? ", commit " : "commit ");
+        put(out, where.commit.at, 7);
+    }
+    PUT(out, ").\"");
+}
+
+static void put_canonical(Buffer *out, PyObject *about, Where where)
+{
+    put_view(out, part_of(about, CHECKED));
+    if (where.first) {
+        PUT(out, ",\"lines\":[");
+        put_decimal(out, where.first);
+        put_octet(out, ',');
+        put_decimal(out, where.last);
+        put_octet(out, ']');
+    }
+    if (where.commit.length) {
+        PUT(out, ",\"commit\":\"");
+        put_view(out, where.commit);
+        put_octet(out, '"');
+    }
+    put_octet(out, '}');
+}
+
+/* A commit is an observation id: it is told only where these leave in clear. */
+static Where where_shown(const Folder *self, const Life *life, size_t check)
+{
+    Where where = where_of(life->checks, check);
+    if (self->shown != CLEAR_IDS)
+        where.commit.length = 0;
+    return where;
+}
+
+/* Inside the frame, where sanitation leaves all of it as it is; 0 where Python has to look. */
+static int put_checks(Folder *self, const Life *life, const Told *told)
+{
+    Buffer *out = &self->checked;
+    out->length = 0;
+    if (!told->count)
+        return 1;
+    for (size_t i = 0; i < told->count; i++) {
+        View commit = where_shown(self, life, i).commit;
+        if (told->classes[i] && told->about[i] != Py_None &&
+            (!part_of(told->about[i], BASE).length || (commit.length && !is_hash(commit))))
+            return 0;
+    }
+    for (int part = 0; part < 2; part++) {
+        size_t put = 0;
+        put_text(out, part ? "],\"checked\":[" : "\"rendered\":[");
+        for (size_t i = 0; i < told->count; i++) {
+            if (!told->classes[i] || told->about[i] == Py_None)
+                continue;
+            if (put++)
+                put_octet(out, ',');
+            Where where = where_shown(self, life, i);
+            part ? put_canonical(out, told->about[i], where) : put_sentence(out, told->about[i], where);
+        }
+    }
+    PUT(out, "],");
+    return 1;
+}
+
+/* For Python, the same: `(check, (path, first, last, commit))` of each that was verified; None where nothing is
+ * said. */
+static PyObject *checks_of(const Folder *self, const Life *life, const Told *told)
+{
+    PyObject *list = told->count ? PyList_New(0) : Py_NewRef(Py_None);
+    for (size_t i = 0; list != NULL && i < told->count; i++) {
+        if (!told->classes[i] || told->about[i] == Py_None)
+            continue;
+        Where where = where_shown(self, life, i);
+        PyObject *one = Py_BuildValue("s#(s#LLs#)", told->texts[i].at, (Py_ssize_t)told->texts[i].length, where.path.at,
+                                      (Py_ssize_t)where.path.length, (long long)where.first, (long long)where.last,
+                                      where.commit.at, (Py_ssize_t)where.commit.length);
+        if (one == NULL || PyList_Append(list, one) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
+enum { TEXT_JSON, ATTESTATIONS_JSON, CHAIN_JSON, META_JSON, CHECKS_JSON, FRAMED_PARTS };
+
+/* What strangers wrote, sanitised: that many byte strings of JSON. */
+static PyObject *framed(const Folder *self, const Life *life, const Seen **counted, size_t count, const Told *told)
+{
+    PyObject *text = text_of(told->prose), *seen = PyList_New(0), *checks = checks_of(self, life, told), *found = NULL;
+    PyObject *chain = life->has_chain ? octets_of(life->chain) : Py_NewRef(Py_None);
+    int fine = text != NULL && seen != NULL && chain != NULL && checks != NULL;
+    for (size_t i = 0; fine && i < count; i++) {
+        PyObject *one = counted[i]->has_attestation ? octets_of(counted[i]->attestation) : NULL;
+        fine = counted[i]->has_attestation ? one != NULL && PyList_Append(seen, one) == 0 : 1;
+        Py_XDECREF(one);
+    }
+    if (fine)
+        found = PyObject_CallFunctionObjArgs(self->callables[FRAMED], text, life->external ? Py_True : Py_False, chain,
+                                             seen, checks, NULL);
+    Py_XDECREF(text);
+    Py_XDECREF(seen);
+    Py_XDECREF(chain);
+    Py_XDECREF(checks);
+    if (found != NULL && !are_octets(found, FRAMED_PARTS)) {
+        PyErr_SetString(PyExc_TypeError, "what is framed is byte strings");
+        Py_CLEAR(found);
+    }
+    return found;
+}
+
+/* ---------------------------------------------------------------- members */
 /* The id that a decision is known by, and its claim's hash; `out`, which is written over, fails where memory does. */
 static void hash_decision(Buffer *out, const Life *life, Decision *decision)
 {
@@ -224,15 +541,20 @@ static int put_hash(const Folder *self, Buffer *out, const Life *life, const Dec
 }
 
 static int put_frame(const Folder *self, Buffer *out, const Life *life, const Seen **counted, size_t count,
-                      PyObject *parts)
+                      const Told *told, PyObject *parts)
 {
     put_view(out, self->frame);
-    parts != NULL ? put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, TEXT_JSON))) : put_json(out, life->text);
+    parts != NULL ? put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, TEXT_JSON))) : put_json(out, told->prose);
     put_octet(out, ',');
     put_view(out, self->frame_type);
     PUT(out, ",\"attestations\":");
     parts != NULL ? put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, ATTESTATIONS_JSON))) : PUT(out, "[]");
-    PUT(out, ",\"chain\":[");
+    put_octet(out, ',');
+    if (parts != NULL)
+        put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, CHECKS_JSON)));
+    else if (told->count)
+        put_view(out, (View){self->checked.data, self->checked.length});
+    PUT(out, "\"chain\":[");
     if (parts != NULL)
         put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, CHAIN_JSON)));
     for (size_t i = 0; i < count; i++) {
@@ -314,7 +636,7 @@ static int put_evidence(const Folder *self, Buffer *out, const Life *life, const
             return 0;
         put_octet(out, '}');
     }
-    put_text(out, life->grounded ? "],\"grounded\":true,\"data\":" : "],\"grounded\":false,\"data\":");
+    PUT(out, "],");
     return 1;
 }
 
@@ -340,13 +662,17 @@ static int put_head(Folder *self, const Life *life, Decision *decision)
 {
     Buffer *out = &self->head;
     const Seen *counted[CLASSES];
-    size_t count = decision->counted = counted_of(life, counted);
+    size_t count = counted_of(life, counted);
     hash_decision(out, life, decision);
     PUT(out, "{\"@type\":\"sluice:");
     put_text(out, decision->type);
     put_identity(out, life, decision);
     put_verdict(out, life, decision);
-    if (!put_evidence(self, out, life, counted, count) || !put_data(self, out, life))
+    if (!told_of(self, life, decision) || !put_evidence(self, out, life, counted, count))
+        return 0;
+    put_outside(out, decision->told);
+    put_text(out, life->grounded ? "\"grounded\":true,\"data\":" : "\"grounded\":false,\"data\":");
+    if (!put_data(self, out, life))
         return 0;
     if (life->has_confidence) {
         PyObject *number = PyFloat_FromDouble(life->confidence);
@@ -363,10 +689,11 @@ static int put_head(Folder *self, const Life *life, Decision *decision)
     if (!decision->text) {
         put_view(out, self->no_text);
     } else {
-        if (!is_clean(self, life, counted, count) &&
-            (decision->framed = framed(self, life, counted, count)) == NULL)
+        const Told *told = decision->told;
+        if (!(is_clean(self, life, told->prose, counted, count) && put_checks(self, life, told)) &&
+            (decision->framed = framed(self, life, counted, count, told)) == NULL)
             return 0;
-        if (!put_frame(self, out, life, counted, count, decision->framed))
+        if (!put_frame(self, out, life, counted, count, told, decision->framed))
             return 0;
     }
     if (!put_hash(self, out, life, decision))
@@ -484,7 +811,9 @@ static int put_output(Folder *self, const Life *life, int topic, const Decision 
 
 int say_admitted(Folder *self, const Life *life, const char *status, const char *reason, int text)
 {
-    Decision decision = {"AdmittedAssertion", status, reason, "", -1, text, "", "", NULL, 0};
+    Told told;
+    told_begin(&told, life);
+    Decision decision = {"AdmittedAssertion", status, reason, "", -1, text, "", "", &told, NULL};
     Buffer *more = &self->more;
     more->length = 0;
     if (life->admitted_at >= 0) {
@@ -498,17 +827,16 @@ int say_admitted(Folder *self, const Life *life, const char *status, const char 
         put_octet(more, '"');
     }
     int fine = put_head(self, life, &decision) && put_output(self, life, ON_ADMITTED, &decision);
-    Py_XDECREF(decision.framed);
+    decision_leave(&decision);
     return fine ? DONE : FAILED;
 }
 
-static void put_missing(Buffer *more, const Life *life, size_t counted)
+static void put_missing(Buffer *more, const Life *life)
 {
-    int64_t missing = life->k - (int64_t)counted;
     int first = 1;
     more->length = 0;
     PUT(more, ",\"missing_floor\":");
-    put_decimal(more, missing > 0 ? missing : 0);
+    put_decimal(more, missing(life));
     PUT(more, ",\"classes_seen\":[");
     for (int64_t number = 0; number < CLASSES; number++)
         for (size_t i = 0; i < life->seen_count; i++)
@@ -523,13 +851,15 @@ static void put_missing(Buffer *more, const Life *life, size_t counted)
 
 int say_inadmissible(Folder *self, const Life *life, const char *status, const char *reason, int disposition)
 {
-    Decision decision = {"InadmissibleAssertion", status, reason, NULL, disposition, 1, "", "", NULL, 0};
+    Told told;
+    told_begin(&told, life);
+    Decision decision = {"InadmissibleAssertion", status, reason, NULL, disposition, 1, "", "", &told, NULL};
     self->more.length = 0;
     int fine = put_head(self, life, &decision) && put_output(self, life, ON_INADMISSIBLE, &decision);
     if (fine && (disposition == TO_REVIEW || disposition == RE_EMIT)) {
-        put_missing(&self->more, life, decision.counted);
+        put_missing(&self->more, life);
         fine = put_output(self, life, disposition == TO_REVIEW ? ON_REVIEWS : ON_REEMISSIONS, &decision);
     }
-    Py_XDECREF(decision.framed);
+    decision_leave(&decision);
     return fine ? DONE : FAILED;
 }

@@ -1,4 +1,5 @@
-/* streams/corroboration.py for what corroborates, under trust mode `observed`; and observation ids at rest. */
+/* streams/corroboration.py for what corroborates, under trust mode `observed`, and streams/standing.py under terms that
+ * count plainly; and observation ids at rest. */
 #include "hexadecimal.h"
 #include "life.h"
 
@@ -197,8 +198,201 @@ static Seen *seen_of(Life *self, int64_t number)
     return seen;
 }
 
-int corroborate(Life *self, const Terms *terms, const Observation *observation, Arena *arena)
+/* ---------------------------------------------------------------- checks */
+
+int64_t code_points(View text)
 {
+    int64_t count = 0;
+    for (size_t i = 0; i < text.length; i++)
+        count += (text.at[i] & 0xc0) != 0x80;
+    return count;
+}
+
+static int by_place(const void *one, const void *other)
+{
+    const Range *first = one, *second = other;
+    if (first->start != second->start)
+        return first->start < second->start ? -1 : 1;
+    return (first->end > second->end) - (first->end < second->end);
+}
+
+/* `merged`: these and others as one, in order, what touches or overlaps as one; 0 where memory was refused. */
+static int merge(Ranges *self, Ranges others, Arena *arena)
+{
+    Range *all = arena_take(arena, (self->count + others.count) * sizeof *all);
+    size_t count = 0;
+    if (all == NULL)
+        return 0;
+    if (self->count)
+        memcpy(all, self->at, self->count * sizeof *all);
+    if (others.count)
+        memcpy(all + self->count, others.at, others.count * sizeof *all);
+    qsort(all, self->count + others.count, sizeof *all, by_place);
+    for (size_t i = 0; i < self->count + others.count; i++) {
+        if (count && all[i].start <= all[count - 1].end) {
+            if (all[i].end > all[count - 1].end)
+                all[count - 1].end = all[i].end;
+        } else {
+            all[count++] = all[i];
+        }
+    }
+    *self = (Ranges){all, count};
+    return 1;
+}
+
+/* `_note_coverage`: the least coverage of a class, with the spans that those who told it left open. */
+static int note_coverage(Verified *entry, const Life *life, const Observation *observation, Arena *arena)
+{
+    int64_t level = observation->coverage < 0 ? PART : observation->coverage;
+    if (level == WHOLE || level > entry->coverage)
+        return 1;
+    int64_t length = code_points(life->text);
+    Range *told = arena_take(arena, (observation->unchecked.count + 1) * sizeof *told);
+    size_t count = 0;
+    if (told == NULL)
+        return 0;
+    for (size_t i = 0; i < observation->unchecked.count; i++) {
+        Range one = observation->unchecked.at[i];
+        one.end = one.end < length ? one.end : length;
+        if (one.start < one.end)
+            told[count++] = one;
+    }
+    if (!count)
+        told[count++] = (Range){0, length};
+    if (level < entry->coverage)
+        entry->unchecked.count = 0;
+    entry->coverage = level;
+    return merge(&entry->unchecked, (Ranges){told, count}, arena);
+}
+
+static const Where NOWHERE = {VIEW(""), VIEW(""), 0, 0};
+
+Where where_of(const Checking *self, size_t check)
+{
+    return check < self->where_count ? self->wheres[check] : NOWHERE;
+}
+
+static Where told_where(const Observation *self, size_t check)
+{
+    return check < self->where_count ? self->wheres[check] : NOWHERE;
+}
+
+int is_elsewhere(const Life *self, const Observation *observation, int64_t places)
+{
+    for (size_t check = 0; self->checks != NULL && check < self->checks->count; check++) {
+        View own = where_of(self->checks, check).path, told = told_where(observation, check).path;
+        if (places >> check & 1 && own.length && told.length && !same_view(own, told))
+            return 1;
+    }
+    return 0;
+}
+
+/* `check_places.keep`: where each of these checks was last seen to hold; what names no file replaces none that does. */
+static void note_wheres(Checking *checks, const Observation *observation, int64_t places)
+{
+    for (; checks->where_count < checks->count; checks->where_count++)
+        checks->wheres[checks->where_count] = NOWHERE;
+    for (size_t check = 0; check < checks->count; check++) {
+        Where told = told_where(observation, check);
+        if (places >> check & 1 && (told.path.length || !checks->wheres[check].path.length))
+            checks->wheres[check] = told;
+    }
+}
+
+static Verified *verified_of(Checking *checks, int64_t number)
+{
+    for (size_t i = 0; i < checks->class_count; i++)
+        if (checks->classes[i].number == number)
+            return &checks->classes[i];
+    return NULL;
+}
+
+/* `note`: takes in what a fresh corroboration verifies; 1 where it is news, 0, or -1 where memory was refused. */
+static int note(Life *self, const Seen *seen, const Observation *observation, int64_t places, Arena *arena)
+{
+    if (places == AS_A_WHOLE && (self->checks == NULL || verified_of(self->checks, seen->number) == NULL))
+        return 0; /* `seen` says all */
+    Checking *checks = checking_of(self, arena);
+    if (checks == NULL)
+        return -1;
+    Verified *entry = verified_of(checks, seen->number);
+    if (entry == NULL) {
+        if (checks->class_count == CLASSES)
+            return -1; /* a class twice, which nothing of ours writes */
+        entry = &checks->classes[checks->class_count++];
+        *entry = (Verified){.number = seen->number, .coverage = WHOLE};
+        entry->stamps = arena_take(arena, checks->count * sizeof *entry->stamps);
+        if (entry->stamps == NULL)
+            return -1;
+        for (size_t i = 0; i < checks->count; i++)
+            entry->stamps[i] = seen->ts;
+    }
+    int news = 0;
+    for (size_t i = 0; i < checks->count; i++)
+        if (places >> i & 1 && observation->ts > entry->stamps[i]) { /* all of them are set in AS_A_WHOLE */
+            entry->stamps[i] = observation->ts;
+            news = 1;
+        }
+    if (places == AS_A_WHOLE)
+        return news;
+    entry->named |= places;
+    if (checks->coverage >= 0) /* since it was admitted */
+        return news;
+    note_wheres(checks, observation, places);
+    return note_coverage(entry, self, observation, arena) ? news : -1;
+}
+
+static int is_counted(const Life *self, int64_t number)
+{
+    for (size_t i = 0; i < self->seen_count; i++)
+        if (self->seen[i].number == number && self->seen[i].ts >= 0)
+            return 1;
+    return 0;
+}
+
+int64_t coverage_of(const Life *self, Arena *arena, Ranges *unchecked)
+{
+    const Checking *checks = self->checks;
+    int64_t least = WHOLE;
+    *unchecked = (Ranges){NULL, 0};
+    if (checks == NULL)
+        return WHOLE;
+    if (checks->coverage >= 0) {
+        *unchecked = checks->unchecked;
+        return checks->coverage;
+    }
+    for (size_t i = 0; i < checks->class_count; i++) {
+        const Verified *one = &checks->classes[i];
+        if (one->coverage > least || !is_counted(self, one->number))
+            continue;
+        if (one->coverage < least)
+            unchecked->count = 0;
+        least = one->coverage;
+        if (one->unchecked.count && !merge(unchecked, one->unchecked, arena))
+            return -1;
+    }
+    return least;
+}
+
+int settle(Life *self, Arena *arena)
+{
+    Ranges unchecked;
+    if (self->checks == NULL || self->checks->coverage >= 0)
+        return 1;
+    int64_t level = coverage_of(self, arena, &unchecked);
+    if (level < 0 || checking_of(self, arena) == NULL)
+        return 0;
+    self->checks->coverage = level;
+    self->checks->unchecked = unchecked;
+    return 1;
+}
+
+/* ---------------------------------------------------------------- counted */
+
+int corroborate(Life *self, const Terms *terms, const Observation *observation, int64_t places, Arena *arena)
+{
+    if (places == NO_CHECK)
+        return 0;
     Seen *seen = seen_of(self, observation->number);
     View kept;
     int64_t ts = observation->ts;
@@ -214,8 +408,9 @@ int corroborate(Life *self, const Terms *terms, const Observation *observation, 
     /* After admission any newer corroboration renews; before it, only fresh ones count. */
     if (self->valid_until < 0 && ts > self->emitted_at + terms->horizon)
         return 0;
-    if (ts <= seen->ts)
-        return 0;
+    int news = note(self, seen, observation, places, arena);
+    if (news < 0 || ts <= seen->ts)
+        return news;
     if (seen->ts < 0)
         self->fresh++;
     seen->ts = ts;
@@ -228,21 +423,64 @@ int corroborate(Life *self, const Terms *terms, const Observation *observation, 
     return 1;
 }
 
-int64_t validity(const Life *self, const Terms *terms)
+/* The newest evidence of a class for a check; -1 where there is none. */
+static int64_t stamp_of(const Life *self, const Seen *seen, size_t check)
+{
+    const Verified *entry = self->checks != NULL && seen->ts >= 0 ? verified_of(self->checks, seen->number) : NULL;
+    return entry == NULL ? seen->ts : entry->stamps[check];
+}
+
+int64_t classes_of_check(const Life *self, size_t check)
+{
+    int64_t classes = 0;
+    for (size_t i = 0; i < self->seen_count; i++) {
+        const Verified *entry = verified_of(self->checks, self->seen[i].number);
+        classes += entry != NULL && entry->named >> check & 1 && stamp_of(self, &self->seen[i], check) >= 0;
+    }
+    return classes;
+}
+
+static size_t checks_of(const Life *self) { return self->checks == NULL ? 1 : self->checks->count; }
+
+/* `ends`: until when each class carries a check; the k-th of them, the longest first, or -1 below k. */
+static int64_t carried(const Life *self, const Terms *terms, size_t check)
 {
     int64_t ends[CLASSES], count = 0;
-    if (self->fresh < self->k)
-        return -1;
     for (size_t i = 0; i < self->seen_count; i++) {
-        if (self->seen[i].ts < 0)
+        const Seen *seen = &self->seen[i];
+        int64_t stamp = stamp_of(self, seen, check);
+        if (stamp < 0)
             continue;
-        int64_t end = self->seen[i].ts + terms->window[self->seen[i].number], place = count++;
+        int64_t end = stamp + terms->window[seen->number], place = count++;
         for (; place > 0 && ends[place - 1] < end; place--)
             ends[place] = ends[place - 1];
         ends[place] = end; /* the largest first */
     }
-    if (self->k < 1 || self->k > count)
-        return -1; /* `fresh` says how many count: never here */
-    int64_t end = ends[self->k - 1], longest = self->arrival + terms->max_validity;
-    return end < longest ? end : longest;
+    return self->k < 1 || self->k > count ? -1 : ends[self->k - 1];
+}
+
+int64_t validity(const Life *self, const Terms *terms)
+{
+    int64_t least = self->arrival + terms->max_validity;
+    if (self->fresh < self->k)
+        return -1;
+    for (size_t check = 0; check < checks_of(self); check++) {
+        int64_t end = carried(self, terms, check);
+        if (end < 0)
+            return -1;
+        least = end < least ? end : least;
+    }
+    return least;
+}
+
+int64_t missing(const Life *self)
+{
+    int64_t most = 0;
+    for (size_t check = 0; check < checks_of(self); check++) {
+        int64_t lacks = self->k;
+        for (size_t i = 0; i < self->seen_count; i++)
+            lacks -= stamp_of(self, &self->seen[i], check) >= 0;
+        most = lacks > most ? lacks : most;
+    }
+    return most;
 }

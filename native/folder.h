@@ -10,6 +10,7 @@
 #include <Python.h>
 
 #include "records.h"
+#pragma GCC visibility push(hidden)
 
 enum { FAILED = -1, PYTHON = 0, DONE = 1 };
 enum { ON_ADMITTED, ON_INADMISSIBLE, ON_REVIEWS, ON_REEMISSIONS, TOPICS };
@@ -19,13 +20,20 @@ enum { LATE, NOT_COUNTED, NEWER_VOCABULARY, DUPLICATE, UNMATCHED, STALLED, DISCA
 enum { STATUSES = 8 };
 
 /* What is asked of Python (streams/folder.py); each is a pure function. */
-enum { FRAMED, CLAIM_HASH, NUMBER_JSON, DATA_OF, CHAIN_OF, ATTESTATION_OF, SHOWN, REFUSES, CALLABLES };
+enum { FRAMED, CLAIM_HASH, NUMBER_JSON, DATA_OF, CHAIN_OF, ATTESTATION_OF, SHOWN, REFUSES, DERIVED, ABOUT, CALLABLES };
 enum { NO_IDS, CLEAR_IDS, ASKED_IDS }; /* `shown`: whether observation ids leave in clear, or as Python says */
 enum { REFUSES_NONE, REFUSES_EMAIL, REFUSES_MORE }; /* `refuses`: what an emitter may not look like */
 
 typedef struct {
     int64_t since, milliseconds;
 } MaxValidity;
+
+/* What was told of a check in a file, so that Python is asked once a block. */
+enum { ABOUTS = 64 };
+typedef struct {
+    PyObject *text, *path, *about;
+    View of_text, of_path; /* into these */
+} About;
 
 typedef struct {
     PyObject_HEAD
@@ -36,7 +44,7 @@ typedef struct {
     int64_t time, latest, oldest, watermark, lane, lanes;
     int64_t k_internal, k_external, horizon, review_window, max_attempts, cap, terms_number;
     double min_confidence;
-    int crc32, external_default, reject_internal, reject_external, shown, refuses, cites, only_signed;
+    int crc32, external_default, reject_internal, reject_external, shown, refuses, cites, only_signed, accepts_checks;
     uint8_t disposition[ENDS][2];
     Terms *terms;
     MaxValidity *max_validities;
@@ -46,7 +54,8 @@ typedef struct {
     int64_t order, lives, asides, count[COUNTERS];
     int counted[COUNTERS];
     Arena arena;
-    Buffer packing, head, more;
+    Buffer packing, head, more, checked;
+    About abouts[ABOUTS];
 } Folder;
 
 /* An emission of which something is known, where it lies. */
@@ -63,7 +72,12 @@ void place_leave(Place *place);
 int folder_keep(Folder *self, const Place *place); /* what `packing` holds becomes what is known */
 int folder_admit(Folder *self, Life *life, int64_t until);
 int folder_renew(Folder *self, PyObject *renewed); /* DONE also where the life is no longer admitted */
-int folder_is_pythons(const Folder *self, const Life *life); /* several observers, checks, or unknown terms */
+int folder_is_pythons(const Folder *self, const Life *life); /* several observers, rules on checks, or unknown terms */
+PyObject *folder_derived(const Folder *self, const Life *life); /* the check that its words give, or None */
+PyObject *folder_about(Folder *self, View check, View path); /* what is told of a check; unknown: None */
+void about_leave(About *self);
+int folder_has_unknown(Folder *self, const Life *life);
+int folder_covers_enough(Folder *self, const Life *life);
 void folder_count(Folder *self, int counter, int64_t by);
 
 /* timers.c */
@@ -75,5 +89,7 @@ int decision_begin(void); /* before anything else; 0 with an exception */
 int can_speak(const Folder *self, Life *life);
 int say_admitted(Folder *self, const Life *life, const char *status, const char *reason, int text);
 int say_inadmissible(Folder *self, const Life *life, const char *status, const char *reason, int disposition);
+
+#pragma GCC visibility pop
 
 #endif

@@ -67,13 +67,17 @@ static const Terms *terms_of(const Folder *self, const Life *life)
 int folder_is_pythons(const Folder *self, const Life *life)
 {
     const Terms *terms = terms_of(self, life);
-    return terms == NULL || life->has_checking || terms->min_observers[life->external ? 1 : 0] > 1;
+    return terms == NULL || !terms->counts_plainly || terms->min_observers[life->external ? 1 : 0] > 1;
 }
 
 /* The evidence is there: admits a life until then. Its place and words; what holds it is the caller's to write. */
 int folder_admit(Folder *self, Life *life, int64_t until)
 {
     int filed = life->clock == ON_TIME && life->has_due && life->due <= until;
+    if (!settle(life, &self->arena)) {
+        PyErr_NoMemory();
+        return FAILED;
+    }
     life->basis = (View){(const uint8_t *)"corroboration", 13};
     life->phase = ADMITTED;
     life->admitted_at = self->time;
@@ -115,7 +119,8 @@ static int may_speak(const Folder *self, const Observation *one)
 /* `may_count`: whether what an observation says counts for or against a life. 1, 0, or -1 with an exception. */
 static int may_count(const Folder *self, const Life *life, const Observation *one)
 {
-    if (one->confidence < self->min_confidence)
+    if (one->confidence < self->min_confidence ||
+        (!self->accepts_checks && one->has_verified && one->outcome == CORROBORATES))
         return 0;
     PyObject *entry = entry_of(self, one->observer);
     if (entry == NULL)
@@ -132,6 +137,102 @@ static int may_count(const Folder *self, const Life *life, const Observation *on
             return 0;
     }
     return 1;
+}
+
+/* ---------------------------------------------------------------- checks (streams/standing.py) */
+
+PyObject *folder_derived(const Folder *self, const Life *life)
+{
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)life->text.at, (Py_ssize_t)life->text.length, NULL);
+    PyObject *kind = PyUnicode_DecodeUTF8((const char *)life->kind.at, (Py_ssize_t)life->kind.length, NULL);
+    PyObject *found = NULL;
+    if (text != NULL && kind != NULL)
+        found = PyObject_CallFunctionObjArgs(self->callables[DERIVED], text, kind, NULL);
+    Py_XDECREF(text);
+    Py_XDECREF(kind);
+    if (found != NULL && found != Py_None && !PyUnicode_Check(found)) {
+        PyErr_SetString(PyExc_TypeError, "a derived check is a text");
+        Py_CLEAR(found);
+    }
+    return found;
+}
+
+enum { RAISED = -2 };
+
+/* `verified`: the checks of a life that a corroboration verifies, a bit for each; AS_A_WHOLE, NO_CHECK, or RAISED. */
+static int64_t verified(const Folder *self, const Life *life, const Observation *one)
+{
+    const Checking *checks = life->checks;
+    int64_t known = 1;
+    if (!one->has_verified)
+        return AS_A_WHOLE;
+    if (one->refuted || one->coverage == NO_COVERAGE || !one->verified)
+        return NO_CHECK;
+    if (checks != NULL && checks->texts != NULL)
+        known = (int64_t)checks->count;
+    else if (checks == NULL || !checks->class_count) { /* else one was verified before, so its words give one */
+        PyObject *derived = folder_derived(self, life);
+        if (derived == NULL)
+            return RAISED;
+        known = derived != Py_None;
+        Py_DECREF(derived);
+    }
+    return one->verified & ((INT64_C(1) << known) - 1);
+}
+
+/* `weigh`, of what corroborates or found the words: 1 it counts and is news, 0 it does not, PYTHON's is -1, RAISED. */
+static int weigh(Folder *self, Life *life, const Observation *one)
+{
+    int may = may_count(self, life, one);
+    if (may <= 0)
+        return may < 0 ? RAISED : 0;
+    if (one->outcome == WORDS) {
+        Checking *checks = checking_of(life, &self->arena);
+        if (checks == NULL)
+            return -1;
+        checks->words = 1;
+        return 0;
+    }
+    int64_t places = verified(self, life, one);
+    if (places == RAISED)
+        return RAISED;
+    if (places != AS_A_WHOLE && is_elsewhere(life, one, places))
+        return -1; /* two files bear no check out together (check_places.py) */
+    return corroborate(life, terms_of(self, life), one, places, &self->arena);
+}
+
+/* `has_unknown`: 1 where one of the declared checks is malformed or not known, 0, or -1 with an exception. */
+int folder_has_unknown(Folder *self, const Life *life)
+{
+    if (life->checks == NULL || life->checks->texts == NULL)
+        return 0;
+    for (size_t i = 0; i < life->checks->count; i++) {
+        PyObject *about = folder_about(self, life->checks->texts[i], where_of(life->checks, i).path);
+        int known = about == NULL ? -1 : about != Py_None;
+        Py_XDECREF(about);
+        if (known <= 0)
+            return known < 0 ? -1 : 1;
+    }
+    return 0;
+}
+
+/* `covers_enough`: 1, 0, or -1 with an exception. */
+int folder_covers_enough(Folder *self, const Life *life)
+{
+    Ranges unchecked;
+    int64_t level = coverage_of(life, &self->arena, &unchecked);
+    if (level < 0)
+        PyErr_NoMemory();
+    return level < 0 ? -1 : level >= terms_of(self, life)->min_coverage[life->external ? 1 : 0];
+}
+
+/* Whether evidence that carries a life until then admits it: 1, 0, or -1 with an exception. */
+static int admits(Folder *self, const Life *life, int64_t until)
+{
+    if (until < 0 || until < self->time)
+        return 0;
+    int covers = folder_covers_enough(self, life), unknown = covers > 0 ? folder_has_unknown(self, life) : 0;
+    return covers < 0 || unknown < 0 ? -1 : covers && !unknown;
 }
 
 /* ---------------------------------------------------------------- what Python reads of a record */
@@ -268,30 +369,24 @@ static int extend(Folder *self, Life *life, int64_t until, const Place *place)
 
 static int hear(Folder *self, const Place *place, const Known *known, Life *life, View lay, const Observation *one)
 {
-    const Terms *terms = terms_of(self, life);
     if (life->phase == REVIEW) {
         folder_count(self, LATE, 1);
         return DONE;
     }
     if (folder_is_pythons(self, life) || (life->phase != PENDING && life->phase != ADMITTED))
         return PYTHON;
-    int may = may_count(self, life, one);
-    if (may < 0)
-        return FAILED;
-    if (!may) {
-        folder_count(self, NOT_COUNTED, 1);
-        return DONE;
-    }
-    int counts = corroborate(life, terms, one, &self->arena);
+    int counts = weigh(self, life, one);
     if (counts < 0)
-        return PYTHON;
-    int64_t until = counts ? validity(life, terms) : -1;
-    int admits = counts && life->phase == PENDING && life->fresh >= life->k && until >= self->time;
+        return counts == RAISED ? FAILED : PYTHON;
+    int64_t until = counts ? validity(life, terms_of(self, life)) : -1;
     if (counts && life->phase == ADMITTED && until > life->valid_until && extend(self, life, until, place) == FAILED)
         return FAILED;
-    if (admits && (known->attempts > 1 || until < 0))
+    int admitted = life->phase == PENDING ? admits(self, life, until) : 0;
+    if (admitted < 0)
+        return FAILED;
+    if (admitted && known->attempts > 1)
         return PYTHON; /* the lives of earlier attempts may end */
-    if (admits) {
+    if (admitted) {
         int64_t before = life->valid_until;
         life->valid_until = until;
         int speaks = can_speak(self, life);
@@ -351,7 +446,7 @@ static int put_aside(Folder *self, const Place *place, const Known *known, const
         pack_array(out, known->waiting + 1);
         put(out, known->waiting_start, (size_t)(known->whole.at + known->whole.length - known->waiting_start));
     }
-    waiting_pack(out, record, one->attempt, one->span_key, 0, order, due);
+    waiting_pack(out, record, one->attempt, one->span_key, one->outcome != CORROBORATES, order, due);
     if (folder_keep(self, place) == FAILED || queue_push(self->pending, due, order, one->emission_id) < 0)
         return FAILED;
     self->order = order;
@@ -364,7 +459,7 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
     Known known;
     Life life;
     Sought sought = {.span_key = one->span_key, .emission_id = one->emission_id, .life = &life, .arena = &self->arena};
-    if (one->outcome != CORROBORATES) {
+    if (one->outcome == UNCOUNTED) {
         folder_count(self, NOT_COUNTED, 1);
         return DONE;
     }
@@ -462,8 +557,8 @@ static int before_read(Folder *self, Before *before, const Known *known, const E
         if (before->lives[i] < 0)
             continue;
         before->matched++;
-        int done = one->negative ? PYTHON : heard(self, &before->said[i], one->record);
-        if (done != DONE || before->said[i].outcome != CORROBORATES)
+        int done = heard(self, &before->said[i], one->record);
+        if (done != DONE || before->said[i].outcome != (one->negative ? WORDS : CORROBORATES))
             return done == FAILED ? FAILED : PYTHON;
     }
     return DONE;
@@ -495,21 +590,20 @@ static int lives_fill(Folder *self, const Emission *emission, const Before *befo
         if (folder_is_pythons(self, life) || (life->has_confidence && life->confidence < self->min_confidence) ||
             (!life->ascii && (life->external ? self->reject_external : self->reject_internal)))
             return PYTHON;
-        for (uint64_t at = 0; at < before->count; at++) {
+        for (uint64_t at = 0; at < before->count; at++) { /* found words change nothing of what corroborates */
             if (before->lives[at] != (int)i)
                 continue;
-            int counts = may_count(self, life, &before->said[at]);
+            int counts = weigh(self, life, &before->said[at]);
             if (counts < 0)
-                return FAILED;
-            if (counts)
-                counts = corroborate(life, &self->terms[self->terms_number], &before->said[at], &self->arena);
-            if (counts < 0)
-                return PYTHON;
+                return counts == RAISED ? FAILED : PYTHON;
             *counted += !counts;
         }
         int64_t until = validity(life, &self->terms[self->terms_number]);
-        life->valid_until = until >= self->time ? until : -1;
-        if (life->valid_until >= 0 && !can_speak(self, life))
+        int admitted = admits(self, life, until);
+        if (admitted < 0)
+            return FAILED;
+        life->valid_until = admitted ? until : -1;
+        if (admitted && !can_speak(self, life))
             return PYTHON;
     }
     return DONE;

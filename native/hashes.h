@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "bytes.h"
+#pragma GCC visibility push(hidden)
 
 enum { SHA256_OCTETS = 32 };
 
@@ -28,5 +29,7 @@ uint32_t crc32_of(const uint8_t *key, size_t length);
 
 /* The CRC-32C into `out`; 0, and nothing, where the processor has no instruction for it: aiokafka's tables do as well. */
 int crc32c_of(const uint8_t *data, size_t length, uint32_t *out);
+
+#pragma GCC visibility pop
 
 #endif

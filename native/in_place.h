@@ -7,6 +7,7 @@
 #include <Python.h>
 
 #include "bytes.h"
+#pragma GCC visibility push(hidden)
 
 typedef struct {
     PyObject_HEAD
@@ -44,5 +45,7 @@ static inline InPlace *event_of_object(PyObject *object)
 {
     return Py_IS_TYPE(object, event_in_place) ? (InPlace *)object : NULL;
 }
+
+#pragma GCC visibility pop
 
 #endif

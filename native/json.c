@@ -1,6 +1,5 @@
 /* Reads and writes JSON; see json.h for what is left to Python. */
 #include "json.h"
-#include "sse.h"
 
 int utf8_character(const uint8_t *at, const uint8_t *end)
 {
@@ -81,54 +80,8 @@ static int escape(Json *self, uint8_t **out)
     return 1;
 }
 
-/* Passes what needs no look; stops at a quotation mark, a backslash, a control or what is not ASCII. */
-static const uint8_t *plain_end(const uint8_t *at, const uint8_t *end)
-{
-#ifdef __SSE2__
-    while (end - at >= 16) {
-        const __m128i some = _mm_loadu_si128((const __m128i *)at);
-        const __m128i quote = _mm_cmpeq_epi8(some, _mm_set1_epi8('"')), slash = _mm_cmpeq_epi8(some, _mm_set1_epi8('\\'));
-        const __m128i outside = _mm_cmplt_epi8(some, _mm_set1_epi8(0x20)); /* signed: what is not ASCII is below as well */
-        int found = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, slash), outside));
-        if (found)
-            return at + __builtin_ctz((unsigned)found);
-        at += 16;
-    }
-#endif
-    /* Eight octets at a time: a bit of each octet that is one of those. A borrow can only mark more, never fewer. */
-    while (end - at >= 8) {
-        uint64_t eight;
-        memcpy(&eight, at, 8);
-        const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
-        uint64_t quote = eight ^ ones * '"', slash = eight ^ ones * '\\';
-        if (((quote - ones) | (slash - ones) | (eight - ones * 0x20) | eight) & highs)
-            break;
-        at += 8;
-    }
-    while (at < end && *at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\')
-        at++;
-    return at;
-}
-
-static int any_text(Json *self, View *text, int *ascii);
-
-int json_text(Json *self, View *text, int *ascii)
-{
-    const uint8_t *start = self->at + 1;
-    if (self->at >= self->end || *self->at != '"')
-        return 0;
-    const uint8_t *at = plain_end(start, self->end);
-    if (at < self->end && *at == '"') { /* as nearly all are */
-        *text = (View){start, (size_t)(at - start)};
-        self->at = at + 1;
-        return 1;
-    }
-    self->at = start;
-    return any_text(self, text, ascii);
-}
-
 /* A text behind its quotation mark, with what has to be unescaped, or is not ASCII. */
-static int any_text(Json *self, View *text, int *ascii)
+int json_any_text(Json *self, View *text, int *ascii)
 {
     const uint8_t *start = self->at;
     uint8_t *unescaped = NULL, *out = NULL;
@@ -224,10 +177,10 @@ int json_bool(Json *self, int *value)
     return *value || word(self, "false", 5);
 }
 
-int json_member(Json *self, int *first, View *name)
+/* Up to the quotation mark of the next name: 1 there is one, 0 the object is over, -1 Python has to look. */
+static inline int to_name(Json *self, const int *first)
 {
     const uint8_t *at = behind_space(self->at, self->end), *end = self->end;
-    int ascii;
     if (at < end && *at == '}') {
         self->at = at + 1;
         return 0;
@@ -238,14 +191,58 @@ int json_member(Json *self, int *first, View *name)
         at = behind_space(at + 1, end);
     }
     self->at = at;
-    if (!json_text(self, name, &ascii))
+    return 1;
+}
+
+/* Up to the value of a name. */
+static inline int to_value(Json *self, int *first, const uint8_t *at)
+{
+    at = behind_space(at, self->end);
+    if (at >= self->end || *at != ':')
         return -1;
-    at = behind_space(self->at, end);
-    if (at >= end || *at != ':')
-        return -1;
-    self->at = behind_space(at + 1, end);
+    self->at = behind_space(at + 1, self->end);
     *first = 2;
     return 1;
+}
+
+int json_member(Json *self, int *first, View *name)
+{
+    int found = to_name(self, first), ascii;
+    if (found <= 0)
+        return found;
+    return json_text(self, name, &ascii) ? to_value(self, first, self->at) : -1;
+}
+
+int json_named(Json *self, int *first, const Name *names, unsigned count, unsigned *next, unsigned *which)
+{
+    View name;
+    int found = to_name(self, first), ascii;
+    if (found <= 0)
+        return found;
+#ifdef __SSE2__
+    const uint8_t *at = self->at;
+    if (self->end - at > 16 && *at == '"') { /* without a look at where the name ends */
+        const __m128i some = _mm_loadu_si128((const __m128i *)(at + 1));
+        for (unsigned tried = 0, place = *next; tried < count; tried++, place++) {
+            if (place >= count)
+                place -= count;
+            const __m128i wanted = _mm_loadu_si128((const __m128i *)names[place].text);
+            unsigned mask = (2u << names[place].length) - 1; /* of the name and its quotation mark */
+            if (((unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(some, wanted)) & mask) == mask) {
+                *which = place;
+                *next = place + 1;
+                return to_value(self, first, at + names[place].length + 2);
+            }
+        }
+    }
+#endif
+    if (!json_text(self, &name, &ascii))
+        return -1;
+    for (*which = 0; *which < count; ++*which)
+        if (view_is(name, names[*which].text, names[*which].length))
+            break;
+    *next = *which < count ? *which + 1 : *next;
+    return to_value(self, first, self->at);
 }
 
 int json_element(Json *self, int *first)

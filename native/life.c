@@ -8,6 +8,7 @@ const View CLASS_NAMES[CLASSES] = {
 };
 
 enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, LIFE_FIELDS = 33, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
+enum { CHECKING_FIELDS = 8, VERIFIED_FIELDS = 6, WHERE_FIELDS = 4 };
 #define MOST ((uint64_t)1 << 20) /* of anything in one emission; a record holds less */
 
 static int due_read(Reader *reader, int64_t *clock, int *has_due, int64_t *due)
@@ -18,24 +19,32 @@ static int due_read(Reader *reader, int64_t *clock, int *has_due, int64_t *due)
     return !*has_due || take_int(reader, due);
 }
 
+/* Whether the life that begins here is of the span that is looked for; by its order every life may be. */
+static int may_be_sought(const Sought *sought, Reader reader, int *may)
+{
+    View key;
+    *may = !sought->found;
+    if (sought->found || !sought->span_key.length)
+        return 1;
+    if (!take_array_of(&reader, LIFE_FIELDS) || !pass_values(&reader, 4) || !take_text(&reader, &key))
+        return 0;
+    *may = same_view(key, sought->span_key);
+    return 1;
+}
+
 /* Passes an attempt's lives, and reads the one that is looked for. */
 static int lives_pass(const Known *self, Reader *reader, Sought *sought)
 {
     for (uint64_t i = 0; i < self->lives; i++) {
         const uint8_t *start = reader->at;
-        View key;
-        if (!take_array_of(reader, LIFE_FIELDS) || !pass_values(reader, 4) || !take_text(reader, &key))
+        int may;
+        if (!may_be_sought(sought, *reader, &may) ||
+            !(may ? life_read(sought->life, reader, sought->arena, self, sought->emission_id) : pass_values(reader, 1)))
             return 0;
-        reader->at = start;
-        if (sought->found || !same_view(key, sought->span_key)) {
-            if (!pass_values(reader, 1))
-                return 0;
-            continue;
+        if (may && (sought->span_key.length || sought->life->order == sought->order)) {
+            sought->place = (View){start, (size_t)(reader->at - start)};
+            sought->found = 1;
         }
-        if (!life_read(sought->life, reader, sought->arena, self, sought->emission_id))
-            return 0;
-        sought->place = (View){start, (size_t)(reader->at - start)};
-        sought->found = 1;
     }
     return 1;
 }
@@ -178,6 +187,124 @@ static int fixed_read(Life *self, Reader *reader)
     return self->external || IS(effect, "internal");
 }
 
+/* ---------------------------------------------------------------- checks */
+
+static int ranges_read(Ranges *self, Reader *reader, Arena *arena)
+{
+    uint64_t count;
+    if (!take_array(reader, &count) || count > (uint64_t)(reader->end - reader->at))
+        return 0;
+    self->count = count;
+    self->at = arena_take(arena, count * sizeof *self->at);
+    if (self->at == NULL)
+        return 0;
+    for (uint64_t i = 0; i < count; i++) {
+        Range *one = &self->at[i];
+        if (!take_array_of(reader, 2) || !take_int(reader, &one->start) || !take_int(reader, &one->end) ||
+            one->start < 0 || one->end < one->start || (i && one->start <= self->at[i - 1].end))
+            return 0;
+    }
+    return 1;
+}
+
+static int texts_read(Checking *self, Reader *reader, Arena *arena)
+{
+    uint64_t count;
+    self->texts = NULL;
+    self->count = 1;
+    if (take_nil(reader))
+        return 1;
+    if (!take_array(reader, &count) || !count || count > MOST_CHECKS)
+        return 0;
+    self->count = count;
+    self->texts = arena_take(arena, count * sizeof *self->texts);
+    if (self->texts == NULL)
+        return 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (!take_text(reader, &self->texts[i]))
+            return 0;
+    return 1;
+}
+
+static int verified_read(Verified *self, Reader *reader, size_t checks, Arena *arena)
+{
+    if (!take_array_of(reader, VERIFIED_FIELDS) || !take_int(reader, &self->number) || self->number < 0 ||
+        self->number >= CLASSES || !take_array_of(reader, checks))
+        return 0;
+    self->stamps = arena_take(arena, checks * sizeof *self->stamps);
+    if (self->stamps == NULL)
+        return 0;
+    for (size_t i = 0; i < checks; i++)
+        if (!take_int(reader, &self->stamps[i]))
+            return 0;
+    return take_int(reader, &self->named) && self->named >= 0 && self->named >> checks == 0 &&
+           take_int(reader, &self->coverage) && self->coverage >= NO_COVERAGE && self->coverage <= WHOLE &&
+           ranges_read(&self->unchecked, reader, arena) &&
+           take_array_of(reader, 0); /* where it looked is kept under other terms only */
+}
+
+static int wheres_read(Checking *self, Reader *reader, Arena *arena)
+{
+    uint64_t count;
+    if (!take_array(reader, &count) || (count && count != self->count))
+        return 0;
+    self->where_count = count;
+    self->wheres = arena_take(arena, self->count * sizeof *self->wheres);
+    if (self->wheres == NULL)
+        return 0;
+    for (uint64_t i = 0; i < count; i++) {
+        Where *one = &self->wheres[i];
+        if (!take_array_of(reader, WHERE_FIELDS) || !take_text(reader, &one->path) || !take_int(reader, &one->first) ||
+            !take_int(reader, &one->last) || !take_text(reader, &one->commit))
+            return 0;
+    }
+    return 1;
+}
+
+/* Under terms that count plainly, and seen to hold in one file each; with a k for each check, or with evidence from
+ * elsewhere, it is Python's. */
+static int checking_read(Life *self, Reader *reader, Arena *arena)
+{
+    const uint8_t *start = reader->at;
+    uint64_t classes;
+    self->checks = NULL;
+    if (!take_nil(reader)) {
+        Checking *one = self->checks = arena_take(arena, sizeof *one);
+        if (one == NULL || !take_array_of(reader, CHECKING_FIELDS) || !texts_read(one, reader, arena) ||
+            !take_array_of(reader, 0) || !take_array(reader, &classes) || classes > CLASSES)
+            return 0;
+        one->class_count = classes;
+        for (uint64_t i = 0; i < classes; i++)
+            if (!verified_read(&one->classes[i], reader, one->count, arena))
+                return 0;
+        if (!take_bool(reader, &one->words) || !take_int(reader, &one->coverage) || one->coverage < -1 ||
+            one->coverage > WHOLE || !ranges_read(&one->unchecked, reader, arena) || !wheres_read(one, reader, arena) ||
+            !take_array_of(reader, 0))
+            return 0;
+    }
+    self->checking = (View){start, (size_t)(reader->at - start)};
+    return 1;
+}
+
+Checking *checking_of(Life *self, Arena *arena)
+{
+    if (self->checks == NULL) {
+        Checking *one = self->checks = arena_take(arena, sizeof *one);
+        if (one == NULL)
+            return NULL;
+        one->texts = NULL;
+        one->count = 1;
+        one->class_count = one->where_count = one->unchecked.count = 0;
+        one->words = 0;
+        one->coverage = -1;
+        one->wheres = arena_take(arena, sizeof *one->wheres);
+        if (one->wheres == NULL)
+            return NULL;
+    }
+    self->checking.length = 0; /* it is about to change */
+    return self->checks;
+}
+
 int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View emission_id)
 {
     uint64_t count;
@@ -218,12 +345,7 @@ int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View
     if (!pass_values(reader, 1))
         return 0;
     self->witnesses = (View){start, (size_t)(reader->at - start)};
-    start = reader->at;
-    self->has_checking = !take_nil(reader);
-    if (self->has_checking && !pass_values(reader, 1))
-        return 0;
-    self->checking = (View){start, (size_t)(reader->at - start)};
-    return 1;
+    return checking_read(self, reader, arena);
 }
 
 int known_closed(const Known *self, View span_key)
@@ -278,6 +400,58 @@ static void fixed_pack(Buffer *out, const Life *self)
     pack_int(out, self->order);
 }
 
+static void ranges_pack(Buffer *out, const Ranges *self)
+{
+    pack_array(out, self->count);
+    for (size_t i = 0; i < self->count; i++) {
+        pack_array(out, 2);
+        pack_int(out, self->at[i].start);
+        pack_int(out, self->at[i].end);
+    }
+}
+
+static void verified_pack(Buffer *out, const Verified *self, size_t checks)
+{
+    pack_array(out, VERIFIED_FIELDS);
+    pack_int(out, self->number);
+    pack_array(out, checks);
+    for (size_t i = 0; i < checks; i++)
+        pack_int(out, self->stamps[i]);
+    pack_int(out, self->named);
+    pack_int(out, self->coverage);
+    ranges_pack(out, &self->unchecked);
+    pack_array(out, 0); /* where it looked */
+}
+
+static void checking_pack(Buffer *out, const Checking *self)
+{
+    pack_array(out, CHECKING_FIELDS);
+    if (self->texts == NULL) {
+        pack_nil(out);
+    } else {
+        pack_array(out, self->count);
+        for (size_t i = 0; i < self->count; i++)
+            pack_text(out, self->texts[i]);
+    }
+    pack_array(out, 0); /* every check needs the life's k */
+    pack_array(out, self->class_count);
+    for (size_t i = 0; i < self->class_count; i++)
+        verified_pack(out, &self->classes[i], self->count);
+    pack_bool(out, self->words);
+    pack_int(out, self->coverage);
+    ranges_pack(out, &self->unchecked);
+    pack_array(out, self->where_count);
+    for (size_t i = 0; i < self->where_count; i++) {
+        const Where *one = &self->wheres[i];
+        pack_array(out, WHERE_FIELDS);
+        pack_text(out, one->path);
+        pack_int(out, one->first);
+        pack_int(out, one->last);
+        pack_text(out, one->commit);
+    }
+    pack_array(out, 0); /* nothing from elsewhere */
+}
+
 void life_pack(Buffer *out, const Life *self)
 {
     pack_array(out, LIFE_FIELDS);
@@ -316,7 +490,10 @@ void life_pack(Buffer *out, const Life *self)
     pack_bool(out, self->touched);
     due_pack(out, self->clock, self->has_due, self->due);
     self->witnesses.length ? put_view(out, self->witnesses) : pack_array(out, 0);
-    self->checking.length ? put_view(out, self->checking) : pack_nil(out);
+    if (self->checking.length)
+        put_view(out, self->checking);
+    else
+        self->checks != NULL ? checking_pack(out, self->checks) : pack_nil(out);
 }
 
 void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due)

@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "bytes.h"
+#pragma GCC visibility push(hidden)
 
 enum { CLASSES = 7, GIT_LOG = 3, PEERCRED = 6 };
 enum { PENDING, ADMITTED, REVIEW, CLOSED };
@@ -14,8 +15,13 @@ enum { ON_WATERMARK, ON_TIME };
 
 extern const View CLASS_NAMES[CLASSES];
 
+enum { NO_COVERAGE, PART, WHOLE };    /* how much of a sentence its checks speak of */
+enum { MOST_CHECKS = 20 };            /* of one assertion */
+enum { NO_CHECK = 0, AS_A_WHOLE = -1 }; /* what an observation verifies: a bit for each check, or all of it */
+
 typedef struct {
-    int64_t window[CLASSES], horizon, max_validity, min_observers[2]; /* internal, external */
+    int64_t window[CLASSES], horizon, max_validity, min_observers[2], min_coverage[2]; /* internal, external */
+    int counts_plainly; /* each class once, and every check needs the life's k; else the lives are Python's */
 } Terms;
 
 typedef struct {
@@ -29,13 +35,48 @@ typedef struct {
     int identity_bound, has_attestation;
 } Seen;
 
+/* Code points of an assertion, half open. */
+typedef struct {
+    int64_t start, end;
+} Range;
+
+typedef struct {
+    Range *at;
+    size_t count;
+} Ranges;
+
+/* What the observations of one class verified of an assertion's checks. */
+typedef struct {
+    int64_t number, named, coverage;
+    int64_t *stamps; /* one for each check */
+    Ranges unchecked;
+} Verified;
+
+/* Where a check was seen to hold. */
+typedef struct {
+    View path, commit;
+    int64_t first, last;
+} Where;
+
+/* What is known of an assertion's checks, each seen to hold in one file. `count` is at least 1: what declares none is
+ * counted as a whole. */
+typedef struct {
+    View *texts; /* NULL: the one that its words give */
+    size_t count, class_count, where_count;
+    Verified classes[CLASSES];
+    int words;
+    int64_t coverage; /* fixed when it is admitted by evidence; -1 before */
+    Ranges unchecked;
+    Where *wheres;
+} Checking;
+
 typedef struct {
     View emission_id; /* the first three are its emission's and attempt's */
     int64_t attempt, emitted_at;
     View fixed; /* the fields that never change, packed; empty in a new life */
     View witnesses; /* as they lie: where several observers are needed, Python counts them */
-    View checking;  /* as it lies, nil included; empty in a new life */
-    int has_checking; /* its checks are counted one by one, which Python does */
+    View checking;  /* as it lies, nil included; empty in a new life, and where it has changed */
+    Checking *checks; /* the same, read; NULL: it counts its classes plainly */
     View span_key, kind, text, chain, emitter, traceparent, basis;
     int external, annotated, grounded, has_confidence, has_chain, has_emitter, has_traceparent;
     double confidence;
@@ -49,13 +90,17 @@ typedef struct {
     int64_t start, end;                /* its span */
 } Life;
 
-/* An observation as far as it can corroborate. */
+/* An observation as far as it can corroborate, or find an assertion's words. */
 typedef struct {
     View emission_id, observation_id, observer, span_key, attestation;
-    int64_t number, ts, attempt, start, end;
+    Where *wheres; /* of each check, as far as that was told */
+    size_t where_count;
+    int64_t number, ts, attempt, start, end, coverage; /* `coverage`: -1 where none was told */
     double confidence;
-    enum { CORROBORATES, UNCOUNTED } outcome;
-    int identity_bound, has_attestation;
+    enum { CORROBORATES, WORDS, UNCOUNTED } outcome;
+    int identity_bound, has_attestation, has_verified;
+    int64_t verified, refuted; /* a bit for each place */
+    Ranges unchecked;
 } Observation;
 
 /* An emission as it lies packed, with the places of what one attempt holds. */
@@ -75,9 +120,10 @@ typedef struct {
     int negative, has_due;
 } Waiting;
 
-/* The life of a span that is looked for on the way, and where it was found. */
+/* The life that is looked for on the way, by its span or by its order, and where it was found. */
 typedef struct {
     View span_key, emission_id, place;
+    int64_t order; /* where `span_key` has no octets */
     Life *life;
     Arena *arena;
     int found;
@@ -105,8 +151,28 @@ int may_be_credentials(View kept); /* privacy.py */
 /* Takes an annotation's claim in; `id` may be NULL. */
 int life_declare(Life *self, Arena *arena, int64_t number, const View *id, const int64_t *ts);
 
-/* corroboration.py: takes a corroboration in (1: it counts and is news; 0: not; -1: memory), and how long it carries. */
-int corroborate(Life *self, const Terms *terms, const Observation *observation, Arena *arena);
+/* A life's checks, made where it has none yet; NULL where memory was refused. */
+Checking *checking_of(Life *self, Arena *arena);
+
+/* How many code points a UTF-8 text has. */
+int64_t code_points(View text);
+
+/* corroboration.py: takes a corroboration of so many checks in (1: it counts and is news; 0: not; -1: memory), and how
+ * long what there is carries the assertion; -1 where a check falls short. */
+int corroborate(Life *self, const Terms *terms, const Observation *observation, int64_t places, Arena *arena);
 int64_t validity(const Life *self, const Terms *terms);
+int64_t missing(const Life *self); /* so many classes more the check that lacks the most would need */
+
+/* standing.py: how much of its sentence the checks speak of, with what they leave open, or -1 where memory was refused;
+ * the same, fixed; and how many classes verified a check by name. */
+int64_t coverage_of(const Life *self, Arena *arena, Ranges *unchecked);
+int settle(Life *self, Arena *arena);
+int64_t classes_of_check(const Life *self, size_t check);
+Where where_of(const Checking *self, size_t check);
+
+/* Whether an observation saw one of these checks hold in another file than the check's own: that is Python's. */
+int is_elsewhere(const Life *self, const Observation *observation, int64_t places);
+
+#pragma GCC visibility pop
 
 #endif

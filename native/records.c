@@ -19,13 +19,15 @@ static const uint8_t *names_of(void)
 }
 
 #ifdef __SSE2__
-/* Whether sixteen octets are all of the same table: `-./0-9:`, `@A-Z`, `a-z`, and five alone. */
+/* Whether sixteen octets are all of the same table: `-./0-9:`, `A-Z`, `a-z`, as they mostly are, and six alone. */
 static int are_of_names(const uint8_t *at)
 {
     const __m128i some = _mm_loadu_si128((const __m128i *)at);
-    __m128i found = _mm_or_si128(octets_between(some, '-', ':'), octets_between(some, '@', 'Z'));
-    found = _mm_or_si128(found, octets_between(some, 'a', 'z'));
-    for (const char *alone = "_~+=%"; *alone; alone++)
+    const __m128i lower = _mm_or_si128(some, _mm_set1_epi8(0x20)); /* of no other octet does this make a letter */
+    __m128i found = _mm_or_si128(octets_between(some, '-', ':'), octets_between(lower, 'a', 'z'));
+    if (_mm_movemask_epi8(found) == 0xffff)
+        return 1;
+    for (const char *alone = "@_~+=%"; *alone; alone++)
         found = _mm_or_si128(found, _mm_cmpeq_epi8(some, _mm_set1_epi8(*alone)));
     return _mm_movemask_epi8(found) == 0xffff;
 }
@@ -34,7 +36,7 @@ static int are_of_names(const uint8_t *at)
 static int is_identifier(View name)
 {
     const uint8_t *table = names_of();
-    if (name.length < 1 || name.length > NAME)
+    if (name.length < 1 || name.length > LONGEST_NAME)
         return 0;
     size_t i = 0;
 #ifdef __SSE2__
@@ -125,33 +127,15 @@ static int once(unsigned *seen, unsigned bit)
     return 1;
 }
 
-/* The place of a name in a list, or the list's length; looked for from `*next` on, and what follows is next: mostly
- * members come in this order. */
-static unsigned which(View name, const View *names, unsigned count, unsigned *next)
-{
-    for (unsigned tried = 0, place = *next; tried < count; tried++, place++) {
-        if (place >= count)
-            place -= count;
-        if (same_view(name, names[place])) {
-            *next = place + 1;
-            return place;
-        }
-    }
-    return count;
-}
-#define WHICH(name, names, next) which(name, names, sizeof(names) / sizeof *(names), next)
-
 /* Character offsets, in order and not empty. */
 static int span_read(Json *json, int64_t *start, int64_t *end)
 {
-    static const View names[] = {VIEW("chars"), VIEW("tokens"), VIEW("tokenizer"), VIEW("path")};
+    static const Name names[] = {NAME("chars"), NAME("tokens"), NAME("tokenizer"), NAME("path")};
     int found, first = 1, inner = 1;
-    unsigned seen = 0, next = 0;
-    View name;
+    unsigned seen = 0, next = 0, member;
     if (!begins(json, '{'))
         return 0;
-    while ((found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names, &next);
+    while ((found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
         if (member == 4) {
             if (!json_pass(json, JSON_DEPTH / 2))
                 return 0;
@@ -183,16 +167,15 @@ static int span_key(int64_t start, int64_t end, Arena *arena, View *key)
 
 static int annotation_read(Emission *self, Life *life, Json *json)
 {
-    static const View names[] = {VIEW("substrate_class"), VIEW("observation_id"), VIEW("ts"), VIEW("locator"),
-                                 VIEW("terminal"), VIEW("unknown")};
+    static const Name names[] = {NAME("substrate_class"), NAME("observation_id"), NAME("ts"), NAME("locator"),
+                                 NAME("terminal"), NAME("unknown")};
     int found, first = 1, flag, fine = 1;
-    unsigned seen = 0, absences = 0, next = 0;
+    unsigned seen = 0, absences = 0, next = 0, member;
     int64_t number, ts;
-    View name, id;
+    View id;
     if (!begins(json, '{'))
         return 0;
-    while (fine && (found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names, &next);
+    while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
         if (member < 6 && !once(&seen, member))
             return 0;
         if (member >= 1 && member <= 3 && absent(json)) {
@@ -246,18 +229,47 @@ static int raw_read(Json *json, char bracket, View *raw)
     return 1;
 }
 
+enum { CHECK_LENGTH = 2000 };
+
+/* A text of at most so many characters. */
+static int text_up_to(Json *json, int64_t most, View *text)
+{
+    int ascii;
+    return json_text(json, text, &ascii) && (text->length <= (size_t)most || code_points(*text) <= most);
+}
+
+/* The checks that an assertion declares; an empty list is as none. */
+static int checks_read(Life *life, Json *json)
+{
+    View texts[MOST_CHECKS];
+    size_t count = 0;
+    int found, first = 1;
+    if (!begins(json, '['))
+        return 0;
+    while ((found = json_element(json, &first)) > 0)
+        if (count == MOST_CHECKS || !text_up_to(json, CHECK_LENGTH, &texts[count++]))
+            return 0;
+    if (found || !count)
+        return found == 0;
+    Checking *checks = checking_of(life, json->arena);
+    if (checks == NULL || (checks->texts = arena_take(json->arena, count * sizeof *texts)) == NULL ||
+        (checks->wheres = arena_take(json->arena, count * sizeof *checks->wheres)) == NULL)
+        return 0;
+    memcpy(checks->texts, texts, count * sizeof *texts);
+    checks->count = count;
+    return 1;
+}
+
 static int assertion_read(Emission *self, Life *life, Json *json, View *said)
 {
-    static const View names[] = {VIEW("span"), VIEW("span_key"), VIEW("assertion"), VIEW("kind"), VIEW("provenance"),
-                                 VIEW("effect"), VIEW("grounded"), VIEW("chain"), VIEW("confidence"), VIEW("cites"),
-                                 VIEW("checks")};
+    static const Name names[] = {NAME("span"), NAME("span_key"), NAME("assertion"), NAME("kind"), NAME("provenance"),
+                                 NAME("effect"), NAME("grounded"), NAME("chain"), NAME("confidence"), NAME("cites"),
+                                 NAME("checks")};
     int found, first = 1, flag, fine = 1;
-    unsigned seen = 0, next = 0;
-    View name;
+    unsigned seen = 0, next = 0, member;
     if (!begins(json, '{'))
         return 0;
-    while (fine && (found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names, &next);
+    while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
         if (member < 11 && !once(&seen, member))
             return 0;
         if (member != 0 && member != 3 && member < 11 && absent(json))
@@ -271,8 +283,9 @@ static int assertion_read(Emission *self, Life *life, Json *json, View *said)
                : member == 6 ? json_bool(json, &life->grounded)
                : member == 7 ? (life->has_chain = raw_read(json, '[', &life->chain))
                : member == 8 ? (life->has_confidence = confidence(json, &life->confidence))
-               : member > 10 ? json_pass(json, JSON_DEPTH / 2)
-                             : 0; /* citations and checks are Python's */
+               : member == 10 ? checks_read(life, json)
+               : member > 10  ? json_pass(json, JSON_DEPTH / 2)
+                              : 0; /* citations are Python's */
     }
     return fine && found == 0 && seen & 1;
 }
@@ -317,14 +330,12 @@ static int assertions_read(Emission *self, Json *json, View *said)
 
 static int emitter_read(Emission *self, Json *json)
 {
-    static const View names[] = {VIEW("system"), VIEW("model"), VIEW("prompt")};
+    static const Name names[] = {NAME("system"), NAME("model"), NAME("prompt")};
     int found, first = 1, fine = 1;
-    unsigned seen = 0, absences = 0, next = 0;
-    View name;
+    unsigned seen = 0, absences = 0, next = 0, member;
     if (!begins(json, '{'))
         return 0;
-    while (fine && (found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names, &next);
+    while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
         if (member < 3 && !once(&seen, member))
             return 0;
         if (member < 3 && absent(json)) {
@@ -401,18 +412,17 @@ static int contexts_read(Json *json)
 
 int emission_read(Emission *self, View record, Arena *arena)
 {
-    static const View names[] = {VIEW("emission_id"), VIEW("emitted_at"), VIEW("emitter"), VIEW("effect"),
-                                 VIEW("vocabulary"), VIEW("text"), VIEW("assertions"), VIEW("contexts"),
-                                 VIEW("attempt")};
+    static const Name names[] = {NAME("emission_id"), NAME("emitted_at"), NAME("emitter"), NAME("effect"),
+                                 NAME("vocabulary"), NAME("text"), NAME("assertions"), NAME("contexts"),
+                                 NAME("attempt")};
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1, ascii;
-    unsigned seen = 0, next = 0;
-    View name, vocabulary, said[MOST_ASSERTIONS];
+    unsigned seen = 0, next = 0, member;
+    View vocabulary, said[MOST_ASSERTIONS];
     *self = (Emission){.ascii = 1};
     if (!begins(&json, '{'))
         return 0;
-    while (fine && (found = json_member(&json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names, &next);
+    while (fine && (found = JSON_NAMED(&json, &first, names, &next, &member)) > 0) {
         if (member < 9 && !once(&seen, member))
             return 0;
         if (member == 2 && absent(&json))
@@ -440,14 +450,12 @@ int emission_read(Emission *self, View record, Arena *arena)
 
 static int subject_read(Observation *self, Json *json)
 {
-    static const View names[] = {VIEW("emission_id"), VIEW("span"), VIEW("attempt")};
+    static const Name names[] = {NAME("emission_id"), NAME("span"), NAME("attempt")};
     int found, first = 1, fine = 1;
-    unsigned seen = 0, next = 0;
-    View name;
+    unsigned seen = 0, next = 0, member;
     if (!begins(json, '{'))
         return 0;
-    while (fine && (found = json_member(json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names, &next);
+    while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
         if (member < 3 && !once(&seen, member))
             return 0;
         fine = member == 0   ? identifier(json, &self->emission_id)
@@ -464,8 +472,8 @@ static int outcome_read(Observation *self, Json *json)
     int ascii;
     if (!json_text(json, &text, &ascii))
         return 0;
-    self->outcome = IS(text, "corroborates") ? CORROBORATES : UNCOUNTED;
-    return self->outcome == CORROBORATES || IS(text, "absent") || IS(text, "unavailable");
+    self->outcome = IS(text, "corroborates") ? CORROBORATES : IS(text, "terms-present") ? WORDS : UNCOUNTED;
+    return self->outcome != UNCOUNTED || IS(text, "absent") || IS(text, "unavailable");
 }
 
 static int tier_read(Observation *self, Json *json)
@@ -478,40 +486,200 @@ static int tier_read(Observation *self, Json *json)
     return self->identity_bound || IS(text, "pseudonymous");
 }
 
+/* Places of checks, a bit for each. */
+static int places_read(Json *json, int64_t *places)
+{
+    int found, first = 1;
+    int64_t place, count = 0;
+    if (!begins(json, '['))
+        return 0;
+    while ((found = json_element(json, &first)) > 0) {
+        if (++count > MOST_CHECKS || !json_whole(json, &place) || place >= MOST_CHECKS)
+            return 0;
+        *places |= INT64_C(1) << place;
+    }
+    return found == 0;
+}
+
+static int coverage_read(Json *json, int64_t *coverage)
+{
+    View text;
+    int ascii;
+    if (!json_text(json, &text, &ascii))
+        return 0;
+    *coverage = IS(text, "whole") ? WHOLE : IS(text, "part") ? PART : NO_COVERAGE;
+    return *coverage != NO_COVERAGE || IS(text, "none");
+}
+
+enum { MOST_UNCHECKED = 1000 };
+
+static int unchecked_read(Json *json, Ranges *unchecked)
+{
+    int found, first = 1, inner;
+    Range *at = NULL, one;
+    size_t count = 0;
+    if (!begins(json, '['))
+        return 0;
+    while ((found = json_element(json, &first)) > 0) {
+        inner = 1;
+        if (count == MOST_UNCHECKED || !json_is(json, '[') || json_element(json, &inner) != 1 ||
+            !json_whole(json, &one.start) || json_element(json, &inner) != 1 || !json_whole(json, &one.end) ||
+            json_element(json, &inner) != 0)
+            return 0;
+        /* Room for 4, then for twice as many whenever their number has become a power of two. */
+        if (count == 0 || (count >= 4 && (count & (count - 1)) == 0)) {
+            Range *room = arena_take(json->arena, (count ? 2 * count : 4) * sizeof *room);
+            if (room == NULL)
+                return 0;
+            if (count)
+                memcpy(room, at, count * sizeof *room);
+            at = room;
+        }
+        at[count++] = one;
+    }
+    *unchecked = (Ranges){at, count};
+    return found == 0;
+}
+
+/* Where the observer looked. Under terms that count plainly nothing of it is kept, so only its form is looked at. */
+static int looked_at_read(Json *json)
+{
+    static const Name names[] = {NAME("root"), NAME("path"), NAME("content"), NAME("commit")};
+    static const int64_t most[] = {256, 4096, 256, 64};
+    int found, first = 1, fine = 1;
+    unsigned seen = 0, next = 0, member;
+    View text;
+    if (!begins(json, '{'))
+        return 0;
+    while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
+        if (member < 4 && !once(&seen, member))
+            return 0;
+        if (member < 4 && absent(json))
+            continue;
+        fine = member < 4 ? text_up_to(json, most[member], &text) : json_pass(json, JSON_DEPTH / 2);
+    }
+    return fine && found == 0;
+}
+
+enum { WHERE_DEPTH = JSON_DEPTH / 2, MOST_PATH = 4096, MOST_COMMIT = 64, LAST_LINE = 0x7fffffff };
+
+/* A member's text where it is one and not too long, else none; passes it. */
+static int where_text(Json *json, int64_t most, View *text)
+{
+    int ascii;
+    *text = (View){(const uint8_t *)"", 0};
+    if (json->at >= json->end || *json->at != '"')
+        return json_pass(json, WHERE_DEPTH);
+    if (!json_text(json, text, &ascii))
+        return 0;
+    if (text->length > (size_t)most && code_points(*text) > most)
+        text->length = 0;
+    return 1;
+}
+
+/* Two lines, in order and from 1, else none; passes them. */
+static int where_lines(Json *json, Where *where)
+{
+    const uint8_t *start = json->at;
+    int64_t first, last;
+    int inner = 1;
+    where->first = where->last = 0;
+    if (json_is(json, '[') && json_element(json, &inner) == 1 && json_whole(json, &first) &&
+        json_element(json, &inner) == 1 && json_whole(json, &last) && json_element(json, &inner) == 0) {
+        if (first >= 1 && first <= last && last <= LAST_LINE) {
+            where->first = first;
+            where->last = last;
+        }
+        return 1;
+    }
+    json->at = start;
+    return json_pass(json, WHERE_DEPTH);
+}
+
+/* `check_places._place`: as far as it is told in the agreed form; of a member twice there the last one holds. */
+static int where_read(Json *json, Where *where)
+{
+    static const Name names[] = {NAME("check"), NAME("holds"), NAME("path"), NAME("lines"), NAME("commit")};
+    int found, first = 1, fine = 1;
+    unsigned next = 0, member;
+    *where = (Where){VIEW(""), VIEW(""), 0, 0};
+    if (!json_is(json, '{'))
+        return json_pass(json, WHERE_DEPTH);
+    while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0)
+        fine = member == 2   ? where_text(json, MOST_PATH, &where->path)
+               : member == 3 ? where_lines(json, where)
+               : member == 4 ? where_text(json, MOST_COMMIT, &where->commit)
+                             : json_pass(json, WHERE_DEPTH);
+    return fine && found == 0;
+}
+
+/* What each check came to, in their order; anything but an array says nothing. */
+static int wheres_read(Observation *self, Json *json)
+{
+    int found, first = 1;
+    self->where_count = 0;
+    if (json->at >= json->end || *json->at != '[')
+        return json_pass(json, WHERE_DEPTH);
+    if (self->wheres == NULL && (self->wheres = arena_take(json->arena, MOST_CHECKS * sizeof *self->wheres)) == NULL)
+        return 0;
+    json->at++;
+    while ((found = json_element(json, &first)) > 0)
+        if (!(self->where_count < MOST_CHECKS ? where_read(json, &self->wheres[self->where_count++])
+                                              : json_pass(json, WHERE_DEPTH)))
+            return 0;
+    return found == 0;
+}
+
+/* What was found, of which only what each check came to is looked at; of a member twice there the last one holds. */
+static int detail_read(Observation *self, Json *json)
+{
+    int found, first = 1;
+    View name;
+    if (!begins(json, '{'))
+        return 0;
+    while ((found = json_member(json, &first, &name)) > 0)
+        if (!(IS(name, "checks") ? wheres_read(self, json) : json_pass(json, JSON_DEPTH / 2)))
+            return 0;
+    return found == 0;
+}
+
 int observation_read(Observation *self, View record, Arena *arena)
 {
-    static const View names[] = {VIEW("observation_id"), VIEW("substrate_class"), VIEW("observed_at"), VIEW("observer"),
-                                 VIEW("subject"), VIEW("outcome"), VIEW("tier"), VIEW("confidence"), VIEW("locator"),
-                                 VIEW("detail"), VIEW("attestation"), VIEW("signature"),
-                                 /* these are Python's */
-                                 VIEW("verified"), VIEW("refuted"), VIEW("coverage"), VIEW("unchecked"),
-                                 VIEW("looked_at"), VIEW("judge")};
+    static const Name names[] = {NAME("observation_id"), NAME("substrate_class"), NAME("observed_at"), NAME("observer"),
+                                 NAME("subject"), NAME("outcome"), NAME("tier"), NAME("confidence"), NAME("locator"),
+                                 NAME("detail"), NAME("attestation"), NAME("signature"), NAME("verified"),
+                                 NAME("refuted"), NAME("coverage"), NAME("unchecked"), NAME("looked_at"),
+                                 NAME("judge")};
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1;
-    unsigned seen = 0, next = 0;
-    View name;
-    *self = (Observation){.confidence = 1};
+    unsigned seen = 0, next = 0, member;
+    *self = (Observation){.confidence = 1, .coverage = -1};
     if (!begins(&json, '{'))
         return 0;
-    while (fine && (found = json_member(&json, &first, &name)) > 0) {
-        unsigned member = WHICH(name, names, &next);
+    while (fine && (found = JSON_NAMED(&json, &first, names, &next, &member)) > 0) {
         if (member < 18 && !once(&seen, member))
             return 0;
         if (member >= 8 && member < 18 && absent(&json))
             continue;
-        fine = member == 0                  ? identifier(&json, &self->observation_id)
-               : member == 1                ? substrate_class(&json, &self->number)
-               : member == 2                ? instant(&json, &self->ts)
-               : member == 3                ? identifier(&json, &self->observer)
-               : member == 4                ? subject_read(self, &json)
-               : member == 5                ? outcome_read(self, &json)
-               : member == 6                ? tier_read(self, &json)
-               : member == 7                ? confidence(&json, &self->confidence)
-               : member == 8 || member == 9 ? json_pass_object(&json)
-               : member == 11               ? json_pass_text(&json) /* whom it has to hold for, Python looks at */
-               : member == 10               ? (self->has_attestation = raw_read(&json, '{', &self->attestation))
-               : member < 18                ? 0
-                                            : json_pass(&json, JSON_DEPTH);
+        fine = member == 0    ? identifier(&json, &self->observation_id)
+               : member == 1  ? substrate_class(&json, &self->number)
+               : member == 2  ? instant(&json, &self->ts)
+               : member == 3  ? identifier(&json, &self->observer)
+               : member == 4  ? subject_read(self, &json)
+               : member == 5  ? outcome_read(self, &json)
+               : member == 6  ? tier_read(self, &json)
+               : member == 7  ? confidence(&json, &self->confidence)
+               : member == 8  ? json_pass_object(&json)
+               : member == 9  ? detail_read(self, &json)
+               : member == 10 ? (self->has_attestation = raw_read(&json, '{', &self->attestation))
+               : member == 11 ? json_pass_text(&json) /* whom it has to hold for, Python looks at */
+               : member == 12 ? (self->has_verified = places_read(&json, &self->verified))
+               : member == 13 ? places_read(&json, &self->refuted)
+               : member == 14 ? coverage_read(&json, &self->coverage)
+               : member == 15 ? unchecked_read(&json, &self->unchecked)
+               : member == 16 ? looked_at_read(&json)
+               : member == 17 ? 0 /* what a judge says, Python weighs */
+                              : json_pass(&json, JSON_DEPTH);
     }
     json_space(&json);
     return fine && found == 0 && json.at == json.end && (seen & 63) == 63 &&

@@ -3,8 +3,9 @@
 #define SLUICE_RECORDS_H
 
 #include "life.h"
+#pragma GCC visibility push(hidden)
 
-enum { MOST_ASSERTIONS = 256, NAME = 256, LAST_OFFSET = 999999999, LAST_ATTEMPT = 1000000 };
+enum { MOST_ASSERTIONS = 256, LONGEST_NAME = 256, LAST_OFFSET = 999999999, LAST_ATTEMPT = 1000000 };
 
 typedef struct {
     View emission_id, text, system, model, prompt; /* no length: not there */
@@ -18,5 +19,7 @@ typedef struct {
 /* Each gives 1, or 0 where Python has to look. Views point into the record or the arena. */
 int emission_read(Emission *self, View record, Arena *arena);
 int observation_read(Observation *self, View record, Arena *arena);
+
+#pragma GCC visibility pop
 
 #endif

@@ -204,9 +204,11 @@ static int take_terms(Folder *self, PyObject *list)
     }
     self->terms_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
-        long long window[CLASSES], horizon, max_validity, least[2];
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "LLLLLLLLLLL", &window[0], &window[1], &window[2], &window[3],
-                              &window[4], &window[5], &window[6], &horizon, &max_validity, &least[0], &least[1]))
+        long long window[CLASSES], horizon, max_validity, least[2], coverage[2];
+        int plainly;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "LLLLLLLLLLLLLp", &window[0], &window[1], &window[2],
+                              &window[3], &window[4], &window[5], &window[6], &horizon, &max_validity, &least[0],
+                              &least[1], &coverage[0], &coverage[1], &plainly))
             return 0;
         for (int number = 0; number < CLASSES; number++)
             self->terms[i].window[number] = window[number];
@@ -214,6 +216,9 @@ static int take_terms(Folder *self, PyObject *list)
         self->terms[i].max_validity = max_validity;
         self->terms[i].min_observers[0] = least[0];
         self->terms[i].min_observers[1] = least[1];
+        self->terms[i].min_coverage[0] = coverage[0];
+        self->terms[i].min_coverage[1] = coverage[1];
+        self->terms[i].counts_plainly = plainly;
     }
     return 1;
 }
@@ -286,10 +291,11 @@ static int folder_parse(Folder *self, PyObject *args)
                           &held[6], &PyType_Type, &held[7], &PyList_Type, &held[11]) ||
         !PyArg_ParseTuple(numbers, "LLLLLLpO!O!L", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &self->crc32,
                           &PyList_Type, &terms, &PyList_Type, &max_validities, &n[6]) ||
-        !PyArg_ParseTuple(rules, "O!LLdLLLO!pO!O!Lppiipp", &PyTuple_Type, &classes, &n[7], &n[8], &self->min_confidence,
+        !PyArg_ParseTuple(rules, "O!LLdLLLO!pO!O!Lppiippp", &PyTuple_Type, &classes, &n[7], &n[8], &self->min_confidence,
                           &n[9], &n[10], &n[11], &PyDict_Type, &held[8], &self->external_default, &PyDict_Type,
                           &held[9], &PyBytes_Type, &dispositions, &n[12], &self->reject_internal,
-                          &self->reject_external, &self->shown, &self->refuses, &self->cites, &self->only_signed) ||
+                          &self->reject_external, &self->shown, &self->refuses, &self->cites, &self->only_signed,
+                          &self->accepts_checks) ||
         !PyArg_ParseTuple(writing, "O!O!O!", &PyTuple_Type, &texts, &PyTuple_Type, &held[10], &PyTuple_Type,
                           &held[12]))
         return 0;
@@ -328,6 +334,8 @@ static void folder_dealloc(Folder *self)
         Py_CLEAR(*held[i]);
     for (int i = 0; i < CALLABLES; i++)
         Py_CLEAR(self->callables[i]);
+    for (int i = 0; i < ABOUTS; i++)
+        about_leave(&self->abouts[i]);
     for (int i = 0; i < 6; i++)
         Py_CLEAR(self->texts[i]);
     for (int i = 0; i < TOPICS * STATUSES; i++)
@@ -338,6 +346,7 @@ static void folder_dealloc(Folder *self)
     buffer_free(&self->packing);
     buffer_free(&self->head);
     buffer_free(&self->more);
+    buffer_free(&self->checked);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);

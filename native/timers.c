@@ -99,25 +99,21 @@ static int due_find(Folder *self, Due *due)
     Reader peek = {whole.at, whole.at + whole.length};
     uint64_t attempts;
     int64_t number = 0;
+    Sought sought = {.emission_id = due->place.id, .order = due->order, .life = &due->life, .arena = &self->arena};
     if (!take_array_of(&peek, 2) || !take_array(&peek, &attempts) || attempts > 1 ||
-        (attempts && (!take_array_of(&peek, 8) || !take_int(&peek, &number))) || !known_read(&due->known, whole, number, NULL))
+        (attempts && (!take_array_of(&peek, 8) || !take_int(&peek, &number))) ||
+        !known_read(&due->known, whole, number, &sought))
         return PYTHON;
     if (due->known.found && due->known.order == due->order) {
         due->kind = AN_ATTEMPT;
         return DONE;
     }
-    Reader reader = {due->known.lives_start, due->known.lives_end};
-    for (uint64_t i = 0; due->known.found && i < due->known.lives; i++) {
-        const uint8_t *start = reader.at;
-        if (!life_read(&due->life, &reader, &self->arena, &due->known, due->place.id))
-            return PYTHON;
-        due->lay = (View){start, (size_t)(reader.at - start)};
-        if (due->life.order == due->order) {
-            due->kind = A_LIFE;
-            return DONE;
-        }
+    if (sought.found) {
+        due->lay = sought.place;
+        due->kind = A_LIFE;
+        return DONE;
     }
-    reader = (Reader){due->known.waiting_start, whole.at + whole.length};
+    Reader reader = {due->known.waiting_start, whole.at + whole.length};
     for (uint64_t i = 0; i < due->known.waiting; i++) {
         if (!waiting_read(&due->waiting, &reader))
             return PYTHON;
@@ -267,6 +263,16 @@ static int keep_life(Folder *self, Due *due)
     return folder_keep(self, &due->place);
 }
 
+/* `stands`: whether enough classes verified every check, and every check is one that this version knows: 1, 0, or -1
+ * with an exception. */
+static int stands(Folder *self, const Life *life)
+{
+    if (life->checks == NULL)
+        return life->fresh >= life->k;
+    int unknown = validity(life, &self->terms[life->terms_number]) >= 0 ? folder_has_unknown(self, life) : 1;
+    return unknown < 0 ? -1 : !unknown;
+}
+
 /* No more evidence will come: the last rows of the decision table, and where the policy sends what is not admitted. */
 static int end_life(Folder *self, Due *due)
 {
@@ -276,10 +282,15 @@ static int end_life(Folder *self, Due *due)
     Life *life = &due->life;
     if (life->phase != PENDING || folder_is_pythons(self, life))
         return PYTHON;
-    int how = life->fresh > 0 && life->fresh < life->k    ? BELOW_FLOOR
-              : life->fresh >= life->k || life->aged      ? DECAYED
-              : life->annotated                           ? UNVERIFIED
-                                                          : UNANNOTATED;
+    int enough = stands(self, life), covers = enough > 0 ? folder_covers_enough(self, life) : 1;
+    if (enough < 0 || covers < 0)
+        return FAILED;
+    int words = life->checks != NULL && life->checks->words;
+    int how = !covers || (life->fresh > 0 && !enough) ? BELOW_FLOOR
+              : enough || life->aged                  ? DECAYED
+              : words || life->annotated              ? UNVERIFIED
+                                                      : UNANNOTATED;
+    const char *reason = !covers ? "partly-checked" : how == UNVERIFIED && words ? "not-checked" : reasons[how];
     int disposition = self->disposition[how][life->external ? 1 : 0];
     if (disposition == RE_EMIT && life->attempt + 1 >= self->max_attempts)
         disposition = TO_REVIEW;
@@ -295,7 +306,7 @@ static int end_life(Folder *self, Due *due)
         return close_life(self, due);
     }
     life->revision++;
-    if (say_inadmissible(self, life, statuses[how], reasons[how], disposition) == FAILED)
+    if (say_inadmissible(self, life, statuses[how], reason, disposition) == FAILED)
         return FAILED;
     if (disposition != TO_REVIEW)
         return close_life(self, due);

@@ -157,33 +157,32 @@ class DecisionWriter:
     ) -> tuple[str, str]:
         """The frame, and the `_meta` that says what sanitation changed in it."""
         told = [seen.attestation for seen in counted if seen.attestation is not None]
-        trace = Trace()
         prose = checked.prose if checked else life.text
-        assertion, attestations, own = self._framed(prose, life.effect, steps, told, trace)
-        checks = checked.framed(self._confusables(life.effect), trace) if checked else ""
+        assertion, attestations, own, checks, meta = self.framed(prose, life.effect, steps, told, checked)
         # The emitter's own steps, a retrieval for each counted evidence, then the hand-off from the emitter.
         handoff = f'{{"step":"agent-handoff","agent_name":"{life.emitter or "sluice"}"}}'
         return (
             f'{_FRAME}{assertion},{_FRAME_TYPE},"attestations":{attestations},{checks}'
             f'"chain":[{",".join((*own, *retrievals, handoff))}]}},',
-            _meta(trace),
+            meta,
         )
 
     def framed(
-        self, text: str, effect: Effect, steps: list[AnyStep] | None, attestations: Sequence[bytes]
-    ) -> tuple[str, str, list[str], str]:
-        """What strangers wrote, sanitised: the text, attestations, the chain's steps, and the `_meta`, each as JSON."""
-        trace = Trace()
-        return *self._framed(text, effect, steps, attestations, trace), _meta(trace)
-
-    def _framed(
-        self, text: str, effect: Effect, steps: list[AnyStep] | None, attestations: Sequence[bytes], trace: Trace
-    ) -> tuple[str, str, list[str]]:
-        confusables = self._confusables(effect)
+        self,
+        text: str,
+        effect: Effect,
+        steps: list[AnyStep] | None,
+        attestations: Sequence[bytes],
+        checked: Shown | None,
+    ) -> tuple[str, str, list[str], str, str]:
+        """What strangers wrote, sanitised: the text, attestations, the chain's steps, what was checked with a comma
+        behind each member, and the `_meta` that says what changed in them; each as JSON."""
+        confusables, trace = self._confusables(effect), Trace()
         assertion = to_json(clean(text, "assertion", self._policy.sanitation.caps["assertion"], confusables, trace))
         framed = self._attestations(attestations, trace)
         own = [to_json(step) for step in self._own_chain(steps, confusables, trace)] if steps else []
-        return assertion, to_json(framed) if framed else "[]", own
+        checks = checked.framed(confusables, trace) if checked else ""
+        return assertion, to_json(framed) if framed else "[]", own, checks, _meta(trace)
 
     def _confusables(self, effect: Effect) -> Confusables:
         """What becomes of confusable characters; what `reject` refuses is decided before this (decisions.py), and a

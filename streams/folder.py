@@ -1,9 +1,9 @@
 """The compiled core's share of a fold: what one block's fold has to know of the rules in force (native/README.md).
 
 The compiled core takes in what is common: emissions with spans of characters and known classes, observations that
-corroborate, and the ends of waiting, validity, review and memory. Whatever else an input is, and under whatever other
-rules, it leaves to `fold.py`, having changed nothing; so the Python stays the only definition of every rule, and what
-the core does with it is held equal, byte for byte, by the tests.
+corroborate or verify checks, and the ends of waiting, validity, review and memory. Whatever else an input is, and under
+whatever other rules, it leaves to `fold.py`, having changed nothing; so the Python stays the only definition of every
+rule, and what the core does with it is held equal, byte for byte, by the tests.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ import msgspec
 from ..codecs.blocks import Block, Output
 from ..codecs.canonical import assertion_hash
 from ..codecs.decode import check_chain
-from ..codecs.records import AnyStep, Assertion
+from ..codecs.records import AnyStep, Assertion, Kind
 from ..codecs.times import LATEST
 from . import grounding, native
+from .checked_json import pieces_of, shown_at
 from .decision_json import DecisionWriter
 from .identifiers import looks_like
-from .lives import CLASSES
+from .judging.derivation import checks_of
+from .lives import CLASSES, Place
 from .outputs import Writer
-from .policy import Observer, Policy
+from .policy import BUILT_IN, Observer, Policy
 from .state import State
 from .verdicts import Renewed
 
@@ -43,7 +45,8 @@ def topics_of(block: Block) -> bytes:
 
 
 def is_common(state: State, policy: Policy) -> bool:
-    """Whether the core knows the rules in force; other trust modes, and rules on checks, are Python's."""
+    """Whether the core knows the rules in force; other trust modes, and rules that ask more of a check than k classes,
+    are Python's."""
     plain = state.terms[state.terms_number].checks.counts_plainly and not policy.judging.require_checks
     return plain and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
 
@@ -55,7 +58,14 @@ def folder_for(state: State, policy: Policy, block: Block, writer: Writer, renew
     rules, sanitation = policy.admissibility, policy.sanitation
     oldest = state.time - min(milliseconds for _, milliseconds in state.max_validities)
     terms = [
-        (*(one.windows[name] for name in CLASSES), one.horizon, one.max_validity, *one.min_observers)
+        (
+            *(one.windows[name] for name in CLASSES),
+            one.horizon,
+            one.max_validity,
+            *one.min_observers,
+            *one.checks.min_coverage,
+            one.checks.counts_plainly,
+        )
         for one in state.terms
     ]
     dispositions = bytes(
@@ -97,6 +107,7 @@ def folder_for(state: State, policy: Policy, block: Block, writer: Writer, renew
             min(len(policy.emitters.refuse), 1) if policy.emitters.refuse in ([], ["email"]) else 2,
             bool(policy.sightings.classes),
             policy.require_signatures,
+            BUILT_IN in policy.judging.accept,
         ),
         (
             *writer.constants(),
@@ -109,6 +120,8 @@ def folder_for(state: State, policy: Policy, block: Block, writer: Writer, renew
                 _attestation_of,
                 writer.decisions.shown,
                 _refuses(policy),
+                _derived,
+                pieces_of,
             ),
         ),
     )
@@ -162,14 +175,29 @@ def _data_of(chain: bytes, grounded: bool) -> bytes:
     return _encode(grounding.data_categories(grounded, steps))
 
 
-def _framer(writer: DecisionWriter) -> Callable[[str, bool, bytes | None, list[bytes]], tuple[bytes, ...]]:
-    """What sanitises all that strangers wrote where it is not a plain text: JSON of the text, the attestations, the
-    chain's steps with a comma behind each, and of what was changed."""
+def _derived(text: str, kind: Kind) -> str | None:
+    """The check that an assertion's words give; None where they give none."""
+    found = checks_of(text, kind, None).checks
+    return found[0] if found else None
 
-    def framed(text: str, external: bool, chain: bytes | None, attestations: list[bytes]) -> tuple[bytes, ...]:
+
+_Verified = tuple[str, tuple[str, int, int, str]]
+"""A check, and where it was seen to hold: path, first and last line, commit."""
+_Framer = Callable[[str, bool, bytes | None, list[bytes], list[_Verified] | None], tuple[bytes, ...]]
+
+
+def _framer(writer: DecisionWriter) -> _Framer:
+    """What sanitises all that strangers wrote where it is not a plain text: JSON of the text, the attestations, the
+    chain's steps with a comma behind each, of what was changed, and of the checks that were verified."""
+
+    def framed(
+        text: str, external: bool, chain: bytes | None, attestations: list[bytes], checks: list[_Verified] | None
+    ) -> tuple[bytes, ...]:
         steps = None if chain is None else _chains.decode(chain)
         effect = "external" if external else "internal"
-        assertion, told, own, meta = writer.framed(text, effect, steps, attestations)
-        return assertion.encode(), told.encode(), "".join(f"{step}," for step in own).encode(), meta.encode()
+        shown = None if checks is None else shown_at((check, Place(*place)) for check, place in checks)
+        assertion, told, own, said, meta = writer.framed(text, effect, steps, attestations, shown)
+        steps_told = "".join(f"{step}," for step in own)
+        return assertion.encode(), told.encode(), steps_told.encode(), meta.encode(), said.encode()
 
     return framed

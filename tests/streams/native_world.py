@@ -19,7 +19,17 @@ from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source
 from sluice.codecs.times import format_time
 from sluice.streams import fold as core
 from sluice.streams import native, policy, snapshot
-from sluice.streams.policy import Admissibility, Floor, Observer, PerEffect, Policy, PrivacyRules
+from sluice.streams.policy import (
+    Admissibility,
+    Floor,
+    FloorOfCheck,
+    Judging,
+    LeastCoverage,
+    Observer,
+    PerEffect,
+    Policy,
+    PrivacyRules,
+)
 from sluice.streams.privacy import Secret, Secrets
 
 T = 1_800_000_000_000
@@ -60,8 +70,54 @@ IDS = (
     "a" * 256,
 )
 PLAIN_TEXT = "First other, and more."
+COMMIT = "4f2a91c0de" * 4
+CHECKS = (
+    "equals(MAX, 1000, path=a/b.py)",
+    "equals(MAX, 1000)",
+    'contains("First  other")',
+    "not calls(f, g)",
+    'line(a/b.py, 3, "x = 1")',
+    "commit(4f2a91c)",
+    "commit(4F2A91C, date=2026-05-25)",
+    "changed(a/b.py, 4f2a91c)",
+    "exists(a/b.py)",
+    "peer(uid=0)",
+    "count(x, >=, 3, lines=2-9)",
+)
+ODD_CHECKS = (
+    "levitates(a)",
+    "equals(MAX",
+    "",
+    'contains("Ünï — cödé")',
+    'contains("<b>x</b>")',
+    'contains("[a](http://a.b)")',
+    'contains("\u0406van\'s `x`")',
+    'contains("a\\u200bb")',
+    "equals(\ufb01eld, 1)",
+    f'contains("{"x" * 600}")',
+    f'contains("{"é" * 1980}")',
+)
+PATHS = ("a/b.py", "a/b.py", "README.md", "ünï/x", "<b>", "x](y", "`", "a\nb", "", "p" * 4096, "p" * 4097, "é" * 4096)
+COMMITS = (COMMIT, COMMIT, COMMIT[:7], COMMIT[:6], COMMIT.upper(), "v1.0", "<i>", "", "c" * 64, "c" * 65, "é" * 64)
+LINES = (
+    [3, 3],
+    [3, 9],
+    [1, 2**31 - 1],
+    [1, 2**31],
+    [9, 3],
+    [0, 1],
+    [-0, 1],
+    [1.0, 2],
+    [True, 2],
+    [3],
+    [3, 4, 5],
+    "3-4",
+    [],
+)
 TEXTS = (
     PLAIN_TEXT,
+    "First other stands here, and more than that.",
+    "First(other)[here]: more(of)it[and]:so on.",
     'A "quoted" <b>bold</b> [link](http://a.b)\\\n',
     "Ünï — cödé: “Я” \u200b 😀!",
     "x" * 2100,
@@ -156,6 +212,7 @@ class World:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.oddity = self.random.choice((1, 3, 12, 40))  # one in so many records more is uncommon
+        self.checked = self.random.choice((0, 1, 2, 4))  # of four assertions and observations so many speak of checks
         self.now = T
         self.names = 0
         self.sent: list[Raw | Policy] = []
@@ -181,6 +238,7 @@ class World:
                 max_attempts=self.choose(1, 2, 3),
                 review_window=self.choose(1, 4) * MINUTE,
                 min_observers=self.rarely(policy.LeastObservers(internal=1, external=2), policy.LeastObservers(), 3),
+                k_by_check=self.rarely({"equals": FloorOfCheck(internal=1)}, {}, 4),
             ),
             effect={"bot": self.choose("internal", "external")},
             effect_default=self.rarely("external", "internal"),
@@ -203,10 +261,22 @@ class World:
                     "keyed": Observer(public_key="A" * 43 + "="),
                 },
             ),
+            judging=self.judging(),
             privacy=PrivacyRules(
                 observation_ids=self.rarely(self.choose("omitted", "hashed"), "clear", 3),
                 chain_sources=self.rarely(self.choose("omitted", "hashed"), "clear", 3),
             ),
+        )
+
+    def judging(self) -> Judging:
+        levels = ["none", "part", "part", "whole"]
+        return Judging(
+            min_coverage=LeastCoverage(internal=self.choose(*levels), external=self.choose(*levels)),
+            require_checks=self.rarely(True, False, 5),
+            accept=self.rarely(self.choose([], ["arbiter"], ["arbiter", "checks"]), ["checks"], 3),
+            same_bytes=self.rarely(True, False, 5),
+            same_root=self.rarely(2, 0, 5),
+            groups=self.rarely([BARE[:2]], [], 5),
         )
 
     def steps(self, length: int) -> list[Step]:
@@ -296,8 +366,14 @@ class World:
             ("chain", self.chain()),
             ("cites", self.choose(None, {"context": "c", "strictly": True})),
             ("provenance", None),
+            ("checks", self.choose(None, [], [1], "equals(a, 1)", ["a"] * 20, ["a"] * 21, ["x" * 2000], ["é" * 2001])),
         )
+        if self.random.randrange(4) < self.checked:
+            value["checks"] = [self.check() for _ in range(self.choose(1, 1, 2, 3))]
         return value
+
+    def check(self) -> str:
+        return self.rarely(self.choose(*ODD_CHECKS), self.choose(*CHECKS), 3)
 
     def chain(self) -> list[Any] | None:
         steps: list[dict[str, Any]] = [
@@ -339,9 +415,12 @@ class World:
             ),
             "subject": {"emission_id": name, "span": {"chars": self.choose([0, 5], [0, 5], [0, 5], [6, 11])}},
             "outcome": self.rarely(
-                self.choose("contradicts", "unknown-observation", "absent", "unavailable"), "corroborates"
+                self.choose("contradicts", "unknown-observation", "absent", "unavailable"),
+                self.choose(*["corroborates"] * 9, "terms-present"),
             ),
         }
+        if self.random.randrange(4) < self.checked:
+            self.speak_of_checks(value)
         self.also(
             value,
             ("tier", self.choose("identity-bound", "pseudonymous")),
@@ -359,6 +438,48 @@ class World:
             value["subject"]["attempt"] = self.choose(0, 1)
         return "observations", name, value
 
+    def speak_of_checks(self, value: dict[str, Any]) -> None:
+        """What an observer says who held checks against what it saw; now and then what only a hostile one would."""
+        spans = [self.choose([0, 3], [2, 5], [4, 5], [3, 9]) for _ in range(self.choose(0, 1, 1, 2, 3))]
+        odd_spans = self.choose(
+            [[5, 5]], [[9, 2]], [[0, 10**12]], [[-1, 2]], [[0]], [[0, 1, 2]], [[0, 1.5]], [[0, 1]] * 1001
+        )
+        value["verified"] = self.rarely(
+            self.choose([], None, [19], [20], [-1], [0.0], ["0"], [1, 0, 1], [0] * 21),
+            self.choose([0], [0], [0, 1], [1], [0, 1, 2]),
+        )
+        value["coverage"] = self.choose(
+            "whole", "whole", "part", "part", self.rarely(self.choose("none", "half", None), "part")
+        )
+        if value["coverage"] != "whole":
+            value["unchecked"] = self.rarely(odd_spans, spans, 4)
+        told = [self.told() for _ in range(self.choose(1, 2, 3))]
+        value["detail"] = {"checks": self.rarely(self.choose(None, {}, "x", [], [1, "x", None]), told), "terms": ["x"]}
+        value["looked_at"] = {
+            "root": self.rarely(self.choose(None, "r" * 256, "r" * 257, 1), self.choose("main", "other")),
+            "path": self.rarely(self.choose(*PATHS), "a/b.py"),
+            "content": self.choose(SHA, None),
+            "commit": self.rarely(self.choose("é" * 64, "c" * 65), COMMIT),
+        }
+        self.drop(value, "coverage", "unchecked", "detail", "looked_at")
+        self.also(
+            value,
+            ("refuted", self.choose([], [], None, [0], [7], [20], "0")),
+            ("judge", self.choose("arbiter", None, "no one")),
+            ("looked_at", self.choose({}, None, "x", {"root": "a", "more": [1]})),
+        )
+
+    def told(self) -> dict[str, Any]:
+        one = {
+            "check": "equals(MAX, 1000, path=a/b.py)",
+            "holds": self.choose(True, True, False, None),
+            "path": self.rarely(self.choose(*PATHS, None, 1, ["a"]), "a/b.py", 2),
+            "lines": self.rarely(self.choose(*LINES), self.choose([3, 3], [3, 9]), 2),
+            "commit": self.rarely(self.choose(*COMMITS, None, 2), self.choose(COMMIT, "ab" * 20), 2),
+        }
+        self.drop(one, "path", "lines", "commit")
+        return one
+
     def review(self) -> tuple[str, str, Any]:
         name = self.name()
         value = {"emission_id": name, "span": {"chars": [0, 5]}, "decision": self.choose("admit", "refuse")}
@@ -367,7 +488,7 @@ class World:
     def drop(self, value: dict[str, Any], *names: str) -> None:
         for name in names:
             if self.rarely(True, False, 4):
-                del value[name]
+                value.pop(name, None)
 
     def also(self, value: dict[str, Any], *members: tuple[str, Any]) -> None:
         for name, content in members:

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
@@ -25,9 +25,21 @@ from sluice.streams import fold as core
 from sluice.streams import native, policy, snapshot, table
 from sluice.streams.policy import Admissibility, Floor, Observer, Policy, PrivacyRules
 
-from .native_world import CLASSES, IDS, MINUTE, PLAIN_TEXT, SHA, Raw, T, World, block_of, event_of, fold, pure, same
-
-WIDE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+from .native_records import LATER, VERIFIED, WIDE, checked, emission, observation
+from .native_world import (
+    CHECKS,
+    CLASSES,
+    IDS,
+    MINUTE,
+    Raw,
+    T,
+    World,
+    block_of,
+    event_of,
+    fold,
+    pure,
+    same,
+)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -59,9 +71,9 @@ def test_timers_that_fire_together_fire_in_their_order() -> None:
     """A thousand ends at one instant, in blocks that fire no more than a few hundred."""
     world = World(1)
     rules = Policy()
-    emissions: list[Raw | Policy] = [("emissions", *_emission(number)) for number in range(1000)]
+    emissions: list[Raw | Policy] = [("emissions", *emission(number)) for number in range(1000)]
     observations: list[Raw | Policy] = [
-        ("observations", *_observation(number, cls))
+        ("observations", *observation(number, cls))
         for number in range(0, 1000, 3)
         for cls in CLASSES[:2][: 1 + number % 2]
     ]
@@ -81,7 +93,7 @@ def test_what_is_left_to_python_is_told_and_kept_nowhere() -> None:
     """Of the last block: a common record is none of it, a tuple of headers is. Without the core there is nothing to
     tell, and no snapshot holds the number."""
     state = core.new_state(0, 1)
-    common, other = (event_of(("emissions", *_emission(number))) for number in range(2))
+    common, other = (event_of(("emissions", *emission(number))) for number in range(2))
     uncommon = replace(other, headers=())
     start = event_of(Policy())
 
@@ -98,10 +110,10 @@ def test_what_is_left_to_python_is_told_and_kept_nowhere() -> None:
 
 def test_a_later_attempts_admission_ends_the_earlier_ones() -> None:
     """Both attempts of an emission are admitted one after the other; then both are renewed, and end."""
-    both = [_observation(1, cls, subject=_subject(1, attempt)) for attempt in (0, 1) for cls in CLASSES[:2]]
-    newer = _observation(1, CLASSES[0], subject=_subject(1, 1), observed_at=format_time(T + 2 * MINUTE))
-    first: list[Raw | Policy] = [("emissions", *_emission(1)), *(("observations", *one) for one in both[:2])]
-    second: list[Raw | Policy] = [("emissions", *_emission(1, attempt=1)), *(("observations", *one) for one in both)]
+    both = [observation(1, cls, subject=_subject(1, attempt)) for attempt in (0, 1) for cls in CLASSES[:2]]
+    newer = observation(1, CLASSES[0], subject=_subject(1, 1), observed_at=format_time(T + 2 * MINUTE))
+    first: list[Raw | Policy] = [("emissions", *emission(1)), *(("observations", *one) for one in both[:2])]
+    second: list[Raw | Policy] = [("emissions", *emission(1, attempt=1)), *(("observations", *one) for one in both)]
     third: list[Raw | Policy] = [("observations", *newer)]
     steps = [(T, T, first), (T + 1, T, second), (T + 2 * MINUTE, T, third), (T + 99 * MINUTE, T + 99 * MINUTE, [])]
 
@@ -118,9 +130,9 @@ def test_observers_are_counted_alike(observers: int, early: bool) -> None:
     ends = {**Policy().disposition, "decayed-to-uncertainty": policy.PerEffect(internal="discard", external="discard")}
     rules = Policy(admissibility=Admissibility(k=Floor(internal=1), min_observers=least), disposition=ends)
     seen: list[Raw | Policy] = [
-        ("observations", *_observation(1, CLASSES[0], observer=f"observer-{number}")) for number in range(observers)
+        ("observations", *observation(1, CLASSES[0], observer=f"observer-{number}")) for number in range(observers)
     ]
-    emissions: list[Raw | Policy] = [("emissions", *_emission(1))]
+    emissions: list[Raw | Policy] = [("emissions", *emission(1))]
     later = [(T + 11 * MINUTE, T + 11 * MINUTE, list[Raw | Policy]())]
 
     found = same([(T, T, seen + emissions if early else emissions + seen), *later], rules)
@@ -132,8 +144,8 @@ def test_observers_are_counted_alike(observers: int, early: bool) -> None:
 def test_an_observer_that_came_before_its_emission_is_counted() -> None:
     """One that was heard before and one behind the emission, each of another class, are two."""
     rules = Policy(admissibility=Admissibility(min_observers=policy.LeastObservers(internal=2, external=2)))
-    first, second = (_observation(1, CLASSES[number], observer=f"observer-{number}") for number in range(2))
-    records: list[Raw | Policy] = [("observations", *first), ("emissions", *_emission(1)), ("observations", *second)]
+    first, second = (observation(1, CLASSES[number], observer=f"observer-{number}") for number in range(2))
+    records: list[Raw | Policy] = [("observations", *first), ("emissions", *emission(1)), ("observations", *second)]
 
     found = same([(T, T, records)], rules)
 
@@ -146,9 +158,9 @@ def test_an_observer_that_came_before_its_emission_is_counted() -> None:
 def test_privacy_is_kept_alike(name: str, cls: str, ids: Any) -> None:
     """An id of the identity-bound tier, and one that may be a peer's credentials, is shown by neither."""
     rules = Policy(admissibility=Admissibility(k=Floor(internal=1)), privacy=PrivacyRules(observation_ids=ids))
-    seen = _observation(1, cls, observation_id=name)
+    seen = observation(1, cls, observation_id=name)
 
-    found = same([(T, T, [("emissions", *_emission(1)), ("observations", *seen)])], rules)
+    found = same([(T, T, [("emissions", *emission(1)), ("observations", *seen)])], rules)
 
     (admitted,) = found.outputs[0]
     in_clear = f'"{name}"'.encode() in admitted.value
@@ -162,10 +174,10 @@ def test_emitters_are_refused_alike(field: str, refuse: list[str]) -> None:
     """A name that holds an e-mail address makes its emission a dead letter, however JSON writes it."""
     rules = Policy(admissibility=Admissibility(k=Floor(internal=1)), emitters=policy.Emitters(refuse))
     for name in ("ann@host.example", "ann%40host.example", "bot@v1.2", "git@host.example", "half%", "bot"):
-        key, value, headers = _emission(1, emitter={field: name})
+        key, value, headers = emission(1, emitter={field: name})
         for written in (value, value.replace(b"@", b"\\u0040")):
             records: list[Raw | Policy] = [("emissions", key, written, headers)]
-            records.append(("observations", *_observation(1, CLASSES[0])))
+            records.append(("observations", *observation(1, CLASSES[0])))
 
             found = same([(T, T, records)], rules)
 
@@ -177,8 +189,8 @@ def test_emitters_are_refused_alike(field: str, refuse: list[str]) -> None:
 def test_look_alikes_fare_as_the_policy_says(rule: Any) -> None:
     """A text with a Cyrillic letter among Latin ones is refused, mended or told of."""
     rules = Policy(sanitation=policy.Sanitation(confusables=policy.ConfusablesByEffect(internal=rule)))
-    records: list[Raw | Policy] = [("emissions", *_emission(1, text="Fir\u0455t other"))]
-    records += [("observations", *_observation(1, cls)) for cls in CLASSES[:2]]
+    records: list[Raw | Policy] = [("emissions", *emission(1, text="Fir\u0455t other"))]
+    records += [("observations", *observation(1, cls)) for cls in CLASSES[:2]]
 
     found = same([(T, T, records)], rules)
 
@@ -206,51 +218,28 @@ def test_the_core_keeps_nothing() -> None:
 # ---------------------------------------------------------------- what the core takes in
 
 
-def _emission(number: int, **more: Any) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
-    value = {
-        "emission_id": f"em-{number}",
-        "emitted_at": format_time(T),
-        "emitter": {"system": "bot"},
-        "text": PLAIN_TEXT,
-        "assertions": [
-            {
-                "span": {"chars": [0, 5]},
-                "provenance": [{"substrate_class": cls, "observation_id": SHA, "ts": T} for cls in CLASSES[:2]],
-            }
-        ],
-        **more,
-    }
-    return f"em-{number}".encode(), json.dumps(value).encode(), []
-
-
-def _observation(number: int, cls: str, **more: Any) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
-    value = {
-        "observation_id": SHA,
-        "substrate_class": cls,
-        "observed_at": format_time(T),
-        "observer": "observer-1",
-        "subject": {"emission_id": f"em-{number}", "span": {"chars": [0, 5]}},
-        "outcome": "corroborates",
-        **more,
-    }
-    return f"em-{number}".encode(), json.dumps(value).encode(), []
-
-
+@pytest.mark.parametrize("checks", [None, [CHECKS[0]]])
 @pytest.mark.parametrize("early", [False, True])
-def test_what_is_common_never_reaches_python(early: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Emissions and their evidence, in either order, up to admission and to the end of every memory."""
-    for method in ("emission", "observation", "end_waiting", "expire") if native.core is not None else ():
-        monkeypatch.setattr(core._Folding, method, _never)
-    emissions: list[Raw | Policy] = [("emissions", *_emission(number)) for number in range(20)]
+def test_what_is_common_never_reaches_python(
+    early: bool, checks: list[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Emissions and their evidence, in either order, up to admission and to the end of every memory; with checks and
+    without."""
+    if native.core is not None:
+        for topic in core.INPUTS:
+            monkeypatch.setitem(core._APPLIERS, topic, _never)
+        for method in ("end_waiting", "expire"):
+            monkeypatch.setattr(core._Folding, method, _never)
+    emissions: list[Raw | Policy] = [("emissions", *checked(number, checks)) for number in range(20)]
     observations: list[Raw | Policy] = [
-        ("observations", *_observation(number, cls)) for number in range(20) for cls in CLASSES[: number % 3]
+        ("observations", *observation(number, cls, **(VERIFIED if checks else {})))
+        for number in range(20)
+        for cls in CLASSES[: number % 3]
     ]
+    observations += [("observations", *observation(number, CLASSES[0], outcome="terms-present")) for number in (3, 4)]
     first, second = (observations, emissions) if early else (emissions, observations)
-    later = [
-        (T + minutes * MINUTE, T + minutes * MINUTE, list[Raw | Policy]()) for minutes in (11, 61, 1442, 2900, 4400)
-    ]
 
-    found = fold([(T, T, first), (T, T, second), *later], Policy())
+    found = fold([(T, T, first), (T, T, second), *LATER], Policy())
 
     assert sum(output.topic == "admitted" for output in found.outputs[1]) == 6
     assert found.counters["lives"] == 0
@@ -303,16 +292,16 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
 # ---------------------------------------------------------------- octet by octet
 
 _RECORDS = (
-    ("emissions", *_emission(1)[:2]),
-    ("observations", *_observation(1, CLASSES[0])[:2]),
-    ("emissions", *_emission(1, effect="external", attempt=0, vocabulary="1.0", more={"a": [1, -2.5, "é"]})[:2]),
-    ("observations", *_observation(1, CLASSES[1], tier="identity-bound", confidence=0.75, detail={"a": None})[:2]),
+    ("emissions", *emission(1)[:2]),
+    ("observations", *observation(1, CLASSES[0])[:2]),
+    ("emissions", *emission(1, effect="external", attempt=0, vocabulary="1.0", more={"a": [1, -2.5, "é"]})[:2]),
+    ("observations", *observation(1, CLASSES[1], tier="identity-bound", confidence=0.75, detail={"a": None})[:2]),
 )
 
 
 def _one(topic: str, key: bytes, value: bytes) -> None:
     """One record among others that bring its assertion to an end."""
-    good: list[Raw | Policy] = [("emissions", *_emission(1)), ("observations", *_observation(1, CLASSES[1]))]
+    good: list[Raw | Policy] = [("emissions", *emission(1)), ("observations", *observation(1, CLASSES[1]))]
     later = [(T + 20 * MINUTE, T + 20 * MINUTE, list[Raw | Policy]())]
     same([(T, T, [(topic, key, value, []), *good]), *later], Policy())
     same([(T, T, [*good, (topic, key, value, [])]), *later], Policy())
@@ -362,10 +351,10 @@ def test_every_text_fares_alike(text: str, data: st.DataObject) -> None:
         text = ""
     start = data.draw(st.integers(0, len(text)))
     span = [start, data.draw(st.integers(start, len(text) + 1))]
-    value = json.loads(_emission(1)[1]) | {"text": text, "assertions": [{"span": {"chars": span}}]}
+    value = json.loads(emission(1)[1]) | {"text": text, "assertions": [{"span": {"chars": span}}]}
     value["assertions"][0]["provenance"] = [{"substrate_class": CLASSES[0]}]
     raw = json.dumps(value, ensure_ascii=data.draw(st.booleans())).encode("utf-8", "surrogatepass")
-    good = json.loads(_observation(1, CLASSES[0])[1])
+    good = json.loads(observation(1, CLASSES[0])[1])
     good["subject"]["span"]["chars"] = span
     spoken: Raw = ("observations", b"em-1", json.dumps(good).encode(), [])
 
@@ -387,11 +376,11 @@ def test_every_text_fares_alike(text: str, data: st.DataObject) -> None:
 def test_every_time_fares_alike(at: str | int) -> None:
     """Times of every form, in the past and the future, good and bad."""
     rules = Policy(admissibility=Admissibility(max_skew=policy.LONGEST, max_validity=policy.LONGEST))
-    key, value, headers = _emission(1, emitted_at=at)
-    seen = _observation(1, CLASSES[0], observed_at=at)
+    key, value, headers = emission(1, emitted_at=at)
+    seen = observation(1, CLASSES[0], observed_at=at)
 
     same([(T, T, [("observations", *seen), ("emissions", key, value, headers)])], rules)
-    same([(T, T, [("emissions", *_emission(1)), ("observations", *seen)])], rules)
+    same([(T, T, [("emissions", *emission(1)), ("observations", *seen)])], rules)
 
 
 # ---------------------------------------------------------------- hashes and blocks
