@@ -62,7 +62,7 @@ class Workers:
 
     async def until_said(self, process: subprocess.Popen[bytes], text: str, count: int = 1) -> None:
         """Waits until a worker has said something so often."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(150):
             while self.said(process).count(text) < count:
                 if process.poll() is not None:
                     raise AssertionError(f"the worker ended with {process.returncode}: {self.said(process)[-2000:]}")
@@ -83,7 +83,7 @@ class Workers:
             process.wait(10)
 
 
-async def ended(process: subprocess.Popen[bytes], seconds: float = 15) -> int:
+async def ended(process: subprocess.Popen[bytes], seconds: float = 150) -> int:
     """Waits until a worker has ended; returns its exit status."""
     return await asyncio.to_thread(process.wait, seconds)
 
@@ -155,7 +155,7 @@ async def read(settings: Settings, topic: str) -> dict[int, list[Any]]:
         consumer.assign(partitions)
         await consumer.seek_to_beginning(*partitions)
         found: dict[int, list[Any]] = {number: [] for number in range(settings.partitions)}
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(150):
             while True:
                 for partition, batch in (await consumer.getmany(timeout_ms=100)).items():
                     found[partition.partition] += batch
@@ -171,7 +171,7 @@ async def ledger(settings: Settings) -> dict[int, list[Block]]:
     return {lane: [unseal(one.value) for one in found] for lane, found in (await read(settings, "ledger")).items()}
 
 
-async def until_read(settings: Settings, count: int, seconds: float = 60) -> dict[int, list[Block]]:
+async def until_read(settings: Settings, count: int, seconds: float = 150) -> dict[int, list[Block]]:
     """Waits until so many records stand in the ledgers."""
     async with asyncio.timeout(seconds):
         while True:

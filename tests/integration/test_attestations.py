@@ -194,7 +194,7 @@ async def test_a_forgotten_group_without_outputs_begins_anew(settings: Settings)
         await producer.send_and_wait(settings.topic_prefix + "grounded", grounded(5).value, partition=0)
         await producer.abort_transaction()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(150):
         assert await positions(settings) == {}
 
 
@@ -266,7 +266,7 @@ async def sluice(settings: Settings, *arguments: str, text: bytes = b"") -> byte
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await asyncio.wait_for(process.communicate(text), 30)
+    out, err = await asyncio.wait_for(process.communicate(text), 150)
     assert process.returncode == 0, err.decode()
     return out
 
@@ -298,7 +298,7 @@ def _source(topic: str, record: Any) -> str:
 
 async def until_fates(settings: Settings, count: int) -> dict[str, list[Any]]:
     """Waits until so many records have a fate."""
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(150):
         while True:
             found = await fates(settings)
             if len(found) >= count:

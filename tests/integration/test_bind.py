@@ -85,7 +85,7 @@ async def values(settings: Settings, topic: str) -> list[dict[str, Any]]:
     return [msgspec.json.decode(one.value) for some in (await read(settings, topic)).values() for one in some]
 
 
-async def until_admitted(settings: Settings, wanted: set[str], seconds: float = 60) -> list[dict[str, Any]]:
+async def until_admitted(settings: Settings, wanted: set[str], seconds: float = 150) -> list[dict[str, Any]]:
     """Waits until these emissions are admitted; returns every word on `admitted`."""
     async with asyncio.timeout(seconds):
         while True:
@@ -214,7 +214,7 @@ async def test_much_that_is_bound_at_once_is_written_all_the_same(settings: Sett
     await send(settings, [emission(n, "sha256:aa") for n in range(24)])
     await send(settings, [(topic, name, much)])
     found: list[dict[str, Any]] = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(150):
         while len(found) < 24:
             found = await values(settings, "observations")
 

@@ -28,7 +28,7 @@ def topics(address: str, create: str | None = None) -> list[str]:
             if create is None:
                 return await admin.list_topics()
             await admin.create_topics([NewTopic(create, 1, 1)])
-            async with asyncio.timeout(10):  # the broker learns from its controller what there is
+            async with asyncio.timeout(150):  # the broker learns from its controller what there is
                 while create not in (found := await admin.list_topics()):  # noqa: ASYNC110 -- nobody tells
                     await asyncio.sleep(0.05)
             return found

@@ -71,7 +71,7 @@ async def test_aiokafka_1145_a_coordinator_that_went_away(settings: Settings, mo
         monkeypatch.setattr(stuck.client, "send", send)
         began = time.monotonic()
         world.inputs.send("emissions", b"a", b"b")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(150):
             while world.lane.status.height < 1:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         took = time.monotonic() - began

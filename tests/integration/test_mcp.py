@@ -80,7 +80,7 @@ def count(path: Path, table: str = "attestations") -> int:
         return -1
 
 
-async def until(wanted: Any, seconds: float = 30) -> None:
+async def until(wanted: Any, seconds: float = 150) -> None:
     """Waits until something is true."""
     async with asyncio.timeout(seconds):
         while not wanted():  # noqa: ASYNC110
@@ -129,7 +129,7 @@ async def asked(client: Client, tool: str, wanted: Any, **arguments: Any) -> dic
     """Asks until the answer is as wanted."""
     result = None
     try:
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(150):
             while True:
                 result = await client.call_tool(tool, arguments)
                 if not result.is_error and wanted(result.structured_content):

@@ -138,7 +138,7 @@ async def ask_everything(inspector: list[str], target: list[str], env: dict[str,
 
 
 async def until_ready(path: Path) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(150):
         while "caught_up_at" not in about_view(path):  # noqa: ASYNC110  # another process is waited for
             await asyncio.sleep(0.1)
 

@@ -38,7 +38,7 @@ def run(settings: Settings, *arguments: str) -> subprocess.CompletedProcess[str]
     """A command, run to its end."""
     command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", *arguments]
     flags = ["--broker", settings.broker, "--topic-prefix", settings.topic_prefix]
-    return subprocess.run([*command, *flags], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([*command, *flags], capture_output=True, text=True, timeout=150, check=False)
 
 
 def sluice(settings: Settings, *arguments: str, status: int = 0) -> str:

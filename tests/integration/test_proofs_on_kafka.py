@@ -53,7 +53,7 @@ async def test_what_a_running_lane_has_decided_is_proved_to_a_third_party(settin
 
         for number, name in enumerate(names):
             proof = tmp_path / f"proof-{number}.json"  # a proof never overwrites one
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(150):
                 while True:
                     status, _, _ = await run(settings, "prove", name, "--out", proof)
                     if status == 0:

@@ -180,7 +180,7 @@ async def test_a_worker_runs_with_the_rights_that_it_needs_and_no_more(
 
 async def until_admitted(settings: Settings) -> None:
     """Waits until something stands on `admitted`."""
-    async with asyncio.timeout(20), open_consumer(settings) as consumer:
+    async with asyncio.timeout(150), open_consumer(settings) as consumer:
         topic = topic_name(settings, "admitted")
         consumer.assign([TopicPartition(topic, number) for number in range(settings.partitions)])
         await consumer.getone()
@@ -200,7 +200,7 @@ async def test_a_wrong_password_is_one_sentence(secured: tuple[RealBroker, Path]
         "SLUICE_BROKER_PASSWORD_FILE": str(wrong),
     }
     done = await asyncio.to_thread(
-        subprocess.run, command, env=variables, capture_output=True, text=True, timeout=60, check=False
+        subprocess.run, command, env=variables, capture_output=True, text=True, timeout=150, check=False
     )
 
     assert done.returncode == 3, done.stderr
