@@ -1,7 +1,8 @@
 """Makes the golden data: exports of ledgers, and what the commands say of them, kept byte for byte (data/README.md).
 
-Run it only when behaviour is meant to change: `.venv/bin/python tests/golden/make.py`. Its inputs are fixed here, its
-times are fixed, so that it writes the same bytes again as long as blocks, the fold and the outputs stay the same.
+Run it only when behaviour is meant to change: `PYTHONPATH=tests/support .venv/bin/python tests/golden/make.py`. Its
+inputs are fixed here, its times are fixed, so that it writes the same bytes again as long as blocks, the fold and the
+outputs stay the same.
 """
 
 from __future__ import annotations
@@ -9,21 +10,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from audit_world import KEY as SIGNER_KEY
+from audit_world import World
 from click.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "topology"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "topology" / "audit"))
 from exported import BASE, KEY, H, M, Record, S, emission, lane_after, observation, review
-from world import KEY as SIGNER_KEY
-from world import World
 
-from sluice.streams.policy import DEFAULT_POLICY
-from sluice.streams.snapshot import dump
+from sluice.streams.adjudication.snapshot import dump
+from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.cli import main
 
 HERE = Path(__file__).parent
@@ -109,13 +106,15 @@ def answers(folder: Path, scratch: Path) -> dict[str, str]:
     found["audit-three-lanes.json"] = _AT.sub("AT", audit.replace(lanes, "EXPORT"))
     found["audit-stories.txt"] = _AT.sub("AT", run("audit", "--offline", stories).replace(stories, "EXPORT"))
     for number, name in enumerate(EXPLAINED):
-        found[f"explain-{number}.json"] = without_now(run("explain", name, "--offline", stories, "--json"))
+        told = run("explain", name, "--offline", stories, "--json").replace(stories, "EXPORT")
+        found[f"explain-{number}.json"] = without_now(told)
     for number, name in enumerate(proved(folder)):
         out = scratch / f"proof-{number}.json"
         assert run("prove", name, "--offline", lanes, "--out", str(out)).startswith("exit 0")
         found[f"proof-{number}.json"] = out.read_text("utf-8")
     what_if = HERE / "k1.toml"
-    found["what-if.txt"] = run("what-if", "--policy", str(what_if), "--offline", stories).replace(stories, "EXPORT")
+    told = run("what-if", "--policy", str(what_if), "--offline", stories)
+    found["what-if.txt"] = told.replace(stories, "EXPORT").replace(str(what_if), "POLICY")
     return found
 
 
