@@ -25,7 +25,7 @@ COPY streams streams
 COPY topology topology
 # Optional to an install, but not to this image: it is loaded once, so that a failed build is seen here.
 RUN /opt/sluice/bin/pip install --no-deps --no-build-isolation . \
-    && /opt/sluice/bin/python -I -c 'from sluice.streams.native import core; core.VERSION' \
+    && /opt/sluice/bin/python -I -c 'from sluice.streams.adjudication.compiled_core import core; core.VERSION' \
     && /opt/sluice/bin/pip uninstall --yes setuptools pip
 
 FROM base AS runtime

@@ -9,9 +9,9 @@ DEV := $(VENV)/.dev-installed
 # Every rule is Python's; these hold it without the compiled core (native/README.md), which all other tests run with.
 PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/test_merkle.py \
   tests/codecs/test_partition.py \
-  tests/streams/test_fold.py tests/streams/test_fold_properties.py tests/streams/test_native.py \
-  tests/streams/test_native_checks.py \
-  tests/streams/test_snapshot.py tests/streams/test_table.py tests/streams/test_timers.py
+  tests/streams/adjudication/test_fold.py tests/streams/adjudication/test_fold_properties.py tests/streams/adjudication/test_compiled.py \
+  tests/streams/adjudication/test_compiled_checks.py \
+  tests/streams/adjudication/test_snapshot.py tests/streams/adjudication/test_table.py tests/streams/adjudication/test_timers.py
 
 .PHONY: demo test lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
 
@@ -60,7 +60,7 @@ soak: $(DEV) ## 100,000 seeds of the simulation
 	$(BIN)/python tests/simulation/run.py --seeds $(or $(SEEDS),0..100000) $(ARGS)
 
 chaos: $(DEV) ## workers and a real Kafka under faults; ends with faults=N lost=N doubled=N
-	$(BIN)/python tests/integration/chaos/run.py $(ARGS)
+	PYTHONPATH=tests/support:tests/integration $(BIN)/python tests/integration/chaos/run.py $(ARGS)
 
 lint: $(DEV) ## ruff, the direction of imports, and the prose
 	$(BIN)/ruff check .

@@ -31,14 +31,15 @@ from sluice.codecs.merkle import Frontier
 from sluice.codecs.notes import Signer
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
-from sluice.streams import fold as core
-from sluice.streams.policy import DEFAULT_POLICY
+from sluice.streams.adjudication import fold as core
+from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.audit.run import Question, audit
 from sluice.topology.brokers import RealBroker
-from sluice.topology.lane_producer import LaneProducer
-from sluice.topology.settings import Settings
-from sluice.topology.stored import AUDITED, Cut, Range, Stored, export
-from sluice.topology.topics import create_topics
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.kafka.transactions import LaneProducer
+from sluice.topology.ledger.export import export
+from sluice.topology.ledger.log_reader import AUDITED, Cut, Range, Stored
+from sluice.topology.settings.settings import Settings
 
 T = 1_790_000_000_000
 LANES = 4

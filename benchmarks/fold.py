@@ -28,9 +28,9 @@ from workload import records
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Source, outputs_root, seal, unseal
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
-from sluice.streams import fold as core
-from sluice.streams import snapshot
-from sluice.streams.policy import Policy
+from sluice.streams.adjudication import fold as core
+from sluice.streams.adjudication import snapshot
+from sluice.streams.policy.policy import Policy
 
 T = 1_790_000_000_000
 MINUTE, DAY = 60_000, 86_400_000

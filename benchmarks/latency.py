@@ -25,7 +25,7 @@ from contestants import Course, environment_with, sluice_command, sluice_environ
 from measuring import FailedError, last_line, stop
 from workload import create, delete, is_admitted, producer, records, servers
 
-from sluice.topology.topics import TOPICS
+from sluice.topology.kafka.topics import TOPICS
 
 WARM_SECONDS = 5.0
 """Not counted: connections, first blocks, and code that specialises itself."""

@@ -23,8 +23,8 @@ from workload import admitted_ids, create, delete, open_admin, preload
 
 from sluice.codecs.blocks import EventKind, unseal
 from sluice.topology.brokers import RealBroker
-from sluice.topology.settings import Settings
-from sluice.topology.topics import TOPICS
+from sluice.topology.kafka.topics import TOPICS
+from sluice.topology.settings.settings import Settings
 
 LOOK_SECONDS = 0.1
 """The clock's grain: a look costs the broker a request, so not more often."""

@@ -24,11 +24,11 @@ from rich.console import Console
 from rich.progress import track
 
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Source
-from sluice.streams import fold as core
-from sluice.streams import snapshot
-from sluice.streams.policy import Admissibility, Policy
-from sluice.topology.chain import Tip
-from sluice.topology.snapshots import SnapshotStore, read_chunks
+from sluice.streams.adjudication import fold as core
+from sluice.streams.adjudication import snapshot
+from sluice.streams.policy.policy import Admissibility, Policy
+from sluice.topology.ledger.chain import Tip
+from sluice.topology.recovery.snapshots import SnapshotStore, read_chunks
 
 T = 1_790_000_000_000
 MINUTE = 60_000

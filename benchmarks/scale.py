@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sluice.codecs.times import format_time
-from sluice.streams.policy import Policy
+from sluice.streams.policy.policy import Policy
 from sluice.topology.brokers import RealBroker
 
 PARTITIONS = (1, 2, 4, 8, 16)

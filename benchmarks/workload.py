@@ -15,7 +15,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluice.topology.topics import TOPICS
+from sluice.topology.kafka.topics import TOPICS
 
 CLASSES = ("substrate.code.read", "substrate.git.log")
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25. It was written by the release job."

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from . import merkle, native
+from . import compiled_core, merkle
 from .errors import DoesNotHoldError
 
 FORMAT = 1
@@ -115,8 +115,8 @@ _read_statement = msgspec.json.Decoder(tuple[Header, str])
 
 def seal(header: Header, events: Sequence[Event]) -> tuple[Block, bytes]:
     """A closed block and its bytes for the ledger."""
-    if native.codecs is not None and isinstance(events, list):
-        found = native.codecs.seal_block(_pack.encode(header), events)
+    if compiled_core.codecs is not None and isinstance(events, list):
+        found = compiled_core.codecs.seal_block(_pack.encode(header), events)
         if found is not None:
             data, root = found
             return Block(header, events, _hash_over(header, root)), data
@@ -135,8 +135,8 @@ def unseal(data: bytes, *, in_place: bool = False) -> Block:
     Raises:
         DoesNotHoldError: the bytes are not a block of a format that this version reads.
     """
-    if native.codecs is not None:
-        block = _unseal_plain(native.codecs.open_block(data, None if in_place else Event), data)
+    if compiled_core.codecs is not None:
+        block = _unseal_plain(compiled_core.codecs.open_block(data, None if in_place else Event), data)
         if block is not None:
             return block
     try:
@@ -245,7 +245,11 @@ def stretches(events: Sequence[Event], sources: int) -> list[Stretch] | None:
     Returns:
         By source; None where an input's source is none of these, or the offsets of one do not increase.
     """
-    found = None if native.codecs is None or not isinstance(events, list) else native.codecs.stretches(events, sources)
+    found = (
+        None
+        if compiled_core.codecs is None or not isinstance(events, list)
+        else compiled_core.codecs.stretches(events, sources)
+    )
     if found is not None:
         return [Stretch(*one) for one in found]
     result = [Stretch(0, 0, 0)] * sources
@@ -264,8 +268,8 @@ def stretches(events: Sequence[Event], sources: int) -> list[Stretch] | None:
 def outputs_root(outputs: Iterable[Output]) -> str:
     """The Merkle root of a block's outputs, as the next block's header names it."""
     found = None
-    if native.codecs is not None and isinstance(outputs, list):
-        found = native.codecs.outputs_root(outputs)
+    if compiled_core.codecs is not None and isinstance(outputs, list):
+        found = compiled_core.codecs.outputs_root(outputs)
     if found is not None:
         return "sha256:" + found.hex()
     encode, leaf = _pack.encode, merkle.leaf_hash

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from . import native
+from . import compiled_core
 from .errors import DoesNotHoldError
 
 EMPTY_ROOT = sha256(b"").digest()
@@ -24,8 +24,8 @@ def leaf_hash(data: bytes) -> bytes:
     return sha256(b"\x00" + data).digest()
 
 
-if native.codecs is not None:
-    leaf_hash = native.codecs.leaf_hash
+if compiled_core.codecs is not None:
+    leaf_hash = compiled_core.codecs.leaf_hash
 
 
 def _node(left: bytes, right: bytes) -> bytes:
@@ -36,7 +36,7 @@ def root(leaves: Sequence[bytes]) -> bytes:
     """The Merkle tree hash of leaves that are already hashed."""
     if not leaves:
         return EMPTY_ROOT
-    found = None if native.codecs is None else native.codecs.root(leaves)
+    found = None if compiled_core.codecs is None else compiled_core.codecs.root(leaves)
     if found is not None:
         return found
     level = list(leaves)

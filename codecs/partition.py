@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from typing import Literal
 
-from . import native
+from . import compiled_core
 
 Partitioner = Literal["murmur2", "crc32"]
 _M = 0x5BD1E995
@@ -32,8 +32,8 @@ def murmur2(key: bytes) -> int:
     return h ^ h >> 15
 
 
-if native.codecs is not None:
-    murmur2 = native.codecs.murmur2
+if compiled_core.codecs is not None:
+    murmur2 = compiled_core.codecs.murmur2
 
 
 def _kafka(key: bytes, partitions: int) -> int:

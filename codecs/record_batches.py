@@ -3,7 +3,7 @@
 A lane reads and writes each record once, so these are its doors: what is common is done by the compiled core, a batch
 at a call, and what is here does the same without it. The layout is Kafka's own documentation's, «Message Format»: a
 header of 61 octets, then records whose numbers are zig-zag varints, packed as one where the batch is compressed.
-Checksums, compression and transactions are others' (`sluice.topology.unpacking` and `packing`).
+Checksums, compression and transactions are others' (`sluice.topology.kafka.batches.unpacking` and `packing`).
 
 Kafka asks nothing of a header but a length: its name may be no UTF-8, its value null. A name is read with U+FFFD for
 what is none, a null value as an empty one; a record must not be unreadable for that, since nobody could ever pass it.
@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from . import native
+from . import compiled_core
 from .blocks import MAX_HEADERS, MAX_INPUT_BYTES, Event, EventKind, Output
 
 MAGIC: Final = 2
@@ -156,9 +156,9 @@ def read_events(
     Raises:
         ValueError: the records are not what their own lengths say.
     """
-    if native.codecs is not None:
+    if compiled_core.codecs is not None:
         batch, bounds = msgspec.structs.astuple(cursor), (source, first, most, room, MAX_INPUT_BYTES, MAX_HEADERS)
-        events, octets, *moved = native.codecs.read_events(batch, bounds, (Event, event_for, True))
+        events, octets, *moved = compiled_core.codecs.read_events(batch, bounds, (Event, event_for, True))
         cursor.at, cursor.left, cursor.least = moved
         return events, octets
 
@@ -186,9 +186,9 @@ def read_stored(
     Raises:
         ValueError: the records are not what their own lengths say, or a header's name is no UTF-8.
     """
-    if native.codecs is not None:
+    if compiled_core.codecs is not None:
         batch, bounds = msgspec.structs.astuple(cursor), (None, first, most, room, 0, 0)
-        found, octets, *moved = native.codecs.read_stored(batch, bounds, (stored, None, in_place))
+        found, octets, *moved = compiled_core.codecs.read_stored(batch, bounds, (stored, None, in_place))
         cursor.at, cursor.left, cursor.least = moved
         return found, octets
 
@@ -368,7 +368,7 @@ def pack_records(outputs: list[Output], at: int, most: int) -> tuple[bytes, int]
     Returns:
         Their octets, and the place of the first output that is not among them.
     """
-    found = None if native.codecs is None else native.codecs.pack_records(outputs, at, most)
+    found = None if compiled_core.codecs is None else compiled_core.codecs.pack_records(outputs, at, most)
     if found is not None:
         return found
     packed = bytearray()

@@ -41,7 +41,7 @@ _KINDS: Final = frozenset({"tag", "comment", "doctype", "link", "image", "delimi
 
 
 class Oracles(NamedTuple):
-    """What real parsers see (tests/streams/sanitise/oracles.py): HTML, a Markdown link or block, the pieces of HTML."""
+    """What real parsers see (tests/support/oracles.py): HTML, a Markdown link or block, the pieces of HTML."""
 
     has_html: Callable[[str], bool]
     has_link: Callable[[str], bool]

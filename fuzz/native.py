@@ -1,7 +1,7 @@
 """Fuzzes the compiled core under sanitisers: `python fuzz/native.py --seconds 60 [--seed N]`.
 
 Builds it with AddressSanitizer and UndefinedBehaviorSanitizer beside the ordinary one, and runs the histories of
-`tests/streams/native_world.py` through it and through Python: a difference, or a report of a sanitiser, is a finding.
+`tests/support/native_world.py` through it and through Python: a difference, or a report of a sanitiser, is a finding.
 Then the same with packed emissions damaged, as no snapshot of ours has them; there only memory is judged. Exit status:
 0 no finding, 1 a finding, 3 no compiler or no sanitisers.
 """
@@ -77,7 +77,7 @@ def judge(world: Any, seed: int) -> None:
 
 
 def _over_damaged(world: Any, chance: random.Random, steps: list[Any], rules: Any) -> None:
-    from sluice.streams import native
+    from sluice.streams.adjudication import compiled_core
 
     state = world.core.new_state(0, 1, secrets=world.SECRETS)
     policy = world.event_of(rules)
@@ -93,8 +93,8 @@ def _over_damaged(world: Any, chance: random.Random, steps: list[Any], rules: An
                     (0, 0x91, 0xC4, 0xDC, 0xDD, 0xFF, chance.randrange(256))
                 )
             packed[name] = bytes(octets[: chance.choice((len(octets), len(octets), chance.randrange(len(octets) + 1)))])
-            assert native.core is not None
-            native.core.timer(packed[name], chance.randrange(40))
+            assert compiled_core.core is not None
+            compiled_core.core.timer(packed[name], chance.randrange(40))
         block = world.block_of(state, height + 1, at, watermark, [world.event_of(record) for record in records])
         try:
             world.core.fold(state, block)
@@ -107,9 +107,9 @@ def run(seconds: float, seed: int) -> int:
     _load("sluice.codecs._native", _path("codecs"))
     _load("sluice.streams._native", _path("streams"))
     world = _load("native_world", WORLD)
-    from sluice.streams import native
+    from sluice.streams.adjudication import compiled_core
 
-    assert native.core is not None, "the sanitised core is the one that is used"
+    assert compiled_core.core is not None, "the sanitised core is the one that is used"
     first, until = seed, time.monotonic() + seconds
     while time.monotonic() < until:
         try:

@@ -1,4 +1,4 @@
-/* streams/decision_json.py and outputs.py: a decision's record, member by member.
+/* streams/adjudication/decision_json.py and outputs.py: a decision's record, member by member.
  *
  * Nothing but a text with something to sanitise, a number, and what a check says is asked of Python; these callables
  * are pure. */

@@ -1,4 +1,4 @@
-/* streams/corroboration.py for what corroborates, under trust mode `observed`, and streams/standing.py under terms that
+/* streams/adjudication/corroboration.py for what corroborates, under trust mode `observed`, and streams/adjudication/standing.py under terms that
  * count plainly; and observation ids at rest. */
 #include "hexadecimal.h"
 #include "life.h"

@@ -1,6 +1,6 @@
 /* One block being folded: what holds for all of it, and the lane's tables.
  *
- * The fold's Python is the only definition of every rule (streams/fold.py and what it imports). What is here does the
+ * The fold's Python is the only definition of every rule (streams/adjudication/fold.py and what it imports). What is here does the
  * same for what is common, and before it has changed anything says so where it is not: the functions that take something
  * in give DONE, PYTHON (nothing has been changed; Python has to do it), or FAILED with an exception set. */
 #ifndef SLUICE_FOLDER_H
@@ -19,7 +19,7 @@ enum { BELOW_FLOOR, DECAYED, UNVERIFIED, UNANNOTATED, ENDS }; /* how waiting for
 enum { LATE, NOT_COUNTED, NEWER_VOCABULARY, DUPLICATE, UNMATCHED, STALLED, DISCARDED, UNREVIEWED, COUNTERS };
 enum { STATUSES = 8 };
 
-/* What is asked of Python (streams/folder.py); each is a pure function. */
+/* What is asked of Python (streams/adjudication/compiled.py); each is a pure function. */
 enum { FRAMED, CLAIM_HASH, NUMBER_JSON, DATA_OF, CHAIN_OF, ATTESTATION_OF, SHOWN, REFUSES, DERIVED, ABOUT, CALLABLES };
 enum { NO_IDS, CLEAR_IDS, ASKED_IDS }; /* `shown`: whether observation ids leave in clear, or as Python says */
 enum { REFUSES_NONE, REFUSES_EMAIL, REFUSES_MORE }; /* `refuses`: what an emitter may not look like */

@@ -1,4 +1,4 @@
-/* streams/fold.py for emissions and observations as they mostly are. */
+/* streams/adjudication/fold.py for emissions and observations as they mostly are. */
 #include "folder.h"
 #include "hashes.h"
 #include "in_place.h"
@@ -139,7 +139,7 @@ static int may_count(const Folder *self, const Life *life, const Observation *on
     return 1;
 }
 
-/* ---------------------------------------------------------------- checks (streams/standing.py) */
+/* ---------------------------------------------------------------- checks (streams/adjudication/standing.py) */
 
 PyObject *folder_derived(const Folder *self, const Life *life)
 {

@@ -1,4 +1,4 @@
-/* Lives as they lie packed, field by field in the order of streams/lives.py. */
+/* Lives as they lie packed, field by field in the order of streams/adjudication/emission_state.py. */
 #include "life.h"
 
 const View CLASS_NAMES[CLASSES] = {

@@ -1,4 +1,4 @@
-/* What streams/lives.py keeps of one emission: read from where it lies packed, changed, and written back.
+/* What streams/adjudication/emission_state.py keeps of one emission: read from where it lies packed, changed, and written back.
  *
  * An emission is never taken apart as a whole: what does not change is copied as it lies. Views point into the packed
  * octets, the record or the arena, and hold only as long as these do. */
@@ -129,7 +129,7 @@ typedef struct {
     int found;
 } Sought;
 
-/* Each gives 0 where the octets are not as lives.py writes them. `sought` NULL: no life of the attempt is read. */
+/* Each gives 0 where the octets are not as emission_state.py writes them. `sought` NULL: no life of the attempt is read. */
 int known_read(Known *self, View packed, int64_t attempt, Sought *sought);
 int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View emission_id);
 int waiting_read(Waiting *self, Reader *reader);

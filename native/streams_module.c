@@ -1,4 +1,4 @@
-/* `sluice.streams._native`: the type `Folder`, one for each block that is folded (streams/native.py makes it). */
+/* `sluice.streams._native`: the type `Folder`, one for each block that is folded (streams/adjudication/compiled_core.py makes it). */
 #include "folder.h"
 #include "in_place.h"
 #include "members.h"
@@ -278,7 +278,7 @@ static int same_classes(PyObject *classes)
     return 1;
 }
 
-/* The tables, the numbers, the rules and the texts, each a tuple; streams/native.py is the only caller. */
+/* The tables, the numbers, the rules and the texts, each a tuple; streams/adjudication/compiled_core.py is the only caller. */
 static int folder_parse(Folder *self, PyObject *args)
 {
     PyObject *tables, *numbers, *rules, *writing, *terms, *max_validities, *classes, *dispositions, *texts;

@@ -1,4 +1,4 @@
-/* streams/timers.py, and what fires in streams/fold.py: the end of waiting, of a validity, a review and a memory. */
+/* streams/adjudication/timers.py, and what fires in streams/adjudication/fold.py: the end of waiting, of a validity, a review and a memory. */
 #include "folder.h"
 
 enum { DUE_OCTETS = 8, KEY_OCTETS = 14 };

@@ -9,9 +9,12 @@ In Markdown:
 - A relative link leads to a file of the repository and, where it has a `#fragment`, to a heading of that file.
 - A name that ends in `.md` is the name of a file of the repository, seen from the page's folder, from `docs/` or from
   the repository's root. Within back-ticks only a span that is nothing but such a name counts: `code` may need others.
+- A back-ticked path that begins with a folder of the repository's root and ends in `.py` is there, with or without the
+  name of a function behind a colon.
 
-In Python the first and the third rule hold for docstrings, the third for comments as well. Code in a docstring (after
-`>>>`, or indented below `::`) and the entries of a list, a table or a section such as `Args:` count as in Markdown.
+In Python the rules hold for docstrings, and those for names for comments as well; links are not looked at. Code in a
+docstring (after `>>>`, or indented below `::`) does not count, and the entries of a list, a table or a section such as
+`Args:` count as in Markdown.
 
 Exit status: 0 when nothing was found or with `--report`, 1 otherwise.
 """
@@ -43,6 +46,7 @@ _CODE = re.compile(r"`+[^`]*`+")
 _BAR = re.compile(r"(?<!\\)\|")
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:")
 _DOCUMENT = re.compile(r"(?<![\w./{}<*~-])[\w./-]*\w\.md(?![\w/-])")
+_MODULE = re.compile(r"((\w+)/[\w./-]+\.py)(?::[\w.]+)?")
 _SECTION = re.compile(r"(Args|Arguments|Attributes|Returns|Raises|Yields|Note|Notes|Example|Examples):$")
 
 
@@ -146,6 +150,12 @@ def documents(text: str) -> list[str]:
     return [name for name in alone if _DOCUMENT.fullmatch(name)] + _DOCUMENT.findall(running)
 
 
+def modules(text: str, root: Path) -> list[str]:
+    """The paths of Python modules that stand back-ticked in a paragraph and begin with a folder of the root."""
+    spans = [_MODULE.fullmatch(code.strip("`")) for code in _CODE.findall(text)]
+    return [found[1] for found in spans if found and (root / found[2]).is_dir()]
+
+
 def _is_there(name: str, folder: Path, root: Path) -> bool:
     return any((base / name).is_file() for base in (folder, root / "docs", root))
 
@@ -157,6 +167,9 @@ def _of_paragraphs(path: Path, root: Path, found: Iterator[Paragraph]) -> Iterat
         for name in documents(text):
             if not _is_there(name, path.parent, root):
                 yield Fault(path, line, f"{name} is no document of this repository")
+        for name in modules(text, root):
+            if not (root / name).is_file() and not (path.parent / name).is_file():
+                yield Fault(path, line, f"{name} is no module of this repository")
 
 
 def of_markdown(page: Path, root: Path = ROOT) -> Iterator[Fault]:

@@ -20,13 +20,13 @@ from make_reference_records import MADE, cell, record_pages, record_types, setti
 
 from sluice.codecs.errors import DeadLetterReason
 from sluice.codecs.times import format_duration
-from sluice.streams.decisions import TABLE
-from sluice.topology.asyncapi import MESSAGES
+from sluice.streams.adjudication.decisions import TABLE
 from sluice.topology.cli import COMMANDS, main
+from sluice.topology.cli.asyncapi_document import MESSAGES
+from sluice.topology.kafka.topics import TOPICS
 from sluice.topology.mcp.metering import AdapterMetrics
-from sluice.topology.metrics import Metrics
 from sluice.topology.observers.metering import ObserverMetrics
-from sluice.topology.topics import TOPICS
+from sluice.topology.worker.metrics import Metrics
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from sluice.codecs import records, spans
-from sluice.topology.settings import PREFIX, Settings
+from sluice.topology.settings.settings import PREFIX, Settings
 
 MADE = "<!-- Made by tools/make_reference.py; `make reference` makes it anew. -->\n\n"
 REF = "#/components/schemas/"

@@ -1,18 +1,18 @@
-"""Prints `k8s/base/topics.yaml`: every topic of `sluice.topology.topics` as a Strimzi `KafkaTopic`.
+"""Prints `k8s/base/topics.yaml`: every topic of `sluice.topology.kafka.topics` as a Strimzi `KafkaTopic`.
 
 Usage: validate_manifests_topics.py > k8s/base/topics.yaml
 """
 
 from __future__ import annotations
 
-from sluice.topology.settings import Settings
-from sluice.topology.topics import TOPICS, declared
+from sluice.topology.kafka.topics import TOPICS, declared
+from sluice.topology.settings.settings import Settings
 
 PARTITIONS, REPLICATION = 12, 3
 """For production; the development overlay takes what one broker can hold."""
 
 HEAD = """\
-# Made by tools/validate_manifests_topics.py from topology/topics.py, which says why each setting is as it is.
+# Made by tools/validate_manifests_topics.py from topology/kafka/topics.py, which says why each setting is as it is.
 # The number of partitions never changes within a ledger: choose it before the first record.
 """
 

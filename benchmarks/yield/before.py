@@ -1,7 +1,7 @@
 """The rule of before: an assertion is admitted when all of its words and literals stand where it says that it looked.
 
 What judging.md replaced, kept here so that the same corpus says what it was worth: the terms of the sentence
-(`streams/terms.py`), held against the text of each place that an annotation names, and k distinct classes.
+(`streams/judging/terms.py`), held against the text of each place that an annotation names, and k distinct classes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from oracle import Package
 
-from sluice.streams.terms import Content, presence, terms_of
+from sluice.streams.judging.terms import Content, presence, terms_of
 
 MAX_TERMS = 100
 

@@ -22,13 +22,13 @@ from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import EFFECTS, Emission
 from sluice.codecs.times import format_time
-from sluice.streams.policy import Policy
-from sluice.streams.policy_file import load_policy
-from sluice.topology.fold_filter import FoldFilter
+from sluice.streams.policy.policy import Policy
+from sluice.streams.policy.toml_reader import load_policy
+from sluice.topology.cli.fold_filter import FoldFilter
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
 from sluice.topology.observers.record import written
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 NOW = 1_795_348_800_000
 """2026-11-22T12:00:00Z, in Unix milliseconds: after everything that the repositories hold."""

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.observers.judges import JudgeFailed, Verdict, verdict_of
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 MAX_ANSWER = 65_536
 LATE = "the judge did not answer in time"

@@ -2,10 +2,10 @@
 
 A `@tool` whose data is `grounded` retrieves, a `@prompt` transforms, an `@agent` composes; what comes back is a
 `Grounded` value with its `ProvenanceChain`. Operators keep it; `emission` turns answers into what the lanes take. The
-lane believes none of it (streams/grounding.py): a chain can only make its verdict stricter.
+lane believes none of it (streams/adjudication/grounding.py): a chain can only make its verdict stricter.
 """
 
-from ..grounding import steps
+from ..adjudication.grounding import steps
 from .answers import Answer
 from .chain import ProvenanceChain
 from .clock import using_clock

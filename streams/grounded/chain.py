@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, overload
 import msgspec
 
 from ...codecs.records import AnyStep, Derived, Retrieval, Severed
-from .. import grounding
+from ..adjudication import grounding
 
 MAX_STEPS: Final = 500
 """A chain with more steps is flattened when it is derived from."""

@@ -1,9 +1,9 @@
 """Whether an answer quotes only what its context says [C §4].
 
-The quotes are those that the lane looks for (`streams/quotes.py`), and besides code spans and what stands between
-single straight quotation marks: the library may be stricter than the lane, never looser. `strictly=True` wants each of
-them in the context character for character; `"normalised"` lets white space, quotation marks, the ellipsis and the
-Unicode form differ.
+The quotes are those that the lane looks for (`streams/judging/quotes.py`), and besides code spans and what stands
+between single straight quotation marks: the library may be stricter than the lane, never looser. `strictly=True` wants
+each of them in the context character for character; `"normalised"` lets white space, quotation marks, the ellipsis and
+the Unicode form differ.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from ...codecs.errors import UsageError
 from ...codecs.unicode_text import nfkc
-from ..quotes import CLOSERS, code_spans, quotes
+from ..judging.quotes import CLOSERS, code_spans, quotes
 from .errors import CitationViolation
 
 Strictness = Literal["normalised"] | bool

@@ -1,30 +1,225 @@
 """`Grounded[T]`: a value that carries where it came from [C §1, §3, §9].
 
 There is no `.value`: whoever wants the plain value says `.unwrap_discarding_sources()`, and that is recorded.
-Operators keep the wrapper (`operators.py`). Where Python insists on a plain value, conditions (`bool`, `in`) work and
-are recorded [C §9.2]; texts and numbers (`str`, f-strings, `int`) are refused unless the discard was declared
-(`discarding`).
+Every operator over grounded and plain operands gives a grounded value [C §9.1], reflected ones too. Where Python
+insists on a plain value, conditions (`bool`, `in`) work and are recorded [C §9.2]; texts and numbers (`str`, f-strings,
+`int`) are refused unless the discard was declared (`discarding`).
 """
 
 from __future__ import annotations
 
 import copy
+import math
+import operator
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast, overload
 
 from ...codecs.records import AnyStep, Retrieval, Severed
 from .carrier import Carrier, T_co, apply, carry, cited_by, parts
 from .chain import ProvenanceChain, derive, merge
 from .errors import UngroundedReturn
-from .operators import Operators
+from .operands import Add, Div, Item, Mul, R_co, RAdd, RDiv, RMul, RSub, S, Sub
 from .scope import record, record_declared, refuse_if_pure
 
+op: Final = cast(Any, operator)  # whose stubs take and give what is not annotated
 U = TypeVar("U")
 
 _HINTS = {
     "value": "use .map(function), or .unwrap_discarding_sources()",
 }
+
+
+class Operators(Carrier[T_co]):
+    """The operators of a grounded value. Each computes on the plain values and records a `derived` step."""
+
+    __slots__ = ()
+    __array_ufunc__ = None
+    """NumPy's arrays then leave an operator to us, instead of taking a grounded value for one of their items."""
+
+    # ------------------------------------------------------------ arithmetic and concatenation
+
+    @overload
+    def __add__(self: Operators[Add[S, R_co]], other: S | Operators[S]) -> Grounded[R_co]: ...
+    @overload
+    def __add__(self: Operators[S], other: RAdd[S, R_co] | Operators[RAdd[S, R_co]]) -> Grounded[R_co]: ...
+    @overload
+    def __add__(self, other: Any) -> Grounded[Any]: ...
+    def __add__(self, other: Any) -> Grounded[Any]:
+        return self._apply("+", op.add, self, other)
+
+    @overload
+    def __radd__(self: Operators[S], other: Add[S, R_co]) -> Grounded[R_co]: ...
+    @overload
+    def __radd__(self, other: Any) -> Grounded[Any]: ...
+    def __radd__(self, other: Any) -> Grounded[Any]:
+        return self._apply("+", op.add, other, self)
+
+    @overload
+    def __sub__(self: Operators[Sub[S, R_co]], other: S | Operators[S]) -> Grounded[R_co]: ...
+    @overload
+    def __sub__(self: Operators[S], other: RSub[S, R_co] | Operators[RSub[S, R_co]]) -> Grounded[R_co]: ...
+    @overload
+    def __sub__(self, other: Any) -> Grounded[Any]: ...
+    def __sub__(self, other: Any) -> Grounded[Any]:
+        return self._apply("-", op.sub, self, other)
+
+    @overload
+    def __rsub__(self: Operators[S], other: Sub[S, R_co]) -> Grounded[R_co]: ...
+    @overload
+    def __rsub__(self, other: Any) -> Grounded[Any]: ...
+    def __rsub__(self, other: Any) -> Grounded[Any]:
+        return self._apply("-", op.sub, other, self)
+
+    @overload
+    def __mul__(self: Operators[Mul[S, R_co]], other: S | Operators[S]) -> Grounded[R_co]: ...
+    @overload
+    def __mul__(self: Operators[S], other: RMul[S, R_co] | Operators[RMul[S, R_co]]) -> Grounded[R_co]: ...
+    @overload
+    def __mul__(self, other: Any) -> Grounded[Any]: ...
+    def __mul__(self, other: Any) -> Grounded[Any]:
+        return self._apply("*", op.mul, self, other)
+
+    @overload
+    def __rmul__(self: Operators[S], other: Mul[S, R_co]) -> Grounded[R_co]: ...
+    @overload
+    def __rmul__(self, other: Any) -> Grounded[Any]: ...
+    def __rmul__(self, other: Any) -> Grounded[Any]:
+        return self._apply("*", op.mul, other, self)
+
+    @overload
+    def __truediv__(self: Operators[Div[S, R_co]], other: S | Operators[S]) -> Grounded[R_co]: ...
+    @overload
+    def __truediv__(self: Operators[S], other: RDiv[S, R_co] | Operators[RDiv[S, R_co]]) -> Grounded[R_co]: ...
+    @overload
+    def __truediv__(self, other: Any) -> Grounded[Any]: ...
+    def __truediv__(self, other: Any) -> Grounded[Any]:
+        return self._apply("/", op.truediv, self, other)
+
+    def __rtruediv__(self, other: Any) -> Grounded[Any]:
+        return self._apply("/", op.truediv, other, self)
+
+    def __floordiv__(self: Operators[S], other: S | Operators[S]) -> Grounded[S]:
+        return self._apply("//", op.floordiv, self, other)
+
+    def __rfloordiv__(self: Operators[S], other: S) -> Grounded[S]:
+        return self._apply("//", op.floordiv, other, self)
+
+    def __mod__(self: Operators[S], other: Any) -> Grounded[S]:
+        return self._apply("%", op.mod, self, other)
+
+    def __rmod__(self, other: Any) -> Grounded[Any]:
+        return self._apply("%", op.mod, other, self)
+
+    def __divmod__(self, other: Any) -> Grounded[Any]:
+        return self._apply("divmod", divmod, self, other)
+
+    def __rdivmod__(self, other: Any) -> Grounded[Any]:
+        return self._apply("divmod", divmod, other, self)
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Grounded[Any]:
+        return self._apply("**", pow, self, other, modulus)
+
+    def __rpow__(self, other: Any) -> Grounded[Any]:
+        return self._apply("**", pow, other, self)
+
+    def __matmul__(self, other: Any) -> Grounded[Any]:
+        return self._apply("@", op.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Grounded[Any]:
+        return self._apply("@", op.matmul, other, self)
+
+    # ------------------------------------------------------------ bits and sets
+
+    def __and__(self: Operators[S], other: S | Operators[S]) -> Grounded[S]:
+        return self._apply("&", op.and_, self, other)
+
+    def __rand__(self: Operators[S], other: S) -> Grounded[S]:
+        return self._apply("&", op.and_, other, self)
+
+    def __or__(self: Operators[S], other: S | Operators[S]) -> Grounded[S]:
+        return self._apply("|", op.or_, self, other)
+
+    def __ror__(self: Operators[S], other: S) -> Grounded[S]:
+        return self._apply("|", op.or_, other, self)
+
+    def __xor__(self: Operators[S], other: S | Operators[S]) -> Grounded[S]:
+        return self._apply("^", op.xor, self, other)
+
+    def __rxor__(self: Operators[S], other: S) -> Grounded[S]:
+        return self._apply("^", op.xor, other, self)
+
+    def __lshift__(self: Operators[S], other: S | Operators[S]) -> Grounded[S]:
+        return self._apply("<<", op.lshift, self, other)
+
+    def __rlshift__(self: Operators[S], other: S) -> Grounded[S]:
+        return self._apply("<<", op.lshift, other, self)
+
+    def __rshift__(self: Operators[S], other: S | Operators[S]) -> Grounded[S]:
+        return self._apply(">>", op.rshift, self, other)
+
+    def __rrshift__(self: Operators[S], other: S) -> Grounded[S]:
+        return self._apply(">>", op.rshift, other, self)
+
+    # ------------------------------------------------------------ comparison
+
+    def __eq__(self, other: object) -> Grounded[bool]:  # type: ignore[override]
+        return self._apply("==", op.eq, self, other)
+
+    def __ne__(self, other: object) -> Grounded[bool]:  # type: ignore[override]
+        return self._apply("!=", op.ne, self, other)
+
+    # Sets and dictionaries compare by ==, which is grounded here: they would discard without a word.
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    def __lt__(self, other: Any) -> Grounded[bool]:
+        return self._apply("<", op.lt, self, other)
+
+    def __le__(self, other: Any) -> Grounded[bool]:
+        return self._apply("<=", op.le, self, other)
+
+    def __gt__(self, other: Any) -> Grounded[bool]:
+        return self._apply(">", op.gt, self, other)
+
+    def __ge__(self, other: Any) -> Grounded[bool]:
+        return self._apply(">=", op.ge, self, other)
+
+    # ------------------------------------------------------------ one operand
+
+    def __neg__(self) -> Grounded[T_co]:
+        return self._apply("-", op.neg, self)
+
+    def __pos__(self) -> Grounded[T_co]:
+        return self._apply("+", op.pos, self)
+
+    def __invert__(self) -> Grounded[T_co]:
+        return self._apply("~", op.invert, self)
+
+    def __abs__(self) -> Grounded[T_co]:
+        return self._apply("abs", abs, self)
+
+    def __round__(self, digits: int | Operators[int] | None = None) -> Grounded[Any]:
+        return self._apply("round", round, self, digits)
+
+    def __trunc__(self) -> Grounded[Any]:
+        return self._apply("trunc", math.trunc, self)
+
+    def __floor__(self) -> Grounded[Any]:
+        return self._apply("floor", math.floor, self)
+
+    def __ceil__(self) -> Grounded[Any]:
+        return self._apply("ceil", math.ceil, self)
+
+    @overload
+    def __getitem__(self: Operators[Item[S, R_co]], key: S | Operators[S]) -> Grounded[R_co]: ...
+    @overload
+    def __getitem__(self, key: Any) -> Grounded[Any]: ...
+    def __getitem__(self, key: Any) -> Grounded[Any]:
+        return self._apply("[]", op.getitem, self, key)
+
+    @staticmethod
+    def _apply(name: str, function: Callable[..., Any], left: object, *right: object) -> Grounded[Any]:
+        return apply(Grounded, name, function, left, *right)
 
 
 class Grounded(Operators[T_co]):

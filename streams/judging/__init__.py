@@ -1,0 +1,25 @@
+"""Judging: whether a text, a tree of code, a document or a history bears a check out, and what of a sentence the
+checks cover.
+"""
+
+# pyright: reportUnsupportedDunderAll=false
+__all__ = [
+    "checks",
+    "code",
+    "commit_facts",
+    "coverage",
+    "coverage_binding",
+    "derivation",
+    "documents",
+    "facts",
+    "matching",
+    "moments",
+    "outcomes",
+    "quotes",
+    "rendering",
+    "results",
+    "terms",
+    "text_checks",
+    "verify",
+    "writing",
+]

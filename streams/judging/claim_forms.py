@@ -14,12 +14,32 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ...codecs.records import Kind
-from .checks import OPERATORS, TABLE, Check, Unknown, canonical, number_of, parse_check, written_value
+from .checks import (
+    OPERATORS,
+    TABLE,
+    Check,
+    Unknown,
+    canonical,
+    number_of,
+    parse_check,
+    written_value,
+)
 from .coverage import cover
 from .coverage_arguments import is_camel, is_identifier_like, is_path_like, is_set_off, is_word
 from .coverage_forms import LOOKED_UP
 from .coverage_lexicon import COMPARES, KINDS, NOUNS, NUMBERS, PLAIN, WHEN
-from .coverage_patterns import Note, Places, Step, Words, compiled, phrases, places_of, readings, with_places, word_ends
+from .coverage_patterns import (
+    Note,
+    Places,
+    Step,
+    Words,
+    compiled,
+    phrases,
+    places_of,
+    readings,
+    with_places,
+    word_ends,
+)
 from .coverage_tokens import Token, tokens_of
 from .coverage_values import CONSTANTS, number_in
 from .named_times import read_named_time

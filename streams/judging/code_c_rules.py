@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 from .code_building import Builder, words_of
 from .code_c_declarators import Declared, declared_by, parts_of_name
-from .code_model import CALLABLE, CONSTANT, FUNCTION, METHOD, NAMED_VALUE, NO_KINDS, TYPE, VARIABLE, Kinds, Role, Rule
+from .code_model import (
+    CALLABLE,
+    CONSTANT,
+    FUNCTION,
+    METHOD,
+    NAMED_VALUE,
+    NO_KINDS,
+    TYPE,
+    VARIABLE,
+    Kinds,
+    Role,
+    Rule,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node

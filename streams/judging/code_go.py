@@ -5,9 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .code_building import Builder
-from .code_model import CONSTANT, FUNCTION, METHOD, NO_KINDS, TYPE, VARIABLE, Code, Found, Grammar, Role
+from .code_model import (
+    CONSTANT,
+    FUNCTION,
+    METHOD,
+    NO_KINDS,
+    TYPE,
+    VARIABLE,
+    Code,
+    Found,
+    Grammar,
+    Role,
+)
 from .code_strings import GO
-from .code_values import arithmetic, constant, inside, listed, number, parts_of, quoted, read, signed, text_found
+from .code_values import (
+    arithmetic,
+    constant,
+    inside,
+    listed,
+    number,
+    parts_of,
+    quoted,
+    read,
+    signed,
+    text_found,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node

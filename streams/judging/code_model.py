@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from .checks import Value
@@ -18,8 +18,6 @@ from .results import HeldReason
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
-
-    from .code_building import Builder
 
 MAX_DEFINITIONS: Final = 60_000
 """More of them, and the file is `too-large`. Generated tables of a megabyte have some 30,000."""
@@ -126,7 +124,7 @@ class Import(NamedTuple):
     dead: bool
 
 
-Rule = Callable[["Builder", "Node"], None]
+Rule = Callable[[Any, "Node"], None]
 
 
 class Found(NamedTuple):

@@ -9,7 +9,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from .code_building import Builder
-from .code_model import ANYTHING, CONSTANT, FUNCTION, METHOD, NAMED_VALUE, NO_KINDS, TYPE, VARIABLE, Role, Rule
+from .code_model import (
+    ANYTHING,
+    CONSTANT,
+    FUNCTION,
+    METHOD,
+    NAMED_VALUE,
+    NO_KINDS,
+    TYPE,
+    VARIABLE,
+    Role,
+    Rule,
+)
 from .code_script_exports import call_rule, frozen, import_rule, plain
 from .code_values import read
 

@@ -5,9 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .code_building import Builder
-from .code_model import CONSTANT, FUNCTION, METHOD, NAMED_VALUE, NO_KINDS, TYPE, VARIABLE, Code, Found, Grammar, Role
+from .code_model import (
+    CONSTANT,
+    FUNCTION,
+    METHOD,
+    NAMED_VALUE,
+    NO_KINDS,
+    TYPE,
+    VARIABLE,
+    Code,
+    Found,
+    Grammar,
+    Role,
+)
 from .code_strings import SHARP
-from .code_values import arithmetic, constant, inside, items, number, parts_of, quoted, signed, text_found, words
+from .code_values import (
+    arithmetic,
+    constant,
+    inside,
+    items,
+    number,
+    parts_of,
+    quoted,
+    signed,
+    text_found,
+    words,
+)
 from .code_walk import ends_with
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
-from ..moments import SECOND
 from .checks import Check
+from .moments import SECOND
 from .named_times import Stretch, compare_times, read_named_time
 from .results import Held
 from .text_checks import AMBIGUOUS, NOT_FOUND, NOT_WHOLE, TOO_LARGE, decided, find_quote, flat

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
-from ..lexicon import STOP_WORDS
-from ..literals import literals
 from .coverage_lexicon import OPERATOR_WORDS
 from .coverage_tokens import Token
+from .lexicon import STOP_WORDS
+from .literals import literals
 
 RESERVED: Final = frozenset(OPERATOR_WORDS | STOP_WORDS)
 """Words that bare stand for no argument, whatever it is."""

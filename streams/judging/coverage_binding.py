@@ -30,7 +30,17 @@ from .coverage_lexicon import (
     TIMES,
     WHEN,
 )
-from .coverage_patterns import Note, Places, Step, compiled, phrases, places_of, readings, with_places, word_ends
+from .coverage_patterns import (
+    Note,
+    Places,
+    Step,
+    compiled,
+    phrases,
+    places_of,
+    readings,
+    with_places,
+    word_ends,
+)
 from .coverage_tokens import Token
 
 _PATH: Final[tuple[Note, ...]] = (("path", ""),)

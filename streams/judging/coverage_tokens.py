@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
-from ..literals import literals
-from ..quotes import code_spans, quotes
+from .literals import literals
+from .quotes import code_spans, quotes
 
 TokenKind = Literal["code", "quote", "word", "moment", "mark", "odd"]
 

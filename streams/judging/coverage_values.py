@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
-from ..lexicon import UNIT_OF
-from ..literals import NUMBER_WORDS
 from .checks import Check, Value, number_of, parse_check
 from .coverage_arguments import is_identifier_like
 from .coverage_tokens import Token
+from .lexicon import UNIT_OF
+from .literals import NUMBER_WORDS
 from .named_times import read_named_time
 from .values import same
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from ..moments import SECOND
 from .checks import Check, Value
 from .commit_facts import CommitFacts, all_of, verify_commit
+from .moments import SECOND
 from .named_times import Stretch, compare_times, read_named_time
 from .results import Held
 from .text_checks import NOT_FOUND, NOT_WHOLE, decided, operator_of

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
-from ..literals import literals
-from ..moments import SECOND, stretch
 from .checks import Operator
+from .literals import literals
+from .moments import SECOND, stretch
 
 RELATIONS: Final[Mapping[Operator, Callable[[int], bool]]] = {
     "=": lambda sign: sign == 0,

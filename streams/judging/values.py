@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Final, NamedTuple, TypeGuard
 
 from ...codecs.unicode_text import nfkc
-from ..lexicon import UNIT_OF
 from .checks import Operator, Value, number_of
+from .lexicon import UNIT_OF
 from .named_times import RELATIONS, compare_times, read_time
 
 Number = int | Decimal

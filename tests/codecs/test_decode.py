@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.decode import assertion_text, decode_emission, decode_observation, decode_review, normalise_emission
+from sluice.codecs.decode import (
+    assertion_text,
+    decode_emission,
+    decode_observation,
+    decode_review,
+    normalise_emission,
+)
 from sluice.codecs.errors import Fault
 from sluice.codecs.nesting import MAX_NESTING
 from sluice.codecs.records import Emission

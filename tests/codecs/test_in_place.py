@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from batch_samples import NOUGHT, NULL, RECORDS, T, cursor_of, packed, raw_cursor, record, text, zigzag
+from block_samples import EVENTS, HEADER, HEADERS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs import native
+from sluice.codecs import compiled_core
 from sluice.codecs.blocks import (
     MAX_HEADERS,
     MAX_INPUT_BYTES,
@@ -23,12 +23,8 @@ from sluice.codecs.blocks import (
     unseal,
 )
 from sluice.codecs.record_batches import read_events, read_stored
-from sluice.streams.fold import event_for
-from sluice.topology.audit.files import Stored
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_blocks import EVENTS, HEADER, HEADERS
-from test_record_batches import NOUGHT, NULL, RECORDS, T, cursor_of, packed, raw_cursor, record, text, zigzag
+from sluice.streams.adjudication.fold import event_for
+from sluice.topology.ledger.export_files import Stored
 
 # ---------------------------------------------------------------- events that lie in their block
 
@@ -46,10 +42,12 @@ def test_events_in_place_are_like_those_that_are_made(header: Header, events: li
     assert stretches(found.events, 4) == stretches(events, 4)
     assert seal(header, found.events)[1] == data
     assert statement(found) == statement(block)
-    if native.codecs is not None:
-        assert all(type(one) is native.codecs.EventInPlace for one in found.events), "all of them, or it was not plain"
+    if compiled_core.codecs is not None:
+        assert all(type(one) is compiled_core.codecs.EventInPlace for one in found.events), (
+            "all of them, or it was not plain"
+        )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(native, "codecs", None)
+            patch.setattr(compiled_core, "codecs", None)
             assert seal(header, found.events)[1] == data
             assert stretches(found.events, 4) == stretches(events, 4)
 
@@ -96,8 +94,8 @@ def test_what_came_is_held_only_for_what_is_kept() -> None:
     small, large = (b"k", b"v" * 100, []), (b"k", bytes(MAX_INPUT_BYTES), [])
     crowded = (b"k", b"", [("", b"")] * (MAX_HEADERS + 1))
 
-    assert made(small, small) == [native.codecs is None] * 2
-    if native.codecs is None:
+    assert made(small, small) == [compiled_core.codecs is None] * 2
+    if compiled_core.codecs is None:
         return  # Python makes each record
     assert made(small, large) == [True, True]
     assert made(small, crowded) == [True, True]

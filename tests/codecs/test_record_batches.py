@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
+from batch_samples import NOUGHT, NULL, OCTETS, RECORDS, T, cursor_of, packed, raw_cursor, record, text, zigzag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluice.codecs import native, record_batches
+from sluice.codecs import compiled_core, record_batches
 from sluice.codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Event, EventKind, Output
 from sluice.codecs.record_batches import (
     Cursor,
@@ -25,25 +26,18 @@ from sluice.codecs.record_batches import (
     read_stored,
     salvage_events,
 )
-from sluice.streams.fold import event_for
+from sluice.streams.adjudication.fold import event_for
 
-T = 1_790_000_000_000
-OCTETS = st.none() | st.binary(max_size=200)
-RECORDS = st.lists(
-    st.tuples(st.integers(0, 2**41), OCTETS, OCTETS, st.lists(st.tuples(st.text(max_size=20), OCTETS), max_size=5)),
-    min_size=1,
-    max_size=12,
-)
 CORES = [pytest.param(True, id="core"), pytest.param(False, id="python")]
 
 
 @contextmanager
 def only_python() -> Iterator[None]:
-    found, native.codecs = native.codecs, None
+    found, compiled_core.codecs = compiled_core.codecs, None
     try:
         yield
     finally:
-        native.codecs = found
+        compiled_core.codecs = found
 
 
 @pytest.fixture(params=CORES, scope="module")
@@ -51,51 +45,8 @@ def core(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test here holds for both."""
     with pytest.MonkeyPatch.context() as patch:
         if not request.param:
-            patch.setattr(native, "codecs", None)
+            patch.setattr(compiled_core, "codecs", None)
         yield
-
-
-def packed(records: list[Any]) -> bytes:
-    """A batch without compression, as a producer makes it: base offset 0."""
-    builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 10**9)
-    for offset, (timestamp, key, value, headers) in enumerate(records):
-        builder.append(offset, timestamp, key, value, headers)
-    return bytes(builder.build())
-
-
-def cursor_of(data: bytes, base: int = 0) -> Cursor:
-    """In a batch that something follows upon."""
-    batch = next(batches(data))
-    count, first = batch.record_count, batch.first_timestamp
-    return Cursor(
-        data + b"\xff" * 9, batch.records, batch.end, count, base, first, batch.append_time, count, base + count, base
-    )
-
-
-def raw_cursor(data: bytes, count: int = 1, base: int = 0, end: int | None = None) -> Cursor:
-    """In octets that are no more than records; dense where no end is given."""
-    return Cursor(data, 0, len(data), count, base, T, None, count, base + count if end is None else end, base)
-
-
-def record(*parts: bytes) -> bytes:
-    """A record of parts as they stand, behind its length and attributes."""
-    inside = b"\0" + b"".join(parts)
-    return zigzag(len(inside)) + inside
-
-
-def zigzag(number: int) -> bytes:
-    left, found = (number << 1) ^ (number >> 63), bytearray()
-    while left > 0x7F:
-        found.append(left & 0x7F | 0x80)
-        left >>= 7
-    return bytes([*found, left])
-
-
-def text(octets: bytes) -> bytes:
-    return zigzag(len(octets)) + octets
-
-
-NULL, NOUGHT = zigzag(-1), zigzag(0)
 
 
 def read(data: bytes, count: int = 1, end: int | None = None, **more: Any) -> list[Event]:

@@ -33,8 +33,8 @@ from sluice.topology.mcp.view import Arrived, Batch, View
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
-WORLD = runpy.run_path(str(HERE.parent / "topology" / "mcp" / "adapter_world.py"))
-ORACLES = runpy.run_path(str(HERE.parent / "streams" / "sanitise" / "oracles.py"))
+WORLD = runpy.run_path(str(HERE.parent / "support" / "adapter_world.py"))
+ORACLES = runpy.run_path(str(HERE.parent / "support" / "oracles.py"))
 NOW, DOMAIN, decided = WORLD["NOW"], WORLD["DOMAIN"], WORLD["decided"]
 
 CATEGORIES = {

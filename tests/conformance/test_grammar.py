@@ -15,7 +15,7 @@ from sluice.codecs import vocabulary
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
 from sluice.codecs.inline import render_inline
-from sluice.codecs.parsed import parsed_form
+from sluice.codecs.parse_view import parsed_form
 from sluice.codecs.records import Emission
 from sluice.codecs.vocabulary import recognise
 

@@ -139,7 +139,7 @@ def test_a_key_is_taken_as_people_have_it(adjudicate, observation, tmp_path: Pat
 
 def test_produce_sends_what_was_signed_as_it_stands():
     """Its bytes go out as they came."""
-    from sluice.topology.inputs import Prepared, prepare
+    from sluice.topology.kafka.input_records import Prepared, prepare
 
     line = b'{ "signature":"AA==", "observation_id":"a","substrate_class":"substrate.grep","observed_at":0,'
     line += b'"observer":"o","subject":{"emission_id":"em-1","span":{"chars":[0,1]}},"outcome":"absent", "extra": 1.50}'

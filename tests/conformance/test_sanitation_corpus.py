@@ -29,7 +29,7 @@ FIELDS = {"name", "text", "uri", "quotes", "times", "then", "field", "where", "t
 """What a case may have: its input and how it is read, then what is expected of it."""
 PATHS = {"quote": "evidence[0].quote", "title": "cited_works[0].title"}
 LISTS = ("truncated", "confusables_replaced", "stripped_positions", "markup_stripped", "uris_rejected", "normalised")
-ORACLES = runpy.run_path(str(Path(__file__).parents[1] / "streams" / "sanitise" / "oracles.py"))
+ORACLES = runpy.run_path(str(Path(__file__).parents[1] / "support" / "oracles.py"))
 
 
 def attestation(**fields):

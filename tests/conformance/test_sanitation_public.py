@@ -23,7 +23,7 @@ CASES = [
     for name, file in FILES.items()
     for place in range(len(file["texts"]))
 ]
-ORACLES = runpy.run_path(str(Path(__file__).parents[1] / "streams" / "sanitise" / "oracles.py"))
+ORACLES = runpy.run_path(str(Path(__file__).parents[1] / "support" / "oracles.py"))
 CAP = 2000
 
 

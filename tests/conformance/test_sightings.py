@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sluice.codecs import blocks
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Source
 from sluice.codecs.times import parse_time
-from sluice.streams.policy_file import load_policy
-from sluice.topology.folds import Bind
+from sluice.streams.policy.toml_reader import load_policy
+from sluice.topology.ledger.folds import Bind
 
 READ, LOG = "substrate.code.read", "substrate.git.log"
 POLICY = f'[sightings]\nclasses = ["{READ}"]\n'

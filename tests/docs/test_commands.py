@@ -11,8 +11,6 @@ from pathlib import Path
 
 import click
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from pages import DOCS, NOTES, ROOT, Block, Shell, Step, blocks, fits, follow, pages
 from readme import README, is_elsewhere, lines
 

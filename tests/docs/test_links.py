@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 import yaml
-
-sys.path.insert(0, str(Path(__file__).parent))
 from pages import DOCS, ROOT
 
 DOCUMENTS = sorted({*DOCS.rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md")})

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import check_prose
+import pytest
 
 ROOT = check_prose.ROOT
 LONG = " ".join(["word"] * 121)
@@ -119,6 +116,20 @@ def test_a_named_document_is_in_the_repository(tmp_path: Path):
         "1: gone.md is no document of this repository",
         "3: a/gone.md is no document of this repository",
         "3: notes.md is no document of this repository",
+    ]
+
+
+def test_a_named_module_is_in_the_repository(tmp_path: Path):
+    """Where the path begins with a folder of the repository; code that shows somebody else's may name what it likes."""
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "fold.py").write_text("", "utf-8")
+    assert (
+        faults(tmp_path, "`core/fold.py`, `core/fold.py:fold`, `other/gone.py`, `contains(a, path=core/gone.py)`\n")
+        == []
+    )
+    assert faults(tmp_path, "`core/gone.py` and `core/gone.py:Fold.a`\n") == [
+        "1: core/gone.py is no module of this repository",
+        "1: core/gone.py is no module of this repository",
     ]
 
 

@@ -7,14 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import make_reference
 import make_reference_policy
 import make_reference_records
+import pytest
 
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 
 def test_the_reference_is_what_the_code_says_now():

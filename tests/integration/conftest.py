@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sluice.topology.brokers import RealBroker, jars
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 HERE = Path(__file__).parent
 _told = pytest.StashKey[str]()

@@ -14,19 +14,17 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
+from lanes_on_kafka import Workers, read
 
 from sluice.codecs.blocks import Output
 from sluice.codecs.errors import Fault
 from sluice.streams.sanitise import AttestationRules, frame_attestation
-from sluice.topology import reading
-from sluice.topology.connect import open_admin
-from sluice.topology.lane_producer import FencedError
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.stateless import StatelessLedger
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
-from lanes_on_kafka import Workers, read
+from sluice.topology.kafka import partition_reader
+from sluice.topology.kafka.connect import open_admin
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.kafka.transactions import FencedError
+from sluice.topology.ledger.positions import StatelessLedger
+from sluice.topology.settings.settings import Settings, bootstrap
 
 
 @pytest.fixture
@@ -166,7 +164,7 @@ async def forget(settings: Settings) -> None:
 
 async def test_a_forgotten_group_goes_on_behind_the_last_output(settings: Settings, monkeypatch: pytest.MonkeyPatch):
     """Though markers, records that were aborted and dead letters came after it."""
-    monkeypatch.setattr(reading, "TAIL", 1)  # the last offset is a marker: the stretch has to grow
+    monkeypatch.setattr(partition_reader, "TAIL", 1)  # the last offset is a marker: the stretch has to grow
     async with opened(settings) as ledger:
         await ledger.write(b"block", [grounded(3), grounded(11)], {"attestations": 12})
         await ledger.write(b"block", [Output("dead-letters", None, b"raw", [])], {"attestations": 14})

@@ -13,14 +13,12 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from lanes_on_kafka import Workers, load, read, until_read
 
 from sluice.codecs.notes import Signer
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.stored import open_logs
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
-from lanes_on_kafka import Workers, load, read, until_read
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.log_reader import open_logs
+from sluice.topology.settings.settings import Settings, bootstrap
 
 
 @pytest.fixture

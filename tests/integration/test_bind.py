@@ -14,16 +14,15 @@ from typing import Any
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
+from lanes_on_kafka import Workers, ended, read
 
 from sluice.codecs.blocks import EventKind, outputs_root, unseal
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
-from sluice.streams import binding
-from sluice.streams import fold as core
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import create_topics
-
-from .lanes_on_kafka import Workers, ended, read
+from sluice.streams.adjudication import fold as core
+from sluice.streams.sightings import binding
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.settings.settings import Settings, bootstrap
 
 READ, LOG = "substrate.code.read", "substrate.git.log"
 POLICY = f'[sightings]\nclasses = ["{READ}"]\n'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,20 +10,18 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, until_read
 
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, outputs_root
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
 from sluice.codecs.notes import Verifier, demand_signed, parse_note
-from sluice.streams import fold as core
-from sluice.topology.connect import open_admin
-from sluice.topology.folds import folds
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.signing import load_signer
-from sluice.topology.topics import check_topics, create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
-from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, until_read
+from sluice.streams.adjudication import fold as core
+from sluice.topology.checkpoints.signing import load_signer
+from sluice.topology.kafka.connect import open_admin
+from sluice.topology.kafka.topics import check_topics, create_topics
+from sluice.topology.ledger.folds import folds
+from sluice.topology.settings.settings import Settings, bootstrap
 
 
 @pytest.fixture

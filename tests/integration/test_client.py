@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import RecordsToDelete
+from lanes_on_kafka import Workers, read
 
 from sluice.topology.brokers import RealBroker
 from sluice.topology.client import (
@@ -35,13 +35,11 @@ from sluice.topology.client import (
     UsageError,
     annotation,
 )
-from sluice.topology.connect import open_admin
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.stored import export, open_logs
-from sluice.topology.topics import create_topics, topic_name
-
-sys.path.insert(0, str(Path(__file__).parent))
-from lanes_on_kafka import Workers, read
+from sluice.topology.kafka.connect import open_admin
+from sluice.topology.kafka.topics import create_topics, topic_name
+from sluice.topology.ledger.export import export
+from sluice.topology.ledger.log_reader import open_logs
+from sluice.topology.settings.settings import Settings, bootstrap
 
 TWO = ("substrate.code.read", "substrate.git.log")
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25."

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from sluice.codecs.spans import Span, span_key
-from sluice.topology.consume import read
-from sluice.topology.settings import Settings
+from sluice.topology.kafka.consume import read
+from sluice.topology.settings.settings import Settings
 
 EXAMPLES = runpy.run_path(str(Path(__file__).parents[1] / "topology" / "test_examples.py"))
 SLUICE = str(Path(sys.executable).with_name("sluice"))

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 from pages import PATIENCE, ROOT, Shell, blocks, follow, pages
 from readme import STATUS, TERMINALS, is_elsewhere, lines
 

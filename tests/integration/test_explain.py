@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from sluice.topology.settings import Settings
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
 from lanes_on_kafka import Workers, load, read, until_read
+
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.settings.settings import Settings
 
 SPAN_KEY = "c:0-43"
 

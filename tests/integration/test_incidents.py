@@ -1,11 +1,12 @@
-"""What has gone wrong for our peers, where it takes a real Kafka to go wrong (see tests/topology/test_incidents.py)."""
+"""What has gone wrong for our peers, where it takes a real Kafka to go wrong (see
+tests/topology/worker/test_incidents.py).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -14,21 +15,18 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.admin import NewTopic, RecordsToDelete
 from aiokafka.errors import NodeNotReadyError
+from lane_world import World
+from lanes_on_kafka import Workers, assert_exactly_once, ledger, load, until_read
 
 from sluice.codecs.blocks import EventKind, Output, unseal
 from sluice.codecs.record_batches import pack_records
-from sluice.topology import failures
 from sluice.topology.brokers import RealBroker
-from sluice.topology.connect import open_admin, open_consumer, open_producer
-from sluice.topology.ledger import KafkaLedger
-from sluice.topology.packing import Packed
-from sluice.topology.settings import Settings
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "topology"))
-from lane_world import World
-from lanes_on_kafka import Workers, assert_exactly_once, ledger, load, until_read
+from sluice.topology.kafka.batches.packing import Packed
+from sluice.topology.kafka.connect import open_admin, open_consumer, open_producer
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.ledger import KafkaLedger
+from sluice.topology.settings.settings import Settings
+from sluice.topology.worker import retry
 
 
 @pytest.fixture
@@ -56,7 +54,7 @@ async def test_aiokafka_1145_a_coordinator_that_went_away(settings: Settings, mo
     Here: the lane gives the transaction up in time, takes itself over with a new producer, and nothing is lost or
     doubled.
     """
-    monkeypatch.setattr(failures, "RETRY_SECONDS", (0.1,))
+    monkeypatch.setattr(retry, "RETRY_SECONDS", (0.1,))
     await make(settings)
     world = World()
     chain = KafkaLedger(settings, 0)

@@ -9,12 +9,12 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 
 from sluice.codecs.blocks import Output
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology import ledger as module
-from sluice.topology.connect import open_consumer
-from sluice.topology.lane_producer import FencedError, TooLargeError
-from sluice.topology.ledger import KafkaLedger
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import create_topics
+from sluice.topology.kafka.connect import open_consumer
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.kafka.transactions import FencedError, TooLargeError
+from sluice.topology.ledger import ledger as module
+from sluice.topology.ledger.ledger import KafkaLedger
+from sluice.topology.settings.settings import Settings, bootstrap
 
 ONE = [Output("admitted", b"k", b"v", [("ce_id", b"x")])]
 

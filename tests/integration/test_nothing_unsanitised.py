@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -22,15 +21,12 @@ import msgspec
 import pytest
 import unicodedata2
 from aiokafka import AIOKafkaProducer
-
-from sluice.codecs import records
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import TOPICS, create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "streams" / "sanitise"))
 from lanes_on_kafka import Workers, read
 from oracles import has_html, has_link
+
+from sluice.codecs import records
+from sluice.topology.kafka.topics import TOPICS, create_topics
+from sluice.topology.settings.settings import Settings, bootstrap
 
 POLICY = """
 [admissibility]

@@ -12,15 +12,13 @@ from typing import Any
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
+from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, until_read
 
 from sluice.codecs.blocks import EventKind
-from sluice.streams.policy import DEFAULT_POLICY
-from sluice.streams.policy_file import load_policy
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
-from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, until_read
+from sluice.streams.policy.policy import DEFAULT_POLICY
+from sluice.streams.policy.toml_reader import load_policy
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.settings.settings import Settings, bootstrap
 
 STRICTER = '[admissibility]\nk = { internal = 3, external = 4 }\nhorizon = "2s"\n'
 DOMAIN = '[attestations]\nconsensus_domains = ["astronomy"]\n'

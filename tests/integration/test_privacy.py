@@ -19,16 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import test_nothing_unsanitised as strangers
 from aiokafka import AIOKafkaProducer
+from lanes_on_kafka import Workers, read
 
 from sluice.codecs.blocks import unseal
-from sluice.streams.privacy import Secret, key_named
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import TOPICS, create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
-import test_nothing_unsanitised as strangers
-from lanes_on_kafka import Workers, read
+from sluice.streams.policy.privacy import Secret, key_named
+from sluice.topology.kafka.topics import TOPICS, create_topics
+from sluice.topology.settings.settings import Settings, bootstrap
 
 SECRET = "correct horse battery staple"
 PSEUDONYM, PERSON, CREDENTIAL, DETAIL, SOURCE = (

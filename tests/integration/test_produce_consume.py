@@ -18,11 +18,11 @@ from click.testing import CliRunner, Result
 from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.topology.brokers import RealBroker
 from sluice.topology.cli import main
-from sluice.topology.consume import read
-from sluice.topology.inputs import Prepared
-from sluice.topology.produce import Sender
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import create_topics, topic_name
+from sluice.topology.kafka.consume import read
+from sluice.topology.kafka.input_records import Prepared
+from sluice.topology.kafka.produce import Sender
+from sluice.topology.kafka.topics import create_topics, topic_name
+from sluice.topology.settings.settings import Settings, bootstrap
 
 FUTURE = "2999-01-01T00:00:00Z"
 
@@ -177,9 +177,9 @@ def test_following_goes_on_until_ctrl_c(topics: Settings, following: subprocess.
 
 def test_a_broker_that_dies_is_told_by_who_sends_and_by_who_reads(monkeypatch: pytest.MonkeyPatch):
     """Neither waits for ever, and the sender says how much was stored."""
-    monkeypatch.setattr("sluice.topology.connect.STOP_SECONDS", 1.0)
-    monkeypatch.setattr("sluice.topology.produce.ANSWER_SECONDS", 2.0)
-    monkeypatch.setattr("sluice.topology.consume.SILENCE_SECONDS", 2)
+    monkeypatch.setattr("sluice.topology.kafka.connect.STOP_SECONDS", 1.0)
+    monkeypatch.setattr("sluice.topology.kafka.produce.ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr("sluice.topology.kafka.consume.SILENCE_SECONDS", 2)
     record = Prepared("emissions", b"em-1", b"{}")
     with RealBroker() as broker:
         settings = Settings(broker=broker.address)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 
 import pytest
-
-from sluice.topology.settings import Settings
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
 from lanes_on_kafka import Workers, assert_exactly_once, load, until_read
+
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.settings.settings import Settings
 
 
 @pytest.fixture

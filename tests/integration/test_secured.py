@@ -25,16 +25,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from lanes_on_kafka import Workers, records
 from msgspec.structs import replace
 
 from sluice.codecs.errors import UnreachableError
 from sluice.topology.brokers.real import RealBroker
-from sluice.topology.connect import open_consumer, open_producer
-from sluice.topology.settings import Settings
-from sluice.topology.topics import check_topics, create_topics, topic_name
-
-sys.path.insert(0, str(Path(__file__).parent))
-from lanes_on_kafka import Workers, records
+from sluice.topology.kafka.connect import open_consumer, open_producer
+from sluice.topology.kafka.topics import check_topics, create_topics, topic_name
+from sluice.topology.settings.settings import Settings
 
 PASSWORDS = {name: f"password-of-{name}" for name in ("admin", "worker", "producer", "observer")}
 NOW = datetime.now(UTC)

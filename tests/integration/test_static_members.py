@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-
-from sluice.topology.folds import folds
-from sluice.topology.settings import Settings
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
 from lanes_on_kafka import Workers, assert_exactly_once, load
+
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.folds import folds
+from sluice.topology.settings.settings import Settings
 
 FOLDS = len(folds())
 MOVES = ("lane taken over", "lane resumed", "lane leaves")

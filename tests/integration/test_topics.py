@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.cli import main
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import TOPICS, check_topics, create_topics, topic_name
+from sluice.topology.kafka.topics import TOPICS, check_topics, create_topics, topic_name
+from sluice.topology.settings.settings import Settings, bootstrap
 
 
 async def test_topics_are_made_once_and_are_then_as_declared(settings: Settings):

@@ -18,13 +18,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-
-from sluice.topology.folds import folds
-from sluice.topology.settings import Settings
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent))
 from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read
+
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.folds import folds
+from sluice.topology.settings.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 FOLDS = len(folds())
@@ -32,14 +30,14 @@ OURS = metadata.version("sluice")
 REFUSES = "the ledger was written by a later version of sluice"
 SECOND_FOLD = [
     (
-        "streams/versions.py",
+        "streams/adjudication/versions.py",
         'f"sanitation={SANITATION_VERSION}",\n',
         'f"sanitation={SANITATION_VERSION}",\n'
         '    2: f"2 vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} "\n'
         '    f"sanitation={SANITATION_VERSION}",\n',
     ),
     (
-        "streams/fold.py",
+        "streams/adjudication/fold.py",
         'k=k.external if effect == "external" else k.internal,',
         'k=(k.external if effect == "external" else k.internal) - (self.version >= 2),',
     ),
@@ -155,11 +153,11 @@ def sluice(settings: Settings, variables: dict[str, str], *arguments: str) -> tu
 def assert_exactly_once_by(settings: Settings, sent: int, variables: dict[str, str]) -> None:
     """As `assert_exactly_once`, folded by another package."""
     judge = (
-        "import asyncio, sys, msgspec; sys.path.insert(0, sys.argv[1]);"
-        "from sluice.topology.settings import Settings; from lanes_on_kafka import assert_exactly_once;"
+        "import asyncio, sys, msgspec; sys.path.append(sys.argv[1]);"
+        "from sluice.topology.settings.settings import Settings; from lanes_on_kafka import assert_exactly_once;"
         "asyncio.run(assert_exactly_once(msgspec.json.decode(sys.argv[2], type=Settings), int(sys.argv[3])))"
     )
-    here, told = str(Path(__file__).parent), msgspec.json.encode(settings).decode()
+    here, told = str(Path(__file__).parents[1] / "support"), msgspec.json.encode(settings).decode()
     status, said = run(settings, variables, judge, here, told, str(sent))
     assert status == 0, said
 

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,16 +17,14 @@ import aiohttp
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import RecordsToDelete
+from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, records, until_read
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.blocks import EventKind
-from sluice.topology.connect import open_admin, open_consumer
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import create_topics
-from sluice.topology.worker import Worker
-
-sys.path.insert(0, str(Path(__file__).parent))
-from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, records, until_read
+from sluice.topology.kafka.connect import open_admin, open_consumer
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.settings.settings import Settings, bootstrap
+from sluice.topology.worker.worker import Worker
 
 POLICY = """
 [admissibility]

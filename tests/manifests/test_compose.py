@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
+import manifests
 import pytest
 import yaml
-
-sys.path.insert(0, str(Path(__file__).parent))
-import manifests
 
 SERVICES = manifests.compose()["services"]
 OURS = sorted(name for name, service in SERVICES.items() if str(service["image"]).startswith("sluice"))

@@ -1,20 +1,16 @@
-"""Strimzi's topics and users say what `topology/topics.py` and architecture.md say."""
+"""Strimzi's topics and users say what `topology/kafka/topics.py` and architecture.md say."""
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
+import manifests
 import pytest
 
-from sluice.topology.folds import folds
-from sluice.topology.settings import Settings
-from sluice.topology.topics import TOPICS, declared
-
-sys.path.insert(0, str(Path(__file__).parent))
-import manifests
+from sluice.topology.kafka.topics import TOPICS, declared
+from sluice.topology.ledger.folds import folds
+from sluice.topology.settings.settings import Settings
 
 WORKER, OBSERVER, AUDITOR = "sluice-worker", "sluice-observer", "sluice-auditor"
 TOPIC_OBJECTS = manifests.objects("KafkaTopic", "base")

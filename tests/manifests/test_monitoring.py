@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
+import make_alerts
+import manifests
 import pytest
 import yaml
 
 from sluice.topology.mcp.metering import AdapterMetrics
-from sluice.topology.metrics import Metrics
 from sluice.topology.observers.metering import ObserverMetrics
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-import make_alerts
-import manifests
+from sluice.topology.worker.metrics import Metrics
 
 DOCS = manifests.ROOT / "docs"
 METRIC = re.compile(r"\bsluice_[a-z_]+\b")

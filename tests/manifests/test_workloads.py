@@ -5,26 +5,22 @@ from __future__ import annotations
 import json
 import re
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 import click
 import jsonschema
+import manifests
 import pytest
 import yaml
 
-from sluice.streams.policy_file import load_policy
+from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.cli import COMMANDS, main
-from sluice.topology.settings import PREFIX, Settings
-from sluice.topology.web import Web
-
-sys.path.insert(0, str(Path(__file__).parent))
-import manifests
+from sluice.topology.settings.settings import PREFIX, Settings
+from sluice.topology.worker.web import Web
 
 FOLDERS = ("base", "overlays/dev", "overlays/prod", "components/autoscaling", "components/monitoring")
 WHOLE = [*FOLDERS, "components/sightings"]
@@ -82,7 +78,7 @@ def test_a_variable_is_a_setting(where: str, name: str):
 
 def test_values_are_what_their_settings_take(monkeypatch: pytest.MonkeyPatch):
     """What the ConfigMaps and the Compose file give loads without an error."""
-    from sluice.topology.settings import load_settings
+    from sluice.topology.settings.settings import load_settings
 
     for given in (
         manifests.settings_of("base"),

@@ -21,8 +21,8 @@ from aiokafka.errors import (
     RequestTimedOutError,
 )
 
-import sluice.topology.connect
-import sluice.topology.lane_producer
+import sluice.topology.kafka.connect
+import sluice.topology.kafka.transactions
 
 from .broker import Broker, Place, handled
 from .loop import OWNER
@@ -270,6 +270,6 @@ def substitutes(broker: Broker) -> list[tuple[Any, str, Any]]:
     """What stands for the real clients while a run lasts: (module, name, substitute)."""
     return [
         (aiokafka.producer.producer, "AIOKafkaClient", lambda **_: Connection(broker)),
-        (sluice.topology.lane_producer, "AIOKafkaProducer", Producer),
-        (sluice.topology.connect, "AIOKafkaConsumer", lambda **options: Consumer(broker, **options)),
+        (sluice.topology.kafka.transactions, "AIOKafkaProducer", Producer),
+        (sluice.topology.kafka.connect, "AIOKafkaConsumer", lambda **options: Consumer(broker, **options)),
     ]

@@ -15,14 +15,16 @@ from unittest.mock import patch
 import msgspec
 
 from sluice.codecs import blocks, merkle
-from sluice.codecs import native as codecs_native
+from sluice.codecs import compiled_core as codecs_native
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, Source, outputs_root, unseal
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Head, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Verifier, demand_signed, parse_note
 from sluice.codecs.partition import PARTITIONERS
-from sluice.streams import binding, framing, native
-from sluice.streams import fold as core
+from sluice.streams.adjudication import compiled_core
+from sluice.streams.adjudication import fold as core
+from sluice.streams.attestations import framing
+from sluice.streams.sightings import binding
 
 from .broker import Broker
 from .partition import Partition, Record
@@ -186,7 +188,7 @@ def fold_again(chain: Sequence[Block], lane: int, fold: Any, state: Any) -> Iter
     for block in chain:
         where = f"lane {lane}, block {block.header.height}"
         demand(block.header.outputs == root, "fold", f"{where} names other outputs of the block before")
-        with patch.object(native, "core", None), patch.object(codecs_native, "codecs", None):
+        with patch.object(compiled_core, "core", None), patch.object(codecs_native, "codecs", None):
             outputs = fold(state, block)
             root = outputs_root(outputs)
         yield from outputs

@@ -14,10 +14,10 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-import sluice.topology.keeping
+import sluice.topology.recovery.snapshot_schedule
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.chain import Tip
-from sluice.topology.snapshots import Facts
+from sluice.topology.ledger.chain import Tip
+from sluice.topology.recovery.snapshots import Facts
 
 KEPT = 2
 FAILS, DECAYS = 0.03, 0.03
@@ -86,4 +86,7 @@ class Shelves:
     def substitutes(self) -> list[tuple[Any, str, Any]]:
         """What stands for files and threads while a run lasts: (module, name, substitute)."""
         own = SimpleNamespace(**{**vars(asyncio), "to_thread": self.to_thread})
-        return [(sluice.topology.keeping, "asyncio", own), (sluice.topology.keeping, "read_chunks", self.read)]
+        return [
+            (sluice.topology.recovery.snapshot_schedule, "asyncio", own),
+            (sluice.topology.recovery.snapshot_schedule, "read_chunks", self.read),
+        ]

@@ -11,17 +11,17 @@ from aiokafka.errors import KafkaError
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, Output
-from sluice.topology.chain import Tip
-from sluice.topology.checkpointing import Checkpoints, Draft
-from sluice.topology.contracts import Fold
-from sluice.topology.folds import Adjudicate, Bind, Frame
-from sluice.topology.intake import Frame as Fetched
-from sluice.topology.intake import Intake
-from sluice.topology.lane_producer import LaneProducer, Written
-from sluice.topology.ledger import KafkaLedger, Ledger
-from sluice.topology.settings import Settings
-from sluice.topology.stateless import StatelessLedger
-from sluice.topology.watermark import InputMarks
+from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
+from sluice.topology.kafka.frames import Frame as Fetched
+from sluice.topology.kafka.transactions import LaneProducer, Written
+from sluice.topology.ledger.chain import Tip
+from sluice.topology.ledger.folds import Adjudicate, Bind, Frame
+from sluice.topology.ledger.interfaces import Fold
+from sluice.topology.ledger.ledger import KafkaLedger, Ledger
+from sluice.topology.ledger.positions import StatelessLedger
+from sluice.topology.settings.settings import Settings
+from sluice.topology.worker.intake import Intake
+from sluice.topology.worker.watermark import InputMarks
 
 from .worker import make_ledger
 from .world import Mutation, ViolationError, run

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluice.topology.chain import Tip
+from sluice.topology.ledger.chain import Tip
 
 from .group import Group
 from .loop import LivelockError, Process, SimulatedLoop

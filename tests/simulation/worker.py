@@ -17,19 +17,19 @@ from typing import Any
 from aiokafka.errors import IllegalStateError, KafkaError
 
 from sluice.codecs.notes import Signer
-from sluice.streams.fold import event_for
-from sluice.topology.checkpointing import Checkpoints, Tips, checkpoints_of
-from sluice.topology.contracts import Bounds, Fold
-from sluice.topology.folds import folds
-from sluice.topology.intake import Frame
-from sluice.topology.keeping import Keeper
-from sluice.topology.lane import Lane
-from sluice.topology.lanes import Lanes
-from sluice.topology.ledger import Ledger, ledger_of
-from sluice.topology.settings import Settings
-from sluice.topology.standby import Standby, Standbys
-from sluice.topology.stateless import StatelessLedger
-from sluice.topology.takeover import Restored
+from sluice.streams.adjudication.fold import event_for
+from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of
+from sluice.topology.kafka.frames import Bounds, Frame
+from sluice.topology.ledger.folds import folds
+from sluice.topology.ledger.interfaces import Fold
+from sluice.topology.ledger.ledger import Ledger, ledger_of
+from sluice.topology.ledger.positions import StatelessLedger
+from sluice.topology.ledger.replay import Restored
+from sluice.topology.recovery.snapshot_schedule import Keeper
+from sluice.topology.recovery.standby import Standby, Standbys
+from sluice.topology.settings.settings import Settings
+from sluice.topology.worker.lane import Lane
+from sluice.topology.worker.lanes import Lanes
 
 from .broker import Broker, Place, handled
 from .clients import insist

@@ -15,7 +15,7 @@ import msgspec
 from sluice.codecs.notes import Signer
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.vocabulary import CLASSES_1_0
-from sluice.streams.policy import (
+from sluice.streams.policy.policy import (
     Admissibility,
     Attestations,
     Floor,

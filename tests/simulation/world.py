@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from sluice.codecs.checkpoints import origin
 from sluice.codecs.notes import Signer
-from sluice.topology.contracts import Fold
-from sluice.topology.folds import Adjudicate, Bind, Frame
-from sluice.topology.settings import Settings
+from sluice.topology.ledger.folds import Adjudicate, Bind, Frame
+from sluice.topology.ledger.interfaces import Fold
+from sluice.topology.settings.settings import Settings
 
 from . import invariants
 from .broker import Broker

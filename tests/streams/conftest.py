@@ -15,8 +15,8 @@ import pytest
 from sluice.codecs import blocks
 from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source
 from sluice.codecs.partition import Partitioner
-from sluice.streams import fold as core
-from sluice.streams.policy import DEFAULT_POLICY, Policy
+from sluice.streams.adjudication import fold as core
+from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
 
 Record = tuple[str, Any]
 """A topic and a value: JSON-ready, raw bytes, a policy on `policies`, or a whole `Event` to be taken as it is."""

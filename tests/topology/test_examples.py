@@ -21,13 +21,13 @@ from sluice.codecs.errors import DeadLetterReason, Fault
 from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Emitter, Reason, Status
 from sluice.codecs.spans import span_key
 from sluice.codecs.vocabulary import CLASSES_1_0, TERMINALS, recognise
-from sluice.streams.policy_file import load_policy
-from sluice.topology.demo import DEMO_POLICY
-from sluice.topology.demo_board import Sent, prepare_all
-from sluice.topology.fold_filter import FoldFilter
-from sluice.topology.inputs import prepare
+from sluice.streams.policy.toml_reader import load_policy
+from sluice.topology.cli.fold_filter import FoldFilter
+from sluice.topology.demo.board import Sent, prepare_all
+from sluice.topology.demo.demo import DEMO_POLICY
+from sluice.topology.kafka.input_records import prepare
 from sluice.topology.observers.look import look
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 EMISSIONS = ROOT / "examples" / "emissions.jsonl"
@@ -324,9 +324,9 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "em-vocabulary-notes#c:207-255": UNVERIFIED,
     "em-vocabulary-notes#c:256-320": DECAYED,
     "em-absences#c:0-59": ADMITTED,
-    "em-absences#c:60-102": ADMITTED,
-    "em-absences#c:103-168": CONTRADICTED,
-    "em-absences#c:169-216": UNANNOTATED,
+    "em-absences#c:60-115": ADMITTED,
+    "em-absences#c:116-181": CONTRADICTED,
+    "em-absences#c:182-229": UNANNOTATED,
     "em-people#c:0-55": REFUSED,
     "em-people#c:56-101": UNVERIFIED,
     "em-people#c:102-167": DECAYED,
@@ -336,7 +336,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "em-release-notes-draft#c:166-239": BELOW_FLOOR,
     "em-release-notes-draft#c:240-280": UNKNOWN_CLASS,
     "em-release-summary#c:0-68": ("rejected", "confusable-text"),
-    "em-release-summary#c:69-150": PARTLY_CHECKED,
+    "em-release-summary#c:69-157": PARTLY_CHECKED,
     "em-uebersetzung#c:0-86": ADMITTED,
     "em-uebersetzung#c:87-134": ADMITTED,
     "em-uebersetzung#c:135-181": UNANNOTATED,

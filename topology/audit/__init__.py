@@ -5,3 +5,5 @@
 what the fold gives, `signed` reads the checkpoints; `lane` does all of that for one lane and `run` for all of them.
 `report` and `page` tell it.
 """
+
+__all__ = ["chain_check", "divergences", "lane", "models", "page", "report", "rules", "run"]

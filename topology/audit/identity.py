@@ -11,8 +11,8 @@ import msgspec
 
 from ...codecs.blocks import Output
 from ...codecs.checkpoints import is_hash
+from ..ledger.export_files import Stored
 from .divergences import short
-from .files import Stored
 
 Identity = tuple[int, int] | bytes
 """What tells an output from all others: its block and place there, or the source of a dead letter."""

@@ -16,20 +16,21 @@ from typing import Any, Final, NamedTuple
 from ...codecs.blocks import Block, Header, Output, outputs_root
 from ...codecs.errors import DoesNotHoldError, UsageError
 from ...codecs.partition import PARTITIONERS, Partitioner
-from ...streams.privacy import without_key
-from ...streams.versions import FOLD_VERSIONS, fold_version, number_of
-from ..folds import Adjudicate
-from ..stored import OUTPUTS, Logs
-from ..topics import TOPICS
+from ...streams.adjudication.versions import FOLD_VERSIONS, fold_version, number_of
+from ...streams.policy.privacy import without_key
+from ..kafka.topics import TOPICS
+from ..ledger.export_files import Cut, Range, Stored
+from ..ledger.folds import Adjudicate
+from ..ledger.interfaces import Logs
+from ..ledger.log_reader import OUTPUTS
+from ..ledger.retention import taken
+from .chain_check import Chain, Linked
+from .checkpoint_check import Claims
 from .divergences import Divergence, Findings
-from .facts import LaneReport, Progress, Span
-from .files import Cut, Range, Stored
 from .identity import named_by
-from .links import Chain, Linked
+from .models import LaneReport, Progress, Span
 from .outputs import Comparison, Expected
-from .retention import taken
 from .rules import Rules
-from .signed import Claims
 
 FOLDS: Final[dict[str, Partitioner]] = {
     fold_version(name, number=number): name for number in sorted(FOLD_VERSIONS) for name in PARTITIONERS

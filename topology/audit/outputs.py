@@ -18,12 +18,12 @@ from itertools import islice, takewhile
 from operator import lt
 from typing import Final, NamedTuple
 
-from ...codecs import native
+from ...codecs import compiled_core
 from ...codecs.blocks import Output
+from ..ledger.export_files import Stored
 from .divergences import Findings, Kind, short
-from .facts import Counts
-from .files import Stored
 from .identity import Identity, claimed_by, difference, digest_of, identity_of, policy_of, source_of
+from .models import Counts
 
 AHEAD: Final = 256
 """So many records are looked at for an output that does not come next."""
@@ -62,16 +62,16 @@ def _is_same(output: Output, record: Stored) -> bool:
 
 def matching(some: list[Output], at: int, records: Iterable[Stored]) -> int:
     """How many of the records that come first are these outputs from `at` on, in order."""
-    if native.codecs is not None:
-        return native.codecs.matching(some, at, records)
+    if compiled_core.codecs is not None:
+        return compiled_core.codecs.matching(some, at, records)
     pairs = zip(islice(some, at, None), records)  # noqa: B905 -- one is longer
     return sum(1 for _ in takewhile(lambda pair: _is_same(*pair), pairs))
 
 
 def run_of(batch: Sequence[Stored], before: int) -> int | None:
     """The octets of the records' values, if their offsets increase from one before them on; else None."""
-    if native.codecs is not None and isinstance(batch, list):
-        octets = native.codecs.run(batch, before)
+    if compiled_core.codecs is not None and isinstance(batch, list):
+        octets = compiled_core.codecs.run(batch, before)
         if octets is not None:
             return octets
     offsets = [before, *[record.offset for record in batch]]

@@ -13,7 +13,7 @@ from typing import Final
 from ...codecs.errors import printable
 from ...codecs.times import format_time
 from .divergences import MEANING, Divergence
-from .facts import LaneReport
+from .models import LaneReport
 from .report import COLUMNS, Report, notes, row
 from .timeline import ROWS, Timeline
 

@@ -9,7 +9,7 @@ import msgspec
 from ...codecs.blocks import Block, unseal
 from ...codecs.checkpoints import is_hash
 from ...codecs.errors import DoesNotHoldError
-from .files import Stored
+from ..ledger.export_files import Stored
 
 
 class Claim(msgspec.Struct, frozen=True, array_like=True):

@@ -14,7 +14,7 @@ import msgspec
 from ...codecs.errors import cut, printable
 from ...codecs.times import format_time
 from .divergences import INCOMPLETE, MEANING, Divergence, Kind
-from .facts import LaneReport
+from .models import LaneReport
 
 Completeness = Literal["shown", "not-shown", "broken"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from hashlib import sha256
 
 from ...codecs.blocks import INPUT_KINDS, Block, EventKind, Header, stretches
-from ...streams.fold import INPUTS
-from ..chain import NO_OUTPUTS
-from ..policies import TOPIC as POLICIES
+from ...streams.adjudication.fold import INPUTS
+from ..ledger.chain import NO_OUTPUTS
+from ..ledger.policies import TOPIC as POLICIES
 from .divergences import Findings, Kind
 
 

@@ -20,15 +20,16 @@ from typing import Any, NamedTuple
 from ...codecs.errors import KilledError, UsageError
 from ...codecs.notes import Verifier
 from ...codecs.times import LATEST, format_time
-from ..collector import Collector
-from ..connect import quiet
-from ..settings import Settings
-from ..stored import Logs, open_logs
+from ..kafka.connect import quiet
+from ..ledger.interfaces import Logs
+from ..ledger.log_reader import open_logs
+from ..settings.memory import Collector
+from ..settings.settings import Settings
+from .checkpoint_check import Signed, demand_all, expect_checkpoints
 from .divergences import Divergence
-from .facts import LaneReport, Progress, Span
 from .lane import Task, audit_lane, expect_lane
+from .models import LaneReport, Progress, Span
 from .report import Report, in_order, judge
-from .signed import Signed, demand_all, expect_checkpoints
 
 Told = Callable[[Progress], None]
 

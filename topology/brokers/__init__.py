@@ -3,4 +3,4 @@
 from .embedded import EmbeddedBroker
 from .real import RealBroker
 
-__all__ = ["EmbeddedBroker", "RealBroker"]
+__all__ = ["EmbeddedBroker", "RealBroker", "embedded"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..settings import load_settings
+from ..settings.settings import load_settings
 from .options import partitions, replication, topic_prefix
 from .standard import write_document
 
@@ -24,6 +24,6 @@ def asyncapi(obj: dict[str, Any], **flags: Any) -> None:
     Example:
       sluice asyncapi --broker kafka://kafka.example.org:9092 > asyncapi.json
     """
-    from ..asyncapi import document
+    from .asyncapi_document import document
 
     write_document(document(load_settings(obj["config_file"], flags)))

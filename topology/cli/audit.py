@@ -16,12 +16,12 @@ import msgspec
 
 from ...codecs import times
 from ...codecs.errors import UsageError
-from ..settings import Settings, load_settings
+from ..settings.settings import Settings, load_settings
 from .options import broker, topic_prefix
 from .proofs import read_verifier
 
 if TYPE_CHECKING:
-    from ..audit.facts import Progress
+    from ..audit.models import Progress
     from ..audit.report import Report
 
 DRAW_SECONDS = 0.1
@@ -69,10 +69,10 @@ def audit(
       sluice audit --key sluice.pub --html report.html
       sluice audit --export march/ && sluice audit --offline march/ --json
     """
-    from .. import connect
-    from ..audit.facts import Span
+    from ..audit.models import Span
     from ..audit.page import page
     from ..audit.run import Question
+    from ..kafka import connect
 
     if into is not None and offline is not None:
         raise UsageError("goes with a broker, not with --offline", path="--export")
@@ -164,7 +164,8 @@ async def _audit(question: Any, into: Path | None) -> Report:
 
 
 async def _export(settings: Settings, into: Path, at: str) -> None:
-    from ..stored import export, open_logs
+    from ..ledger.export import export
+    from ..ledger.log_reader import open_logs
 
     async with open_logs(settings) as logs:
         with _exporting() as told:
@@ -249,7 +250,7 @@ def _print(report: Report) -> None:
     from rich.table import Table
 
     from ..audit.report import COLUMNS, describe, notes, row
-    from ..showing import escaped
+    from ..terminal.showing import escaped
 
     console, verdict = Console(highlight=False), report.verdict
     good = {"holds": "green", "shown": "green", "not-shown": "yellow", "broken": "red"}

@@ -13,7 +13,7 @@ Tell = Callable[[int, int, int], None]
 @contextmanager
 def reading(what: str) -> Iterator[Tell]:
     """A bar on standard error while the ledger is read; also the moment between two blocks, for the collector."""
-    from ..collector import Collector
+    from ..settings.memory import Collector
 
     collector = Collector()
     collector.start()

@@ -12,8 +12,8 @@ from ...streams.judging.checks import canonical
 from ..observers.by_hand import PREFIX, Tried, read_check, read_class, tried
 from ..observers.instruments import Instruments
 from ..observers.roots import Roots
-from ..settings import Settings
-from ..showing import escaped
+from ..settings.settings import Settings
+from ..terminal.showing import escaped
 from .lines import write_line
 
 

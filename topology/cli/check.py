@@ -21,7 +21,7 @@ from ...codecs.errors import printable
 from .standard import write_document
 
 if TYPE_CHECKING:
-    from ...streams.checking import Finding, Report, Source
+    from ...streams.checker import Finding, Report, Source
 
 STACK_OCTETS = 256 << 20
 """Python's parser recurses in C: on the usual 8 MB a source nested a few thousand deep would end the process."""
@@ -61,7 +61,7 @@ def check(files: tuple[str, ...], form: str, verbose: bool) -> None:
 
 
 def _sources(files: tuple[str, ...], unread: list[tuple[str, str]]) -> Iterator[Source]:
-    from ...streams.checking import Source
+    from ...streams.checker import Source
 
     seen: set[str] = set()
     for name in files:
@@ -106,7 +106,7 @@ def _decoded(octets: bytes) -> str:
 
 
 def _in_a_deep_thread(sources: list[Source]) -> Report:
-    from ...streams.checking import check as checked
+    from ...streams.checker import check as checked
 
     def run() -> Report:
         limit = sys.getrecursionlimit()
@@ -129,7 +129,7 @@ def _in_a_deep_thread(sources: list[Source]) -> Report:
 
 
 def _write(report: Report, form: str, verbose: bool) -> None:
-    from ...streams.checking.formats import as_json, as_sarif
+    from ...streams.checker.formats import as_json, as_sarif
 
     if form == "sarif":
         value = as_sarif(report, metadata.version("sluice"), verbose)

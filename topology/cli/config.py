@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..settings import explain_settings
+from ..settings.settings import explain_settings
 from .lines import write_line
 
 

@@ -14,8 +14,8 @@ import click
 from ...codecs import times
 from ...codecs.errors import UsageError
 from ...codecs.records import Status
-from ..settings import Settings, load_settings
-from ..showing import DECIDED, OUTPUT_TOPICS, Shown, columns, is_past, parse, row, what_holds
+from ..settings.settings import Settings, load_settings
+from ..terminal.showing import DECIDED, OUTPUT_TOPICS, Shown, columns, is_past, parse, row, what_holds
 from .options import broker, topic_prefix
 
 TABLE_ROWS = 500
@@ -59,7 +59,7 @@ def consume(
       sluice consume --current
       sluice consume inadmissible --status below-floor --since 10m --follow
     """
-    from .. import connect
+    from ..kafka import connect
 
     if statuses and topic not in DECIDED:
         raise UsageError(f"records of {topic} have no status", path="--status", hint="leave it out")
@@ -114,7 +114,7 @@ class _Wanted:
 async def _chosen(
     settings: Settings, topic: str, since: int | None, follow: bool, wanted: _Wanted, current: bool
 ) -> AsyncGenerator[Shown, None]:
-    from ..consume import read
+    from ..kafka.consume import read
 
     async with aclosing(read(settings, topic, since=since, follow=follow)) as records:
         if current:

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...codecs.errors import UsageError
-from ...streams.policy import Policy
-from ..settings import Settings, load_settings
+from ...streams.policy.policy import Policy
+from ..settings.settings import Settings, load_settings
 from .ending import INTERRUPTED
 from .filters import read_policy
 from .options import root
 
 if TYPE_CHECKING:
-    from ..demo_board import Board
+    from ..demo.board import Board
 
 OUR_END = 15_000
 """Milliseconds: with a horizon longer than that, what nobody bears out is named after the demo's end."""
@@ -56,8 +56,8 @@ def demo(
       sluice demo
       sluice demo --root ~/src/project --emissions emissions.jsonl --json
     """
-    from .. import connect
-    from ..demo import read_emissions, settings_for
+    from ..demo.demo import read_emissions, settings_for
+    from ..kafka import connect
 
     obj = obj or {}
     base = load_settings(obj.get("config_file"), {"broker": broker})
@@ -75,7 +75,7 @@ def demo(
 
 
 def _policy(name: str | None) -> Policy:
-    from ..demo import DEMO_POLICY, examples
+    from ..demo.demo import DEMO_POLICY, examples
 
     if name is not None:
         return read_policy(name)
@@ -85,7 +85,7 @@ def _policy(name: str | None) -> Policy:
 
 def _roots(repo: str | None, given: tuple[str, ...]) -> str:
     """The roots as the setting holds them, with absolute paths."""
-    from ..demo import examples
+    from ..demo.demo import examples
     from ..observers.roots import Roots
 
     folder = examples()
@@ -105,7 +105,7 @@ def _log(settings: Settings, file: Path | None) -> Iterator[None]:
 
     What a thread of a client says after the end, or dies of when it is stopped half started, is nobody's concern.
     """
-    from .. import logs
+    from ..settings import logs
 
     if file is None:
         logs.configure(settings.log_level)
@@ -124,7 +124,7 @@ def _log(settings: Settings, file: Path | None) -> Iterator[None]:
 
 def _run(settings: Settings, embedded: bool, policy: Policy, lines: Sequence[bytes], as_json: bool) -> Board | None:
     """The board at the end; None where a signal has ended the demo."""
-    from ..demo import run
+    from ..demo.demo import run
 
     told = False
 
@@ -156,13 +156,13 @@ def _run_live(interruptible: Callable[..., Any]) -> Board:
     from rich.live import Live
     from rich.text import Text
 
-    from .. import demo_view
+    from ..demo import view
 
     console = Console()
     with Live(console=console, auto_refresh=False, transient=True) as live:
         return asyncio.run(
             interruptible(
-                lambda board: live.update(demo_view.live(board, *console.size), refresh=True),
+                lambda board: live.update(view.live(board, *console.size), refresh=True),
                 lambda text: live.update(Text(f" {text}"), refresh=True),
             )
         )
@@ -174,23 +174,23 @@ def _say(text: str) -> None:
 
 def _finish(board: Board, settings: Settings, embedded: bool, policy: Policy, as_json: bool) -> None:
     """Prints what came of it all; exits with 1 where something is without a word."""
-    from .. import demo_view
+    from ..demo import view
 
     if as_json:
-        _print(demo_view.json_lines(board))
+        _print(view.json_lines(board))
     elif sys.stdout.isatty():
         from rich.console import Console
 
-        demo_view.print_table(board, Console())
+        view.print_table(board, Console())
     else:
-        _print(demo_view.lines(board))
+        _print(view.lines(board))
     missing = board.missing()
     if missing:
         hint = "; the policy's horizon is longer than the demo" if policy.admissibility.horizon > OUR_END else ""
         _say(f"the time was up before there was a word about {len(missing)}: {', '.join(missing[:5])}{hint}")
         sys.exit(1)
     if not as_json:
-        _print(demo_view.next_steps(settings.topic_prefix, settings.broker, embedded))
+        _print(view.next_steps(settings.topic_prefix, settings.broker, embedded))
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -12,13 +12,13 @@ import msgspec
 
 from ...codecs.errors import UsageError
 from ...codecs.spans import parse_span_key
-from ..contracts import now_ms
-from ..settings import Settings, load_settings
+from ..settings.clock import now_ms
+from ..settings.settings import Settings, load_settings
 from . import bars
 from .options import broker, topic_prefix
 
 if TYPE_CHECKING:
-    from ..explanation import Explanation
+    from ..explain.explanation import Explanation
 
 
 @click.command()
@@ -44,7 +44,7 @@ def explain(
       sluice explain em-7f3a
       sluice explain em-7f3a c:0-43 --offline march/ --json
     """
-    from .. import connect
+    from ..kafka import connect
 
     emission, span = _named(emission, span)
     settings = load_settings(obj["config_file"], flags)
@@ -67,8 +67,8 @@ def _named(emission: str, span: str | None) -> tuple[str, str | None]:
 
 
 async def _told(settings: Settings, emission: str, span: str | None, folder: Path | None) -> Explanation:
-    from ..explain import explain
-    from ..stored import open_logs
+    from ..explain.explain import explain
+    from ..ledger.log_reader import open_logs
 
     with bars.reading(f"folding the lane of {emission}") as tell:
         async with open_logs(settings, folder) as logs:
@@ -76,7 +76,8 @@ async def _told(settings: Settings, emission: str, span: str | None, folder: Pat
 
 
 def _print(told: Explanation, as_json: bool) -> None:
-    from .. import explain_view, showing
+    from ..explain import view
+    from ..terminal import showing
 
     if as_json:
         text = showing.escaped(msgspec.json.encode(told).decode())
@@ -84,8 +85,8 @@ def _print(told: Explanation, as_json: bool) -> None:
     elif sys.stdout.isatty():
         from rich.console import Console
 
-        explain_view.show(told, Console())
+        view.show(told, Console())
     else:
-        for line in explain_view.lines(told):
+        for line in view.lines(told):
             sys.stdout.buffer.write(line.encode() + b"\n")
     sys.stdout.buffer.flush()

@@ -9,11 +9,11 @@ import msgspec
 
 from ...codecs import decode, inline, records
 from ...codecs.errors import Fault, UsageError, printable
-from ...codecs.parsed import parsed_form
+from ...codecs.parse_view import parsed_form
 from ...streams.judging.checks import Unknown, parse_check
-from ...streams.policy import DEFAULT_POLICY, Policy
-from ...streams.policy_file import load_policy, locate
-from ..settings import Settings, load_settings
+from ...streams.policy.policy import DEFAULT_POLICY, Policy
+from ...streams.policy.toml_reader import load_policy, locate
+from ..settings.settings import Settings, load_settings
 from .lines import files_argument, run_filter, run_filter_many
 from .policy import policy_text, warnings_of
 from .standard import write_document
@@ -85,8 +85,8 @@ def fold(ctx: click.Context, policy_file: str | None, until: str | None, files: 
     Example:
       sluice fold --policy policy.toml --until 2026-11-22T00:00:00Z history.jsonl
     """
-    from ..fold_filter import FoldFilter, parse_until
-    from ..privacy import secrets_of
+    from ..settings.secrets import secrets_of
+    from .fold_filter import FoldFilter, parse_until
 
     end, settings = parse_until(until), load_settings((ctx.obj or {}).get("config_file"), {})
     filtering = FoldFilter(read_policy(policy_file, settings), secrets_of(settings))

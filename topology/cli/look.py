@@ -12,14 +12,14 @@ import click
 
 from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault, UsageError
-from .. import logs
-from ..inputs import prepare
+from ..kafka.input_records import prepare
 from ..observers.instruments import Instruments
 from ..observers.look import look as look_at
 from ..observers.look import written
 from ..observers.record import signer_of
 from ..observers.roots import Roots
-from ..settings import Settings, load_settings
+from ..settings import logs
+from ..settings.settings import Settings, load_settings
 from .by_hand import try_by_hand
 from .lines import files_argument, run_filter
 from .options import broker, log_level, root, root_setting, topic_prefix

@@ -11,8 +11,8 @@ import msgspec
 
 from ...codecs.errors import UsageError, printable
 from ...codecs.times import format_time, parse_duration
-from ..contracts import now_ms
-from ..settings import Settings, load_settings
+from ..settings.clock import now_ms
+from ..settings.settings import Settings, load_settings
 from .options import broker, log_level, topic_prefix
 
 SCOPES = ("ground", "check_assertion", "explain", "resources")

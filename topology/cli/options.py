@@ -8,7 +8,7 @@ from typing import get_args
 import click
 
 from ...codecs.errors import UsageError
-from ..settings import LogLevel
+from ..settings.settings import LogLevel
 
 broker = click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port[,host:port].")
 topic_prefix = click.option("--topic-prefix", help="Put before every topic's name.")

@@ -13,12 +13,12 @@ import click
 import msgspec
 
 from ...codecs.errors import DoesNotHoldError, UsageError, printable
-from ...streams.policy_file import PolicyError, Problem, load_policy, locate
+from ...streams.policy.toml_reader import PolicyError, Problem, load_policy, locate
 from .options import broker, topic_prefix
 
 if TYPE_CHECKING:
-    from ...streams.policy import Policy
-    from ..settings import Settings
+    from ...streams.policy.policy import Policy
+    from ..settings.settings import Settings
 
 ASK_SECONDS = 0.5
 PROFILES = ("reference", "strict")
@@ -63,7 +63,7 @@ def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
     Example:
       sluice policy check policy.toml
     """
-    from ..settings import load_settings
+    from ..settings.settings import load_settings
 
     text = policy_text(file)
     errors: list[Problem] = []
@@ -106,8 +106,9 @@ def apply(obj: dict[str, Any], file: str, wait: float, **flags: Any) -> None:
     Example:
       sluice policy apply policy.toml --wait 10
     """
-    from .. import connect, policies
-    from ..settings import load_settings
+    from ..kafka import connect
+    from ..ledger import policies
+    from ..settings.settings import load_settings
 
     text = policy_text(file)
     wanted = load_policy(text, file)
@@ -126,7 +127,7 @@ def apply(obj: dict[str, Any], file: str, wait: float, **flags: Any) -> None:
 
 
 async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) -> None:
-    from ..policies import in_force
+    from ..ledger.policies import in_force
 
     end = time.monotonic() + seconds
     while late := [lane for lane in await in_force(settings) if lane.hash != wanted.hash]:
@@ -151,8 +152,8 @@ def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
     Example:
       sluice policy show > policy.toml
     """
-    from .. import connect
-    from ..settings import load_settings
+    from ..kafka import connect
+    from ..settings.settings import load_settings
 
     settings = load_settings(obj["config_file"], flags)
     connect.quiet()
@@ -161,8 +162,8 @@ def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
 
 
 async def _show(settings: Settings, as_json: bool) -> bool:
-    from ...streams.policy_toml import to_toml
-    from ..policies import document_of, in_force
+    from ...streams.policy.toml_writer import to_toml
+    from ..ledger.policies import document_of, in_force
 
     lanes = await in_force(settings)
     hashes = sorted({lane.hash for lane in lanes if lane.hash})

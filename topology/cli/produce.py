@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from ...codecs.errors import Fault
-from ..inputs import INPUT_TOPICS, Prepared, prepare
-from ..settings import load_settings
+from ..kafka.input_records import INPUT_TOPICS, Prepared, prepare
+from ..settings.settings import load_settings
 from .lines import files_argument, read_lines, write_line
 from .options import broker, topic_prefix
 
@@ -36,8 +36,8 @@ def produce(obj: dict[str, Any], files: tuple[str, ...], topic: str | None, **fl
     Example:
       sluice produce examples/emissions.jsonl --broker kafka://127.0.0.1:9092
     """
-    from .. import connect
-    from ..produce import Sender
+    from ..kafka import connect
+    from ..kafka.produce import Sender
 
     settings = load_settings(obj["config_file"], flags)
     connect.quiet()

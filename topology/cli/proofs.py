@@ -17,8 +17,8 @@ from .options import broker, topic_prefix
 
 if TYPE_CHECKING:
     from ...codecs.notes import Verifier
-    from ..proof_files import ConsistencyProof, Proof
-    from ..settings import Settings
+    from ..checkpoints.proof_files import ConsistencyProof, Proof
+    from ..settings.settings import Settings
 
 TOLD_SECONDS = 2.0
 ASK_ANEW = "do not rely on it; see that file and key are the right ones, or ask for a new proof"
@@ -56,9 +56,9 @@ def prove(
       sluice prove em-7f3a#c:0-43 --out proof.json
       sluice prove --consistency 100 4712 --lane 2 --offline export/
     """
-    from .. import connect
-    from ..proof_files import render
-    from ..settings import load_settings
+    from ..checkpoints.proof_files import render
+    from ..kafka import connect
+    from ..settings.settings import load_settings
 
     settings = load_settings(obj["config_file"], flags)
     sizes = _sizes(ids) if consistency else []
@@ -91,8 +91,8 @@ def _sizes(ids: tuple[str, ...]) -> list[int]:
 async def _prove(
     settings: Settings, folder: Path | None, lane: int | None, name: str, sizes: list[int]
 ) -> Proof | ConsistencyProof:
-    from ..proving import prove, prove_consistency
-    from ..stored import open_logs
+    from ..checkpoints.proving import prove, prove_consistency
+    from ..ledger.log_reader import open_logs
 
     async with open_logs(settings, folder) as logs:
         with _Told() as told:
@@ -146,8 +146,8 @@ def verify(file: str, keys: tuple[str, ...], as_json: bool) -> None:
     Example:
       sluice verify proof.json --key sluice/prod+0a1b2c3d+AbC…
     """
-    from ..proof_files import parse_proof
-    from ..proofs import verify as verify_proof
+    from ..checkpoints.proof_files import parse_proof
+    from ..checkpoints.proofs import verify as verify_proof
 
     verifiers = [read_verifier(key) for key in keys]
     data = _read(file)
@@ -174,13 +174,13 @@ def _of_file(file: str, error: DoesNotHoldError) -> DoesNotHoldError:
 
 
 def _print(value: dict[str, Any]) -> None:
-    from ..showing import escaped
+    from ..terminal.showing import escaped
 
     click.echo(escaped(msgspec.json.encode(value).decode()))
 
 
 def _read(file: str) -> bytes:
-    from ..proof_files import MAX_FILE
+    from ..checkpoints.proof_files import MAX_FILE
 
     try:
         if file == "-":
@@ -239,7 +239,7 @@ def new(name: str, out: str) -> None:
     Example:
       sluice key new sluice/prod --out /etc/sluice/signing.key > sluice-prod.pub
     """
-    from ..signing import new_signer, save_signer
+    from ..checkpoints.signing import new_signer, save_signer
 
     signer = new_signer(name)
     save_signer(signer, Path(out))
@@ -256,6 +256,6 @@ def show(file: str) -> None:
     Example:
       sluice key show var/state/signing.key
     """
-    from ..signing import load_signer
+    from ..checkpoints.signing import load_signer
 
     click.echo(str(load_signer(Path(file)).verifier))

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..settings import load_settings
+from ..settings.settings import load_settings
 from .options import broker, partitions, replication, topic_prefix
 from .policy import policy_text
 
@@ -31,7 +31,7 @@ def create(obj: dict[str, Any], **flags: Any) -> None:
     Example:
       sluice topics create --broker kafka://127.0.0.1:9092 --partitions 8
     """
-    from .. import connect, topics
+    from ..kafka import connect, topics
 
     settings = load_settings(obj["config_file"], flags)
     connect.quiet()
@@ -55,7 +55,7 @@ def check(obj: dict[str, Any], **flags: Any) -> None:
     Example:
       sluice topics check --broker kafka://127.0.0.1:9092
     """
-    from .. import connect, topics
+    from ..kafka import connect, topics
 
     settings = load_settings(obj["config_file"], flags)
     connect.quiet()
@@ -69,6 +69,6 @@ def check(obj: dict[str, Any], **flags: Any) -> None:
 
 
 def _max_validity(file: str) -> int:
-    from ...streams.policy_file import load_policy
+    from ...streams.policy.toml_reader import load_policy
 
     return load_policy(policy_text(file), file).admissibility.max_validity

@@ -14,15 +14,15 @@ import msgspec
 
 from ...codecs import times
 from ...codecs.errors import UsageError, printable
-from ..contracts import now_ms
-from ..settings import Settings, load_settings
+from ..settings.clock import now_ms
+from ..settings.settings import Settings, load_settings
 from . import bars
 from .options import broker, topic_prefix
 from .policy import policy_text
 
 if TYPE_CHECKING:
-    from ...streams.policy import Policy
-    from ..what_if_compare import Comparison
+    from ...streams.policy.policy import Policy
+    from ..explain.what_if_compare import Comparison
 
 
 @click.command("what-if")
@@ -61,8 +61,8 @@ def what_if(
       sluice what-if --policy stricter.toml --since 24h
       sluice what-if --policy stricter.toml --offline march/ --csv changed.csv
     """
-    from .. import connect
-    from ..what_if_compare import Comparison
+    from ..explain.what_if_compare import Comparison
+    from ..kafka import connect
 
     settings = load_settings(obj["config_file"], flags)
     policy = _policy(policy_file)
@@ -83,7 +83,7 @@ def _policy(name: str) -> Policy:
     Raises:
         UsageError: the file cannot be read, or `sluice policy check` has errors for it.
     """
-    from ...streams.policy_file import PolicyError, load_policy, locate
+    from ...streams.policy.toml_reader import PolicyError, load_policy, locate
 
     text = policy_text(name)
     policy = load_policy(text, name)
@@ -123,8 +123,8 @@ def _time(text: str | None, flag: str) -> int | None:
 async def _compared(
     settings: Settings, folder: Path | None, lane: int | None, policy: Policy, comparison: Comparison
 ) -> tuple[str, list[int]]:
-    from ..stored import open_logs
-    from ..what_if import what_if
+    from ..explain.what_if import what_if
+    from ..ledger.log_reader import open_logs
 
     async with open_logs(settings, folder) as logs:
         if lane is not None and lane >= logs.lanes:
@@ -159,7 +159,7 @@ def _cannot_write(name: str, why: str | None) -> UsageError:
 
 
 def _write(name: str, comparison: Comparison) -> None:
-    from ..what_if_view import write_csv
+    from ..explain.what_if_view import write_csv
 
     try:
         with open(name, "w", encoding="utf-8", newline="") as file:
@@ -169,7 +169,7 @@ def _write(name: str, comparison: Comparison) -> None:
 
 
 def _print(comparison: Comparison, policy: str, lanes: list[int], where: str, as_json: bool) -> None:
-    from .. import what_if_view
+    from ..explain import what_if_view
 
     if as_json:
         found = what_if_view.report(comparison, policy, lanes, where)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...codecs.errors import UsageError
-from ..settings import Settings, load_settings
+from ..settings.settings import Settings, load_settings
 from .options import broker, log_level, partitions, topic_prefix
 from .policy import policy_text
 
 if TYPE_CHECKING:
-    from ...streams.policy import Policy
+    from ...streams.policy.policy import Policy
 
 
 @click.command()
@@ -34,7 +34,7 @@ def worker(obj: dict[str, Any], processes: int, **flags: Any) -> None:
     Example:
       sluice worker --policy policy.toml --broker kafka://127.0.0.1:9092 --processes 4
     """
-    from ..processes import run_worker, run_workers
+    from ..worker.processes import run_worker, run_workers
 
     settings = load_settings(obj["config_file"], flags)
     policy = read_policy(settings)
@@ -50,8 +50,8 @@ def read_policy(settings: Settings) -> Policy:
     Raises:
         UsageError: the file cannot be read, is no policy (all its errors at once), or needs a secret that is not set.
     """
-    from ...streams.policy import DEFAULT_POLICY
-    from ...streams.policy_file import load_policy
+    from ...streams.policy.policy import DEFAULT_POLICY
+    from ...streams.policy.toml_reader import load_policy
 
     if settings.policy is None:
         return DEFAULT_POLICY
@@ -82,7 +82,7 @@ def faust(obj: dict[str, Any], arguments: tuple[str, ...]) -> None:
     """
     from faust.cli.faust import cli
 
-    from ..app import create_app
+    from ..worker.app import create_app
 
     settings = load_settings(obj["config_file"], {})
     app = create_app(settings, policy=read_policy(settings))

@@ -5,7 +5,7 @@ for everybody else. docs/client.md shows them at work.
 """
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError, UsageError
-from ..settings import Settings, load_settings
+from ..settings.settings import Settings, load_settings
 from .auditing import AsyncAuditor, Auditor
 from .blocking import AdmittedReader, Emitter
 from .changes import (

@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from .changes import CHANGES, Admitted, AdmittedRecord, AnyChange, Decayed, Renewed, read_record, valid_until
+from .changes import (
+    CHANGES,
+    Admitted,
+    AdmittedRecord,
+    AnyChange,
+    Decayed,
+    Renewed,
+    read_record,
+    valid_until,
+)
 
 NEVER = 1 << 62
 

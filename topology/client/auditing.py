@@ -18,9 +18,10 @@ from ...codecs.notes import Verifier
 from ...codecs.times import EXPECTED, LATEST, format_time, parse_time
 from ..audit.report import Report
 from ..audit.run import Question, audit
-from ..contracts import now_ms
-from ..settings import Settings
-from ..stored import Logs, open_logs
+from ..ledger.interfaces import Logs
+from ..ledger.log_reader import open_logs
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
 from .errors import ClosedError
 from .kafka import settings_for
 from .portal import Held, next_of

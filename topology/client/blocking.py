@@ -13,9 +13,9 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Self, TypeVar
 
-from ..contracts import now_ms
-from ..inputs import Prepared
-from ..settings import Settings
+from ..kafka.input_records import Prepared
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
 from .changes import AdmittedRecord, AnyChange
 from .emitting import BUFFER_OCTETS, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery
 from .errors import BufferFullError, ClosedError

@@ -16,9 +16,9 @@ from typing import Self, TypeAlias
 from aiokafka.errors import KafkaError
 
 from ...codecs.errors import SluiceError, UnreachableError
-from ..contracts import now_ms
-from ..inputs import Prepared
-from ..settings import Settings
+from ..kafka.input_records import Prepared
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
 from .errors import ClosedError
 from .kafka import KafkaOutlet, settings_for
 from .ports import Clock, Delivered, Outlet, Stored

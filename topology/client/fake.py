@@ -19,15 +19,23 @@ from ...codecs.records import CoverageLevel, Outcome
 from ...codecs.spans import Span, parse_span_key
 from ...codecs.times import EXPECTED, format_time, parse_duration, parse_time
 from ...codecs.vocabulary import recognise
-from ...streams.policy import DEFAULT_POLICY, Policy
-from ...streams.policy_file import load_policy
-from ..topics import TOPICS
+from ...streams.policy.policy import DEFAULT_POLICY, Policy
+from ...streams.policy.toml_reader import load_policy
+from ..kafka.topics import TOPICS
 from .auditing import AsyncAuditor, Auditor
 from .blocking import AdmittedReader, Emitter
 from .emitting import BUFFER_OCTETS, BUFFER_RECORDS, AsyncEmitter
 from .fake_world import FakeOutlet, FakeSource, World
 from .ports import Delivered, Position
-from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyRecord, AnyReview, AnySighting, prepared
+from .preparing import (
+    AnyAttestation,
+    AnyEmission,
+    AnyObservation,
+    AnyRecord,
+    AnyReview,
+    AnySighting,
+    prepared,
+)
 from .reading import GRACE, AsyncAdmittedReader
 
 OBSERVER = "observer-1"

@@ -9,13 +9,13 @@ import bisect
 from collections.abc import AsyncGenerator, Sequence
 
 from ...codecs.blocks import GENESIS, Event, EventKind, Header, Output, Source, outputs_root, seal
-from ...streams.policy import Policy
-from ...streams.privacy import NO_SECRETS
-from ..audit.files import OUTPUTS, Cut, Range, Stored
-from ..contracts import Fold
-from ..folds import folds
-from ..inputs import Prepared
-from ..topics import TOPICS
+from ...streams.policy.policy import Policy
+from ...streams.policy.privacy import NO_SECRETS
+from ..kafka.input_records import Prepared
+from ..kafka.topics import TOPICS
+from ..ledger.export_files import OUTPUTS, Cut, Range, Stored
+from ..ledger.folds import folds
+from ..ledger.interfaces import Fold
 
 
 class FakeLane:

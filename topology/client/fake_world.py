@@ -7,8 +7,8 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from ...codecs.errors import UsageError
-from ...streams.policy import Policy
-from ..inputs import Prepared
+from ...streams.policy.policy import Policy
+from ..kafka.input_records import Prepared
 from .admitted_set import Word
 from .fake_lane import FakeLane
 from .ports import Delivered, Position, Stored

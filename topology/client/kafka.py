@@ -12,12 +12,19 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from ...codecs.errors import UnreachableError, UsageError
-from ..connect import METADATA_SECONDS, open_admin, open_consumer, open_producer, partitions_of, unreachable
-from ..contracts import now_ms
-from ..inputs import Prepared
-from ..reading import EMPTY_ANSWERS, EMPTY_SECONDS
-from ..settings import Settings, load_settings
-from ..topics import topic_name
+from ..kafka.connect import (
+    METADATA_SECONDS,
+    open_admin,
+    open_consumer,
+    open_producer,
+    partitions_of,
+    unreachable,
+)
+from ..kafka.input_records import Prepared
+from ..kafka.partition_reader import EMPTY_ANSWERS, EMPTY_SECONDS
+from ..kafka.topics import topic_name
+from ..settings.clock import now_ms
+from ..settings.settings import Settings, load_settings
 from .admitted_set import Word
 from .ports import Position, Stored
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from ...codecs.errors import UsageError
-from ..inputs import Prepared
+from ..kafka.input_records import Prepared
 from .admitted_set import Word
 
 Clock = Callable[[], int]

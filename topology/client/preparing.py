@@ -9,7 +9,7 @@ import msgspec
 
 from ...codecs.errors import Fault
 from ...codecs.records import Attestation, Emission, Observation, Review, Sighting
-from ..inputs import Prepared, prepare
+from ..kafka.input_records import Prepared, prepare
 from .drafts import Draft
 from .errors import InvalidRecordError
 

@@ -16,8 +16,8 @@ from typing import Self
 import structlog
 
 from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
-from ..contracts import now_ms
-from ..settings import Settings
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
 from .admitted_set import AdmittedSet, Word
 from .changes import AdmittedRecord, AnyChange
 from .errors import ClosedError

@@ -16,14 +16,14 @@ from ...codecs.decode import decode_emission, decode_observation, decode_review
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.records import Admitted as AdmittedRecord
 from ...codecs.records import Emission, Inadmissible, Observation, Request, Review
-from ...streams.privacy import without_key
+from ...streams.policy.privacy import without_key
+from ..audit.chain_check import Chain, Linked
 from ..audit.divergences import Findings
 from ..audit.lane import FOLDS, follows
-from ..audit.links import Chain, Linked
 from ..audit.report import describe
 from ..audit.rules import Rules
-from ..folds import Adjudicate
-from ..stored import Logs
+from ..ledger.folds import Adjudicate
+from ..ledger.interfaces import Logs
 
 EventName: TypeAlias = Literal["record", "oversize", "policy", "gap"]
 Input: TypeAlias = Emission | Observation | Review

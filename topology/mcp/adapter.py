@@ -16,9 +16,9 @@ import msgspec
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
 from ...codecs.times import format_time
-from ...streams.policy import DEFAULT_POLICY, Domain, Policy, policy_of_document
-from ..contracts import now_ms
-from ..settings import Settings
+from ...streams.policy.policy import DEFAULT_POLICY, Domain, Policy, policy_of_document
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
 from . import explained, resources
 from .answers import AssertionAnswer, GroundedAnswer, check, ground
 from .asked import AskAssertion, AskExplain, AskGround

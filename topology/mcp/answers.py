@@ -18,9 +18,9 @@ from msgspec import UNSET, Meta, UnsetType, field
 from ...codecs.canonical import assertion_hash
 from ...codecs.records import CoverageLevel, Kind, SanitationMeta
 from ...codecs.times import format_time
-from ...streams.composition import Verdict, compose
-from ...streams.lives import COVERAGE
-from ...streams.policy import Domain
+from ...streams.adjudication.emission_state import COVERAGE
+from ...streams.attestations.composition import Verdict, compose
+from ...streams.policy.policy import Domain
 from ...streams.sanitise import Trace, clean
 from . import pages
 from .entries import NOT_CHECKED

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from ...codecs.records import MAX_CHECKS, Admitted
-from ...streams.checked_json import UNCHECKED
+from ...streams.adjudication.checked_json import UNCHECKED
 from ...streams.judging.checks import TABLE
 
 HOLDING: Final = frozenset({"admitted", "renewed"})

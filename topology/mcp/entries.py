@@ -20,8 +20,8 @@ from ...codecs.errors import Fault
 from ...codecs.records import Admitted, FramedAttestation, Grounded, SanitationMeta
 from ...codecs.times import parse_time
 from ...codecs.unicode_text import settle
-from ...streams.checked_json import UNCHECKED
-from ...streams.lives import COVERAGE
+from ...streams.adjudication.checked_json import UNCHECKED
+from ...streams.adjudication.emission_state import COVERAGE
 from ...streams.sanitise import WARNING, AttestationRules, Trace, clean, frame_attestation
 from .checked import HOLDING, in_order, problem_of
 

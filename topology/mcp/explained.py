@@ -21,11 +21,11 @@ from msgspec import UNSET, UnsetType, field
 from ...codecs.records import SanitationMeta
 from ...codecs.spans import parse_span_key
 from ...streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, WARNING
-from ..contracts import now_ms
-from ..explain import explain
-from ..explanation import Assertion, Explanation
-from ..settings import Settings
-from ..stored import open_logs
+from ..explain.explain import explain
+from ..explain.explanation import Assertion, Explanation
+from ..ledger.log_reader import open_logs
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
 from .checked import HOLDING
 from .pages import Badly, cursor_of, start_of
 

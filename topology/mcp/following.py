@@ -20,13 +20,13 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from ...codecs.errors import SluiceError
-from ..connect import open_consumer, partitions_of, unreachable
-from ..contracts import now_ms
-from ..policies import document_of, in_force
-from ..reading import nothing_follows
-from ..settings import Settings
-from ..topics import topic_name
-from ..watermark import InputMarks
+from ..kafka.connect import open_consumer, partitions_of, unreachable
+from ..kafka.partition_reader import nothing_follows
+from ..kafka.topics import topic_name
+from ..ledger.policies import document_of, in_force
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
+from ..worker.watermark import InputMarks
 from .metering import BEHIND
 from .view import TOPICS, Arrived, Batch, InUse, Place, View
 

@@ -21,8 +21,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
-from ...streams.composition import Verdict
-from ..contracts import now_ms
+from ...streams.attestations.composition import Verdict
+from ..settings.clock import now_ms
 from .adapter import STALE_SECONDS, NotReady
 from .readers import Readers
 from .view import TOPICS

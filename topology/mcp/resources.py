@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ...codecs.vocabulary import NEWEST, TERMINALS, VERSIONS
-from ...streams.policy import Policy
+from ...streams.policy.policy import Policy
 from ...streams.sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
 
 

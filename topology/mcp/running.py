@@ -16,9 +16,9 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
 from ...codecs.errors import SluiceError, UsageError
-from .. import logs
-from ..settings import Settings
-from ..web import Web
+from ..settings import logs
+from ..settings.settings import Settings
+from ..worker.web import Web
 from .adapter import Adapter
 from .following import Following
 from .http import Door, open_sessions, serve

@@ -22,7 +22,7 @@ from msgspec import Meta
 
 from ...codecs.errors import UsageError
 from ...codecs.times import format_time
-from ..contracts import now_ms
+from ..settings.clock import now_ms
 
 PREFIX: Final = "slm"
 _TOKEN = re.compile(r"slm_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)

@@ -4,3 +4,5 @@ Read only. No shell, no path outside the root that the operator names, no server
 operator's list (`access.py`); what bounds do not let finish is `unavailable`, never a verdict. The door is `look.look`;
 `service.ObserverService` stands between it and Kafka. Observers of one's own: `interface.py`.
 """
+
+__all__ = ["by_hand", "instruments", "look", "record", "roots", "service"]

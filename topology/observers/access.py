@@ -47,9 +47,9 @@ from urllib.parse import urlsplit
 from ...codecs.errors import UsageError
 from ...codecs.times import parse_duration
 from ...codecs.vocabulary import CLASSES_1_0
-from ...streams.policy import BUILT_IN
-from ...streams.policy_file import locate
-from ..settings import Settings
+from ...streams.policy.policy import BUILT_IN
+from ...streams.policy.toml_reader import locate
+from ..settings.settings import Settings
 
 SETTING: Final = "substrates"
 TEXT_CLASSES: Final = frozenset(("substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.mcp.brief"))

@@ -15,7 +15,7 @@ from ...streams.judging.coverage import cover
 from ...streams.judging.coverage_binding import Scope
 from ...streams.judging.outcomes import NEGATIVE, Judged, judged
 from ...streams.judging.results import Held
-from ...streams.terms import Presence
+from ...streams.judging.terms import Presence
 from .ask import Ask, CannotLook, Finding
 
 OTHER: Final = Held(None, "other-substrate")

@@ -16,7 +16,7 @@ from ...codecs.records import Kind, Locator, LookedAt, Outcome
 from ...streams.judging.coverage import Coverage
 from ...streams.judging.derivation import Derived
 from ...streams.judging.outcomes import Judged, Question, question_of
-from ...streams.terms import Presence, Terms
+from ...streams.judging.terms import Presence, Terms
 
 
 class CannotLook(Exception):

@@ -21,9 +21,9 @@ from ...codecs.unicode_text import nfkc
 from ...streams.judging.checks import Check, Unknown, Value
 from ...streams.judging.documents import verify_json_value
 from ...streams.judging.results import Held, Source, opposite
+from ...streams.judging.terms import Content, Term, presence, terms_of
 from ...streams.judging.verify import BARE, verify_content
-from ...streams.terms import Content, Term, presence, terms_of
-from ...streams.writing import expression
+from ...streams.judging.writing import expression
 from .answering import OTHER, UNKNOWN, answer, decides
 from .ask import Ask, CannotLook, Finding
 from .content import APART

@@ -14,7 +14,7 @@ from ...codecs.records import MAX_CHECK_LENGTH, Annotation, Assertion, Emission,
 from ...codecs.times import format_time
 from ...streams.judging.checks import Check, Unknown, canonical, parse_check
 from ...streams.judging.rendering import render
-from ..settings import Settings
+from ..settings.settings import Settings
 from .answering import DECIDES, decides
 from .instruments import MCP_BRIEF, PEERCRED, SSE_COUNT, Instruments, now
 from .look import look

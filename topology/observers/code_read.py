@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 
+from ...streams.judging.terms import Content, Presence, presence
 from ...streams.judging.verify import Parser
-from ...streams.terms import Content, Presence, presence
 from .answering import answer, where_from
 from .ask import Ask, CannotLook, Finding, judge_hash, lines_of, seen_id
 from .content import Piece, text_of

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ...streams.moments import SECOND, format_ns
+from ...streams.judging.moments import SECOND, format_ns
 from .ask import Budget, CannotLook
 from .content import APART, Piece, text_of
 from .git import Git

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...codecs.errors import UsageError
-from ..settings import Settings
+from ..settings.settings import Settings
 
 NAMES: Final = (
     ".env*",

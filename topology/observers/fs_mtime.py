@@ -13,9 +13,9 @@ from typing import Final
 from ...codecs.records import LookedAt
 from ...streams.judging.checks import Check, Unknown
 from ...streams.judging.facts import verify_modified
+from ...streams.judging.moments import format_ns
 from ...streams.judging.results import Held, opposite
-from ...streams.moments import format_ns
-from ...streams.terms import Content, presence
+from ...streams.judging.terms import Content, presence
 from .answering import OTHER, UNKNOWN, answer, dated, decides
 from .ask import Ask, CannotLook, Finding, Missing
 from .commit_tree import CommitTree

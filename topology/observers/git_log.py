@@ -15,8 +15,8 @@ from ...codecs.records import LookedAt
 from ...streams.judging.checks import Check
 from ...streams.judging.outcomes import Judged
 from ...streams.judging.results import Held
+from ...streams.judging.terms import Presence
 from ...streams.judging.verify import Parser
-from ...streams.terms import Presence
 from .answering import answer, where_from
 from .ask import Ask, CannotLook, Finding
 from .commit_tree import CommitTree

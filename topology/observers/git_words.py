@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...streams.terms import Content, Presence, presence
+from ...streams.judging.terms import Content, Presence, presence
 from .ask import Ask, CannotLook
 from .commits import Change, Commit, changes, read_commits
 from .content import APART

@@ -13,15 +13,25 @@ from collections.abc import Sequence
 
 from ...streams.judging.coverage_binding import Scope
 from ...streams.judging.results import Held
+from ...streams.judging.terms import shares_a_term
 from ...streams.judging.verify import Parser
-from ...streams.terms import shares_a_term
 from .answering import answer, where_from
 from .ask import Ask, CannotLook, Finding, declared_digest, judge_hash, lines_of, seen_id
 from .code_read import digests_of
 from .content import text_of
 from .deciding import BINARY, NO_FILE, Deciding
 from .places import locate
-from .searching import Files, Lines, Pattern, any_word, best_file, lines_in, matching, search, words_in
+from .searching import (
+    Files,
+    Lines,
+    Pattern,
+    any_word,
+    best_file,
+    lines_in,
+    matching,
+    search,
+    words_in,
+)
 from .sites import Site, View
 from .trees import Tree
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Final
 
 from ...codecs.errors import UnreachableError
-from ..settings import Settings
+from ..settings.settings import Settings
 from .ask import Ask, Budget, CannotLook
 from .confine import Root
 from .instruments import Instruments

@@ -19,9 +19,9 @@ from typing import Final
 import structlog
 
 from ...codecs.errors import UsageError
-from ...streams.policy import DEFAULT_POLICY, Policy
-from ...streams.policy_file import load_policy
-from ..settings import Settings
+from ...streams.policy.policy import DEFAULT_POLICY, Policy
+from ...streams.policy.toml_reader import load_policy
+from ..settings.settings import Settings
 from .access import TEXT_CLASSES, access_of
 from .ask import Finding
 from .background import Background

@@ -28,9 +28,9 @@ from ...codecs.errors import UsageError
 from ...codecs.records import Locator
 from ...streams.judging.checks import TABLE, Check, Unknown
 from ...streams.judging.results import Held, Source
+from ...streams.judging.terms import Presence, presence
 from ...streams.judging.verify import BARE, verify_content
-from ...streams.terms import Presence, presence
-from ..settings import Settings
+from ..settings.settings import Settings
 from .answering import OTHER, UNKNOWN, answer
 from .ask import Ask, Budget, CannotLook, Finding
 

@@ -25,7 +25,7 @@ import msgspec
 import structlog
 
 from ...streams.judging.coverage import Coverage, cover
-from ..settings import Settings
+from ..settings.settings import Settings
 from .access import JudgeEntry
 from .ask import Ask, CannotLook, Finding, Opinion
 from .interface import load_one

@@ -22,10 +22,10 @@ from ...codecs.times import parse_time
 from ...codecs.unicode_text import nfkc
 from ...codecs.vocabulary import recognise
 from ...streams.judging.derivation import checks_of
+from ...streams.judging.moments import negates
 from ...streams.judging.outcomes import question_of
-from ...streams.moments import negates
-from ...streams.terms import Terms, terms_of
-from ..settings import Settings
+from ...streams.judging.terms import Terms, terms_of
+from ..settings.settings import Settings
 from .ask import Ask, Budget, CannotLook, Finding
 from .code_read import code_read
 from .fs_mtime import fs_mtime

@@ -113,7 +113,7 @@ class McpBrief:
             task.exception()  # who asked may have stopped waiting for it
 
     async def _call(self, place: str, locator: Locator, seconds: float) -> Kept[Brief]:
-        from .mcp_session import CallFailed, Session, SessionFailed  # the official client takes 0.7 s to import
+        from .mcp_session import CallFailed, Session, SessionFailed
 
         name = locator["server"]
         began, at = time.monotonic(), self._clock()

@@ -34,9 +34,9 @@ from ...codecs.times import format_time
 from ...streams.judging.checks import Check, Unknown, canonical
 from ...streams.judging.coverage import Coverage
 from ...streams.judging.results import Held
-from ...streams.privacy import IDENTITY_BOUND
-from ..settings import Settings
-from ..signing import load_signer
+from ...streams.policy.privacy import IDENTITY_BOUND
+from ..checkpoints.signing import load_signer
+from ..settings.settings import Settings
 from .ask import Finding
 from .confine import MAX_PATH
 from .unix_peercred import fit_to_show

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import re2
 
-from ...streams.moments import parse_date
-from ...streams.terms import Content, Presence, Term, presence
+from ...streams.judging.moments import parse_date
+from ...streams.judging.terms import Content, Presence, Term, presence
 from .ask import Ask, CannotLook
 from .content import APART, Piece, text_of
 from .files import File

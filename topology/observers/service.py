@@ -26,11 +26,11 @@ from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault, UnreachableError
 from ...codecs.notes import Signer
 from ...codecs.records import Emission, Observation
-from .. import logs
-from ..connect import open_consumer, open_producer, partitions_of, unreachable
-from ..settings import Settings
-from ..topics import topic_name
-from ..web import Web
+from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable
+from ..kafka.topics import topic_name
+from ..settings import logs
+from ..settings.settings import Settings
+from ..worker.web import Web
 from .ground import ROOT_AWAY, why_blind
 from .instruments import Instruments
 from .look import StoppedError, cannot_look, look, observed, written

@@ -16,7 +16,7 @@ from ...codecs.records import Locator
 from ...streams.judging.checks import Check, Unknown
 from ...streams.judging.facts import verify_subscribers
 from ...streams.judging.results import Held, opposite
-from ...streams.terms import Content, presence
+from ...streams.judging.terms import Content, presence
 from .access import SseChannel
 from .answering import OTHER, UNKNOWN, answer, decides
 from .ask import Ask, CannotLook, Finding

@@ -27,7 +27,7 @@ from ...codecs.records import Locator
 from ...streams.judging.checks import Check, Unknown
 from ...streams.judging.facts import PeerFacts, verify_peer
 from ...streams.judging.results import Held, opposite
-from ...streams.privacy import may_be_credentials
+from ...streams.policy.privacy import may_be_credentials
 from .answering import OTHER, UNKNOWN, answer, decides
 from .ask import Ask, CannotLook, Finding
 from .keeping import Kept, Memory, Rest

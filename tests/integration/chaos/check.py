@@ -19,10 +19,10 @@ from lanes_on_kafka import OUTPUTS
 
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Source, outputs_root, unseal
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.streams import fold as core
-from sluice.streams import framing
-from sluice.topology.folds import Frame
-from sluice.topology.settings import Settings, bootstrap
+from sluice.streams.adjudication import fold as core
+from sluice.streams.attestations import framing
+from sluice.topology.ledger.folds import Frame
+from sluice.topology.settings.settings import Settings, bootstrap
 
 from .load import NUMBER, Load
 

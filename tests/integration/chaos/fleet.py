@@ -18,7 +18,7 @@ from typing import Any
 from lanes_on_kafka import Workers
 from msgspec.structs import replace
 
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 from .disk import Disk
 

@@ -18,7 +18,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from sluice.topology.settings import Settings, bootstrap
+from sluice.topology.settings.settings import Settings, bootstrap
 
 from .workload import Sending, Workload
 

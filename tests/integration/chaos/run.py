@@ -1,6 +1,6 @@
 """Chaos on a real Kafka: workers under load, faults drawn from a seed, and an independent reader's verdict.
 
-    python tests/integration/chaos/run.py [--minutes M] [--seed S] [--workers N] [--short]
+    make chaos ARGS="[--minutes M] [--seed S] [--workers N] [--short]"
 
 The last line is `faults=N lost=N doubled=N`; the exit status is 0 only where nothing was lost or doubled, and every
 fault showed what it should have. Otherwise the broker's data and the workers' logs stay in var/chaos. The seed chooses
@@ -22,8 +22,6 @@ import traceback
 from pathlib import Path
 from random import Random
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from chaos import faults as chaos
 from chaos.board import Board
 from chaos.broker import ProxiedBroker
@@ -35,11 +33,11 @@ from chaos.load import Load
 from chaos.proxy import Proxy
 from chaos.workload import POLICY
 
-from sluice.streams.policy_file import load_policy
+from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.brokers import jars
-from sluice.topology.folds import folds
-from sluice.topology.settings import Settings
-from sluice.topology.topics import create_topics
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.folds import folds
+from sluice.topology.settings.settings import Settings
 
 VAR = Path(__file__).parents[3] / "var" / "chaos"
 RATE = 300.0

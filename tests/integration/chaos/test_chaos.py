@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,22 +16,20 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
-
-from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, Source, outputs_root, seal
-from sluice.codecs.times import parse_time
-from sluice.streams import fold as core
-from sluice.streams.policy_file import load_policy
-from sluice.topology.folds import Frame
-from sluice.topology.settings import Settings, bootstrap
-from sluice.topology.topics import create_topics
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 from chaos.check import INPUTS, TOPICS, Counts, Reader, Verdict, is_settled, judge
 from chaos.faults import KINDS, schedule
 from chaos.load import NUMBER, Load
 from chaos.proxy import Proxy
 from chaos.workload import POLICY
 from lanes_on_kafka import records
+
+from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, Source, outputs_root, seal
+from sluice.codecs.times import parse_time
+from sluice.streams.adjudication import fold as core
+from sluice.streams.policy.toml_reader import load_policy
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.folds import Frame
+from sluice.topology.settings.settings import Settings, bootstrap
 
 RUN = Path(__file__).with_name("run.py")
 LAST_LINE = re.compile(r"faults=(\d+) lost=(\d+) doubled=(\d+)")
@@ -41,8 +40,10 @@ SECONDS = 400.0
 @pytest.mark.timeout(SECONDS + 60)
 async def test_chaos_loses_and_doubles_nothing():
     """Every kind of fault, within three minutes: the last line says that nothing was lost and nothing doubled."""
+    tests = RUN.parents[2]
+    environment = os.environ | {"PYTHONPATH": f"{tests / 'support'}:{tests / 'integration'}"}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(RUN), "--short"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        *(sys.executable, str(RUN), "--short"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
     talking = asyncio.create_task(process.communicate())
     try:
@@ -309,7 +310,7 @@ async def test_the_reader_reads_to_the_end_of_today(kafka: str, prefix: str):
 USE_A_DISK = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path.append(sys.argv[1])
 from chaos.disk import Disk, take_mounts
 disk = Disk(Path(sys.argv[2]), take_mounts() if sys.argv[3] == "mounted" else False)
 kept, new = disk.folder / "lane" / "kept", disk.folder / "lane" / "new"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import pytest
@@ -26,9 +24,6 @@ from sluice.streams.grounded import (
 
 if TYPE_CHECKING:
     from nowhere import Elsewhere  # type: ignore[import-not-found]
-
-
-sys.path.insert(0, str(Path(__file__).parent))
 from grounded_calls import clock, fetch, ledger, person, summarise
 
 __all__ = ["clock"]

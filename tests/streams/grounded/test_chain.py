@@ -9,7 +9,7 @@ import pytest
 
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import AgentHandoff, Derived, Discard, Emission, PromptTransform, Retrieval, Severed
-from sluice.streams import grounding
+from sluice.streams.adjudication import grounding
 from sluice.streams.grounded import Grounded, ProvenanceChain, emission, steps
 from sluice.streams.grounded.chain import EMPTY, MAX_DEPTH, MAX_STEPS, derive, merge
 

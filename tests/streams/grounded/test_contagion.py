@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.codecs.records import Derived, PromptTransform, Retrieval, Severed
-from sluice.streams import grounding
+from sluice.streams.adjudication import grounding
 from sluice.streams.grounded import Grounded, from_record, to_record
 from sluice.streams.grounded.chain import ProvenanceChain, merge
 

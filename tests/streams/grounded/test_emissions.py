@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Emitter, Retrieval
-from sluice.streams import grounding
+from sluice.streams.adjudication import grounding
 from sluice.streams.grounded import (
     Answer,
     Asserted,

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import pytest
 
 from sluice.codecs.records import PromptTransform
-from sluice.streams.grounded import (
-    Answer,
-    CitationViolation,
-    Grounded,
-    UngroundedReturn,
-    prompt,
-    tool,
-)
+from sluice.streams.grounded import Answer, CitationViolation, Grounded, UngroundedReturn, prompt, tool
 
 if TYPE_CHECKING:
     from nowhere import Elsewhere  # type: ignore[import-not-found]
-
-
-sys.path.insert(0, str(Path(__file__).parent))
 from grounded_calls import clock, fetch, plain, retrieval, summarise
 
 __all__ = ["clock"]

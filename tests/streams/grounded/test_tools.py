@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Derived, Retrieval
-from sluice.streams.grounded import (
-    Answer,
-    Grounded,
-    UngroundedReturn,
-    agent,
-    grounded_pure,
-    prompt,
-    tool,
-)
+from sluice.streams.grounded import Answer, Grounded, UngroundedReturn, agent, grounded_pure, prompt, tool
 
 if TYPE_CHECKING:
     from nowhere import Elsewhere  # type: ignore[import-not-found]
-
-
-sys.path.insert(0, str(Path(__file__).parent))
 from grounded_calls import AT, clock, fetch, ledger, person, plain, retrieval
 
 __all__ = ["clock"]

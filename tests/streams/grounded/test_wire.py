@@ -8,7 +8,16 @@ import msgspec
 import pytest
 
 from sluice.codecs.records import Retrieval
-from sluice.streams.grounded import Grounded, ProvenanceChain, dec_hook, enc_hook, from_record, prompt, to_record, tool
+from sluice.streams.grounded import (
+    Grounded,
+    ProvenanceChain,
+    dec_hook,
+    enc_hook,
+    from_record,
+    prompt,
+    to_record,
+    tool,
+)
 
 AT = "2026-11-21T09:00:00Z"
 

@@ -234,7 +234,7 @@ def test_what_is_rendered_of_a_check_is_covered_by_it(written: str):
         ("`a.py` has `x`.", ["contains(x, path=a.py)"]),
         ("Line 41 of `a.py` is `x = 3`.", ['line(a.py, 41, "x = 3")']),
         ("`X` is a class in `a.go`.", ["defines(X, type, path=a.go)"]),
-        ("`fold` contains `x`.", ["contains(x, path=streams/fold.py)"]),
+        ("`fold` contains `x`.", ["contains(x, path=streams/adjudication/fold.py)"]),
         # What is said of another thing than the check's.
         ("`f` calls `g`.", ["calls(g, f)"]),
         ("`f` calls `g` from `main.py`.", ["calls(f, g, path=main.py)"]),

@@ -17,7 +17,10 @@ from sluice.streams.judging.coverage import Coverage, cover
 
 PAIRS: tuple[tuple[str, str], ...] = (
     ("`f` calls `g`.", "calls(f, g)"),
-    ("The function `fold` in `streams/fold.py` calls `settle()`.", "calls(fold, settle, path=streams/fold.py)"),
+    (
+        "The function `fold` in `streams/adjudication/fold.py` calls `settle()`.",
+        "calls(fold, settle, path=streams/adjudication/fold.py)",
+    ),
     ("`settle` is called by `fold`.", "calls(fold, settle)"),
     ("In `a.py`, `f` calls `g` and returns `x + 1`.", 'calls(f, g, path=a.py) & returns(f, "x + 1", path=a.py)'),
     ("`f` calls `g`, `h` and `i`.", "calls(f, g) & calls(f, h) & calls(f, i)"),
@@ -43,7 +46,7 @@ PAIRS: tuple[tuple[str, str], ...] = (
     ("The Makefile has a `lint` target.", "defines(lint, target, path=Makefile)"),
     ("CHANGELOG.md has an entry dated 2026-05-25.", "defines(2026-05-25, section, path=CHANGELOG.md)"),
     ("`a.py` does not define `legacy_mode`.", "not defines(legacy_mode, path=a.py)"),
-    ("`streams/fold.py` imports `msgspec`.", "imports(msgspec, path=streams/fold.py)"),
+    ("`streams/adjudication/fold.py` imports `msgspec`.", "imports(msgspec, path=streams/adjudication/fold.py)"),
     ("`a.py` and `b.py` import `os`.", "imports(os, path=a.py) & imports(os, path=b.py)"),
     ("`a.py` does not import `requests`.", "not imports(requests, path=a.py)"),
     ("`check_limits` uses `MAX_FILES`.", "uses(check_limits, MAX_FILES)"),

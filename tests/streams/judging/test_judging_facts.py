@@ -19,8 +19,8 @@ from sluice.streams.judging.facts import (
     verify_subscribers,
     verify_tree,
 )
+from sluice.streams.judging.moments import SECOND
 from sluice.streams.judging.results import Held
-from sluice.streams.moments import SECOND
 
 HASH = "4f2a91c0" + "d" * 32
 DIFFERS = Held(False, "differs")

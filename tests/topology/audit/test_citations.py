@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from exported import ExportedLane
 
-from sluice.streams.policy import DEFAULT_POLICY, Policy, Sightings
+from sluice.streams.policy.policy import DEFAULT_POLICY, Policy, Sightings
 from sluice.topology.audit.run import Question, audit
 from sluice.topology.cli import main
-from sluice.topology.settings import Settings
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from exported import ExportedLane
+from sluice.topology.settings.settings import Settings
 
 T = 1_800_000_000_000
 CITING = Policy(sightings=Sightings(classes=["substrate.grep"]))
@@ -51,7 +48,7 @@ async def test_they_are_passed_over_and_everything_else_is_compared(tmp_path: Pa
 async def test_one_that_is_otherwise_is_told_by_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A fold that cited otherwise than the one that wrote the ledger."""
     made = lane(CITING)
-    monkeypatch.setattr("sluice.streams.citing.MAX_READ", 0)
+    monkeypatch.setattr("sluice.streams.adjudication.citing.MAX_READ", 0)
 
     report = await audit(Question(Settings(), made.export(tmp_path)), "now")
 

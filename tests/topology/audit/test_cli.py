@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from audit_world import KEY, World
 from click.testing import CliRunner, Result
 
 from sluice.codecs.errors import UsageError
@@ -18,9 +19,6 @@ from sluice.topology.audit.divergences import Divergence
 from sluice.topology.audit.page import page
 from sluice.topology.audit.report import Report, Verdict
 from sluice.topology.cli import main
-
-sys.path.insert(0, str(Path(__file__).parent))
-from world import KEY, World
 
 ORIGINAL = World()
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from audit_world import SIGNER, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluice.topology.audit.files import file_name
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import Question, audit
-from sluice.topology.settings import Settings
-
-sys.path.insert(0, str(Path(__file__).parent))
-from world import SIGNER, World
+from sluice.topology.ledger.export_files import file_name
+from sluice.topology.settings.settings import Settings
 
 ORIGINAL = World()
 PLACES = sorted(place for place, records in ORIGINAL.topics.items() if records)

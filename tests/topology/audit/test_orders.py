@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
 from collections import deque
 from pathlib import Path
@@ -11,21 +10,19 @@ from typing import Any
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from audit_world import SIGNER, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sluice.codecs import native
+from sluice.codecs import compiled_core
 from sluice.codecs.blocks import Output
 from sluice.codecs.record_batches import Cursor, batches, read_stored
-from sluice.topology.audit.files import Stored
 from sluice.topology.audit.outputs import Comparison, matching, run_of
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import Question, audit
-from sluice.topology.settings import Settings
-
-sys.path.insert(0, str(Path(__file__).parent))
-from world import SIGNER, World
+from sluice.topology.ledger.export_files import Stored
+from sluice.topology.settings.settings import Settings
 
 ORIGINAL = World()
 
@@ -179,7 +176,7 @@ def test_an_output_is_its_record_where_every_octet_is(how: str, parts: list[Any]
 
     with pytest.MonkeyPatch.context() as patch:
         if how == "python":
-            patch.setattr(native, "codecs", None)
+            patch.setattr(compiled_core, "codecs", None)
         assert matching(some, at, deque(records)) == [*equal, False].index(False)
 
 
@@ -194,5 +191,5 @@ def test_the_octets_of_a_run_are_those_of_its_values(how: str, values: list[byte
 
     with pytest.MonkeyPatch.context() as patch:
         if how == "python":
-            patch.setattr(native, "codecs", None)
+            patch.setattr(compiled_core, "codecs", None)
         assert run_of(records + records[: int(twice)], before) == (None if before > -1 or twice else octets)

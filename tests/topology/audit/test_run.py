@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from audit_world import World
 
 from sluice.codecs.errors import SluiceError
 from sluice.topology.audit import run
 from sluice.topology.audit.run import Question, audit
-from sluice.topology.settings import Settings
-
-sys.path.insert(0, str(Path(__file__).parent))
-from world import World
+from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
@@ -29,7 +27,7 @@ AUDITING = """
 import asyncio, sys
 from pathlib import Path
 from sluice.topology.audit import run
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 async def main() -> None:
     async with run._crew(run.Question(Settings(), processes=3), range(3)):
@@ -96,7 +94,7 @@ DEAF = """
 import asyncio, signal, sys
 from pathlib import Path
 from sluice.topology.audit import run
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 async def main() -> None:
     async with run._crew(run.Question(Settings(), Path(sys.argv[2]), processes=2), range(2)):

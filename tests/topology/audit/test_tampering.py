@@ -6,27 +6,24 @@ Every tampering is done as thoroughly as it can be done by somebody who owns the
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from audit_world import SIGNER, START, STRANGER, Step, World, resealed, steps, with_outputs
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Event, Header, Source, seal
 from sluice.codecs.notes import parse_note
-from sluice.streams.policy import DEFAULT_POLICY
+from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.audit import divergences
 from sluice.topology.audit.divergences import MEANING
-from sluice.topology.audit.facts import Span
+from sluice.topology.audit.models import Span
 from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.run import Question, audit
-from sluice.topology.settings import Settings
-
-sys.path.insert(0, str(Path(__file__).parent))
-from world import SIGNER, START, STRANGER, Step, World, resealed, steps, with_outputs
+from sluice.topology.settings.settings import Settings
 
 KEYS = (SIGNER.verifier,)
 ORIGINAL = World()

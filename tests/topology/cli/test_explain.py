@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from exported import BASE, KEY, H, M, S, emission, lane_after, observation, review, story_of
 from rich.console import Console
 
 from sluice.topology.cli import main
-from sluice.topology.explain_view import show
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from exported import BASE, KEY, H, M, S, emission, lane_after, observation, review, story_of
+from sluice.topology.explain.view import show
 
 EVIL = "It is \u202eso\x1b[31m, [bold]they[/bold] say."
 WHOLE = {"chars": [0, len(EVIL)]}

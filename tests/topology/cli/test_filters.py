@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from sluice.codecs import records
 from sluice.codecs.errors import UsageError
-from sluice.streams.policy import DEFAULT_POLICY
+from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.cli import main
 from sluice.topology.cli.filters import read_policy
 

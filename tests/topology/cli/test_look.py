@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from sluice.topology.cli import by_hand as by_hand_module
 from sluice.topology.cli import main
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 TEXT = "`notes.md` contains `2026-05-25`."
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sluice.streams.policy import DEFAULT_POLICY
+from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.cli import main
 
 

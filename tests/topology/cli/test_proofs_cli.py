@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import stat
-import sys
 from pathlib import Path
 
 import pytest
+from checkpointed import SIGNER, history
 from click.testing import CliRunner, Result
 
 from sluice.codecs.notes import Signer
 from sluice.topology.cli import main
 from sluice.topology.cli import proofs as commands
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from checkpointed import SIGNER, history
 
 KEY = str(SIGNER.verifier)
 
@@ -127,7 +124,7 @@ def test_a_file_that_is_no_proof_does_not_hold(tmp_path: Path, text: str) -> Non
 
 def test_a_file_that_is_endless_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded, whoever sent the file."""
-    monkeypatch.setattr("sluice.topology.proof_files.MAX_FILE", 100)
+    monkeypatch.setattr("sluice.topology.checkpoints.proof_files.MAX_FILE", 100)
     (tmp_path / "file").write_bytes(b" " * 101)
 
     result = run("verify", tmp_path / "file", "--key", KEY)

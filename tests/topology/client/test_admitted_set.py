@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sluice.codecs.times import format_time
 from sluice.topology.client import Admitted, AnyChange, Decayed, FakeSluice, Refused, Renewed
 from sluice.topology.client.admitted_set import AdmittedSet, Word
-from sluice.topology.showing import Shown, what_holds
+from sluice.topology.terminal.showing import Shown, what_holds
 
 START = 1_795_251_600_000
 

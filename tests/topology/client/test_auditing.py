@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from sluice.codecs.blocks import seal, unseal
 from sluice.codecs.records import Emission, Observation
-from sluice.topology.audit.files import Stored
 from sluice.topology.client import AsyncAuditor, ClosedError, DoesNotHoldError, FakeSluice, UsageError
 from sluice.topology.client.fake_lane import FakeLane
-from sluice.topology.stored import export
+from sluice.topology.ledger.export import export
+from sluice.topology.ledger.export_files import Stored
 
 TWO = ("substrate.git.log", "substrate.grep")
 START = 1_795_251_600_000

@@ -21,7 +21,7 @@ from sluice.topology.client import (
     UnreachableError,
 )
 from sluice.topology.client.ports import Stored
-from sluice.topology.inputs import Prepared
+from sluice.topology.kafka.input_records import Prepared
 
 TWO = ("substrate.git.log", "substrate.grep")
 

@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from sluice.codecs.records import Annotation, Assertion, Attestation, Emission, Observation, Review, Sighting, Subject
+from sluice.codecs.records import (
+    Annotation,
+    Assertion,
+    Attestation,
+    Emission,
+    Observation,
+    Review,
+    Sighting,
+    Subject,
+)
 from sluice.codecs.spans import Span
 from sluice.topology.client import (
     AsyncEmitter,
@@ -22,7 +31,7 @@ from sluice.topology.client import (
     UsageError,
 )
 from sluice.topology.client.ports import Stored
-from sluice.topology.inputs import Prepared
+from sluice.topology.kafka.input_records import Prepared
 
 NOW = 1_795_251_600_000
 EMISSION = {"emission_id": "em-1", "text": "It is so. [substrate.grep]"}

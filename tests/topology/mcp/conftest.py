@@ -1,16 +1,13 @@
 """A filled view for the adapter's tests, and readers of it."""
 
 import sqlite3
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from adapter_world import Filled
 
 from sluice.topology.mcp.readers import Readers
-
-sys.path.insert(0, str(Path(__file__).parent))
-from adapter_world import Filled
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from adapter_world import DOMAIN, HOUR, NOW, attested, claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluice.streams.composition import CAUTIOUS, Word, summary
-from sluice.streams.policy import Domain
+from sluice.streams.attestations.composition import CAUTIOUS, Word, summary
+from sluice.streams.policy.policy import Domain
 from sluice.streams.sanitise import AttestationRules
 from sluice.topology.mcp import answers, pages
 

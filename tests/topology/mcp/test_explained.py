@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from sluice.streams.sanitise import WARNING
-from sluice.topology.explanation import Assertion, Explanation
+from sluice.topology.explain.explanation import Assertion, Explanation
 from sluice.topology.mcp.explained import framed
 from sluice.topology.mcp.pages import Badly
 

@@ -12,12 +12,12 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from sluice.codecs.errors import UnreachableError
-from sluice.streams.policy import Attestations, Policy
+from sluice.streams.policy.policy import Attestations, Policy
 from sluice.topology.mcp import explained
 from sluice.topology.mcp.adapter import Adapter
 from sluice.topology.mcp.readers import Readers
 from sluice.topology.mcp.server import SCOPES, create_server
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 
 @pytest.fixture(params=["legacy", "2026-07-28"])

@@ -17,7 +17,7 @@ from sluice.topology.observers.access import Access, access_of, load_access
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.interface import Ask, CannotLook, Finding, answer, in_text, own_observers, words_in
 from sluice.topology.observers.look import look
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 ENVIRONMENT = {"TOKEN": "tok-1", "AUTH": "Bearer tok-2", "LINES": "a\nb"}
 WHOLE = """

@@ -13,7 +13,7 @@ from sluice.codecs.times import parse_time
 from sluice.streams.judging.derivation import checks_of
 from sluice.streams.judging.outcomes import question_of
 from sluice.streams.judging.results import Held
-from sluice.streams.terms import Presence, Terms
+from sluice.streams.judging.terms import Presence, Terms
 from sluice.topology.observers import deciding as deciding_module
 from sluice.topology.observers.answering import DECIDES, answer, dated, where_from
 from sluice.topology.observers.ask import Ask, Budget, CannotLook, Finding

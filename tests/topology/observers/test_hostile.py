@@ -19,7 +19,7 @@ from sluice.codecs.errors import Fault
 from sluice.codecs.records import Annotation, Observation
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 SECRET = "hunter2-hunter2"
 PATHS = (

@@ -27,7 +27,7 @@ from sluice.topology.observers.access import load_access
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.judges import GROUP, JudgeFailed, Judges, Verdict, checked, verdict_of
 from sluice.topology.observers.look import look
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "judges" / "sluice_http_judge.py"
 TEXT = "`CHANGELOG.md` contains `parse_time`."

@@ -15,12 +15,12 @@ from sluice.codecs.decode import decode_emission, decode_observation
 from sluice.codecs.errors import Fault, UsageError
 from sluice.codecs.records import Annotation, Emission
 from sluice.codecs.signatures import holds
+from sluice.topology.checkpoints.signing import new_signer, save_signer
 from sluice.topology.observers import look as look_module
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import cannot_look, look, written
 from sluice.topology.observers.record import signer_of
-from sluice.topology.settings import Settings
-from sluice.topology.signing import new_signer, save_signer
+from sluice.topology.settings.settings import Settings
 
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 CLASSES = ["git.log", "grep", "code.read", "fs.mtime", "mcp.brief", "do.sse-count", "unix.peercred"]

@@ -22,7 +22,7 @@ from looking import emission, sole
 from sluice.codecs.records import Annotation, Observation
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 CLOSED = "closed is 2026-05-25."

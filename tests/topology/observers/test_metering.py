@@ -17,10 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.brokers.embedded import EmbeddedBroker
-from sluice.topology.connect import open_producer
+from sluice.topology.kafka.connect import open_producer
 from sluice.topology.observers.metering import ObserverMetrics
 from sluice.topology.observers.service import ObserverService
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 PATIENCE = 20
 READ = "`CHANGELOG.md` contains `parse_time`. [substrate.code.read] [substrate.grep; pattern=parse_time]"

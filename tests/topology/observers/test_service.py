@@ -23,12 +23,12 @@ from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.records import Observation
 from sluice.codecs.signatures import holds
 from sluice.topology.brokers.embedded import PARTITIONS
-from sluice.topology.connect import open_consumer, open_producer
+from sluice.topology.checkpoints.signing import new_signer, save_signer
+from sluice.topology.kafka.connect import open_consumer, open_producer
 from sluice.topology.observers import service as service_module
 from sluice.topology.observers.look import StoppedError, look
 from sluice.topology.observers.service import ObserverService, _Progress
-from sluice.topology.settings import Settings
-from sluice.topology.signing import new_signer, save_signer
+from sluice.topology.settings.settings import Settings
 
 TEXT = "`CHANGELOG.md` contains `parse_time`. [substrate.code.read] [substrate.grep; pattern=parse_time]"
 PATIENCE = 20

@@ -18,7 +18,7 @@ from looking import emission, sole
 from sluice.codecs.records import Annotation, Observation
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 CLASS = "substrate.do.sse-count"
 

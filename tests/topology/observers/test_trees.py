@@ -18,7 +18,7 @@ from sluice.topology.observers.denied import NAMES, Denied
 from sluice.topology.observers.ground import why_blind
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.roots import Roots
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 BELOW = ("code.read", "grep", "git.log", "fs.mtime")
 DENIED = "a file of that name is never looked at"

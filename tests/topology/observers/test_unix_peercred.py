@@ -27,7 +27,7 @@ from sluice.streams.judging.rendering import render
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
 from sluice.topology.observers.unix_peercred import identifier
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 CLASS = "substrate.unix.peercred"
 SECRET = "a secret of more than 16"

@@ -1,0 +1,19 @@
+"""Adjudication: the fold of the lane `adjudicate`. It joins emissions and observations and decides about each
+assertion.
+"""
+
+# pyright: reportUnsupportedDunderAll=false
+__all__ = [
+    "checked_json",
+    "corroboration",
+    "emission_state",
+    "fold",
+    "grounding",
+    "outputs",
+    "snapshot",
+    "standing",
+    "state",
+    "timers",
+    "validation",
+    "versions",
+]

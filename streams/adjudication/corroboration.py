@@ -1,0 +1,234 @@
+"""What counts as evidence, while it is fresh, and how long it carries an assertion (architecture.md, «Time»,
+«Deciding»).
+
+Counted are *distinct fresh substrate-classes* [S §7]: two observations of one class count once, whoever made them.
+Where the policy asks for more than one observer, these are counted besides [S §11.3] (witnesses.py).
+Freshness is judged at emission [S §3]; validity is the k-th largest of newest ts + W. Which checks of an assertion the
+evidence verifies, and which of them stand, is counted in standing.py. Negatives need no memory of their own: one either
+closes the assertion when it comes, or never will, since corroboration only grows newer.
+"""
+
+from __future__ import annotations
+
+from ...codecs.records import Observation, Sighting
+from ...codecs.times import parse_time
+from ...codecs.vocabulary import NEWEST, VERSIONS, recognise
+from ..policy.policy import BUILT_IN, Policy
+from ..policy.privacy import IDENTITY_BOUND, binds_identity
+from . import standing
+from .emission_state import ALONE, CLASSES, NUMBER_OF, Declared, Life, Seen, json_of, short, whole
+from .witnesses import Witness, carried_until, count, note
+
+GIT_LOG = "substrate.git.log"
+_GIT_LOG = NUMBER_OF[GIT_LOG]
+_BARE = VERSIONS[NEWEST]
+_LEAST_PREFIX = 7  # digits of a commit hash that still name it (observing.md)
+
+
+def same_observation(declared: str, observed: str, substrate_class: str) -> bool:
+    """Whether a declared observation id is the observed one; of a commit, a prefix of 7 digits will do."""
+    if declared == observed:
+        return True
+    if substrate_class != GIT_LOG:
+        return False
+    shorter, longer = sorted((declared.lower(), observed.lower()), key=len)
+    return len(shorter) >= _LEAST_PREFIX and longer.startswith(shorter)
+
+
+def is_fresh(life: Life, window: int, ts: int) -> bool:
+    """`t - W <= ts <= t + horizon`, both ends included."""
+    return life.emitted_at - window <= ts <= life.emitted_at + life.bounds.horizon
+
+
+def may_count(policy: Policy, life: Life, observation: Observation) -> bool:
+    """Whether anything that this observation says may count for or against this assertion.
+
+    Not below the confidence floor, not by a judge whom the policy does not accept, not without a check where it wants
+    checks, and not from a substrate that the emitter can write to: that is none [S §3].
+    """
+    if observation.confidence < policy.admissibility.min_confidence:
+        return False
+    judging = policy.judging
+    if observation.judge is not None and observation.judge not in judging.accept:
+        return False
+    told = _TOLD_BY.get(observation.outcome)
+    if told is not None:
+        by_checks = getattr(observation, told) is not None
+        if judging.require_checks and not by_checks:
+            return False
+        if by_checks and observation.judge is None and BUILT_IN not in judging.accept:
+            return False
+    if not policy.observers:
+        return True
+    observer = policy.observers.get(observation.observer)
+    return observer is None or life.emitter is None or life.emitter not in observer.writable_by
+
+
+_TOLD_BY = {"corroborates": "verified", "contradicts": "refuted"}
+"""Outcomes that a check decides, and the member in which an observation names those checks."""
+
+
+def class_of(observation: Observation | Sighting) -> str | None:
+    """The bare class that an observation speaks for; None for a terminal or a class of no loaded version."""
+    name = observation.substrate_class
+    if name in _BARE:  # nearly always
+        return name
+    found = recognise(name)
+    return None if found.terminal else found.name
+
+
+def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, cls: str) -> bool:
+    """Takes a corroboration in; True where it counts for the assertion and is news."""
+    places = standing.verified(life, observation)
+    if places is not None and not places:
+        return False
+    seen, bounds, emitted_at = _seen(life, cls), life.bounds, life.emitted_at
+    if ts > seen.latest:
+        seen.latest = ts
+    kept = short(observation.observation_id)
+    _confirm(life, kept, ts)
+    trust = policy.admissibility.trust
+    if trust == "declared" or (trust == "both" and not _was_declared(life, kept, cls)):
+        return False
+    if ts < emitted_at - bounds.windows[cls]:
+        life.aged = True
+        return False
+    # After admission any newer corroboration renews, however long after emission; before it, only fresh ones count.
+    if life.valid_until < 0 and ts > emitted_at + bounds.horizon:
+        return False
+    news = standing.note(life, seen, observation, places, ts)
+    if bounds.min_observers != ALONE and (least := life.min_observers) > 1:
+        bound = binds_identity(observation.tier, cls)
+        said = -1 if places is None else standing.own_file(life, observation, places)
+        witness = Witness(seen.number, observation.observer, ts, kept, bound, said)
+        news = note(life.witnesses, witness, least * standing.count(life)) or news
+    if ts <= seen.ts:
+        return news
+    if seen.ts < 0:
+        life.fresh += 1
+    seen.ts = ts
+    life.keep_id(seen, kept)
+    seen.observer = observation.observer
+    seen.identity_bound = binds_identity(observation.tier, cls)
+    seen.attestation = json_of(observation.attestation)
+    return True
+
+
+def count_declarations(life: Life) -> None:
+    """Trust mode `declared`: the memo's plain count over the annotations [S §7]; one without `ts` does not count."""
+    for declared in life.declared:
+        ts = declared.ts
+        if ts is None:
+            continue
+        if not is_fresh(life, life.bounds.windows[declared.substrate_class], ts):
+            life.aged = life.aged or ts < life.emitted_at
+            continue
+        seen = _seen(life, declared.substrate_class)
+        if ts > seen.ts:
+            life.fresh += seen.ts < 0
+            seen.ts = ts
+            seen.id = declared.id
+            seen.observer = life.emitter or "emitter"
+            seen.identity_bound = declared.substrate_class in IDENTITY_BOUND
+
+
+def contradicts(life: Life, cls: str, ts: int) -> bool:
+    """Whether a contradiction holds: not older than `t - W`, and no observer has corroborated the class since."""
+    if ts < life.emitted_at - life.bounds.windows[cls]:
+        return False
+    return all(seen.latest <= ts for seen in life.seen if seen.substrate_class == cls)
+
+
+def unmasks(life: Life, observation: Observation, cls: str, ts: int) -> bool:
+    """Whether an `unknown-observation` holds against an id that the emitter declared [S §11.1].
+
+    Only corroboration of that very id since then stands against it: a true annotation covers for no invented one.
+    """
+    if ts < life.emitted_at - life.bounds.windows[cls]:
+        return False
+    kept = short(observation.observation_id)
+    return any(
+        declared.substrate_class == cls and declared.confirmed <= ts and _names(life, declared, kept)
+        for declared in life.declared
+    )
+
+
+def validity(life: Life) -> int:
+    """Until when the evidence carries the assertion: the k-th largest of newest ts + W, Unix ms; -1 below k.
+
+    Of several checks the one that is carried least. Where more than one observer is needed, no longer than so many
+    carry each check; -1 where there are fewer.
+    """
+    if life.fresh < standing.least_k(life):
+        return -1
+    until = standing.carried(life)
+    if until < 0:
+        return -1
+    bounds = life.bounds
+    until = min(until, life.longest)
+    if bounds.min_observers != ALONE and (least := life.min_observers) > 1:
+        windows = bounds.windows
+        for place in range(standing.count(life)):
+            until = min(until, carried_until(life.witnesses, lambda number: windows[CLASSES[number]], least, place))
+    return until
+
+
+def is_enough(life: Life) -> bool:
+    """Whether every check stands, by evidence of as many observers as are needed."""
+    return standing.stands(life) and missing_observers(life) == 0
+
+
+def missing_observers(life: Life) -> int:
+    """How many more distinct observers would have to bear it out, of the check that has the fewest."""
+    least = life.min_observers
+    if least <= 1:
+        return 0
+    return max(0, least - min(count(life.witnesses, place) for place in range(standing.count(life))))
+
+
+def observed_at(observation: Observation) -> int:
+    """An observation's time in Unix ms; the decoder has made sure that it is one."""
+    return parse_time(observation.observed_at) or 0
+
+
+def _seen(life: Life, cls: str) -> Seen:
+    number = NUMBER_OF[cls]
+    for seen in life.seen:
+        if seen.number == number:
+            return seen
+    seen = Seen(number)
+    life.seen.append(seen)
+    return seen
+
+
+def _confirm(life: Life, kept: bytes, ts: int) -> None:
+    """An observer has seen what annotations name: all with that id are confirmed, whichever class each is of."""
+    ids, declarations = life.ids, life.declared
+    for declared in declarations:
+        place = declared.id
+        if place < 0 or ts <= declared.confirmed:
+            continue
+        if ids[place] == kept:
+            declared.confirmed = ts
+        elif declared.number == _GIT_LOG and _names(life, declared, kept):
+            for one in declarations:
+                if one.id == place and one.confirmed < ts:
+                    one.confirmed = ts
+
+
+def _was_declared(life: Life, kept: bytes, cls: str) -> bool:
+    """Trust mode `both`: the class was declared, with this observation's id where one was declared."""
+    return any(
+        declared.substrate_class == cls and (declared.id < 0 or _names(life, declared, kept))
+        for declared in life.declared
+    )
+
+
+def _names(life: Life, declared: Declared, kept: bytes) -> bool:
+    """Whether an annotation declares this observation id (as `short` has it)."""
+    if declared.id < 0:
+        return False
+    named = life.ids[declared.id]
+    return named == kept or (
+        declared.number == _GIT_LOG and same_observation(whole(named), whole(kept), declared.substrate_class)
+    )

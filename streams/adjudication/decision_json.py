@@ -1,0 +1,268 @@
+"""What a decision's record says, as JSON: the members of `records.Decision`, written one behind the other.
+
+Untrusted text stands in the frame, sanitised [V §4, §5]; outside it stand identifiers, enumerated values, numbers and
+times only, and none of these has a character that JSON would escape. So they are put into the text as they are, and
+only what strangers wrote goes through an encoder: 6 us a record, where filling the structs took 11 and encoding them 2.
+The structs of `records.py` say what the members are; that a record is byte for byte what msgspec makes of its struct is
+a property that the tests hold it to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from ...codecs.blocks import Block
+from ...codecs.canonical import assertion_hash
+from ...codecs.errors import Fault
+from ...codecs.records import AnyStep, Basis, Effect, Reason, Status
+from ...codecs.spans import Span, parse_span_key
+from ...codecs.times import format_time
+from ..policy.policy import Policy
+from ..policy.privacy import Secret, Veil
+from ..sanitise import (
+    WARNING,
+    AttestationRules,
+    Confusables,
+    Trace,
+    clean,
+    clean_tree,
+    frame_attestation,
+)
+from .checked_json import Shown, shown
+from .emission_state import ALONE, CLASSES, Life, Seen, steps_of, whole
+from .grounding import data_categories
+from .witnesses import Witness
+
+_CHAIN_CAP = 2000
+"""Octets that any one string of a provenance chain keeps; the contract's cap for a rationale [V §4.1]."""
+
+
+def to_json(value: Any) -> str:
+    """Any value of a record; what a stranger wrote always goes through here."""
+    return _encode(value).decode()
+
+
+_encode = msgspec.json.Encoder().encode
+_CLASS = attrgetter("substrate_class")
+_FRAME = f'"_untrusted_text":{{"warning":{to_json(WARNING)},"assertion":'
+_FRAME_TYPE = '"@type":"veritas:UntrustedValidatorText"'
+_UNCHANGED = Trace().meta()
+_META_UNCHANGED = to_json(_UNCHANGED)
+_NO_TEXT = (f'{_FRAME}"",{_FRAME_TYPE},"attestations":[],"chain":[]}},', _META_UNCHANGED)
+
+
+def decision_id(life: Life, status: Status) -> str:
+    """The first 32 hex digits of SHA-256 over emission id, attempt, span key, status and revision."""
+    named = f"{life.emission_id}\x1f{life.attempt}\x1f{life.span_key}\x1f{status}\x1f{life.revision}"
+    return sha256(named.encode()).hexdigest()[:32]
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False):
+    """A record but for its place among the block's outputs; requests share their record's.
+
+    Attributes:
+        id: its identifier.
+        head, tail: what stands before and behind the index; the last brace is missing.
+        counted: how many classes count.
+    """
+
+    id: str
+    head: str
+    tail: str
+    counted: int
+
+    def at(self, index: int, more: str = "") -> bytes:
+        """The whole record, with more members behind."""
+        return f"{self.head}{index}{self.tail}{more}}}".encode()
+
+
+class DecisionWriter:
+    """Writes the records of one block. Reads the lives, never changes them."""
+
+    def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
+        header = block.header
+        self._policy = policy
+        self._veil = Veil(policy.privacy, secret)
+        self._ledger = (
+            f'"canonicalisation_version":"0.3","policy":"{policy_hash}",'
+            f'"ledger":{{"partition":{header.lane},"height":{header.height},"index":'
+        )
+        self._behind = f',"block":"{block.hash}"}},"_meta":'
+
+    def constants(self) -> tuple[bytes, ...]:
+        """What stands in each record of this block, for the compiled core (native.py)."""
+        texts = (self._ledger, self._behind, _FRAME, _FRAME_TYPE, _NO_TEXT[0], _META_UNCHANGED)
+        return tuple(text.encode() for text in texts)
+
+    def decision(
+        self,
+        type_: str,
+        life: Life,
+        status: Status,
+        basis: Basis | None,
+        reason: Reason | None,
+        own: str = "",
+        *,
+        text: bool,
+    ) -> Decision:
+        """What a record says up to its `_meta`. Hot path: one text, in the order of the members.
+
+        Args:
+            own: members of this type that stand behind the reason, each with a comma behind it.
+            text: whether there is anything in the frame.
+        """
+        id_, steps, counted = decision_id(life, status), steps_of(life), _counted(life)
+        classes = [f'"{CLASSES[seen.number]}"' for seen in counted]
+        evidence: list[str] = []
+        retrievals: list[str] = []
+        several = life.bounds.min_observers != ALONE and life.min_observers > 1
+        for seen in _by_observer(life) if several else counted:
+            name, at, who = CLASSES[seen.number], format_time(seen.ts), self._who(life, seen)
+            evidence.append(f'{{"substrate_class":"{name}","observed_at":"{at}",{who}}}')
+            retrievals.append(f'{{"step":"retrieval","source":"{name}","timestamp":"{at}","metadata":{{{who}}}}}')
+        checked = shown(life, status, basis, commits=self._policy.privacy.observation_ids == "clear")
+        frame, meta = self._frame(life, counted, retrievals, steps, checked) if text else _NO_TEXT
+        based = f'"basis":"{basis}",' if basis else ""
+        because = f'"reason":"{reason}",' if reason else ""
+        observers = f'"min_observers":{life.min_observers},' if several else ""
+        confidence = "" if life.confidence is None else f'"confidence":{to_json(life.confidence)},'
+        head = (
+            f'{{"@type":"sluice:{type_}","@version":"1.0","id":"{id_}","emission_id":"{life.emission_id}",'
+            f'"attempt":{life.attempt},"span":{_span(life.span_key)},"kind":"{life.kind}","status":"{status}",'
+            f'{based}{because}{own}"revision":{life.revision},"effect":"{life.effect}","k":{life.k},'
+            f'{observers}"classes":[{",".join(classes)}],"evidence":[{",".join(evidence)}],'
+            f"{checked.outside if checked else ''}"
+            f'"grounded":{"true" if life.grounded else "false"},"data":{_data(life, steps)},{confidence}'
+            f'"emitted_at":"{format_time(life.emitted_at)}",{frame}'
+            f'"canonical_hash":"{assertion_hash(life.text, life.kind)}",{self._ledger}'
+        )
+        return Decision(id_, head, self._behind + meta, len(counted))
+
+    def _who(self, life: Life, seen: Seen | Witness) -> str:
+        """Who saw it, and what, as far as privacy lets it out (privacy.py)."""
+        observation_id = whole(seen.id) if isinstance(seen, Witness) else life.id_of(seen)
+        if observation_id is not None:
+            observation_id = self._veil.observation_id(observation_id, identity_bound=seen.identity_bound)
+        return f'"observer":"{seen.observer}"' + (f',"observation_id":"{observation_id}"' if observation_id else "")
+
+    def shown(self, observation_id: str, identity_bound: bool) -> bytes:
+        """An observation id as far as privacy lets it out, for the compiled core; empty where it does not."""
+        return (self._veil.observation_id(observation_id, identity_bound=identity_bound) or "").encode()
+
+    def _frame(
+        self,
+        life: Life,
+        counted: Sequence[Seen],
+        retrievals: Sequence[str],
+        steps: list[AnyStep] | None,
+        checked: Shown | None,
+    ) -> tuple[str, str]:
+        """The frame, and the `_meta` that says what sanitation changed in it."""
+        told = [seen.attestation for seen in counted if seen.attestation is not None]
+        prose = checked.prose if checked else life.text
+        assertion, attestations, own, checks, meta = self.framed(prose, life.effect, steps, told, checked)
+        # The emitter's own steps, a retrieval for each counted evidence, then the hand-off from the emitter.
+        handoff = f'{{"step":"agent-handoff","agent_name":"{life.emitter or "sluice"}"}}'
+        return (
+            f'{_FRAME}{assertion},{_FRAME_TYPE},"attestations":{attestations},{checks}'
+            f'"chain":[{",".join((*own, *retrievals, handoff))}]}},',
+            meta,
+        )
+
+    def framed(
+        self,
+        text: str,
+        effect: Effect,
+        steps: list[AnyStep] | None,
+        attestations: Sequence[bytes],
+        checked: Shown | None,
+    ) -> tuple[str, str, list[str], str, str]:
+        """What strangers wrote, sanitised: the text, attestations, the chain's steps, what was checked with a comma
+        behind each member, and the `_meta` that says what changed in them; each as JSON."""
+        confusables, trace = self._confusables(effect), Trace()
+        assertion = to_json(clean(text, "assertion", self._policy.sanitation.caps["assertion"], confusables, trace))
+        framed = self._attestations(attestations, trace)
+        own = [to_json(step) for step in self._own_chain(steps, confusables, trace)] if steps else []
+        checks = checked.framed(confusables, trace) if checked else ""
+        return assertion, to_json(framed) if framed else "[]", own, checks, _meta(trace)
+
+    def _confusables(self, effect: Effect) -> Confusables:
+        """What becomes of confusable characters; what `reject` refuses is decided before this (decisions.py), and a
+        rejected text is still shown to a reviewer."""
+        rules = self._policy.sanitation.confusables
+        given = rules.external if effect == "external" else rules.internal
+        return "replace" if given == "reject" else given
+
+    def _own_chain(self, steps: list[AnyStep], confusables: Confusables, trace: Trace) -> list[dict[str, Any]]:
+        chain: list[dict[str, Any]] = msgspec.to_builtins(steps)
+        if self._veil.hides_sources:
+            for step in chain:
+                self._veil.source(step)
+        return clean_tree(chain, "chain", _CHAIN_CAP, confusables, trace)
+
+    def _attestations(self, attestations: Sequence[bytes], trace: Trace) -> list[dict[str, Any]]:
+        framed: list[dict[str, Any]] = []
+        for attestation in attestations:
+            one = self._attestation(attestation, len(framed), trace)
+            if one is not None:
+                framed.append(one)
+        return framed
+
+    def _attestation(self, attestation: bytes, place: int, trace: Trace) -> dict[str, Any] | None:
+        rules = attestation_rules(self._policy)
+        body = msgspec.json.decode(attestation, type=dict[str, Any])
+        framed = frame_attestation(body, rules, trace=trace, within=f"attestations[{place}].")
+        if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
+            return None
+        return framed["attestations"][0]
+
+
+def _meta(trace: Trace) -> str:
+    meta = trace.meta()
+    return _META_UNCHANGED if meta is _UNCHANGED else to_json(meta)
+
+
+def attestation_rules(policy: Policy) -> AttestationRules:
+    """What the policy says about attestations, as the sanitiser takes it."""
+    registry = policy.attestations
+    return AttestationRules(
+        consensus_domains=tuple(registry.consensus_domains),
+        confusables={name: domain.confusables for name, domain in registry.domains.items()},
+        caps=policy.sanitation.caps,
+    )
+
+
+def _span(key: str) -> str:
+    """The span outside the frame: numbers and identifiers only. A pointer's names are the emitter's words, so it
+    stands percent-encoded, as in the key (RFC 6901, section 6)."""
+    if key.startswith("c:"):
+        return _characters(key)
+    return to_json(Span(path=key[2:]) if key.startswith("p:") else parse_span_key(key))
+
+
+@lru_cache(maxsize=4096)  # they are short, few and repeat: 0.1 us instead of 1.1
+def _characters(key: str) -> str:
+    return to_json(parse_span_key(key))
+
+
+def _data(life: Life, steps: list[AnyStep] | None) -> str:
+    if not steps:
+        return '["grounded"]' if life.grounded else "[]"
+    return to_json(data_categories(life.grounded, steps))
+
+
+def _counted(life: Life) -> Sequence[Seen]:
+    counted = [seen for seen in life.seen if seen.ts >= 0]
+    counted.sort(key=_CLASS)
+    return counted
+
+
+def _by_observer(life: Life) -> Sequence[Witness]:
+    """Where several observers are needed: what each has seen of each class."""
+    return sorted(life.witnesses, key=lambda one: (CLASSES[one.number], one.observer))

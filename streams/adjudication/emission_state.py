@@ -1,0 +1,423 @@
+"""What a lane keeps of one emission: its attempts, their living assertions, and evidence that waits (architecture.md).
+
+At rest all of it is one MessagePack string (`pack`), a few hundred octets for an assertion with its evidence; it is
+taken apart only while a block touches it (`unpack`). So a million live assertions are a million byte strings, which
+the garbage collector never walks, and a snapshot writes down as they are. To keep them short, what is the same for many
+is named by number (classes, terms), an observation id that is a hash is kept as its octets, and what the enclosing
+items know (`emission_id`, `attempt`, `emitted_at`) is left out and filled in again.
+
+No item refers back to what holds it: the structs are not tracked by the cyclic collector (style.md), so a cycle would
+never be freed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from ...codecs.records import AnyStep, Basis, CoverageLevel, Effect, Kind
+from ...codecs.vocabulary import CLASSES_1_0
+from .timers import TIME, WATERMARK
+from .witnesses import Witness
+
+CLASSES: Final = tuple(sorted(CLASSES_1_0))
+"""Substrate-classes by the number that stands for them at rest. A later version's go behind these."""
+NUMBER_OF: Final[Mapping[str, int]] = {name: number for number, name in enumerate(CLASSES)}
+
+
+class Phase(IntEnum):
+    """What an assertion waits for."""
+
+    PENDING = 0  # evidence, on the watermark
+    ADMITTED = 1  # the end of its validity, on time
+    REVIEW = 2  # a reviewer, on time
+    CLOSED = 3  # nothing
+
+
+ALONE: Final = (1, 1)
+"""`min_observers` where any one observer will do."""
+
+
+NO_COVERAGE, PART, WHOLE = range(3)
+"""How much of a sentence its checks speak of, as it is kept; `COVERAGE` names them."""
+COVERAGE: Final[tuple[CoverageLevel, ...]] = ("none", "part", "whole")
+
+
+class CheckTerms(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What a policy says of checks and of independence (policy.py, `Judging`).
+
+    Attributes:
+        min_coverage: internal, external.
+        k_by_check: internal, external; 0 for the effect's own k.
+        groups: classes by number.
+    """
+
+    min_coverage: tuple[int, int] = (PART, WHOLE)
+    k_by_check: dict[str, tuple[int, int]] = {}
+    same_bytes: bool = False
+    same_root: int = 0
+    groups: list[list[int]] = []
+
+    @property
+    def counts_plainly(self) -> bool:
+        """Every class counts once, and every check needs the k of its effect."""
+        return not (self.k_by_check or self.same_bytes or self.same_root or self.groups)
+
+
+class Terms(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """The bounds that lives begin with: of a policy, kept though a later one comes into force (milliseconds).
+
+    Attributes:
+        min_observers: internal, external; 1 where observers are not counted.
+        checks: what is said of checks.
+    """
+
+    windows: dict[str, int]
+    horizon: int
+    max_validity: int
+    min_observers: tuple[int, int] = ALONE
+    checks: CheckTerms = CheckTerms()
+
+
+# ---------------------------------------------------------------- observation ids
+
+_HASH = re.compile(r"(sha256:)?(?:[0-9a-f]{64}|[0-9a-f]{40})", re.ASCII)
+_BARE, _SHA256, _TEXT = b"\0", b"\1", b"\2"
+
+
+@lru_cache(maxsize=4096)  # an id is declared, then observed: 0.1 us instead of 0.6 from the second time on
+def short(observation_id: str) -> bytes:
+    """An id in as few octets as it can be had back from: those of a hash, or its text, behind one that says which."""
+    match = _HASH.fullmatch(observation_id)
+    if match is None:
+        return _TEXT + observation_id.encode()
+    return _SHA256 + bytes.fromhex(observation_id[7:]) if match[1] else _BARE + bytes.fromhex(observation_id)
+
+
+def whole(kept: bytes) -> str:
+    """The id that `short` was given."""
+    form = kept[:1]
+    if form == _SHA256:
+        return "sha256:" + kept[1:].hex()
+    return kept[1:].decode() if form == _TEXT else kept[1:].hex()
+
+
+# ---------------------------------------------------------------- one assertion
+
+
+class Declared(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """An annotation that may count: a class, and what it names. A claim, not evidence [S §11.1].
+
+    Attributes:
+        number: of the bare class.
+        id: index into the life's `ids`, -1 where none was declared.
+        ts: as declared, Unix ms.
+        confirmed: the newest corroboration of the declared id, -1 where there is none.
+    """
+
+    number: int
+    id: int
+    ts: int | None
+    confirmed: int = -1
+
+    @property
+    def substrate_class(self) -> str:
+        """The bare class."""
+        return CLASSES[self.number]
+
+
+class Seen(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """What corroborates one assertion in one class: the newest evidence only, whoever saw it.
+
+    Attributes:
+        number: of the bare class.
+        latest: the newest corroboration by an observer that may count, fresh or not; holds contradictions off. Unix
+            ms, -1 where there is none.
+        ts: the newest that counts, -1 where none does; the other fields describe that one.
+        id: index into the life's `ids`, -1 for none.
+        attestation: its JSON.
+    """
+
+    number: int
+    latest: int = -1
+    ts: int = -1
+    id: int = -1
+    observer: str = ""
+    identity_bound: bool = False
+    attestation: bytes | None = None
+
+    @property
+    def substrate_class(self) -> str:
+        """The bare class."""
+        return CLASSES[self.number]
+
+
+class Verified(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """What the observations of one class verified of an assertion's checks (standing.py).
+
+    Attributes:
+        number: of the bare class.
+        stamps: for each check the newest evidence that counts, Unix ms; -1 where there is none.
+        named: a bit for each check that an observation named as verified, rather than corroborating as a whole.
+        coverage: the least that any of them told.
+        unchecked: the spans that those of that coverage told.
+        looked: for each check the root and the content hash that its newest evidence names; empty where the policy
+            does not ask for independence.
+    """
+
+    number: int
+    stamps: list[int]
+    named: int = 0
+    coverage: int = WHOLE
+    unchecked: list[tuple[int, int]] = []
+    looked: list[tuple[str, str]] = []
+
+
+class Place(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Where a check was seen to hold, as far as the observation tells: lines from 1, 0 for none."""
+
+    path: str = ""
+    first: int = 0
+    last: int = 0
+    commit: str = ""
+
+
+class Elsewhere(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """What one class verified of one check in another file than the one in `Checking.places` (standing.py).
+
+    Attributes:
+        number: of the bare class.
+        check: its place among the checks.
+        place: where it was last seen to hold in that file.
+        ts: the newest evidence that counts, Unix ms.
+        looked: the root and the content hash that it names.
+    """
+
+    number: int
+    check: int
+    place: Place
+    ts: int
+    looked: tuple[str, str] = ("", "")
+
+
+class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """What is known of an assertion's checks. Only lives that need it have one: those that declare checks, that came
+    under terms which ask more than plain counting, or that an observation speaks of in checks or words.
+
+    Attributes:
+        texts: the checks that it declares; None: the one that its words give (judging/derivation.py).
+        needs: k of each check; empty: the life's k for each.
+        classes: by class, for those that verified a check.
+        words: an observer found its words, and nothing was checked (`terms-present`).
+        coverage, unchecked: fixed when it is admitted by evidence; -1 before.
+        places: for each check where it was last seen to hold before that, in the first file that was told.
+        elsewhere: evidence from other files, until the assertion is admitted.
+    """
+
+    texts: list[str] | None = None
+    needs: list[int] = []
+    classes: list[Verified] = []
+    words: bool = False
+    coverage: int = -1
+    unchecked: list[tuple[int, int]] = []
+    places: list[Place] = []
+    elsewhere: list[Elsewhere] = []
+
+
+class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
+    """One assertion of one attempt, from its arrival to its last word.
+
+    Invariant: `phase` is CLOSED exactly when it is in no attempt's `lives`. `clock`, `due` and `order` are its timer
+    (timers.py). The first four fields are known to what holds it, and not packed.
+    """
+
+    emission_id: str
+    attempt: int
+    emitted_at: int
+    terms: Terms | None
+    span_key: str
+    kind: Kind
+    effect: Effect
+    k: int
+    text: str
+    annotated: bool
+    grounded: bool
+    confidence: float | None
+    chain: bytes | None  # its JSON
+    emitter: str | None
+    traceparent: bytes | None
+    terms_number: int
+    arrival: int
+    order: int
+    ids: list[bytes] = []  # observation ids, each once
+    declared: list[Declared] = []
+    phase: Phase = Phase.PENDING
+    seen: list[Seen] = []
+    fresh: int = 0  # how many of `seen` count: distinct classes
+    aged: bool = False  # corroboration was seen that was already too old
+    revision: int = 0
+    basis: Basis = "corroboration"
+    admitted_at: int = -1
+    valid_until: int = -1
+    touched: bool = False  # its validity moved on in this block
+    clock: int = WATERMARK
+    due: int | None = None
+    witnesses: list[Witness] = []  # where more than one observer is needed
+    checking: Checking | None = None
+
+    @property
+    def bounds(self) -> Terms:
+        """The terms that it began with."""
+        assert self.terms is not None, "a life is looked at unpacked"
+        return self.terms
+
+    @property
+    def min_observers(self) -> int:
+        """How many distinct observers it needs (witnesses.py)."""
+        internal, external = self.bounds.min_observers
+        return external if self.effect == "external" else internal
+
+    @property
+    def longest(self) -> int:
+        """No validity lies beyond this instant, Unix ms."""
+        return self.arrival + self.bounds.max_validity
+
+    def id_of(self, one: Declared | Seen) -> str | None:
+        """The observation id that a declaration or evidence names."""
+        return None if one.id < 0 else whole(self.ids[one.id])
+
+    def keep_id(self, seen: Seen, kept: bytes) -> None:
+        """Makes evidence name this observation (as `short` has it); an id that nothing names any more goes."""
+        seen.id = -1
+        if kept not in self.ids:  # else an annotation or other evidence names it
+            named = {one.id for one in (*self.declared, *self.seen)}
+            free = next((place for place in range(len(self.ids)) if place not in named), len(self.ids))
+            self.ids[free : free + 1] = [kept]  # renewals never make the list longer
+        seen.id = self.ids.index(kept)
+
+
+_chains = msgspec.json.Decoder(list[AnyStep])
+
+
+def steps_of(life: Life) -> list[AnyStep] | None:
+    """The provenance chain of an assertion, as its emission gave it."""
+    return None if life.chain is None else _chains.decode(life.chain)
+
+
+# ---------------------------------------------------------------- one emission
+
+
+class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
+    """The memory of one attempt of an emission: for duplicates, newer attempts, and evidence that comes late.
+
+    It is dropped once a repetition would be too old and nothing of it lives; only then does it have a timer of its own.
+    """
+
+    number: int
+    emitted_at: int
+    digest: bytes
+    order: int
+    lives: list[Life] = []
+    closed: list[str] = []  # span keys
+    clock: int = TIME
+    due: int | None = None
+
+    def life(self, span_key: str) -> Life | None:
+        """The living assertion of a span. A scan: an emission holds at most 1000, nearly always fewer than ten."""
+        for life in self.lives:
+            if life.span_key == span_key:
+                return life
+        return None
+
+
+class Waiting(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
+    """An observation that came before its emission, or names a span that the emission does not have.
+
+    Attributes:
+        record: the observation as it came, JSON.
+        attempt, span_key: the assertion that it speaks of.
+        negative: it corroborates nothing.
+    """
+
+    record: bytes
+    attempt: int
+    span_key: str
+    negative: bool
+    order: int
+    clock: int = WATERMARK
+    due: int | None = None
+
+
+class Known(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """All that a lane knows of one emission."""
+
+    attempts: list[Attempt] = []
+    waiting: list[Waiting] = []
+
+    def attempt(self, number: int) -> Attempt | None:
+        """The memory of one attempt, or None where it is not known (any more)."""
+        for attempt in self.attempts:
+            if attempt.number == number:
+                return attempt
+        return None
+
+    def newest(self) -> int:
+        """The newest attempt known, -1 where none is."""
+        return max((attempt.number for attempt in self.attempts), default=-1)
+
+    def items(self) -> Iterator[Life | Attempt | Waiting]:
+        """Everything that may have a timer."""
+        for attempt in self.attempts:
+            yield attempt
+            yield from attempt.lives
+        yield from self.waiting
+
+    def item(self, order: int) -> Life | Attempt | Waiting | None:
+        """What has this order."""
+        for attempt in self.attempts:
+            if attempt.order == order:
+                return attempt
+            for life in attempt.lives:
+                if life.order == order:
+                    return life
+        for waiting in self.waiting:
+            if waiting.order == order:
+                return waiting
+        return None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Known).decode
+
+
+def pack(known: Known) -> bytes:
+    """What is known of an emission, at rest. `known` must not be used any more, unless it is filled in again."""
+    for attempt in known.attempts:
+        for life in attempt.lives:
+            life.emission_id, life.attempt, life.emitted_at, life.terms = "", 0, 0, None
+    return _encode(known)
+
+
+def unpack(emission_id: str, packed: bytes, terms: Sequence[Terms]) -> Known:
+    """What `pack` was given."""
+    return fill(emission_id, _decode(packed), terms)
+
+
+def fill(emission_id: str, known: Known, terms: Sequence[Terms]) -> Known:
+    """Puts in what is not packed: the lives' own place, and the terms by their number."""
+    for attempt in known.attempts:
+        number, emitted_at = attempt.number, attempt.emitted_at
+        for life in attempt.lives:
+            life.emission_id, life.attempt, life.emitted_at = emission_id, number, emitted_at
+            life.terms = terms[life.terms_number]
+    return known
+
+
+def json_of(value: Any) -> bytes | None:
+    """A value of a record as it is kept; JSON, since MessagePack has no integers beyond 64 bits."""
+    return None if value is None else msgspec.json.encode(value)

@@ -1,0 +1,71 @@
+"""What an emission's own provenance chain and citations must fulfil [C §2, §3, §4, §6, §7].
+
+A chain is only the emitter's word, so it can only make a verdict stricter: an ungrounded or severed chain that claims
+grounding, a quote that is not in its context, and a confidence below the floor are refused; nothing here admits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...codecs.records import AnyStep, Assertion, Derived, Emission, Retrieval, Severed
+from ...codecs.times import parse_time
+from ..judging.quotes import quotes
+
+
+def steps(chain: Sequence[AnyStep] | None) -> Iterator[AnyStep]:
+    """Every step of a chain, those inside `derived` included."""
+    for step in chain or ():
+        yield step
+        if isinstance(step, Derived):
+            yield from steps(step.left)
+            yield from steps(step.right)
+
+
+def is_ungrounded(assertion: Assertion) -> bool:
+    """Claims grounded, but the chain has no retrieval or has a severed step [C §2, §3]."""
+    if not assertion.grounded:
+        return False
+    kinds = {type(step) for step in steps(assertion.chain)}
+    return Retrieval not in kinds or Severed in kinds
+
+
+def least_confidence(assertion: Assertion) -> float | None:
+    """The assertion's own confidence or the least over its chain's steps [C §7]; None where none is declared."""
+    if not assertion.chain:
+        return assertion.confidence
+    found = [step.confidence for step in steps(assertion.chain) if step.confidence is not None]
+    if assertion.confidence is not None:
+        found.append(assertion.confidence)
+    return min(found, default=None)
+
+
+def latest(chain: Sequence[AnyStep]) -> int:
+    """The latest time of retrieval in a chain, Unix ms; 0 where it names none."""
+    times = [step.timestamp for step in steps(chain) if isinstance(step, Retrieval)]
+    return max([parse_time(one) or 0 for one in times if one is not None], default=0)
+
+
+def data_categories(grounded: bool, chain: Sequence[AnyStep] | None) -> list[str]:
+    """The union of the chain's data categories, sorted [C §6]."""
+    found = {category for step in steps(chain) for category in step.data or ()}
+    if grounded:
+        found.add("grounded")
+    return sorted(found)
+
+
+def citation_violation(emission: Emission, assertion: Assertion, text: str) -> tuple[int, int] | None:
+    """The first quote of a strictly cited assertion that is not in its context, character for character [C §4].
+
+    Returns:
+        The quote's offsets (code points, without its quotation marks) in the assertion's text; None where every quote
+        is there. A context that the emission does not carry holds no quote.
+    """
+    cites = assertion.cites
+    if cites is None or not cites.strictly:
+        return None
+    context = emission.contexts.get(cites.context, "")
+    for start, end in quotes(text):
+        if text[start:end] not in context:
+            return start, end
+    return None

@@ -1,0 +1,149 @@
+"""Output records: built, framed and named so that folding the same ledger again gives the same bytes (records.md).
+
+Untrusted text stands in the frame, sanitised [V §4, §5]; outside it stand identifiers, enumerated values, numbers and
+times only. Dead letters are the exception: quarantine, raw by design. Identifiers are hashes of what they name.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from ...codecs.blocks import Block, Event, EventKind, Output
+from ...codecs.errors import Fault
+from ...codecs.records import Basis, Disposition, Reason, Status
+from ...codecs.times import format_time
+from ..policy.policy import Policy
+from ..policy.privacy import Secret
+from . import corroboration, standing
+from .decision_json import Decision, DecisionWriter, attestation_rules, decision_id, to_json
+from .decisions import Verdict
+from .emission_state import Life
+
+ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
+REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
+DEAD_LETTERS = "dead-letters"
+CITATIONS = "citations"
+
+_encode = msgspec.json.Encoder().encode
+_SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application/json")
+
+
+class Writer:
+    """Collects the outputs of one block, in order. Reads the lives, never changes them."""
+
+    def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
+        self.outputs: list[Output] = []
+        self._block = block
+        self._decisions = DecisionWriter(block, policy, policy_hash, secret)
+        self._source = ("ce_source", f"/sluice/lanes/{block.header.lane}".encode())
+        self._time = ("ce_time", format_time(block.header.time).encode())
+
+    @property
+    def decisions(self) -> DecisionWriter:
+        """What writes the decisions of this block."""
+        return self._decisions
+
+    def constants(self) -> tuple[tuple[bytes, ...], tuple[tuple[str, bytes], ...]]:
+        """What stands in each record and header of this block, for the compiled core (native.py)."""
+        return self._decisions.constants(), (_SPECVERSION, self._source, self._time, _JSON)
+
+    # ------------------------------------------------------------ about assertions
+
+    def admitted(self, life: Life, status: Status, basis: Basis, reason: Reason | None = None, *, text: bool) -> None:
+        """A word on `admitted`. The closing words and a policy's refusal carry no text."""
+        decision = self._decisions.decision("AdmittedAssertion", life, status, basis, reason, text=text)
+        more = "" if life.admitted_at < 0 else f',"admitted_at":"{format_time(life.admitted_at)}"'
+        if life.valid_until >= 0:
+            more += f',"valid_until":"{format_time(life.valid_until)}"'
+        self._put(ADMITTED, life, status, decision, more)
+
+    def inadmissible(
+        self, life: Life, verdict: Verdict, disposition: Disposition, quote: dict[str, Any] | None, request: bool
+    ) -> None:
+        """The record on `inadmissible`, and the request that the disposition asks for."""
+        status, reason = verdict
+        own = f'"disposition":"{disposition}",'
+        if quote is not None:
+            own += f'"citation":{to_json(quote)},'
+        decision = self._decisions.decision("InadmissibleAssertion", life, status, None, reason, own, text=True)
+        self._put(INADMISSIBLE, life, status, decision)
+        topic = {"review": REVIEWS, "re-emit": REEMISSIONS}.get(disposition)
+        if request and topic:
+            seen = sorted(seen.substrate_class for seen in life.seen if seen.latest >= 0 or seen.ts >= 0)
+            missing = standing.missing(life)
+            more = f',"missing_floor":{missing},"classes_seen":{to_json(seen)}'
+            if life.min_observers > 1:
+                more += f',"missing_observers":{corroboration.missing_observers(life)}'
+            self._put(topic, life, status, decision, more)
+
+    def _put(self, topic: str, life: Life, status: Status, decision: Decision, more: str = "") -> None:
+        headers = [
+            _SPECVERSION,
+            ("ce_id", f"{topic}/{decision.id}".encode()),
+            self._source,
+            _type_header(topic, status),
+            self._time,
+            _JSON,
+        ]
+        if life.traceparent is not None:
+            headers.append(("traceparent", life.traceparent))
+        key, value = f"{life.emission_id}#{life.span_key}".encode(), decision.at(len(self.outputs), more)
+        self.outputs.append(Output(topic, key, value, headers))
+
+    def citation(self, key: bytes, value: bytes, traceparent: bytes | None) -> None:
+        """An annotation that cites an observation id: an input of the binding lanes (binding.py), no decision."""
+        headers: list[tuple[str, bytes]] = [_JSON]
+        if traceparent is not None:
+            headers.append(("traceparent", traceparent))
+        self.outputs.append(Output(CITATIONS, key, value, headers))
+
+    def dead_letter(self, event: Event, fault: Fault) -> None:
+        """An input that was refused."""
+        self.outputs.append(dead_letter(self._block, event, fault))
+
+
+def dead_letter(block: Block, event: Event, fault: Fault) -> Output:
+    """The input's raw bytes, untouched, with the reason; of an oversize one its hash, length and source."""
+    source = source_of(block, event)
+    value = event.value or b""
+    if event.kind == EventKind.OVERSIZE:
+        value = _encode({**msgspec.json.decode(value), "source": source})
+    headers = [
+        ("sluice-reason", fault.reason.encode()),
+        ("sluice-detail", fault.detail.encode()),
+        ("sluice-source", source.encode()),
+        *event.headers,
+    ]
+    return Output(DEAD_LETTERS, event.key, value, headers)
+
+
+_TRACEPARENT = re.compile(rb"[0-9A-Za-z-]{1,256}")
+
+
+def traceparent_of(event: Event) -> bytes | None:
+    """An input's `traceparent`, to be passed on as it stands; None where it holds what no trace context ever may.
+
+    W3C Trace Context lets later versions be longer, so only the characters are judged: a stranger may write anything.
+    """
+    for name, value in event.headers:
+        if name == "traceparent":
+            return value if _TRACEPARENT.fullmatch(value) else None
+    return None
+
+
+def source_of(block: Block, event: Event) -> str:
+    """`topic/partition/offset` of the input that an event is."""
+    header = block.header
+    return f"{header.sources[event.source].topic}/{header.lane}/{event.offset}"
+
+
+@cache  # topics times statuses
+def _type_header(topic: str, status: Status) -> tuple[str, bytes]:
+    return "ce_type", f"sluice.{topic}.{status}".encode()
+
+
+__all__ = ["Writer", "attestation_rules", "dead_letter", "decision_id", "source_of", "traceparent_of"]

@@ -1,0 +1,183 @@
+"""The gates that an input has to pass before it may speak: key, time, authority (architecture.md, «Deciding»).
+
+Each returns the `Fault` with which the input becomes a dead letter, or None.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...codecs.blocks import Event
+from ...codecs.errors import Fault
+from ...codecs.partition import PARTITIONERS, Partitioner
+from ...codecs.records import Assertion, Emission, Emitter, Observation, Retrieval, Sighting
+from ...codecs.sightings import decode_sighting
+from ...codecs.signatures import holds
+from ...codecs.times import format_time, parse_time
+from ..policy.identifiers import looks_like
+from ..policy.policy import Policy
+from . import corroboration, grounding
+from .state import State
+
+
+def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
+    """The key must be the emission id, and hash to this lane's partition, or evidence would never meet its emission."""
+    if event.key != emission_id.encode():
+        return wrong_key(event.key, "emission id", emission_id, state.partitioner)
+    if emission_id in state:
+        return None  # the partition of what was taken in has passed its test
+    return wrong_partition(emission_id, state.lane, state.lanes, state.partitioner)
+
+
+def wrong_key(key: bytes | None, what: str, wanted: str, partitioner: Partitioner) -> Fault | None:
+    """`misrouted` where a record's key is not what its topic is partitioned by (records.md)."""
+    if key is not None and key == wanted.encode():
+        return None
+    shown = "no key" if key is None else repr(key[:80].decode(errors="replace"))
+    by = f"as key, which {partitioner} partitions by"
+    return Fault("misrouted", f"expected the {what} {wanted!r} {by}, got {shown}")
+
+
+def wrong_partition(key: str, lane: int, lanes: int, partitioner: Partitioner) -> Fault | None:
+    """`misrouted` where a key's partition is another one than the lane's."""
+    partition = PARTITIONERS[partitioner](key.encode(), lanes)
+    if partition == lane:
+        return None
+    return Fault("misrouted", f"{partitioner} puts the key {key!r} into partition {partition} of {lanes}, got {lane}")
+
+
+def skewed(state: State, path: str, instant: int | None) -> Fault | None:
+    """A date from the future would never grow old."""
+    if instant is None or state.policy is None:
+        return None
+    skew = state.policy.admissibility.max_skew
+    if instant <= state.time + skew:
+        return None
+    latest = format_time(state.time + skew)
+    return Fault("clock-skew", f"{path}: expected a time up to {latest}, got {format_time(instant)}")
+
+
+def emission_skewed(state: State, emission: Emission) -> Fault | None:
+    """`clock-skew` for the first time in an emission that lies too far ahead."""
+    fault = skewed(state, "$.emitted_at", parse_time(emission.emitted_at))
+    for place, assertion in enumerate(emission.assertions or ()):
+        if fault is not None:
+            return fault
+        fault = _assertion_skewed(state, f"$.assertions[{place}]", assertion)
+    return fault
+
+
+def _assertion_skewed(state: State, path: str, assertion: Assertion) -> Fault | None:
+    for at, annotation in enumerate(assertion.annotations):
+        if annotation.ts is not None:
+            fault = skewed(state, f"{path}.provenance[{at}].ts", parse_time(annotation.ts))
+            if fault is not None:
+                return fault
+    for step in grounding.steps(assertion.chain) if assertion.chain else ():
+        if isinstance(step, Retrieval) and step.timestamp is not None:
+            fault = skewed(state, f"{path}.chain", parse_time(step.timestamp))
+            if fault is not None:
+                return fault
+    return None
+
+
+def too_old(state: State, emitted_at: int) -> Fault | None:
+    """Nothing in an emission so old could be admitted, and whether it is a repetition is no longer known."""
+    earliest = state.time - state.least_max_validity(emitted_at)
+    if emitted_at >= earliest:
+        return None
+    got = format_time(emitted_at)
+    return Fault("too-old", f"$.emitted_at: expected a time from {format_time(earliest)} on, got {got}")
+
+
+def unauthorised(policy: Policy, seen: Observation | Sighting, value: bytes | None) -> Fault | None:
+    """Who may observe [S §11.1, §11.3]: an observer with an entry speaks only for its classes, one with a key only
+    under its signature; with `require_signatures` nobody else is heard.
+
+    Of an observation that a binding lane made, the sighting that it carries must be signed (`_unvouched`).
+
+    Args:
+        policy: in force when it came; what waits for its emission is not asked again.
+        seen: what is said, and who says it.
+        value: the same as it came, of which the signature has to hold.
+    """
+    name = seen.observer
+    observer = policy.observers.get(name)
+    if observer is not None and observer.classes and corroboration.class_of(seen) not in observer.classes:
+        allowed = f"a class that {name!r} may speak for ({', '.join(observer.classes)})"
+        return _refused("substrate_class", allowed, seen.substrate_class[:80])
+    key = observer.public_key if observer is not None else None
+    if key is None:
+        if not policy.require_signatures:
+            return None
+        return _refused("observer", "one with a public_key in the policy", repr(name))
+    if seen.signature is not None and holds(key, seen.signature, value or b""):
+        return None
+    if isinstance(seen, Observation) and seen.signature is None and (sighting := carried(value)) is not None:
+        return _unvouched(policy, key, seen, sighting)
+    got = "none" if seen.signature is None else "one that does not hold"
+    return _refused("signature", f"the signature of {name!r}", got)
+
+
+class _Carrier(msgspec.Struct, gc=False):
+    """What of a bound observation its sighting is: the octets as they were signed, member for member."""
+
+    sighting: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+_carriers = msgspec.json.Decoder(_Carrier)
+
+
+def carried(value: bytes | None) -> bytes | None:
+    """The signed sighting that an observation carries (binding.py), as JSON; None where it carries none."""
+    try:
+        sighting = _carriers.decode(value or b"").sighting
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return None if isinstance(sighting, msgspec.UnsetType) else bytes(sighting)
+
+
+def _unvouched(policy: Policy, key: str, bound: Observation, value: bytes) -> Fault | None:
+    """Why a bound observation is not what its observer signed: what it says of the substrate must be the sighting's.
+
+    The observer never knew of the assertion, so subject and outcome are nobody's signature: they are the binding lane's
+    word, which counts only for classes that the policy has bound at all, and never for an invented id, which no
+    sighting can tell. That nobody else says them is for the ACLs of `observations` (docs/observing.md).
+    """
+    cls = corroboration.class_of(bound)
+    if cls not in policy.sightings.classes:
+        return _refused("substrate_class", "a class whose sightings the policy binds", bound.substrate_class[:80])
+    if bound.outcome == "unknown-observation":
+        return _refused("outcome", "what a sighting can say", bound.outcome)
+    sighting = decode_sighting(value)
+    if isinstance(sighting, Fault):
+        return _refused("sighting", "a sighting", f"one that is none ({sighting.detail})")
+    if sighting.signature is None or not holds(key, sighting.signature, value):
+        got = "none" if sighting.signature is None else "one that does not hold"
+        return _refused("sighting.signature", f"the signature of {bound.observer!r}", got)
+    signed = (sighting.observer, sighting.observation_id, sighting.tier, sighting.confidence)
+    if (
+        signed != (bound.observer, bound.observation_id, bound.tier, bound.confidence)
+        or corroboration.class_of(sighting) != cls
+        or parse_time(sighting.observed_at) != parse_time(bound.observed_at)
+    ):
+        return _refused("sighting", "the same observer, id, class, time, tier and confidence as signed", "others")
+    return None
+
+
+def _refused(path: str, expected: str, got: str) -> Fault:
+    return Fault("unauthorised-observer", f"$.{path}: expected {expected}, got {got}")
+
+
+def identified(emitter: Emitter, refuse: tuple[str, ...]) -> Fault | None:
+    """A field of the emitter that looks like an identifier of an end-user [S §12]; the sentence does not repeat it.
+
+    Args:
+        emitter: as the emission names it.
+        refuse: the policy's `emitters.refuse`.
+    """
+    for field, name in (("system", emitter.system), ("model", emitter.model), ("prompt", emitter.prompt)):
+        if name is not None and (seen := looks_like(name, refuse)) is not None:
+            expected = f"a name of a {field} that identifies no end-user"
+            return Fault("schema", f"$.emitter.{field}: expected {expected}, got what looks like {seen}")
+    return None

@@ -1,0 +1,114 @@
+"""The versions of the fold: what a header's `fold` names, and by which of them a block is folded (architecture.md).
+
+A version is a number, and the data that decide with it. A block is folded by the rules of the version that its own
+header names, whichever package does it; so a ledger with blocks of several versions folds as it was written, and a
+package may run before anybody decides by its newest version (docs/howto/upgrade.md).
+
+*A new version.* Any change that alters an output is one. Pin the text of the version before as it stands in ledgers,
+add the next number behind it, and where the rules differ ask `_Folding.version`. A version stays here only while the
+package has its rules and its data. What is above `COMPILED` Python folds, until the compiled core is taught it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...codecs.errors import DoesNotHoldError, LaterVersionError
+from ...codecs.partition import Partitioner
+from ...codecs.vocabulary import NEWEST
+from ..policy.privacy import with_key, without_key
+from ..sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
+
+FOLD_VERSIONS: Final[dict[int, str]] = {
+    1: f"1 vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} "
+    f"sanitation={SANITATION_VERSION}",
+}
+"""What headers name, by number: the versions that this package folds."""
+FOLD_VERSION: Final = FOLD_VERSIONS[max(FOLD_VERSIONS)]
+"""Names everything that decides. Any change that alters an output changes it."""
+COMPILED: Final = 1
+"""The newest version that the compiled core folds (native/README.md)."""
+_DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
+
+
+def newest() -> int:
+    """The number of the newest version that this package folds."""
+    return max(FOLD_VERSIONS)
+
+
+def number_of(fold: str) -> int:
+    """The number that a header's `fold` begins with; 0 where it names none."""
+    first = fold.split(" ", 1)[0]
+    return int(first) if first.isdecimal() else 0
+
+
+def fold_version(partitioner: Partitioner = "murmur2", key: str = "", number: int | None = None) -> str:
+    """What a block header names as `fold`: the version, and the partitioner that keys are checked by.
+
+    Where identifiers are hashed also the id of the key (`State.key_in_force`), since it decides what outputs say.
+
+    Args:
+        partitioner: by which keys are spread.
+        key: the key's id; empty for none.
+        number: of the version; None for the newest.
+    """
+    return with_key(f"{FOLD_VERSIONS[number or newest()]} partitioner={partitioner}", key)
+
+
+def next_number(ledger: str, raised: int) -> int:
+    """The number of the version that a ledger's next block is folded by.
+
+    A ledger goes on with its own until that is raised, and is never lowered; a new one begins with the newest.
+
+    Args:
+        ledger: `fold` of its newest block, empty where it has none.
+        raised: to which number operators raise ledgers; 0 where they do not.
+    """
+    return max(number_of(ledger), raised) or newest()
+
+
+def rules_of(fold: str) -> int:
+    """The number of the rules that a block is folded by.
+
+    Args:
+        fold: as its header has it. Where that names no number it stands in no ledger, and the oldest rules do.
+
+    Raises:
+        LaterVersionError: it is later than any that this package knows.
+        DoesNotHoldError: this package does not fold it any more, or has other data than it was folded with.
+    """
+    number = number_of(fold) or min(FOLD_VERSIONS)
+    demand_not_later(fold, newest(), FOLD_VERSIONS[newest()])
+    own = FOLD_VERSIONS.get(number)
+    if own is None:
+        raise DoesNotHoldError(
+            "the ledger was folded by a version that this package does not have any more",
+            expected=" or ".join(map(str, sorted(FOLD_VERSIONS))),
+            got=fold,
+            hint="the package that wrote it still folds it",
+        )
+    words = own.split(" ")
+    if any(word.startswith(_DATA) and word not in words for word in fold.split(" ")):
+        raise DoesNotHoldError(
+            "the ledger was folded with other data than this package decides by",
+            expected=own,
+            got=without_key(fold),
+            hint="install sluice with the versions of its dependencies that it was released with",
+        )
+    return number
+
+
+def demand_not_later(fold: str, number: int, own: str, path: str = "") -> None:
+    """That a header's version is not a later one than ours: we could not decide as it would.
+
+    Raises:
+        LaterVersionError: it is.
+    """
+    if number_of(fold) > number:
+        raise LaterVersionError(
+            "the ledger was written by a later version of sluice",
+            path=path,
+            expected=own,
+            got=fold,
+            hint="upgrade this worker",
+        )

@@ -1,0 +1,97 @@
+"""Who bears an assertion out, where the policy asks for several observers (`min_observers`, [S §11.3]).
+
+k classes are no protection against somebody who controls all of them, or the one observer that looks at all of them.
+`min_observers = n` asks besides that the evidence come from n distinct observers: an assertion is admitted iff among
+the evidence that counts for it there are at least k distinct classes and at least n distinct observers. The two are
+counted apart: a choice of evidence may take a class more than once, so whatever gives k classes and whatever gives n
+observers make one choice together. It is valid as long as both hold: until the lesser of the k-th largest end of a
+class and the n-th largest end of an observer, an observer's end being the latest of newest ts + W over the classes in
+which it was heard.
+
+What is kept: for each class the n observers with the newest evidence, and of each of these the newest only. That is
+enough, whatever comes later: who is left out of a class has n others before it there, whose evidence only grows newer,
+so it is never among the first n by that class; and what it may be worth by another class is kept there. Nothing of it
+is kept where n is 1 (the default).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+
+class Witness(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """The newest evidence of one observer in one class.
+
+    Attributes:
+        number: of the bare class (emission_state.py).
+        observer: who saw it.
+        ts: when, Unix ms.
+        id: its observation id, as `lives.short` has it.
+        identity_bound: its tier [S §12].
+        checks: a bit for each check of the assertion that it verified; -1: all of them.
+    """
+
+    number: int
+    observer: str
+    ts: int
+    id: bytes
+    identity_bound: bool = False
+    checks: int = -1
+
+
+def note(witnesses: list[Witness], new: Witness, most: int) -> bool:
+    """Takes evidence in, at most `most` observers a class; False where it is no news.
+
+    Of equal times the name decides, so that the order in which observers are heard does not matter.
+    """
+    same = [one for one in witnesses if one.number == new.number]
+    for one in same:
+        if one.observer == new.observer:
+            more = new.checks & ~one.checks != 0
+            one.checks |= new.checks
+            if new.ts <= one.ts:
+                return more
+            one.ts, one.id, one.identity_bound = new.ts, new.id, new.identity_bound
+            return True
+    if len(same) < most:
+        witnesses.append(new)
+        return True
+    last = same[0]
+    for one in same:
+        if _is_before(last, one):
+            last = one
+    if not _is_before(new, last):
+        return False
+    witnesses[witnesses.index(last)] = new
+    return True
+
+
+def count(witnesses: Sequence[Witness], check: int = 0) -> int:
+    """How many distinct observers there are of one check, counted no further than `note` keeps them."""
+    return len({one.observer for one in witnesses if one.checks >> check & 1})
+
+
+def carried_until(witnesses: Sequence[Witness], window: Callable[[int], int], least: int, check: int = 0) -> int:
+    """The last instant at which evidence of `least` observers still holds, Unix ms; -1 where there are fewer.
+
+    Args:
+        witnesses: those that count.
+        window: W of a class by its number, ms.
+        least: n.
+        check: of which check; its place.
+    """
+    ends: dict[str, int] = {}
+    for one in witnesses:
+        if not one.checks >> check & 1:
+            continue
+        end = one.ts + window(one.number)
+        if end > ends.get(one.observer, -1):
+            ends[one.observer] = end
+    return -1 if len(ends) < least else sorted(ends.values())[-least]
+
+
+def _is_before(one: Witness, other: Witness) -> bool:
+    """Whether one is kept rather than the other."""
+    return one.ts > other.ts or (one.ts == other.ts and one.observer < other.observer)

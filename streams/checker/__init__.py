@@ -1,0 +1,12 @@
+"""The static checker of grounded values: proves, before anything runs, what the library enforces [C §2, §6, §7, §9].
+
+`check` takes sources and gives findings; it imports nothing that it checks and does no I/O. An abstract interpreter
+follows every function over a small lattice (`values.py`), each construct of Python by a row of a table.
+"""
+
+from .analysis import Report, Source, check
+from .findings import RULES, Finding
+from .sites import SITES
+
+# pyright: reportUnsupportedDunderAll=false
+__all__ = ["RULES", "SITES", "Finding", "Report", "Source", "check", "formats"]

@@ -1,0 +1,281 @@
+"""What each kind of expression does with grounded values: one small function a node class, and their table.
+
+An operator keeps the wrapper [C §9.1]; a condition, a format, an index or an iteration takes it away [C §9.2, §9.3].
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Final
+
+from .annotations import TypeForm, assumed
+from .attributes import attribute
+from .containers import (
+    awaited,
+    comprehension,
+    elements,
+    is_type,
+    mapping,
+    sequence,
+    special,
+    spread,
+    subscript,
+    truth,
+)
+from .narrowing import narrowed
+from .roles import NO_ROLE
+from .scopes import merge
+from .values import (
+    ANYTHING,
+    BARE,
+    BARE_NONE,
+    NONE,
+    NOTHING,
+    PLAIN,
+    SOME_PLAIN,
+    Function,
+    Value,
+    cells,
+    derive,
+    join,
+    of,
+    only,
+)
+
+if TYPE_CHECKING:
+    from .machine import Expression, Machine
+    from .scopes import Frame
+
+_OPERATORS: Final[dict[type, str]] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.MatMult: "matmul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+}
+_LITERAL = Value(PLAIN, note="a literal")
+
+
+def _constant(machine: Machine, frame: Frame, node: ast.Constant) -> Value:
+    value = node.value
+    if value is None:
+        return BARE_NONE
+    if isinstance(value, str | int | float):
+        return Value(PLAIN, const=value, note="a literal")
+    return _LITERAL
+
+
+def _name(machine: Machine, frame: Frame, node: ast.Name) -> Value:
+    return machine.lookup(frame, node.id)
+
+
+def _bool_op(machine: Machine, frame: Frame, node: ast.BoolOp) -> Value:
+    conjunction = isinstance(node.op, ast.And)
+    before = frame.names
+    found = NOTHING
+    for one in node.values[:-1]:
+        value = truth(machine, frame, one)
+        found = join(found, value if conjunction else only(value, ~NONE))
+        frame.names = narrowed(machine, frame, one, conjunction)
+    found = join(found, machine.evaluate(frame, node.values[-1]))
+    frame.names = merge(before, frame.names) if frame.names is not before else before
+    return found
+
+
+def _named(machine: Machine, frame: Frame, node: ast.NamedExpr) -> Value:
+    from .targets import assign
+
+    value = machine.evaluate(frame, node.value)
+    assign(machine, frame, node.target, value, node.value)
+    return value
+
+
+def _bin_op(machine: Machine, frame: Frame, node: ast.BinOp) -> Value:
+    # A sum of thousands of terms is one long left arm: walked in a loop, it costs no depth.
+    chain: list[ast.BinOp] = []
+    first: ast.expr = node
+    while isinstance(first, ast.BinOp):
+        chain.append(first)
+        first = first.left
+    left = machine.evaluate(frame, first)
+    for one in reversed(chain):
+        left = _operate(machine, frame, one, left, machine.evaluate(frame, one.right))
+    return left
+
+
+def _operate(machine: Machine, frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value:
+    if isinstance(node.op, ast.BitOr) and (is_type(left) or is_type(right)):
+        return of(TypeForm(node, frame))
+    if isinstance(node.op, ast.Mod) and isinstance(left.const, str):
+        machine.flow_anywhere(frame, node, right, "formatting", "`%`")
+        return _LITERAL
+    if left.refs or right.refs:
+        name = _OPERATORS.get(type(node.op), "")
+        own = special(machine, frame, node, left, f"__{name}__", right)
+        own = special(machine, frame, node, right, f"__r{name}__", left) if own is None else own
+        if own is not None:
+            return own
+    if isinstance(node.op, ast.Add) and left.refs and right.refs and cells(left) and cells(right):
+        return join(left, right)
+    return derive(left, right, "" if left.kinds & ~BARE or right.kinds & ~BARE else "a computation")
+
+
+def _unary(machine: Machine, frame: Frame, node: ast.UnaryOp) -> Value:
+    if isinstance(node.op, ast.Not):
+        return truth(machine, frame, node)
+    value = machine.evaluate(frame, node.operand)
+    if isinstance(node.op, ast.USub) and isinstance(value.const, int | float):
+        return Value(PLAIN, const=-value.const, note="a literal")
+    return derive(value, SOME_PLAIN)
+
+
+def _lambda(machine: Machine, frame: Frame, node: ast.Lambda) -> Value:
+    function = Function(node, frame.module, frame, NO_ROLE)
+    function.defaults = default_slots(machine, frame, node.args)
+    machine.later(function, frame.origin)
+    return of(function)
+
+
+def default_slots(machine: Machine, frame: Frame, arguments: ast.arguments) -> dict[str, Value]:
+    """Default values flow into the slots of their parameters; gives them by name."""
+    found: dict[str, Value] = {}
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+    pairs += [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    for one, default in pairs:
+        value = found[one.arg] = machine.evaluate(frame, default)
+        machine.flow(frame, default, value, machine.slot(frame, one.annotation), "argument", f"default of {one.arg!r}")
+    return found
+
+
+def _if_exp(machine: Machine, frame: Frame, node: ast.IfExp) -> Value:
+    truth(machine, frame, node.test)
+    before = frame.names
+    arms: list[Value] = []
+    after = before
+    for arm, positive in ((node.body, True), (node.orelse, False)):
+        frame.names = narrowed(machine, frame, node.test, positive)
+        arms.append(machine.evaluate(frame, arm))
+        after = merge(after, frame.names)
+        frame.names = before
+    frame.names = after if any(isinstance(one, ast.NamedExpr) for one in ast.walk(node)) else before
+    left, right = arms
+    if left.wrapped and right.kinds & PLAIN and not right.wrapped:
+        machine.coerced(frame, node.body, "arm")
+    elif right.wrapped and left.kinds & PLAIN and not left.wrapped:
+        machine.coerced(frame, node.orelse, "arm")
+    return join(left, right)
+
+
+def _joined(machine: Machine, frame: Frame, node: ast.JoinedStr) -> Value:
+    for one in node.values:
+        if isinstance(one, ast.FormattedValue):
+            # Before Python 3.12 the places inside a multi-line f-string are off: the string is the place.
+            machine.flow_anywhere(frame, node, machine.evaluate(frame, one.value), "formatting", "f-string")
+            if one.format_spec is not None:
+                machine.evaluate(frame, one.format_spec)
+    return Value(PLAIN, note="a formatted string")
+
+
+def _formatted(machine: Machine, frame: Frame, node: ast.FormattedValue) -> Value:
+    """Stands only inside a JoinedStr, which knows its place; by itself it is followed for what is inside."""
+    return machine.evaluate(frame, node.value)
+
+
+def _compare(machine: Machine, frame: Frame, node: ast.Compare) -> Value:
+    left = machine.evaluate(frame, node.left)
+    found = SOME_PLAIN
+    for place, (operator, other) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        if found.wrapped:
+            machine.coerced(frame, node, "condition", "a chained comparison")
+        right = machine.evaluate(frame, other)
+        if isinstance(operator, ast.Is | ast.IsNot):
+            found = SOME_PLAIN
+        elif isinstance(operator, ast.In | ast.NotIn):
+            if left.wrapped or right.wrapped or (cells(right) and elements(right).wrapped):
+                machine.coerced(frame, other if place else node, "membership")
+            found = SOME_PLAIN
+        else:
+            found = derive(left, right, "a comparison")
+        left = right
+    return found
+
+
+def _slice(machine: Machine, frame: Frame, node: ast.Slice) -> Value:
+    for one in (node.lower, node.upper, node.step):
+        if one is not None and machine.evaluate(frame, one).wrapped:
+            machine.coerced(frame, one, "index")
+    return SOME_PLAIN
+
+
+def _starred(machine: Machine, frame: Frame, node: ast.Starred) -> Value:
+    return machine.evaluate(frame, node.value)
+
+
+def _await(machine: Machine, frame: Frame, node: ast.Await) -> Value:
+    value = machine.evaluate(frame, node.value)
+    if value.wrapped:
+        machine.coerced(frame, node.value, "await")
+    return awaited(value)
+
+
+def _yield(machine: Machine, frame: Frame, node: ast.Yield) -> Value:
+    from .returning import yielded
+
+    yielded(machine, frame, node, machine.evaluate(frame, node.value) if node.value else BARE_NONE)
+    return ANYTHING
+
+
+def _yield_from(machine: Machine, frame: Frame, node: ast.YieldFrom) -> Value:
+    from .returning import yielded
+
+    value = machine.evaluate(frame, node.value)
+    yielded(machine, frame, node, spread(machine, frame, node.value, value))
+    return ANYTHING
+
+
+def _call(machine: Machine, frame: Frame, node: ast.Call) -> Value:
+    from .calls import call
+
+    return call(machine, frame, node)
+
+
+EXPRESSIONS: Final[dict[type, Expression]] = {
+    ast.Attribute: attribute,
+    ast.Await: _await,
+    ast.BinOp: _bin_op,
+    ast.BoolOp: _bool_op,
+    ast.Call: _call,
+    ast.Compare: _compare,
+    ast.Constant: _constant,
+    ast.Dict: mapping,
+    ast.DictComp: comprehension,
+    ast.FormattedValue: _formatted,
+    ast.GeneratorExp: comprehension,
+    ast.IfExp: _if_exp,
+    ast.JoinedStr: _joined,
+    ast.Lambda: _lambda,
+    ast.List: sequence,
+    ast.ListComp: comprehension,
+    ast.Name: _name,
+    ast.NamedExpr: _named,
+    ast.Set: sequence,
+    ast.SetComp: comprehension,
+    ast.Slice: _slice,
+    ast.Starred: _starred,
+    ast.Subscript: subscript,
+    ast.Tuple: sequence,
+    ast.UnaryOp: _unary,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+}
+
+__all__ = ["EXPRESSIONS", "assumed", "awaited", "elements", "truth"]

@@ -1,0 +1,188 @@
+"""What each kind of simple statement does to the state, and the table of all statements."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any, Final
+
+from .annotations import OPEN
+from .arguments import inside
+from .definitions import define_class, define_function
+from .expressions import elements, truth
+from .flow import FLOW
+from .narrowing import narrowed
+from .returning import returned
+from .scopes import imported
+from .targets import assign
+from .values import BARE_NONE, SOME_PLAIN, Named, cells, derive, of
+
+if TYPE_CHECKING:
+    from .machine import Machine, Statement
+    from .scopes import Frame
+
+
+def _expr(machine: Machine, frame: Frame, node: ast.Expr) -> None:
+    machine.evaluate(frame, node.value)
+
+
+def _assign(machine: Machine, frame: Frame, node: ast.Assign) -> None:
+    pairs = _pairwise(node)
+    if pairs is not None:
+        values = [machine.evaluate(frame, source) for _, source in pairs]
+        for (target, source), value in zip(pairs, values, strict=True):
+            assign(machine, frame, target, value, source)
+        return
+    value = machine.evaluate(frame, node.value)
+    for target in node.targets:
+        assign(machine, frame, target, value, node.value)
+
+
+def _pairwise(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]] | None:
+    """`a, b = x, y`: no tuple is made, so each is assigned by itself, with its own place."""
+    target, source = node.targets[0], node.value
+    if len(node.targets) != 1 or not isinstance(target, ast.Tuple) or not isinstance(source, ast.Tuple):
+        return None
+    if len(target.elts) != len(source.elts) or any(
+        isinstance(one, ast.Starred) for one in (*target.elts, *source.elts)
+    ):
+        return None
+    return list(zip(target.elts, source.elts, strict=True))
+
+
+def _ann_assign(machine: Machine, frame: Frame, node: ast.AnnAssign) -> None:
+    slot = machine.slot(frame, node.annotation)
+    if isinstance(node.target, ast.Name):
+        if frame.is_class and frame.klass is not None:
+            frame.klass.fields[node.target.id] = slot
+        elif slot is not OPEN:
+            frame.slots[node.target.id] = slot
+    elif isinstance(node.target, ast.Attribute):
+        receiver = machine.evaluate(frame, node.target.value)
+        for one in receiver.refs:
+            klass = getattr(one, "klass", None)
+            if klass is not None and slot is not OPEN:
+                klass.fields.setdefault(node.target.attr, slot)
+    if node.value is None:
+        return
+    value = machine.evaluate(frame, node.value)
+    from .annotations import declare
+
+    declare(value, slot)
+    if frame.is_class:
+        machine.flow(frame, node.value, value, slot, "field")
+    elif not isinstance(node.target, ast.Name):
+        machine.flow(frame, node.value, value, slot, "binding")
+    assign(machine, frame, node.target, value, node.value)
+
+
+def _aug_assign(machine: Machine, frame: Frame, node: ast.AugAssign) -> None:
+    target = node.target
+    load = ast.copy_location(_as_load(target), target)
+    left, right = machine.evaluate(frame, load), machine.evaluate(frame, node.value)
+    if isinstance(node.op, ast.Mod) and isinstance(left.const, str):
+        machine.flow_anywhere(frame, node, right, "formatting", "`%`")
+        right = SOME_PLAIN
+    found = [one for one in cells(left) if one.kind != "instance"]
+    if found and not right.wrapped:
+        for one in found:
+            element = inside(right) if one.kind == "dict" else elements(right)
+            if one.declared is not None and one.declared.element is not None:
+                machine.flow(frame, node.value, element, one.declared.element, "element")
+            machine.put(one, None, element)
+        assign(machine, frame, target, left, node.value)
+    else:
+        assign(machine, frame, target, derive(left, right, "a computation"), node.value)
+
+
+def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
+    if isinstance(target, ast.Name):
+        return ast.Name(target.id, ast.Load())
+    if isinstance(target, ast.Attribute):
+        return ast.Attribute(target.value, target.attr, ast.Load())
+    return ast.Subscript(target.value, target.slice, ast.Load())
+
+
+def _return(machine: Machine, frame: Frame, node: ast.Return) -> None:
+    value = machine.evaluate(frame, node.value) if node.value is not None else BARE_NONE
+    if frame.live:
+        returned(machine, frame, node, value)
+    frame.live = False
+
+
+def _raise(machine: Machine, frame: Frame, node: ast.Raise) -> None:
+    for one in (node.exc, node.cause):
+        if one is not None and machine.evaluate(frame, one).wrapped:
+            machine.coerced(frame, one, "raise")
+    frame.live = False
+
+
+def _assert(machine: Machine, frame: Frame, node: ast.Assert) -> None:
+    truth(machine, frame, node.test)
+    if node.msg is not None and machine.evaluate(frame, node.msg).wrapped:
+        machine.coerced(frame, node.msg, "raise", "the message of an assertion")
+    frame.names = narrowed(machine, frame, node.test, True)
+    if isinstance(node.test, ast.Constant) and not node.test.value:
+        frame.live = False
+
+
+def _nothing(machine: Machine, frame: Frame, node: ast.stmt) -> None:
+    """`pass`."""
+
+
+def _delete(machine: Machine, frame: Frame, node: ast.Delete) -> None:
+    for one in node.targets:
+        if isinstance(one, ast.Name):
+            frame.names.pop(one.id, None)
+        elif isinstance(one, ast.Subscript) and machine.evaluate(frame, one.slice).wrapped:
+            machine.coerced(frame, one.slice, "index")
+
+
+def _global(machine: Machine, frame: Frame, node: ast.Global) -> None:
+    frame.globals.update(node.names)
+
+
+def _nonlocal(machine: Machine, frame: Frame, node: ast.Nonlocal) -> None:
+    frame.nonlocals.update(node.names)
+
+
+def _import(machine: Machine, frame: Frame, node: ast.Import) -> None:
+    for one in node.names:
+        name = one.name if one.asname else one.name.partition(".")[0]
+        frame.names[one.asname or name] = of(Named("module", name))
+
+
+def _import_from(machine: Machine, frame: Frame, node: ast.ImportFrom) -> None:
+    module = "." * node.level + (node.module or "")
+    for one in node.names:
+        if one.name == "*":
+            frame.module.frame.stars.append(module)
+        else:
+            frame.names[one.asname or one.name] = imported(module, one.name)
+
+
+def _type_alias(machine: Machine, frame: Frame, node: Any) -> None:
+    from .annotations import TypeForm
+
+    frame.names[node.name.id] = of(TypeForm(node.value, frame))
+
+
+STATEMENTS: Final[dict[type, Statement]] = FLOW | {
+    ast.AnnAssign: _ann_assign,
+    ast.Assert: _assert,
+    ast.Assign: _assign,
+    ast.AsyncFunctionDef: define_function,
+    ast.AugAssign: _aug_assign,
+    ast.ClassDef: define_class,
+    ast.Delete: _delete,
+    ast.Expr: _expr,
+    ast.FunctionDef: define_function,
+    ast.Global: _global,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.Nonlocal: _nonlocal,
+    ast.Pass: _nothing,
+    ast.Raise: _raise,
+    ast.Return: _return,
+}
+if alias := getattr(ast, "TypeAlias", None):
+    STATEMENTS[alias] = _type_alias  # Python 3.12

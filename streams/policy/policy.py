@@ -1,0 +1,420 @@
+"""The policy: everything that an operator may choose about deciding (architecture.md, «Policy»).
+
+A policy is read from TOML by `policy_file.py`, or from the canonical document that the ledger carries. Its hash stands
+in every block header and output, so that an audit knows under which rules a decision was made. Values are normalised:
+times in milliseconds, a disposition for every status and effect, defaults filled in; two files that mean the same have
+the same hash. A policy never changes once made.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Final, Literal
+
+import msgspec
+import rfc8785
+from msgspec import UNSET, Raw, UnsetType, field
+from msgspec.structs import replace
+
+from ...codecs.records import CoverageLevel, Disposition, Effect
+from ...codecs.vocabulary import CLASSES_1_0
+from ..judging.checks import TABLE as CHECKS
+from .identifiers import problem_of
+
+Trust = Literal["observed", "declared", "both"]
+Confusables = Literal["reject", "replace", "flag"]
+Privacy = Literal["clear", "hashed", "omitted"]
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+INADMISSIBLE = (
+    "unverified-inference",
+    "unannotated",
+    "below-floor",
+    "decayed-to-uncertainty",
+    "contradicted",
+    "rejected",
+)
+"""The statuses that have a disposition."""
+REFERENCE_FLOOR: dict[Effect, int] = {"internal": 2, "external": 3}
+"""The memo's reference values of k [S §7]."""
+CAPS = {"rationale": 2000, "qualifications": 2000, "quote": 1000, "quotes": 5, "assertion": 2000, "title": 300}
+"""The contract's caps in octets (quotes: a count); a policy may only lower them [V §4.1]."""
+
+
+MAX_QUORUM = 1_000_000
+LONGEST = 3650 * DAY
+"""No duration of a policy is longer: ten years, so that no sum of times leaves what RFC 8785 can write."""
+
+
+class Part(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True):
+    """Base of the policy's tables. What `__post_init__` finds wrong is an error of the document (msgspec raises it):
+    a ledger keeps its policies for ever, so one that the fold could not work with must never come into force."""
+
+
+class PerEffect(Part, frozen=True, gc=False):
+    """A disposition for each effect."""
+
+    internal: Disposition
+    external: Disposition
+
+
+class Floor(Part, frozen=True, gc=False):
+    """k, the distinct fresh classes that an assertion needs [S §7]."""
+
+    internal: int = 2
+    external: int = 3
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.internal <= self.external <= len(CLASSES_1_0):
+            raise ValueError("k is from 1 to the number of classes, and external not below internal")
+
+
+REFERENCE_WINDOWS = {
+    **dict.fromkeys(sorted(CLASSES_1_0), HOUR),
+    "substrate.fs.mtime": 10 * MINUTE,
+    "substrate.do.sse-count": MINUTE,
+}
+"""W of every class in the reference policy."""
+
+
+MOST_OBSERVERS: Final = 16
+"""No assertion needs more observers: each is kept, for each class, while an assertion lives."""
+
+
+class LeastObservers(Part, frozen=True, gc=False):
+    """How many distinct observers the evidence has to come from, so that one that is captured admits nothing by itself
+    [S §11.3]. 1 asks nothing."""
+
+    internal: int = 1
+    external: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.internal <= self.external <= MOST_OBSERVERS:
+            raise ValueError(f"min_observers is from 1 to {MOST_OBSERVERS}, and external not below internal")
+
+
+class FloorOfCheck(Part, frozen=True, gc=False):
+    """k of one check, where it differs from that of the effect; None: the effect's."""
+
+    internal: int | None = None
+    external: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [one for one in (self.internal, self.external) if one is not None]
+        if not given or not all(1 <= one <= len(CLASSES_1_0) for one in given):
+            raise ValueError("k of a check is from 1 to the number of classes, for internal, external or both")
+
+
+class Admissibility(Part, frozen=True, gc=False):
+    """How evidence is counted, and how long everything may take (milliseconds)."""
+
+    trust: Trust = "observed"
+    k: Floor = Floor()
+    horizon: int = 10 * MINUTE
+    max_validity: int = DAY
+    max_skew: int = 30_000
+    max_stall: int = HOUR
+    min_confidence: float = 0.0
+    max_attempts: int = 3
+    review_window: int = DAY
+    window: dict[str, int] = field(default_factory=lambda: dict(REFERENCE_WINDOWS))
+    min_observers: LeastObservers = LeastObservers()
+    k_by_check: dict[str, FloorOfCheck] = {}
+
+    def __post_init__(self) -> None:
+        if not CHECKS.keys() >= self.k_by_check.keys():
+            raise ValueError("k_by_check names checks")
+        times = (self.horizon, self.max_validity, self.max_stall, self.review_window, *self.window.values())
+        if not all(1 <= time <= LONGEST for time in times) or not 0 <= self.max_skew <= LONGEST:
+            raise ValueError(f"durations are from 1 to {LONGEST} milliseconds, of max_skew from 0")
+        if not 0 <= self.min_confidence <= 1 or self.max_attempts < 1:
+            raise ValueError("min_confidence is from 0 to 1, and max_attempts at least 1")
+        if self.window.keys() != CLASSES_1_0:
+            raise ValueError("every class of the vocabulary has a window")
+
+
+BUILT_IN: Final = "checks"
+"""The judge that the observers have built in: checks, decided exactly."""
+
+
+class LeastCoverage(Part, frozen=True, gc=False):
+    """How much of a sentence its checks must speak of, so that it is admitted (judging.md)."""
+
+    internal: CoverageLevel = "part"
+    external: CoverageLevel = "whole"
+
+
+class Judging(Part, frozen=True, gc=False):
+    """What counts as a check that was verified, and when two classes are not independent (judging.md).
+
+    Attributes:
+        min_coverage: below it an assertion whose checks stand is `partly-checked`.
+        require_checks: observations that verify no check count for nothing.
+        accept: whose word counts: `checks` for the built-in ones, else the names of judges.
+        same_bytes: grep and code.read of one content count once.
+        same_root: one root gives at most so many of k; 0 for no bound.
+        groups: classes that count once.
+    """
+
+    min_coverage: LeastCoverage = LeastCoverage()
+    require_checks: bool = False
+    accept: list[str] = field(default_factory=lambda: [BUILT_IN])
+    same_bytes: bool = False
+    same_root: int = 0
+    groups: list[list[str]] = []
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.same_root <= len(CLASSES_1_0):
+            raise ValueError("same_root is from 0 to the number of classes")
+        named = [name for group in self.groups for name in group]
+        if not CLASSES_1_0.issuperset(named) or len(set(named)) != len(named):
+            raise ValueError("groups name classes of the vocabulary, each in one group")
+
+
+class ConfusablesByEffect(Part, frozen=True, gc=False):
+    """What confusable characters in an assertion's text lead to [V §4.3]."""
+
+    internal: Confusables = "replace"
+    external: Confusables = "reject"
+
+
+class Sanitation(Part, frozen=True, gc=False):
+    """Confusables and caps [V §4.1, §4.3]."""
+
+    confusables: ConfusablesByEffect = ConfusablesByEffect()
+    caps: dict[str, int] = field(default_factory=lambda: dict(CAPS))
+
+    def __post_init__(self) -> None:
+        if self.caps.keys() != CAPS.keys() or not all(1 <= cap <= 2000 for cap in self.caps.values()):
+            raise ValueError("caps are from 1 to 2000, one for each of " + ", ".join(CAPS))
+
+
+Composition = Literal["most", "majority", "unanimous"]
+"""How validators' verdicts on one claim come to one: the most frequent, more than half of them, or all."""
+_COMPOSED: Final = {"composition": "most", "quorum": 1}
+"""Left out of a document where it says so: it was so before there were these members."""
+
+
+class Domain(Part, frozen=True, gc=False):
+    """A consensus domain's own table.
+
+    Attributes:
+        composition: how its validators' verdicts come to one (composition.py).
+        quorum: so many validators have to have spoken, or there is none.
+    """
+
+    confusables: Confusables = "replace"
+    composition: Composition = "most"
+    quorum: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.quorum <= MAX_QUORUM:
+            raise ValueError(f"a quorum is from 1 to {MAX_QUORUM}")
+
+
+class Attestations(Part, frozen=True, gc=False):
+    """The registry of consensus domains [V §3]."""
+
+    consensus_domains: list[str] = field(default_factory=lambda: ["scientific-default"])
+    domains: dict[str, Domain] = {}
+
+
+class PrivacyRules(Part, frozen=True, gc=False):
+    """What of an observation's identifiers leaves sluice [S §12]."""
+
+    observation_ids: Privacy = "clear"
+    chain_sources: Privacy = "clear"
+
+    @property
+    def hashes(self) -> bool:
+        """Whether anything is to be hashed, so that a secret is needed."""
+        return "hashed" in (self.observation_ids, self.chain_sources)
+
+
+class Emitters(Part, frozen=True, gc=False):
+    """What no field of an emitter may look like [S §12]: `email`, `phone`, `uuid`, or an RE2 pattern between slashes
+    (identifiers.py)."""
+
+    refuse: list[str] = field(default_factory=lambda: ["email"])
+
+    def __post_init__(self) -> None:
+        for entry in self.refuse:
+            if (problem := problem_of(entry)) is not None:
+                raise ValueError(f"expected {problem}")
+
+
+class Observer(Part, frozen=True, gc=False):
+    """What one observer may do: its key (base64 of 32 octets; with what is none nothing can be signed), the classes it
+    may speak for (all where none is named), and who can write to the substrate that it looks at."""
+
+    public_key: str | None = None
+    classes: list[str] = []
+    writable_by: list[str] = []
+
+
+class Sightings(Part, frozen=True, gc=False):
+    """The classes whose annotations are cited, so that sightings can be bound to them; none by default, since a
+    citation costs a lane more than its observation does."""
+
+    classes: list[str] = []
+
+    def __post_init__(self) -> None:
+        if not CLASSES_1_0.issuperset(self.classes):
+            raise ValueError("sightings are of classes of the vocabulary")
+
+
+_REFERENCE_DISPOSITIONS = {
+    "unverified-inference": PerEffect(internal="discard", external="discard"),
+    "unannotated": PerEffect(internal="discard", external="discard"),
+    "below-floor": PerEffect(internal="review", external="review"),
+    "decayed-to-uncertainty": PerEffect(internal="re-emit", external="re-emit"),
+    "contradicted": PerEffect(internal="review", external="refuse"),
+    "rejected": PerEffect(internal="review", external="review"),
+}
+
+
+class Policy(Part, frozen=True, gc=False):
+    """One policy, normalised; the defaults are the reference file of architecture.md."""
+
+    admissibility: Admissibility = Admissibility()
+    effect_default: Effect = "internal"
+    effect: dict[str, Effect] = {}
+    disposition: dict[str, PerEffect] = field(default_factory=lambda: dict(_REFERENCE_DISPOSITIONS))
+    sanitation: Sanitation = Sanitation()
+    attestations: Attestations = Attestations()
+    privacy: PrivacyRules = PrivacyRules()
+    observers: dict[str, Observer] = {}
+    sightings: Sightings = Sightings()
+    require_signatures: bool = False
+    emitters: Emitters = Emitters()
+    judging: Judging = Judging()
+
+    def __post_init__(self) -> None:
+        if self.disposition.keys() != set(INADMISSIBLE):
+            raise ValueError("there is a disposition for each of " + ", ".join(INADMISSIBLE))
+
+    @property
+    def document(self) -> bytes:
+        """The canonical form (RFC 8785), as the ledger carries it."""
+        value: Any = msgspec.to_builtins(self)
+        if not self.sightings.classes:
+            del value["sightings"]  # as before there was such a table: what ledgers hold keeps its hash
+        for path, absent in _LATER:
+            _leave_out(value, path, absent)
+        for domain in value["attestations"]["domains"].values():
+            for name, absent in _COMPOSED.items():
+                if domain[name] == absent:
+                    del domain[name]
+        return rfc8785.dumps(value)
+
+    @property
+    def hash(self) -> str:
+        """`sha256:` and 64 hex digits over the canonical form."""
+        return "sha256:" + sha256(self.document).hexdigest()
+
+    def problems(self) -> list[tuple[str, str]]:
+        """What makes this policy unusable, as (path, sentence)."""
+        rules = self.admissibility
+        long = [name for name, window in sorted(rules.window.items()) if window + rules.horizon > rules.max_validity]
+        if not long:
+            return []
+        why = "is less than horizon and window together, so evidence could come too late to admit anything"
+        return [("admissibility.max_validity", f"{why}: {', '.join(long)}")]
+
+    def warnings(self) -> list[tuple[str, str]]:
+        """What is allowed but unwise, as (path, sentence)."""
+        rules = self.admissibility
+        found: list[tuple[str, str]] = []
+        for effect in ("internal", "external"):
+            if getattr(rules.k, effect) < REFERENCE_FLOOR[effect]:
+                found.append(
+                    (f"admissibility.k.{effect}", f"is below the memo's floor of {REFERENCE_FLOOR[effect]} [S §7]")
+                )
+        if rules.trust == "declared":
+            found.append(
+                ("admissibility.trust", "takes the emitter's own word as evidence, which the memo forbids [S §11.1]")
+            )
+        for effect in ("internal", "external"):
+            if getattr(self.judging.min_coverage, effect) == "none":
+                why = "admits sentences of which no word was checked"
+                found.append((f"judging.min_coverage.{effect}", why))
+        if BUILT_IN not in self.judging.accept:
+            found.append(("judging.accept", "counts no check that our own observers verify"))
+        if self.privacy.hashes:
+            why = "identifiers are left out where the worker is not given the secret to hash them with (privacy_secret)"
+            found.append(("privacy", why))
+        return found + self._warnings_about_observers()
+
+    def _warnings_about_observers(self) -> list[tuple[str, str]]:
+        """Who may observe: rules that say less than they seem to, or more than was meant."""
+        found: list[tuple[str, str]] = []
+        keyed = [name for name, observer in self.observers.items() if observer.public_key is not None]
+        if self.admissibility.min_observers.external > 1:
+            at = "admissibility.min_observers"
+            if self.admissibility.trust == "declared":
+                found.append((at, "says nothing while trust is declared: no observer is heard [S §11.3]"))
+            elif not self.require_signatures:
+                why = "one writer under several names passes for several, unless observers.require_signatures"
+                found.append((at, f"{why} is true [S §11.3]"))
+        if self.require_signatures:
+            if not keyed:
+                found.append(
+                    ("observers.require_signatures", "refuses every observation: no observer has a public_key")
+                )
+            found += [
+                (f"observers.{name}", "has no public_key, so that require_signatures refuses all that it says")
+                for name in self.observers
+                if keyed and name not in keyed
+            ]
+        elif keyed:
+            why = "an observer without an entry is heard unsigned, under any other name, unless require_signatures"
+            found.append(("observers", f"{why} is true"))
+        return found
+
+
+_LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
+    (("admissibility", "min_observers"), {"internal": 1, "external": 1}),
+    (("require_signatures",), False),
+    (("emitters",), {"refuse": []}),
+    (("admissibility", "k_by_check"), {}),
+    (("judging",), msgspec.to_builtins(Judging())),
+)
+"""Members that earlier documents do not have, and what their absence means: it is left out, so that a document from
+before has the hash that it always had, and decides as it always did."""
+
+
+def _leave_out(value: Any, path: tuple[str, ...], absent: Any) -> None:
+    *tables, name = path
+    for table in tables:
+        value = value[table]
+    if value[name] == absent:
+        del value[name]
+
+
+DEFAULT_POLICY = Policy()
+
+
+# Made here, by one thread: msgspec fills what it knows of a type on first use, and a second thread that decodes it
+# meanwhile (lanes load snapshots side by side) would find it half filled, and crash the process.
+_policy = msgspec.json.Decoder(Policy)
+
+
+class _Given(msgspec.Struct, gc=False):
+    emitters: Raw | UnsetType = UNSET
+
+
+_given = msgspec.json.Decoder(_Given)
+
+
+def policy_of_document(document: bytes) -> Policy:
+    """The policy of a canonical document, as a ledger carries it.
+
+    Raises:
+        msgspec.MsgspecError: the document is no policy that this version knows.
+    """
+    try:
+        policy = _policy.decode(document)
+        # A policy refuses what looks like an e-mail address unless it says otherwise; a document from before says so.
+        return policy if _given.decode(document).emitters is not UNSET else replace(policy, emitters=Emitters([]))
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(f"the document is not UTF-8: {error}") from None

@@ -1,0 +1,427 @@
+"""Reads a policy from TOML, reporting every error at once, each with its line (architecture.md, «Policy»).
+
+An unknown key is an error: a misspelt `horizon` that silently fell back to its default would decide wrongly for
+months. `tomllib` gives no positions, so a scan of key and table lines finds them; it is used for messages only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast, get_args
+
+from ...codecs.errors import UsageError
+from ...codecs.records import CoverageLevel, Disposition, Effect
+from ...codecs.signatures import PUBLIC_KEY, public_key_of
+from ...codecs.times import parse_duration
+from ...codecs.vocabulary import CLASSES_1_0, recognise
+from ..judging.checks import TABLE as CHECKS
+from . import policy as p
+from .identifiers import problem_of
+
+Check = Callable[[Any], Any]
+Path = tuple[str, ...]
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a policy file; `line` counts from 1, 0 where the file as a whole is meant."""
+
+    line: int
+    path: str
+    sentence: str
+
+
+class PolicyError(UsageError):
+    """A policy file cannot be used; `problems` has everything that is wrong with it."""
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        self.problems = list(problems)
+        lines = [f"{name}:{line}: {path + ': ' if path else ''}{sentence}" for line, path, sentence in self.problems]
+        super().__init__("\n".join(lines))
+
+
+class _Expected(Exception):
+    """A value is not what its key takes; the message says what that is."""
+
+
+def load_policy(text: str, name: str = "policy") -> p.Policy:
+    """The policy of a TOML text.
+
+    Raises:
+        PolicyError: with every problem at once, by line.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        line = int(at[1]) if at else text.count("\n") + 1  # without a position: at the end of the document
+        raise PolicyError(name, [Problem(line, "", f"is not TOML: {error}")]) from None
+    reader = _Reader(text)
+    made = _policy(reader, tables)
+    if reader.problems:
+        raise PolicyError(name, sorted(reader.problems))
+    return made
+
+
+def locate(text: str, findings: Iterable[tuple[str, str]]) -> list[Problem]:
+    """The findings of `Policy.problems` or `Policy.warnings` with the lines of their keys in the policy's text."""
+    reader = _Reader(text)
+    return sorted(Problem(reader.line(tuple(path.split(".", 2))), path, why) for path, why in findings)
+
+
+# ---------------------------------------------------------------- what each key takes
+
+
+def _duration(value: Any) -> int:
+    milliseconds = parse_duration(value) if isinstance(value, str) else None
+    if not milliseconds or milliseconds > p.LONGEST:
+        raise _Expected('a duration such as "30s", "10m" or "24h", up to "3650d"')
+    return milliseconds
+
+
+def _integer(least: int, most: int) -> Check:
+    def check(value: Any) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise _Expected(f"a whole number from {least} to {most}")
+        return value
+
+    return check
+
+
+def _fraction(value: Any) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise _Expected("a number from 0 to 1")
+    return float(value)
+
+
+def _one_of(choices: Sequence[str]) -> Check:
+    def check(value: Any) -> str:
+        if value not in choices or not isinstance(value, str):
+            raise _Expected("one of " + ", ".join(f'"{choice}"' for choice in choices))
+        return value
+
+    return check
+
+
+def _strings(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in cast("list[Any]", value)):
+        raise _Expected("a list of strings")
+    return cast("list[str]", value)
+
+
+def _names(value: Any) -> list[str]:
+    return sorted(set(_strings(value)))
+
+
+def _classes(value: Any) -> list[str]:
+    return sorted({_class(item) for item in _strings(value)})
+
+
+def _groups(value: Any) -> list[list[str]]:
+    if not isinstance(value, list):
+        raise _Expected("a list of lists of substrate-classes")
+    groups = sorted(_classes(group) for group in cast("list[Any]", value))
+    named = [name for group in groups for name in group]
+    if len(set(named)) != len(named):
+        raise _Expected("groups that share no class")
+    return groups
+
+
+def _class(name: str) -> str:
+    bare = recognise(name)
+    if bare.name is None or bare.terminal:
+        raise _Expected("substrate-classes of the vocabulary: " + ", ".join(sorted(CLASSES_1_0)))
+    return bare.name
+
+
+def _public_key(value: Any) -> str:
+    key = public_key_of(value) if isinstance(value, str) else None
+    if key is None:
+        raise _Expected(PUBLIC_KEY)
+    return key
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _Expected("true or false")
+    return value
+
+
+def _refused(value: Any) -> list[str]:
+    entries = _names(value)
+    for entry in entries:
+        if (problem := problem_of(entry)) is not None:
+            raise _Expected(problem)
+    return entries
+
+
+_EFFECT = _one_of(get_args(Effect))
+_DISPOSITION = _one_of(get_args(Disposition))
+_CONFUSABLES = _one_of(get_args(p.Confusables))
+_PRIVACY = _one_of(get_args(p.Privacy))
+_REQUIRED = "require_signatures"
+
+
+# ---------------------------------------------------------------- reading
+
+
+class _Reader:
+    """Takes values out of tables, and collects what is wrong with them instead of stopping at the first."""
+
+    def __init__(self, text: str) -> None:
+        self.problems: list[Problem] = []
+        self._lines = _key_lines(text)
+
+    def line(self, path: Path) -> int:
+        """The line of a key, or of the nearest table around it."""
+        while path and path not in self._lines:
+            path = path[:-1]
+        return self._lines.get(path, 1)
+
+    def wrong(self, path: Path, sentence: str) -> None:
+        self.problems.append(Problem(self.line(path), ".".join(path), sentence))
+
+    def table(self, tables: Mapping[str, Any], path: Path, known: Sequence[str] | None) -> dict[str, Any]:
+        """The table at `path`; empty where it is missing. Keys outside `known` are errors, where that is given."""
+        value: Any = tables.get(path[-1], {}) if path else tables
+        if not isinstance(value, dict):
+            self.wrong(path, f"expected a table, got {_shown(value)}")
+            return {}
+        found = cast("dict[str, Any]", value)
+        if known is None:
+            return found
+        for key in found:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1)
+                hint = f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known)
+                self.wrong((*path, key), f"unknown key; {hint}")
+        return {key: found[key] for key in known if key in found}
+
+    def value(self, value: Any, path: Path, check: Check) -> Any:
+        """The checked value, or None after an error."""
+        try:
+            return check(value)
+        except _Expected as expected:
+            self.wrong(path, f"expected {expected}, got {_shown(value)}")
+            return None
+
+    def fields(self, tables: Mapping[str, Any], path: Path, checks: Mapping[str, Check]) -> dict[str, Any]:
+        """The checked values of a table whose keys are all known, for those that are there and right."""
+        found = self.table(tables, path, list(checks))
+        checked = {key: self.value(value, (*path, key), checks[key]) for key, value in found.items()}
+        return {key: value for key, value in checked.items() if value is not None}
+
+
+def _shown(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+_TABLES = (
+    *("admissibility", "effect", "disposition", "sanitation", "attestations", "privacy", "observers", "sightings"),
+    *("emitters", "judging"),
+)
+_TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
+
+
+def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
+    tables = reader.table(document, (), _TABLES)
+    effect = {
+        name: reader.value(value, ("effect", name), _EFFECT)
+        for name, value in reader.table(tables, ("effect",), None).items()
+    }
+    default: Effect = effect.pop("default", None) or "internal"
+    privacy = reader.fields(tables, ("privacy",), {"observation_ids": _PRIVACY, "chain_sources": _PRIVACY})
+    return p.Policy(
+        admissibility=_admissibility(reader, tables),
+        effect_default=default,
+        effect={name: value for name, value in effect.items() if value is not None and value != default},
+        disposition=_dispositions(reader, tables),
+        sanitation=_sanitation(reader, tables),
+        attestations=_attestations(reader, tables),
+        privacy=p.PrivacyRules(**privacy),
+        observers=_observers(reader, tables),
+        require_signatures=_requires_signatures(reader, tables),
+        emitters=p.Emitters(**reader.fields(tables, ("emitters",), {"refuse": _refused})),
+        sightings=p.Sightings(**reader.fields(tables, ("sightings",), {"classes": _classes})),
+        judging=_judging(reader, tables),
+    )
+
+
+def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibility:
+    at = ("admissibility",)
+    checks: dict[str, Check] = {
+        "trust": _one_of(get_args(p.Trust)),
+        "k": lambda value: value,
+        "min_observers": lambda value: value,
+        **dict.fromkeys(_TIMES, _duration),
+        "min_confidence": _fraction,
+        "max_attempts": _integer(1, 1000),
+        "window": lambda value: value,
+        "k_by_check": lambda value: value,
+    }
+    found = reader.fields(tables, at, checks)
+    most = len(CLASSES_1_0)
+    k = reader.fields(found, (*at, "k"), {"internal": _integer(1, most), "external": _integer(1, most)})
+    internal, external = k.get("internal", 2), k.get("external", 3)
+    if external < internal:
+        reader.wrong((*at, "k"), "external must not be below internal: an effect can only raise the floor")
+    floor = p.Floor(internal=internal, external=max(internal, external))
+    least = _least_observers(reader, found, (*at, "min_observers"))
+    by_check = _k_by_check(reader, found, (*at, "k_by_check"))
+    windows: dict[str, int] = {}
+    given = reader.table(found, (*at, "window"), None)
+    for name, value in given.items():
+        path = (*at, "window", name)
+        window = reader.value(value, path, _duration)
+        if name != "default" and (recognise(name).name != name or recognise(name).terminal):
+            near = difflib.get_close_matches(name, sorted(CLASSES_1_0), 1)
+            reader.wrong(path, "unknown substrate-class" + (f"; did you mean {near[0]}?" if near else ""))
+        elif window is not None:
+            windows[name] = window
+    default = windows.pop("default", p.HOUR)
+    # A class that has a default of its own keeps it; `default` is for the others.
+    own = {name: window for name, window in p.REFERENCE_WINDOWS.items() if window != p.HOUR}
+    window = {**dict.fromkeys(sorted(CLASSES_1_0), default), **own, **windows}
+    plain = {key: value for key, value in found.items() if key not in ("k", "window", "min_observers", "k_by_check")}
+    plain.setdefault("review_window", plain.get("max_validity", p.DAY))
+    return p.Admissibility(k=floor, window=window, min_observers=least, k_by_check=by_check, **plain)
+
+
+def _k_by_check(reader: _Reader, found: Mapping[str, Any], at: Path) -> dict[str, p.FloorOfCheck]:
+    """`k_by_check`: k of a check by effect, where it differs from that of the effect."""
+    given = reader.table(found, at, list(CHECKS))
+    floors: dict[str, p.FloorOfCheck] = {}
+    for name in given:
+        floor = reader.fields(given, (*at, name), dict.fromkeys(get_args(Effect), _integer(1, len(CLASSES_1_0))))
+        if floor:
+            floors[name] = p.FloorOfCheck(**floor)
+    return floors
+
+
+def _judging(reader: _Reader, tables: Mapping[str, Any]) -> p.Judging:
+    at = ("judging",)
+    checks: dict[str, Check] = {
+        "min_coverage": lambda value: value,
+        "require_checks": _boolean,
+        "accept": _names,
+        "same_bytes": _boolean,
+        "same_root": _integer(0, len(CLASSES_1_0)),
+        "groups": _groups,
+    }
+    found = reader.fields(tables, at, checks)
+    levels = _one_of(get_args(CoverageLevel))
+    coverage = reader.fields(found, (*at, "min_coverage"), dict.fromkeys(get_args(Effect), levels))
+    plain = {key: value for key, value in found.items() if key != "min_coverage"}
+    return p.Judging(min_coverage=p.LeastCoverage(**coverage), **plain)
+
+
+def _least_observers(reader: _Reader, found: Mapping[str, Any], at: Path) -> p.LeastObservers:
+    """`min_observers`: one number, or one for each effect; what is not named asks for no more than internal does."""
+    check = _integer(1, p.MOST_OBSERVERS)
+    if isinstance(found.get("min_observers", {}), dict):
+        given = reader.fields(found, at, dict.fromkeys(get_args(Effect), check))
+        internal = given.get("internal", 1)
+        external = given.get("external", internal)
+    else:
+        internal = external = reader.value(found["min_observers"], at, check) or 1
+    if external < internal:
+        reader.wrong(at, "external must not be below internal: an effect can only raise the floor")
+    return p.LeastObservers(internal=internal, external=max(internal, external))
+
+
+def _dispositions(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.PerEffect]:
+    made = dict(p.DEFAULT_POLICY.disposition)
+    found = reader.table(tables, ("disposition",), p.INADMISSIBLE)
+    for status, value in found.items():
+        path = ("disposition", status)
+        if isinstance(value, dict):
+            either = reader.fields(found, path, dict.fromkeys(get_args(Effect), _DISPOSITION))
+            made[status] = p.PerEffect(
+                internal=either.get("internal", made[status].internal),
+                external=either.get("external", made[status].external),
+            )
+        else:
+            one = reader.value(value, path, _DISPOSITION)
+            made[status] = p.PerEffect(internal=one, external=one) if one else made[status]
+    return made
+
+
+def _sanitation(reader: _Reader, tables: Mapping[str, Any]) -> p.Sanitation:
+    at = ("sanitation",)
+    found = reader.table(tables, at, ("confusables", "caps"))
+    confusables = reader.fields(found, (*at, "confusables"), dict.fromkeys(get_args(Effect), _CONFUSABLES))
+    # [V §4.1] sets the first four; what it does not name may be as long as its longest field.
+    most = {**p.CAPS, "assertion": 2000, "title": 2000}
+    caps = reader.fields(found, (*at, "caps"), {name: _integer(1, most[name]) for name in p.CAPS})
+    return p.Sanitation(confusables=p.ConfusablesByEffect(**confusables), caps={**p.CAPS, **caps})
+
+
+def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
+    at = ("attestations",)
+    found = reader.table(tables, at, None)
+    names = reader.value(found.get("consensus_domains", ["scientific-default"]), (*at, "consensus_domains"), _strings)
+    domains: dict[str, p.Domain] = {}
+    for name in found:
+        if name == "consensus_domains":
+            continue
+        if name not in (names or ()):
+            reader.wrong((*at, name), "unknown key; a domain's own table needs the domain in consensus_domains")
+            continue
+        checks = {
+            "confusables": _CONFUSABLES,
+            "composition": _one_of(get_args(p.Composition)),
+            "quorum": _integer(1, p.MAX_QUORUM),
+        }
+        domains[name] = p.Domain(**reader.fields(found, (*at, name), checks))
+    return p.Attestations(consensus_domains=sorted(set(names or ())), domains=domains)
+
+
+def _observers(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.Observer]:
+    """The entries of `[observers]`; the one key beside them, `require_signatures`, is no observer's name."""
+    found = {name: value for name, value in reader.table(tables, ("observers",), None).items() if name != _REQUIRED}
+    checks: dict[str, Check] = {"public_key": _public_key, "classes": _classes, "writable_by": _names}
+    return {name: p.Observer(**reader.fields(found, ("observers", name), checks)) for name in found}
+
+
+def _requires_signatures(reader: _Reader, tables: Mapping[str, Any]) -> bool:
+    table = tables.get("observers")
+    if not isinstance(table, dict) or _REQUIRED not in table:
+        return False  # what is no table is told by `_observers`
+    return reader.value(cast("dict[str, Any]", table)[_REQUIRED], ("observers", _REQUIRED), _boolean) or False
+
+
+# ---------------------------------------------------------------- lines
+
+_BARE = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_DOTTED = rf"{_BARE}(?:\s*\.\s*{_BARE})*"
+_HEADER = re.compile(rf"\s*\[\s*({_DOTTED})\s*\]")
+_KEY = re.compile(rf"\s*({_DOTTED})\s*=")
+_INNER = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
+
+
+def _key_lines(text: str) -> dict[Path, int]:
+    """The line of each table and key of a valid TOML text; the first one where two look alike."""
+    lines: dict[Path, int] = {}
+    table: Path = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = _path(header[1])
+            lines.setdefault(table, number)
+        elif key := _KEY.match(line):
+            path = (*table, *_path(key[1]))
+            lines.setdefault(path, number)
+            for inner in _INNER.finditer(line, key.end()):
+                lines.setdefault((*path, *_path(inner[1])), number)
+    return lines
+
+
+def _path(dotted: str) -> Path:
+    value: Any = tomllib.loads(f"{dotted} = 0")
+    path: list[str] = []
+    while isinstance(value, dict):
+        key, value = next(iter(cast("dict[str, Any]", value).items()))
+        path.append(key)
+    return tuple(path)

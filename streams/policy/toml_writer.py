@@ -1,0 +1,89 @@
+"""Writes a policy as the TOML file that `policy_file.load_policy` reads back as that policy, every key filled in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from ...codecs.times import format_duration
+from . import policy as p
+
+
+def to_toml(policy: p.Policy) -> str:
+    """The policy as a file: what an operator may change and apply again. Reading it gives an equal policy."""
+    return "\n".join(_lines(policy)) + "\n"
+
+
+def _lines(policy: p.Policy) -> Iterator[str]:
+    rules = policy.admissibility
+    yield "[admissibility]"
+    yield f"trust = {_text(rules.trust)}"
+    yield f"k = {{ internal = {rules.k.internal}, external = {rules.k.external} }}"
+    for name in ("horizon", "max_validity", "max_skew", "max_stall", "review_window"):
+        yield f"{name} = {_text(format_duration(getattr(rules, name)))}"
+    yield f"min_confidence = {rules.min_confidence!r}"
+    yield f"max_attempts = {rules.max_attempts}"
+    least = rules.min_observers
+    yield f"min_observers = {{ internal = {least.internal}, external = {least.external} }}"
+    if rules.k_by_check:
+        yield "\n[admissibility.k_by_check]"
+        for name, floor in sorted(rules.k_by_check.items()):
+            given = (("internal", floor.internal), ("external", floor.external))
+            yield f"{name} = {{ {', '.join(f'{effect} = {k}' for effect, k in given if k is not None)} }}"
+    yield from _table("admissibility.window", {name: format_duration(w) for name, w in sorted(rules.window.items())})
+    yield from _table("effect", {"default": policy.effect_default, **policy.effect})
+    yield "\n[disposition]"
+    for status, either in policy.disposition.items():
+        yield f"{status} = {{ internal = {_text(either.internal)}, external = {_text(either.external)} }}"
+    yield "\n[sanitation]"
+    confusables, caps = policy.sanitation.confusables, policy.sanitation.caps
+    yield f"confusables = {{ internal = {_text(confusables.internal)}, external = {_text(confusables.external)} }}"
+    yield f"caps = {{ {', '.join(f'{name} = {cap}' for name, cap in caps.items())} }}"
+    yield "\n[attestations]"
+    yield f"consensus_domains = {_texts(policy.attestations.consensus_domains)}"
+    for name, domain in policy.attestations.domains.items():
+        yield f"\n[attestations.{_text(name)}]\nconfusables = {_text(domain.confusables)}"
+        if domain.composition != "most" or domain.quorum != 1:
+            yield f"composition = {_text(domain.composition)}\nquorum = {domain.quorum}"
+    privacy = policy.privacy
+    yield from _table("privacy", {"observation_ids": privacy.observation_ids, "chain_sources": privacy.chain_sources})
+    if policy.sightings.classes:
+        yield f"\n[sightings]\nclasses = {_texts(policy.sightings.classes)}"
+    judging = policy.judging
+    least_covered = judging.min_coverage
+    yield "\n[judging]"
+    yield f"min_coverage = {{ internal = {_text(least_covered.internal)}, external = {_text(least_covered.external)} }}"
+    yield f"require_checks = {_boolean(judging.require_checks)}"
+    yield f"accept = {_texts(judging.accept)}"
+    yield f"same_bytes = {_boolean(judging.same_bytes)}"
+    yield f"same_root = {judging.same_root}"
+    yield f"groups = [{', '.join(map(_texts, judging.groups))}]"
+    yield f"\n[emitters]\nrefuse = {_texts(policy.emitters.refuse)}"
+    yield f"\n[observers]\nrequire_signatures = {_boolean(policy.require_signatures)}"
+    for name, observer in policy.observers.items():
+        yield f"\n[observers.{_text(name)}]"
+        if observer.public_key is not None:
+            yield f"public_key = {_text(observer.public_key)}"
+        if observer.classes:
+            yield f"classes = {_texts(observer.classes)}"
+        if observer.writable_by:
+            yield f"writable_by = {_texts(observer.writable_by)}"
+
+
+def _table(name: str, values: Mapping[str, str]) -> Iterator[str]:
+    yield f"\n[{name}]"
+    for key, value in values.items():
+        yield f"{key if key.isidentifier() and key.isascii() else _text(key)} = {_text(value)}"
+
+
+def _texts(values: list[str]) -> str:
+    return f"[{', '.join(map(_text, values))}]"
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _text(value: str) -> str:
+    """A TOML string: JSON's escapes are TOML's, which has one more character to be escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

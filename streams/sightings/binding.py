@@ -1,0 +1,326 @@
+"""Binding: sightings and citations become observations; `fold(state, block) -> outputs` of the lane `bind`.
+
+*Theory of operation.* A sighting says what was seen under an observation id, a citation that an assertion cites it.
+They come on two topics with that id as their key, in any order; each waits for the other (binding_state.py). Whenever
+one comes, it is paired with every other side of its id and class that still waits, and each pair makes one observation:
+the sighting's facts, the citation's subject, and the outcome of the test between them (matching.py). What such an
+observation is worth is for the adjudicating lane to say, as of any other.
+
+A pair's observation depends on the two records alone, so which of them came first changes nothing; a repetition of
+either changes nothing at all. Pure, like the adjudicating fold: no clock, no randomness, no I/O.
+
+Every input has exactly one fate: observations, live state, a dead letter, or a named counter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any, Final
+
+import msgspec
+
+from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
+from ...codecs.errors import DoesNotHoldError, Fault
+from ...codecs.partition import Partitioner
+from ...codecs.records import Citation, Sighting
+from ...codecs.sightings import decode_citation, decode_sighting
+from ...codecs.times import parse_time
+from ...codecs.vocabulary import recognise
+from ..adjudication import validation
+from ..adjudication.emission_state import CLASSES, NUMBER_OF
+from ..adjudication.outputs import dead_letter, traceparent_of
+from ..adjudication.state import MAX_TIMERS
+from ..adjudication.versions import rules_of
+from ..judging.checks import Unknown, canonical, parse_check
+from ..judging.matching import match
+from ..judging.results import Held as Decided
+from ..policy.policy import Policy, policy_of_document
+from .binding_state import BindState, Held, Job, Side
+
+OBSERVATIONS: Final = "observations"
+MAX_PAIRS: Final = MAX_TIMERS
+MAX_OCTETS: Final = 4_000_000
+MAX_WORK: Final = 20_000_000
+"""A block writes at most so many observations, of so many octets, after looking through so many characters (times
+terms, about 0.1 s): whoever cites, and how often, is for strangers to choose. What is left comes with the next block,
+before anything else is read (`binding_state.due`)."""
+ROOM: Final = 150_000
+"""Octets that an observation may need beside its sighting's own members: it has to be an input itself."""
+MAX_SHOWN: Final = 200
+"""Characters of a term that an observation shows, as observers show them."""
+
+_encode = msgspec.json.Encoder().encode
+_JSON: Final[tuple[str, bytes]] = ("content-type", b"application/json")
+
+
+def new_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2") -> BindState:
+    """The state of a binding lane before its first block."""
+    return BindState(lane, lanes, partitioner)
+
+
+def fold(state: BindState, block: Block) -> list[Output]:
+    """Moves the state over one block and returns its outputs, in order.
+
+    Raises:
+        DoesNotHoldError: the block has records, but no policy came before it, or is of a version's making that is not
+            among ours (`versions.rules_of`).
+    """
+    rules_of(block.header.fold)  # no two versions bind in different ways yet
+    rules = state.rules
+    rules.advance(block.header)
+    rules.enforce()
+    if rules.policy is None:
+        for event in block.events:
+            if event.kind != EventKind.POLICY or not _announce(state, event):
+                got = f"an event of kind {event.kind}"
+                raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
+        return []
+    binding = _Binding(state, rules.policy, block)
+    binding.pair()
+    if not state.jobs:  # who is still to be paired must not be forgotten before
+        binding.forget()
+    for event in block.events:
+        binding.apply(event)
+    binding.pair()
+    return binding.outputs
+
+
+def _announce(state: BindState, event: Event) -> bool:
+    try:
+        policy = policy_of_document(event.value or b"")
+    except msgspec.MsgspecError:
+        return False
+    state.rules.announce(policy)  # in force from the next block on
+    return True
+
+
+class _Binding:
+    """One block being folded."""
+
+    def __init__(self, state: BindState, policy: Policy, block: Block) -> None:
+        self.outputs: list[Output] = []
+        self._state, self._policy, self._block, self._rules = state, policy, block, state.rules
+        self._counters = state.counters
+        self._mark = state.rules.evidence_mark()
+        self._takers = [_TAKERS.get(source.topic, _Binding._foreign) for source in block.header.sources]
+        self._left = [MAX_PAIRS, MAX_OCTETS, MAX_WORK]
+
+    def forget(self) -> None:
+        """Forgets what has waited long enough, at most `MAX_TIMERS` of it."""
+        waiting = self._state.waiting
+        for _ in range(MAX_TIMERS):
+            if waiting.head(self._mark) is None:
+                return
+            _, held = waiting.pop()
+            self._state.drop(held)
+            if not held.met:
+                self._counters["unmatched"] += 1
+
+    # ------------------------------------------------------------ inputs
+
+    def apply(self, event: Event) -> None:
+        """Takes one event in; whatever is wrong with it becomes a dead letter and stops nothing."""
+        fault = self._takers[event.source](self, event) if event.kind == EventKind.RECORD else self._other(event)
+        if fault is not None:
+            self._counters["dead-letters"] += 1
+            self.outputs.append(dead_letter(self._block, event, fault))
+
+    def _other(self, event: Event) -> Fault | None:
+        kind = event.kind
+        if kind == EventKind.OVERSIZE:
+            return Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
+        if kind == EventKind.POLICY:
+            if not _announce(self._state, event):
+                self._counters["no-policy"] += 1  # the adjudicating lane tells of it in a dead letter
+            return None
+        if kind == EventKind.GAP:
+            self._counters["lost"] += msgspec.json.decode(event.value or b"0", type=int) - event.offset
+            return None
+        raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
+
+    def _foreign(self, _: Event) -> Fault | None:
+        return Fault("schema", "$: expected a record of this lane's inputs, got one of another topic")
+
+    def _sighting(self, event: Event) -> Fault | None:
+        sighting = decode_sighting(event.value)
+        if isinstance(sighting, Fault):
+            return sighting
+        fault = (
+            self._misrouted(event, sighting.observation_id)
+            or validation.skewed(self._rules, "$.observed_at", parse_time(sighting.observed_at))
+            or validation.unauthorised(self._policy, sighting, event.value)
+            or _too_large(event, sighting)
+        )
+        if fault is None:
+            self._take("sighting", event, sighting.observation_id, sighting.substrate_class)
+        return fault
+
+    def _citation(self, event: Event) -> Fault | None:
+        citation = decode_citation(event.value)
+        if isinstance(citation, Fault):
+            return citation
+        fault = self._misrouted(event, citation.observation_id)
+        if fault is None:
+            self._take("citation", event, citation.observation_id, citation.substrate_class)
+        return fault
+
+    def _misrouted(self, event: Event, name: str) -> Fault | None:
+        rules = self._rules
+        fault = validation.wrong_key(event.key, "observation id", name, rules.partitioner)
+        if fault is not None or name in self._state:
+            return fault  # the partition of what was taken in has passed its test
+        return validation.wrong_partition(name, rules.lane, rules.lanes, rules.partitioner)
+
+    def _take(self, side: Side, event: Event, name: str, substrate_class: str) -> None:
+        """Lets one side wait for the other, and asks for its pairs with what is there."""
+        state, rules, bounds = self._state, self._rules, self._policy.admissibility
+        found = recognise(substrate_class)
+        if found.name is None or found.terminal:
+            self._counters["not-counted"] += 1
+            return
+        digest = blake2b(event.value or b"", digest_size=16, person=side.encode()).digest()
+        if state.knows(digest):
+            self._counters["duplicate"] += 1
+            return
+        until = rules.time + bounds.window[found.name] + bounds.horizon
+        order = rules.next_order()
+        held = Held(
+            name=name,
+            order=order,
+            side=side,
+            number=NUMBER_OF[found.name],
+            digest=digest,
+            record=event.value or b"",
+            traceparent=traceparent_of(event),
+            until=until,
+            forget=until,
+        )
+        state.take(held)
+        state.jobs.append(Job(name, order, -1, self._mark))
+
+    # ------------------------------------------------------------ pairs
+
+    def pair(self) -> None:
+        """Writes the observations of the pairs that were asked for, as many as the block has room for."""
+        jobs = self._state.jobs
+        while jobs:
+            if not self._write(jobs[0]):
+                return
+            jobs.popleft()
+
+    def _write(self, job: Job) -> bool:
+        """The pairs of one side that came; False where there is no room for all of them."""
+        state = self._state
+        came = state.item(job.name, job.order)
+        assert came is not None, "nothing is forgotten before it was paired"
+        for other in state.partners(came, job.past):
+            if other.until < job.mark:
+                continue
+            if min(self._left) <= 0:
+                return False
+            came = state.item(job.name, job.order) or came
+            self._write_pair(*((came, other) if came.side == "sighting" else (other, came)))
+            job.past = other.order
+        return True
+
+    def _write_pair(self, seen: Held, cited: Held) -> None:
+        sighting, citation = decode_sighting(seen.record), decode_citation(cited.record)
+        assert not isinstance(sighting, Fault), "it was decoded when it came"
+        assert not isinstance(citation, Fault), "it was decoded when it came"
+        value = _observation(sighting, citation, CLASSES[seen.number], seen.record)
+        headers: list[tuple[str, bytes]] = [_JSON]
+        if cited.traceparent is not None:
+            headers.append(("traceparent", cited.traceparent))
+        self.outputs.append(Output(OBSERVATIONS, citation.emission_id.encode(), value, headers))
+        self._counters["bound"] += 1
+        self._state.meet(seen, cited.until)
+        self._state.meet(cited, seen.until)
+        length = len(sighting.content) if isinstance(sighting.content, str) else 0
+        for place, spent in enumerate((1, len(value), len(seen.record) + length * len(citation.terms))):
+            self._left[place] -= spent
+
+
+def _too_large(event: Event, sighting: Sighting) -> Fault | None:
+    """What is bound has to be an input itself: a sighting must leave it room. A signed one goes along."""
+    whole = len(event.value or b"")
+    if whole <= ROOM:
+        return None
+    size = len(_encode(_members(sighting, ""))) + (whole if sighting.signature is not None else 0)
+    if size + ROOM <= MAX_INPUT_BYTES:
+        return None
+    what = "beside its content" if sighting.signature is None else "beside its content and, being signed, in all"
+    return Fault("oversize", f"the record has {size} octets {what}; it may have {MAX_INPUT_BYTES - ROOM}")
+
+
+def _members(sighting: Sighting, substrate_class: str) -> dict[str, Any]:
+    """What an observation has of its sighting."""
+    members: dict[str, Any] = {
+        "observation_id": sighting.observation_id,
+        "substrate_class": substrate_class,
+        "observed_at": sighting.observed_at,
+        "observer": sighting.observer,
+        "tier": sighting.tier,
+        "confidence": sighting.confidence,
+        "locator": sighting.locator,
+        "detail": sighting.detail,
+        "attestation": sighting.attestation,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _observation(sighting: Sighting, citation: Citation, substrate_class: str, record: bytes) -> bytes:
+    """The observation that a pair makes (records.md).
+
+    A signed sighting goes along as it came: its signature is all that the observer signed (validation.py).
+    """
+    path = (sighting.locator or {}).get("path")
+    came = match(substrate_class, citation, sighting.content, path if isinstance(path, str) else "")
+    found = came.judged
+    members = _members(sighting, substrate_class)
+    members["subject"] = {
+        "emission_id": citation.emission_id,
+        "span": citation.span,
+        "attempt": citation.attempt,
+    }
+    members["outcome"] = found.outcome
+    members["detail"] = {
+        **(sighting.detail or {}),
+        "found": [_shown(text) for text in came.presence.found],
+        "missing": [_shown(text) for text in came.presence.missing],
+        "checks": [_check(text, held) for text, held in zip(citation.checks or (), found.helds, strict=True)],
+    }
+    if found.reason is not None:
+        members["detail"]["reason"] = found.reason
+    if citation.checks:
+        members["verified"], members["refuted"] = found.verified, found.refuted
+        members["coverage"], members["unchecked"] = found.coverage.level, found.coverage.unchecked
+    if sighting.signature is not None:
+        members["sighting"] = msgspec.Raw(record)
+    return _encode(members)
+
+
+def _check(text: str, held: Decided) -> dict[str, Any]:
+    """What one check came to, as observations tell it."""
+    check = parse_check(text)
+    told: dict[str, Any] = {"check": _shown(text) if isinstance(check, Unknown) else canonical(check)}
+    told["holds"] = held.holds
+    if held.reason is not None:
+        told["reason"] = held.reason
+    if held.path:
+        told["path"] = held.path
+    return told
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+
+
+_TAKERS: Final[dict[str, Callable[[_Binding, Event], Fault | None]]] = {
+    "sightings": _Binding._sighting,  # pyright: ignore[reportPrivateUsage]
+    "citations": _Binding._citation,  # pyright: ignore[reportPrivateUsage]
+}
+INPUTS: Final = tuple(_TAKERS)
+"""The topics that this fold takes in, in the order of a header's `sources`."""
+
+__all__ = ["INPUTS", "OBSERVATIONS", "BindState", "fold", "new_state"]

@@ -1,0 +1,374 @@
+"""What the compiled core does with checks, against Python: what is told, what counts, and what it leaves to Python."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from native_records import LATER, VERIFIED, WIDE, checked, observation
+from native_world import (
+    CHECKS,
+    CLASSES,
+    COMMIT,
+    COMMITS,
+    LINES,
+    MINUTE,
+    ODD_CHECKS,
+    PATHS,
+    SHA,
+    TEXTS,
+    Raw,
+    Step,
+    T,
+    fold,
+    same,
+)
+
+from sluice.streams.adjudication import checked_json, compiled_core
+from sluice.streams.adjudication import fold as core
+from sluice.streams.adjudication.emission_state import Place
+from sluice.streams.policy import policy
+from sluice.streams.policy.policy import Admissibility, Floor, Judging, LeastCoverage, Policy, PrivacyRules
+from sluice.streams.sanitise import Trace
+
+
+def _last(checks: list[str] | None, *seen: dict[str, Any], **judging: Any) -> dict[str, Any]:
+    """What is said of an assertion at its end, or when it is admitted, once each class has spoken."""
+    records: list[Raw | Policy] = [("emissions", *checked(1, checks))]
+    records += [("observations", *observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)]
+    ends = {status: policy.PerEffect(internal="review", external="review") for status in Policy().disposition}
+
+    found = same([(T, T, records), *LATER[:1]], Policy(judging=Judging(**judging), disposition=ends))
+
+    return json.loads(next(output.value for block in found.outputs for output in block))
+
+
+def test_what_is_admitted_says_what_was_checked() -> None:
+    """The sentence of each check stands in the frame, with lines and commit, and how many classes verified it."""
+    said = _last([CHECKS[0]], VERIFIED, VERIFIED)
+
+    assert said["status"] == "admitted"
+    assert said["checks"] == [{"name": "equals", "classes": 2}]
+    assert said["_untrusted_text"]["rendered"] == [
+        f"`MAX` in `a/b.py` equals 1000 (lines 3 to 9, commit {COMMIT[:7]})."
+    ]
+    assert said["_untrusted_text"]["checked"][0]["commit"] == COMMIT
+
+
+def test_each_check_needs_its_own_evidence() -> None:
+    """Two classes that verify one check each admit nothing together."""
+    said = _last(list(CHECKS[:2]), VERIFIED, {**VERIFIED, "verified": [1]})
+
+    assert (said["status"], said["reason"]) == ("below-floor", "below-floor")
+
+
+def test_what_covers_too_little_is_partly_checked() -> None:
+    """Below the policy's `min_coverage`, though all checks stand; above it the rest of the prose gives way."""
+    part = {**VERIFIED, "coverage": "part", "unchecked": [[1, 3]]}
+
+    said = _last([CHECKS[0]], part, VERIFIED, min_coverage=LeastCoverage(internal="whole"))
+    assert (said["status"], said["reason"]) == ("below-floor", "partly-checked")
+
+    said = _last([CHECKS[0]], part, VERIFIED)
+    assert said["status"] == "admitted"
+    assert said["unchecked"] == [[1, 3]]
+    assert said["_untrusted_text"]["assertion"] == "F[unchecked]st"
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "shown"),
+    [
+        ("First(other) of it", [[0, 5]], "[unchecked] (other) of it"),
+        ("First: other [of] it", [[0, 5], [7, 13]], "[unchecked] : [unchecked] [of] it"),
+        ("Ünï — cödé", [[1, 3], [7, 99]], "Ü[unchecked] — c[unchecked]"),
+        ("First", [], "[unchecked]"),
+        ("First", [[0, 5]], "[unchecked]"),
+    ],
+)
+def test_what_is_not_checked_gives_way(text: str, spans: list[list[int]], shown: str) -> None:
+    """In characters; what stands behind makes no link of it."""
+    seen = {**VERIFIED, "coverage": "part", "unchecked": spans}
+    made = checked(1, [CHECKS[0]], text, span={"chars": [0, len(text)]})
+    subject = {"emission_id": "em-1", "span": {"chars": [0, len(text)]}}
+    spoken: Raw = ("observations", *observation(1, CLASSES[0], **seen, subject=subject))
+    rules = Policy(admissibility=Admissibility(k=Floor(internal=1)))
+
+    found = same([(T, T, [("emissions", *made), spoken])], rules)
+
+    assert json.loads(found.outputs[0][0].value)["_untrusted_text"]["assertion"] == shown
+
+
+def test_words_alone_are_not_checked() -> None:
+    """Where only its words were found it is `not-checked`, which is not the same as without corroboration."""
+    said = _last(None, {"outcome": "terms-present"}, {"outcome": "absent"})
+    assert (said["status"], said["reason"]) == ("unverified-inference", "not-checked")
+
+
+@pytest.mark.parametrize("unknown", ["levitates(a)", "equals(MAX", ""])
+def test_what_cannot_be_read_admits_nothing(unknown: str) -> None:
+    """Whoever verifies it, and the others beside it, by name or as a whole."""
+    for seen in (VERIFIED, {**VERIFIED, "verified": [0, 1]}, {}):
+        said = _last([CHECKS[0], unknown], seen, seen, seen)
+        assert said["status"] == "below-floor"
+
+
+def test_who_verifies_nothing_of_it_is_not_heard() -> None:
+    """No check, one that it does not have, a contradiction in itself, or checks that are not bound to the sentence."""
+    for odd in ({"verified": []}, {"verified": [7]}, {"refuted": [0]}, {"coverage": "none"}):
+        assert _last([CHECKS[0]], VERIFIED, {**VERIFIED, **odd})["status"] == "below-floor"
+    assert _last([CHECKS[0]], VERIFIED, VERIFIED, accept=[])["status"] == "unverified-inference"
+
+
+def test_a_commit_is_told_only_where_ids_are() -> None:
+    """It is an observation id: where the policy hashes or omits these it stands nowhere."""
+    for shown in ("clear", "omitted", "hashed"):
+        rules = Policy(admissibility=Admissibility(k=Floor(internal=1)), privacy=PrivacyRules(observation_ids=shown))
+        records: list[Raw | Policy] = [("emissions", *checked(1, [CHECKS[0]]))]
+        records.append(("observations", *observation(1, CLASSES[0], **VERIFIED)))
+
+        found = same([(T, T, records)], rules)
+
+        assert (COMMIT.encode() in found.outputs[0][0].value) == (shown == "clear")
+
+
+def _at(path: str | None, *lines: int, **more: Any) -> dict[str, Any]:
+    told = {"lines": list(lines), **({} if path is None else {"path": path})}
+    return {**VERIFIED, "detail": {"checks": [told]}, **more}
+
+
+_FIRST, _OTHER, _NOWHERE = _at("a/b.py", 3, 3), _at("other.py", 7, 7), _at(None, 5, 5)
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize(
+    ("seen", "lines"),
+    [
+        ((_FIRST, _OTHER), None),  # an emitter who names a file for each class
+        ((_OTHER, _FIRST), None),
+        ((_NOWHERE, _OTHER), [7, 7]),  # what names no file counts for each
+        ((_FIRST, _NOWHERE), [3, 3]),  # and replaces none that was named
+        ((_FIRST, _OTHER, _FIRST), [3, 3]),
+        ((_FIRST, _OTHER, _OTHER), [7, 7]),
+        ((_FIRST, _OTHER, {}), [3, 3]),
+    ],
+)
+def test_two_files_bear_no_check_out_together(
+    seen: tuple[dict[str, Any], ...], lines: list[int] | None, early: bool
+) -> None:
+    """Before and behind the emission, and behind its admission: what is told of another file Python weighs."""
+    told: list[Raw | Policy] = [
+        ("observations", *observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)
+    ]
+    emissions: list[Raw | Policy] = [("emissions", *checked(1, [CHECKS[1]]))]
+    renewing: list[Step] = [
+        (T + minutes * MINUTE, T, [("observations", *observation(1, CLASSES[0], **one, observed_at=T + minutes))])
+        for minutes, one in enumerate((_OTHER, _FIRST, _NOWHERE, {}), 1)
+    ]
+
+    found = same([(T, T, told + emissions if early else emissions + told), *renewing, *LATER], Policy())
+
+    first = json.loads(found.outputs[0][0].value) if found.outputs[0] else None
+    assert (first and first["_untrusted_text"]["checked"][0]["lines"]) == lines
+
+
+@pytest.mark.parametrize(
+    ("seen", "python"),
+    [((_FIRST, _FIRST), 0), ((_FIRST, _NOWHERE), 0), ((_NOWHERE, _FIRST), 0), ((_FIRST, _OTHER, {}), 2)],
+)
+def test_one_file_is_the_cores(seen: tuple[dict[str, Any], ...], python: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evidence of one file, or of none that is named, never reaches Python; that of another one does, and what its
+    assertion is told while both are kept."""
+    asked: list[str] = []
+    for topic, take in list(core._APPLIERS.items()):
+        monkeypatch.setitem(
+            core._APPLIERS, topic, lambda *given, topic=topic, take=take: (asked.append(topic), take(*given))[1]
+        )
+    records: list[Raw | Policy] = [("emissions", *checked(1, [CHECKS[1]]))]
+    records += [("observations", *observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)]
+
+    fold([(T, T, records)], Policy())
+
+    assert asked == (["observations"] * python if compiled_core.core is not None else [record[0] for record in records])
+
+
+@pytest.mark.parametrize(
+    ("most", "emission", "seen"),
+    [
+        (20, lambda n: {"checks": [CHECKS[0]] * n}, lambda n: {}),
+        (2000, lambda n: {"checks": ["x" * n]}, lambda n: {}),
+        (2000, lambda n: {"checks": ["é" * n]}, lambda n: {}),
+        (20, lambda n: {}, lambda n: {"verified": [0] * n}),
+        (19, lambda n: {}, lambda n: {"verified": [n]}),
+        (20, lambda n: {}, lambda n: {"refuted": [0] * n}),
+        (1000, lambda n: {}, lambda n: {"coverage": "part", "unchecked": [[0, 1]] * n}),
+        (256, lambda n: {}, lambda n: {"looked_at": {"root": "é" * n}}),
+        (4096, lambda n: {}, lambda n: {"looked_at": {"path": "é" * n}}),
+        (256, lambda n: {}, lambda n: {"looked_at": {"content": "x" * n}}),
+        (64, lambda n: {}, lambda n: {"looked_at": {"commit": "x" * n}}),
+    ],
+)
+def test_bounds_are_alike(most: int, emission: Any, seen: Any) -> None:
+    """What is just within them is taken, what is just beyond them is a dead letter; in characters, not in octets."""
+    for length in (most, most + 1):
+        made = checked(1, **{"checks": [CHECKS[0]], **emission(length)})
+        records: list[Raw | Policy] = [("emissions", *made)]
+        records.append(("observations", *observation(1, CLASSES[0], **{**VERIFIED, **seen(length)})))
+
+        found = same([(T, T, records), *LATER[:1]], Policy())
+
+        assert any(output.topic == "dead-letters" for output in found.outputs[0]) == (length > most)
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        (b'"lines": [3, 9]', b'"lines": [3, 9], "lines": "x"'),
+        (b'"lines": [3, 9]', b'"lines": "x", "lines": [4, 5]'),
+        (b'"path": "a/b.py", "lines"', b'"path": "x", "path": 7, "lines"'),
+        (b'"commit":', b'"commit": "x", "comm\\u0069t":'),
+        (b'"detail": {', b'"detail": {"checks": [{"path": "x"}], '),
+        (b'"detail": {"checks": [', b'"detail": {"checks": [{"path": "x"}], "checks": ['),
+        (b'"detail": {"checks": [{', b'"detail": {"checks": [{"path": "x"}], "checks": {"x": [{'),
+        (b'"verified": [0]', b'"verified": [0], "verified": [0]'),
+        (b'"verified"', b'"verifi\\u0065d"'),
+        (b'"coverage": "whole"', b'"coverage": "part", "coverage": "whole"'),
+        (b'"looked_at": {', b'"looked_at": {"root": "x", '),
+    ],
+)
+def test_members_that_stand_there_twice_fare_alike(was: bytes, now: bytes) -> None:
+    """The last one holds, or it is a fault, as for Python; however JSON writes their names."""
+    key, value, headers = observation(1, CLASSES[0], **VERIFIED)
+    assert value.count(was) == 1
+    if b'{"x": [{' in now:
+        value = value.replace(b'}]}, "looked_at"', b'}]}}, "looked_at"')
+    spoken: list[Raw | Policy] = [("observations", key, value.replace(was, now), headers)]
+
+    same(
+        [(T, T, [("emissions", *checked(1, [CHECKS[0]])), *spoken]), *LATER[:1]],
+        Policy(admissibility=Admissibility(k=Floor(internal=1))),
+    )
+
+
+_ID = st.sampled_from([SHA, "o1", "abcdef1"])
+_SPANS = st.lists(st.tuples(st.integers(0, 30), st.one_of(st.integers(0, 30), st.just(10**14))), max_size=6)
+_PLACES = st.lists(st.integers(0, 20), max_size=21)
+_TOLD = st.one_of(
+    st.none(),
+    st.dictionaries(st.sampled_from(["checks", "more"]), st.sampled_from([None, {}, "x", [1], [[]]])),
+    st.builds(
+        lambda told: {"checks": told},
+        st.lists(
+            st.one_of(
+                st.none(),
+                st.fixed_dictionaries(
+                    {},
+                    optional={
+                        "path": st.sampled_from([*PATHS, None, 7]),
+                        "lines": st.sampled_from([*LINES, None]),
+                        "commit": st.sampled_from([*COMMITS, None, 7]),
+                    },
+                ),
+            ),
+            max_size=21,
+        ),
+    ),
+)
+_SEEN = st.fixed_dictionaries(
+    {
+        "substrate_class": st.sampled_from(CLASSES),
+        "observation_id": _ID,
+        "observed_at": st.sampled_from([T, T + 1000, T + MINUTE, T + 5 * MINUTE, T - 61 * MINUTE]),
+        "outcome": st.sampled_from(["corroborates"] * 6 + ["terms-present", "terms-present", "absent", "contradicts"]),
+    },
+    optional={
+        "verified": st.one_of(st.none(), st.sampled_from([[0], [0, 1], [1], [0, 1, 2]]), _PLACES),
+        "refuted": st.one_of(st.none(), st.just(list[int]()), _PLACES),
+        "coverage": st.sampled_from(["whole", "part", "part", "none", None, "half"]),
+        "unchecked": st.one_of(st.none(), _SPANS),
+        "detail": _TOLD,
+        "looked_at": st.sampled_from([None, {}, VERIFIED["looked_at"], {"root": 1}, {"commit": "c" * 65}]),
+        "attestation": st.just({"verdict": "VERIFIED"}),
+        "judge": st.sampled_from([None, "arbiter"]),
+    },
+)
+_DECLARED = st.one_of(
+    st.none(),
+    st.lists(st.sampled_from(CHECKS), max_size=3),
+    st.lists(st.one_of(st.sampled_from(CHECKS), st.sampled_from(ODD_CHECKS), st.text(max_size=40)), max_size=21),
+)
+
+
+@settings(WIDE, max_examples=150)
+@given(
+    checks=_DECLARED,
+    text=st.sampled_from(TEXTS),
+    kind=st.sampled_from(["assertion", "denial"]),
+    effect=st.sampled_from(["internal", "external"]),
+    least=st.sampled_from(["none", "part", "whole"]),
+    early=st.lists(_SEEN, max_size=4),
+    late=st.lists(_SEEN, max_size=6),
+    renewing=st.lists(_SEEN, max_size=3),
+)
+def test_checks_are_counted_alike(
+    checks: list[str] | None,
+    text: str,
+    kind: str,
+    effect: str,
+    least: Any,
+    early: list[dict[str, Any]],
+    late: list[dict[str, Any]],
+    renewing: list[dict[str, Any]],
+) -> None:
+    """Evidence before and behind an emission and its admission, by name and as a whole, honest and hostile."""
+    rules = Policy(
+        admissibility=Admissibility(k=Floor(internal=1, external=2), max_validity=60 * MINUTE),
+        judging=Judging(min_coverage=LeastCoverage(internal=least, external=least)),
+    )
+    whole = {"chars": [0, len(text)]}
+
+    def observed(seen: list[dict[str, Any]]) -> list[Raw | Policy]:
+        subject = {"emission_id": "em-1", "span": whole}
+        return [("observations", *observation(1, CLASSES[0], **{**one, "subject": subject})) for one in seen]
+
+    made = checked(1, checks, text, span=whole, kind=kind, effect=effect)
+    steps: list[Step] = [
+        (T, T, [*observed(early), ("emissions", *made)]),
+        (T + MINUTE, T, observed(late)),
+        (T + 5 * MINUTE, T + MINUTE, observed(renewing)),
+    ]
+
+    same([*steps, *LATER], rules)
+
+
+@given(
+    st.one_of(st.sampled_from(CHECKS), st.sampled_from(ODD_CHECKS)),
+    st.sampled_from([path for path in PATHS if len(path) <= 4096]),
+    st.sampled_from([(0, 0), (3, 3), (3, 9), (1, 2**31 - 1)]),
+    st.one_of(st.just(""), st.text("0123456789abcdef", min_size=7, max_size=64), st.just(COMMIT)),
+)
+def test_a_check_in_pieces_is_the_same_check(text: str, path: str, lines: tuple[int, int], commit: str) -> None:
+    """What the core puts together is what the sentence and the canonical form are when they are made at once."""
+    pieces, trace = checked_json.pieces_of(text, path or None), Trace()
+    shown = checked_json.shown_at([(text, Place(path, *lines, commit))])
+    framed = json.loads("{" + shown.framed("replace", trace).rstrip(",") + "}")
+    if pieces is None:
+        assert framed == {"rendered": [], "checked": []}
+        return
+    name, asked, canonical, said = pieces
+    assert name.decode() in (text.partition("(")[0], "unknown")
+    if not said:
+        return  # Python says all of it
+
+    told = [f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]} to {lines[1]}"] if lines[0] else []
+    told += [f"commit {commit[:7]}"] if commit and not (asked and commit.startswith(asked.decode())) else []
+    opened = said.decode()
+    sentence = f"{opened}{', '.join(told)})." if told else opened[:-2] + ("." if opened.endswith(" (") else ").")
+    more = (f',"lines":[{lines[0]},{lines[1]}]' if lines[0] else "") + (f',"commit":"{commit}"' if commit else "")
+    assert framed == {
+        "rendered": [json.loads(f'"{sentence}"')],
+        "checked": [json.loads(f"{canonical.decode()}{more}}}")],
+    }
+    assert trace.meta() == Trace().meta()

@@ -1,0 +1,135 @@
+"""Each block is folded by the version that its header names, whichever package folds it."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from native_world import pure
+
+from sluice.codecs.blocks import Block, Header, seal
+from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
+from sluice.streams.adjudication import compiled_core, versions
+from sluice.streams.adjudication import fold as core
+from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, next_number, number_of, rules_of
+from sluice.streams.policy.policy import Policy
+from sluice.streams.sightings import binding
+
+T = 1_790_000_000_000
+SPAN = {"chars": [0, 6]}
+
+
+@pytest.fixture
+def second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second version, under which everything is said to the outside."""
+    monkeypatch.setitem(FOLD_VERSIONS, 2, FOLD_VERSIONS[1].replace("1", "2", 1))
+    monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version >= 2 else "internal")
+
+
+def emission(name: str) -> tuple[str, Any]:
+    assertion = {"span": SPAN, "provenance": []}
+    return "emissions", {"emission_id": name, "emitted_at": T, "text": "It is.", "assertions": [assertion]}
+
+
+def observations(name: str) -> list[tuple[str, Any]]:
+    seen = {"observation_id": "x", "observed_at": T, "observer": "o", "outcome": "corroborates"}
+    subject = {"emission_id": name, "span": SPAN}
+    classes = ("substrate.grep", "substrate.git.log")
+    return [("observations", seen | {"substrate_class": one, "subject": subject}) for one in classes]
+
+
+def test_what_ledgers_name_is_never_changed() -> None:
+    """Blocks that are there name it; other data make another version, with a number of its own."""
+    assert FOLD_VERSIONS == {1: "1 vocabulary=1.0 unicode=18.0.0 confusables=18.0.0 sanitation=0.1"}
+    assert fold_version("crc32", "0a1b2c3d") == f"{FOLD_VERSIONS[1]} partitioner=crc32 privacy=0a1b2c3d"
+
+
+@pytest.mark.usefixtures("second")
+@pytest.mark.parametrize("python_alone", [False, True])
+def test_each_block_is_folded_by_its_own_version(
+    new_lane: Any, monkeypatch: pytest.MonkeyPatch, *, python_alone: bool
+) -> None:
+    """Two classes are enough under version 1; the compiled core leaves version 2 to Python, which asks for three."""
+    with pure() if python_alone else nullcontext():
+        lane = new_lane(Policy(), T)
+        first = lane.block(T + 1, [emission("em-1"), *observations("em-1")])
+        monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=2))
+        second = lane.block(T + 2, [emission("em-2"), *observations("em-2")])
+        state = core.new_state(0, 1)
+        again = [output for block in lane.ledger for output in core.fold(state, block)]
+
+    assert [(one.topic, one.value["k"]) for one in first] == [("admitted", 2)]
+    assert second == []
+    assert again == lane.outputs
+    assert core.counters(state)["lives"] == 2
+    assert compiled_core.core is None or versions.COMPILED == 1
+
+
+@pytest.mark.usefixtures("second")
+def test_what_came_under_one_version_lives_on_under_the_next(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An assertion that waits when its ledger is raised keeps what it began with."""
+    lane = new_lane(Policy(), T)
+    lane.block(T + 1, [emission("em-1")])
+    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=2))
+
+    (admitted,) = lane.block(T + 2, observations("em-1"))
+
+    assert (admitted.topic, admitted.value["k"]) == ("admitted", 2)
+
+
+def test_a_later_version_is_not_folded(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody here can know its rules; the state is left as it was."""
+    lane = new_lane(Policy(), T)
+    monkeypatch.setattr(core, "FOLD_VERSION", "2 of somebody else")
+
+    with pytest.raises(LaterVersionError, match="written by a later version of sluice"):
+        lane.block(T + 1)
+
+    assert lane.state.time == T
+
+
+def test_other_data_are_not_folded_with(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same number with other Unicode data would decide otherwise: an installation that was tampered with."""
+    lane = new_lane(Policy(), T)
+    monkeypatch.setattr(core, "FOLD_VERSION", FOLD_VERSIONS[1].replace("unicode=18", "unicode=17"))
+
+    with pytest.raises(DoesNotHoldError, match="other data than this package decides by"):
+        lane.block(T + 1)
+
+
+@pytest.mark.usefixtures("second")
+def test_a_version_that_was_dropped_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks lie beyond every restore bound; the package that wrote them still folds them."""
+    monkeypatch.delitem(FOLD_VERSIONS, 1)
+
+    with pytest.raises(DoesNotHoldError, match="does not have any more"):
+        rules_of("1 vocabulary=1.0")
+
+
+def test_binding_refuses_the_same() -> None:
+    """Its ledgers have the same versions."""
+    with pytest.raises(LaterVersionError):
+        binding.fold(binding.new_state(0, 1), block_of("2 of somebody else"))
+
+
+def block_of(fold: str) -> Block:
+    """An empty block of this version."""
+    header = Header(
+        lane=0, lanes=1, height=0, prev="", time=T, watermark=T, policy="", fold=fold, sources=[], outputs=""
+    )
+    return seal(header, [])[0]
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_a_ledger_is_raised_and_never_lowered(ledger: int, raised: int) -> None:
+    """Its own version, or a later one that operators raise it to; a new ledger begins with that, or the newest."""
+    before = f"{ledger} x" if ledger else ""
+
+    number = next_number(before, raised)
+
+    assert number >= number_of(before)
+    assert number in (ledger, raised) or (not ledger and not raised and number == max(FOLD_VERSIONS))
+    assert next_number(f"{number} x", raised) == number

@@ -1,0 +1,84 @@
+"""Exported histories with signed checkpoints, as lanes write them, to prove things from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from exported import ExportedLane
+
+from sluice.codecs import merkle
+from sluice.codecs.blocks import unseal
+from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, leaf_of, origin
+from sluice.codecs.notes import Signer
+from sluice.streams.policy.policy import Admissibility, Floor, Policy
+from sluice.topology.ledger.log_reader import Stored, file_name, write_record
+
+T = 1_800_000_000_000
+GREP, GIT = "substrate.grep", "substrate.git.log"
+SIGNER = Signer("sluice/test", bytes(range(32)))
+STRICT = Policy(admissibility=Admissibility(k=Floor(internal=2, external=3)))
+
+
+class CheckpointedLane(ExportedLane):
+    """A lane that closes an empty block and signs a checkpoint when it is told to."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.notes: list[str] = []
+        self.checkpoints: list[Checkpoint] = []
+        super().__init__(*args, **options)
+
+    def checkpoint(self, signer: Signer = SIGNER) -> Checkpoint:
+        """The next checkpoint, over all blocks and an empty one more."""
+        last = unseal(self.blocks[-1]).header
+        assert not self.block(last.time, (), last.watermark), "an empty block at the same time has no outputs"
+        blocks = [unseal(data) for data in self.blocks]
+        head = Head(len(blocks), merkle.root([leaf_of(block.hash) for block in blocks]))
+        tips = [head if lane == self.lane else Head() for lane in range(self.lanes)]
+        previous = self.checkpoints[-1].digest if self.checkpoints else NO_CHECKPOINT
+        name = origin("sluice", "ledger", self.lane)
+        checkpoint = Checkpoint(name, head, blocks[-1].hash, blocks[-1].header.time, previous, tips)
+        self.checkpoints.append(checkpoint)
+        self.notes.append(signer.sign(checkpoint.text()))
+        return checkpoint
+
+    def export(self, folder: Path) -> Path:
+        super().export(folder)
+        with open(folder / file_name("checkpoints", self.lane), "wb") as file:
+            for at, note in enumerate(self.notes):
+                write_record(file, Stored(at, 0, origin("sluice", "ledger", self.lane).encode(), note.encode(), []))
+        return folder
+
+
+def emission(name: str = "em-1", at: int = T, text: str = "It is so.", **fields: Any) -> dict[str, Any]:
+    claim = {"span": {"chars": [0, 9]}, "provenance": [{"substrate_class": GREP}, {"substrate_class": GIT}]}
+    return {"emission_id": name, "emitted_at": at, "text": text, "assertions": [claim], **fields}
+
+
+def observation(name: str = "em-1", at: int = T, cls: str = GREP) -> dict[str, Any]:
+    return {
+        "observation_id": f"o-{cls}",
+        "substrate_class": cls,
+        "observed_at": at,
+        "observer": "observer-1",
+        "subject": {"emission_id": name, "span": {"chars": [0, 9]}},
+        "outcome": "corroborates",
+    }
+
+
+def history(lane: int = 0, lanes: int = 1, names: tuple[str, ...] = ("em-1", "em-2", "em-3")) -> CheckpointedLane:
+    """The first emission is admitted, the second stays below its floor, the third comes behind all checkpoints.
+
+    Checkpoints of 4, 6 and 8 blocks; the verdict on the second is in block 6, its request with it.
+    """
+    found = CheckpointedLane(STRICT, T, lane=lane, lanes=lanes)
+    first, second, third = names
+    found.block(T + 1, [("emissions", emission(first)), ("emissions", emission(second)), ("reviews", (b"x", b"?"))])
+    found.block(T + 2, [("observations", observation(first)), ("observations", observation(first, cls=GIT))])
+    found.checkpoint()
+    found.block(T + 3, [("observations", observation(second))])
+    found.checkpoint()
+    found.block(T + 700_000)
+    found.checkpoint()
+    found.block(T + 800_000, [("emissions", emission(third, T + 800_000))])
+    return found

@@ -1,0 +1,204 @@
+"""Histories of a lane, folded as lanes fold them, and written down as an export (topology/ledger/log_reader.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Output, Source, outputs_root, seal
+from sluice.codecs.partition import PARTITIONERS, Partitioner
+from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
+from sluice.streams.policy.privacy import NO_SECRETS, Secrets
+from sluice.topology.explain.explain import explain
+from sluice.topology.explain.explanation import Explanation
+from sluice.topology.ledger.folds import Adjudicate
+from sluice.topology.ledger.log_reader import (
+    AUDITED,
+    MANIFEST,
+    FolderLogs,
+    Manifest,
+    Stored,
+    file_name,
+    write_record,
+)
+
+Record = tuple[str, Any]
+"""A topic and a value: JSON-ready, raw bytes (with its key: a pair), or a policy on `policies`."""
+
+
+class ExportedLane:
+    """One lane that starts with a policy; `export` writes its ledger and its outputs down."""
+
+    def __init__(
+        self,
+        policy: Policy = DEFAULT_POLICY,
+        start: int = 0,
+        *,
+        lane: int = 0,
+        lanes: int = 1,
+        partitioner: Partitioner = "murmur2",
+        secrets: Secrets = NO_SECRETS,
+        raised: int = 0,
+    ) -> None:
+        self.fold, self._policy_hash = Adjudicate(partitioner, secrets, raised), policy.hash
+        self.state = self.fold.new(lane, lanes)
+        self.lane, self.lanes = lane, lanes
+        self.blocks: list[bytes] = []
+        self.outputs: list[Output] = []
+        self.inputs: list[tuple[int, str, int, Event]] = []
+        """Height, topic, offset and event of every input."""
+        self._prev, self._root = GENESIS, outputs_root(())
+        self._next = dict.fromkeys(self.fold.inputs, 0)
+        self.block(start, [("policies", policy)])
+
+    def block(self, time: int, records: Iterable[Record] = (), watermark: int | None = None) -> list[Output]:
+        """Closes a block with these records and returns its outputs."""
+        first = dict(self._next)
+        events = [self._event(time, topic, value) for topic, value in records]
+        header = Header(
+            lane=self.lane,
+            lanes=self.lanes,
+            height=len(self.blocks),
+            prev=self._prev,
+            time=time,
+            watermark=time if watermark is None else watermark,
+            policy=self.fold.policy_hash(self.state) or self._policy_hash,
+            fold=self.fold.named(self.state),
+            sources=[Source(topic, first[topic], self._next[topic]) for topic in self.fold.inputs],
+            outputs=self._root,
+        )
+        block, data = seal(header, events)
+        outputs = self.fold.fold(self.state, block)
+        self._prev, self._root = block.hash, outputs_root(outputs)
+        self.blocks.append(data)
+        self.outputs += outputs
+        for event in events:
+            if event.kind != EventKind.POLICY:
+                self.inputs.append((header.height, header.sources[event.source].topic, event.offset, event))
+        return outputs
+
+    def _event(self, time: int, topic: str, value: Any) -> Event:
+        if topic == "policies":
+            return Event(EventKind.POLICY, 0, 0, time, [], None, value.document)
+        offset = self._next[topic]
+        self._next[topic] = offset + 1
+        key, raw = value if isinstance(value, tuple) else (_key(value), msgspec.json.encode(value))
+        return self.fold.event_for(list(self.fold.inputs).index(topic), offset, time, [], key, raw)
+
+    def export(self, folder: Path) -> Path:
+        """The folder, with an export in it; other lanes than this one are empty."""
+        folder.mkdir(parents=True, exist_ok=True)
+        stored: dict[str, list[Stored]] = {topic: [] for topic in AUDITED}
+        # Offsets with holes, as transactions' markers leave them.
+        stored["ledger"] = [Stored(2 * at, 0, None, data, []) for at, data in enumerate(self.blocks)]
+        for topic, key, value, headers in (one for one in self.outputs if one.topic in stored):
+            stored[topic].append(Stored(len(stored[topic]), 0, key, value, headers))
+        ranges: dict[str, list[tuple[int, int]]] = {}
+        for topic, records in stored.items():
+            ranges[topic] = [(0, 0)] * self.lanes
+            ranges[topic][self.lane] = (0, records[-1].offset + 1 if records else 0)
+            with open(folder / file_name(topic, self.lane), "wb") as file:
+                for record in records:
+                    write_record(file, record)
+        manifest = Manifest(
+            broker="kafka://nowhere:9092",
+            app_id="sluice",
+            ledger="ledger",
+            lanes=self.lanes,
+            exported_at="2026-11-21T09:00:00Z",
+            ranges=ranges,
+        )
+        (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+        return folder
+
+
+def lane_of(emission_id: str, lanes: int, partitioner: Partitioner = "murmur2") -> int:
+    """The lane in which an emission is."""
+    return PARTITIONERS[partitioner](emission_id.encode(), lanes)
+
+
+def _key(value: Any) -> bytes | None:
+    return str(value.get("subject", value).get("emission_id")).encode()
+
+
+# ---------------------------------------------------------------- what comes in
+
+BASE = 1_795_251_600_000
+"""2026-11-21T09:00:00Z, when every story begins."""
+S, M, H = 1000, 60_000, 3_600_000
+TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
+SPAN = {"chars": [0, len(TEXT)]}
+KEY = f"c:0-{len(TEXT)}"
+DECLARED = "sha256:e3b0c442"
+
+
+def emission(at: int = 0, emission_id: str = "em-1", *, text: str = TEXT, attempt: int = 0, **claim: Any) -> Record:
+    """An emission of one assertion over its text, emitted so many ms after the base; `claim` are its own fields.
+
+    `fields` are the emission's; `provenance=None` leaves it unannotated.
+    """
+    fields = claim.pop("fields", {})
+    note = {"substrate_class": "substrate.code.read", "observation_id": DECLARED, "ts": BASE + at}
+    assertion = {"span": {"chars": [0, len(text)]}, "provenance": [note], **claim}
+    value = {
+        "emission_id": emission_id,
+        "attempt": attempt,
+        "emitted_at": BASE + at,
+        "emitter": {"system": "bot", "model": "model-1"},
+        "text": text,
+        "assertions": [{name: one for name, one in assertion.items() if one is not None}],
+    }
+    return "emissions", value | fields
+
+
+def observation(at: int, name: str, outcome: str = "corroborates", **fields: Any) -> Record:
+    """What an observer saw then in the class `substrate.NAME`; `attempt`, `span` and `emission_id` say of what."""
+    subject = {
+        "emission_id": fields.pop("emission_id", "em-1"),
+        "span": fields.pop("span", SPAN),
+        "attempt": fields.pop("attempt", 0),
+    }
+    value = {
+        "observation_id": f"seen:{name}",
+        "substrate_class": f"substrate.{name}",
+        "observed_at": BASE + at,
+        "observer": "observer-1",
+        "subject": subject,
+        "outcome": outcome,
+    }
+    return "observations", value | fields
+
+
+def review(decision: str, **fields: Any) -> Record:
+    """A person's decision about em-1."""
+    value = {"emission_id": "em-1", "span": SPAN, "decision": decision, "reviewer": "reviewer-1"}
+    return "reviews", value | fields
+
+
+def lane_after(
+    *blocks: tuple[int, list[Record]],
+    policy: Policy = DEFAULT_POLICY,
+    emission_id: str = "em-1",
+    lanes: int = 1,
+    secrets: Secrets = NO_SECRETS,
+) -> ExportedLane:
+    """The lane of an emission after blocks at these times (ms after the base)."""
+    lane = ExportedLane(policy, BASE - S, lane=lane_of(emission_id, lanes), lanes=lanes, secrets=secrets)
+    for at, records in blocks:
+        lane.block(BASE + at, records)
+    return lane
+
+
+async def story_of(
+    lane: ExportedLane,
+    folder: Path,
+    emission_id: str = "em-1",
+    span_key: str | None = None,
+    now: int = BASE,
+    secrets: Secrets = NO_SECRETS,
+) -> Explanation:
+    """What `explain` tells of an emission from the lane's export."""
+    return await explain(FolderLogs(lane.export(folder / "export"), secrets), emission_id, span_key, now)

@@ -1,0 +1,271 @@
+"""Fetch answers unpacked into events: what aiokafka itself would have given, transactions and markers included."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+import weakref
+from struct import pack
+from typing import Any
+
+import cramjam
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer import fetcher
+from aiokafka.consumer.fetcher import READ_COMMITTED, READ_UNCOMMITTED, PartitionRecords
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.record.util import calc_crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.codecs.blocks import Event, EventKind
+from sluice.codecs.record_batches import batches
+from sluice.streams.adjudication.fold import event_for
+from sluice.topology.kafka.batches import unpacking as unpacking_module
+from sluice.topology.kafka.batches.unpacking import KeptRecords, Making, Storing, unpacking
+
+PARTITION = TopicPartition("emissions", 0)
+CONTROL, TRANSACTIONAL = 0x20, 0x10
+ABORT, COMMIT = pack(">hh", 0, 0), pack(">hh", 0, 1)
+
+
+def batch(
+    base: int, values: list[bytes], producer: int = -1, *, codec: int = 0, bits: int = 0, key: bytes = b"k"
+) -> bytes:
+    """A batch as a broker keeps it, at this base offset."""
+    builder = DefaultRecordBatchBuilder(2, codec, bool(bits & TRANSACTIONAL), producer, 0, 0, 10**9)
+    for place, value in enumerate(values):
+        builder.append(place, 5, key, value, [("h", b"1")])
+    data = bytearray(builder.build())
+    data[:8] = pack(">q", base)
+    data[22] |= bits
+    data[17:21] = pack(">I", calc_crc32c(bytes(data[21:])))
+    return bytes(data)
+
+
+def marker(base: int, producer: int, kind: bytes) -> bytes:
+    return batch(base, [b""], producer, bits=CONTROL | TRANSACTIONAL, key=kind)
+
+
+def theirs(data: bytes, aborted: Any = (), start: int = 0, isolation: int = READ_COMMITTED, kept: bool = True) -> Any:
+    records = KeptRecords(data) if kept else MemoryRecords(data)
+    return PartitionRecords(PARTITION, records, list(aborted), start, None, None, True, isolation)
+
+
+def ours(data: bytes, aborted: Any = (), start: int = 0, isolation: int = READ_COMMITTED) -> Any:
+    return unpacking(theirs(data, aborted, start, isolation), Making(1, event_for))
+
+
+def drained(one: Any, most: int = 100) -> list[Event]:
+    found = list[Event]()
+    while not one.done:
+        found += one.take(most, 10**9)[0]
+    return found
+
+
+def expected(records: PartitionRecords) -> list[Event]:
+    return [event_for(1, one.offset, one.timestamp, one.headers, one.key, one.value) for one in records]
+
+
+def test_every_consumer_keeps_the_octets() -> None:
+    """aiokafka makes its records by this class; where a later version does not, this fails."""
+    assert fetcher.MemoryRecords is KeptRecords
+    assert KeptRecords(batch(0, [b"a"])).octets == batch(0, [b"a"])
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_every_compression_is_undone(codec: int) -> None:
+    """Kafka's four codecs, and none."""
+    data = batch(0, [b"a" * 1000, b"b"], codec=codec) + batch(2, [b"c"])
+
+    assert [one.value for one in drained(ours(data))] == [b"a" * 1000, b"b", b"c"]
+    assert drained(ours(data)) == expected(theirs(data))
+
+
+HISTORY = st.lists(
+    st.one_of(
+        st.tuples(st.just("records"), st.integers(-1, 2), st.integers(1, 4), st.sampled_from([0, 4])),
+        st.tuples(st.just("commit"), st.integers(0, 2)),
+        st.tuples(st.just("abort"), st.integers(0, 2)),
+    ),
+    max_size=12,
+)
+
+
+def written(history: list[Any]) -> tuple[bytes, list[tuple[int, int]], int]:
+    """A log's octets, its aborted transactions as a fetch answer tells them, and its end."""
+    data, aborted, end, opened = b"", list[tuple[int, int]](), 0, dict[int, int]()
+    for what, producer, *more in history:
+        if what == "records":
+            count, codec = more
+            bits = TRANSACTIONAL if producer >= 0 else 0
+            data += batch(end, [b"%d" % place for place in range(count)], producer, codec=codec, bits=bits)
+            if producer >= 0:
+                opened.setdefault(producer, end)
+            end += count
+        else:
+            data += marker(end, producer, COMMIT if what == "commit" else ABORT)
+            first = opened.pop(producer, None)
+            if what == "abort" and first is not None:
+                aborted.append((producer, first))
+            end += 1
+    return data, aborted, end
+
+
+@given(HISTORY, st.integers(0, 8), st.sampled_from([READ_COMMITTED, READ_UNCOMMITTED]), st.integers(1, 5))
+def test_what_is_there_for_us_is_what_aiokafka_gives(history: list[Any], start: int, isolation: int, most: int) -> None:
+    """Any mixture of transactions, committed, aborted and open, from any place in it, in portions of any size."""
+    data, aborted, end = written(history)
+    start = min(start, end)
+    data = data[next((one.start for one in batches(data) if one.next > start), len(data)) :]  # as a broker answers
+    records = theirs(data, aborted, start, isolation, kept=False)
+    wanted = expected(records)
+    one = ours(data, aborted, start, isolation)
+
+    assert drained(one, most) == wanted
+    assert one.next_fetch_offset == records.next_fetch_offset
+
+
+def test_what_was_fetched_is_let_go_at_once() -> None:
+    """Not only when the collector comes by: an answer has megabytes, and a lane's garbage is collected rarely."""
+    gc.disable()
+    try:
+        kept = KeptRecords(batch(0, [b"a"]))
+        records, ended = theirs(batch(0, [b"a"])), weakref.ref(kept)
+        records._records = kept
+        one = unpacking(records, Making(1, event_for))
+        del kept, records
+        drained(one)
+        del one
+        assert ended() is None
+    finally:
+        gc.enable()
+
+
+def test_a_damaged_batch_is_refused_behind_what_is_whole() -> None:
+    """A checksum that does not hold: what stands before it is given, then one sentence, as often as is asked."""
+    data = bytearray(batch(0, [b"a"]) + batch(1, [b"b"]))
+    data[-1] ^= 1
+    one = ours(bytes(data))
+
+    assert [event.value for event in one.take(100, 10**9)[0]] == [b"a"]
+    for _ in range(2):
+        with pytest.raises(CorruptRecordException, match="checksum of the batch at offset 1"):
+            one.take(100, 10**9)
+    assert one.next_fetch_offset == 1
+
+
+def signed(data: bytearray) -> bytes:
+    """With the checksum that belongs to it: whoever writes a batch writes that too."""
+    data[17:21] = pack(">I", calc_crc32c(bytes(data[21:])))
+    return bytes(data)
+
+
+def test_what_is_no_record_is_taken_by_its_octets() -> None:
+    """A length that lies under a right checksum: the record has its own octets for a value, and nobody waits for it."""
+    data = bytearray(batch(5, [b"abc", b"de", b"f"]))
+    data[data.index(b"\x04de")] = 0x7E
+
+    for most in (1, 100):
+        events = drained(ours(signed(data) + batch(8, [b"g"]), start=5), most)
+        assert [(one.offset, one.key) for one in events] == [(5, b"k"), (6, None), (7, b"k"), (8, b"k")]
+        assert events[1].value == b"\0\0\2\2k\x7ede\2\2h\0021"
+
+
+def test_what_is_stored_is_refused_where_it_is_no_record() -> None:
+    """An audit tells of it: nothing stands for what nobody wrote so."""
+    data = bytearray(batch(0, [b"abc"]))
+    data[61] = 0x7E  # the record's own length
+    one = unpacking(theirs(signed(data)), Storing(lambda *parts: parts))
+
+    with pytest.raises(CorruptRecordException, match="emissions/0: the batch at offset 0 is damaged: a record"):
+        one.take(1, 1)
+
+
+def test_offsets_that_lie_move_nobody() -> None:
+    """The position follows the batch's own range: what stands behind it is still fetched."""
+    data = bytearray(batch(100, [b"a", b"b"]))
+    assert (data[61 + 3], data[61 + 13 + 3]) == (0, 2)
+    data[61 + 13 + 3] = 0x7E
+    one = ours(signed(data) + batch(102, [b"c"]), start=100)
+
+    assert [event.offset for event in drained(one, 1)] == [100, 101, 102]
+    assert one.next_fetch_offset == 103
+
+
+@pytest.mark.parametrize("codec", [1, 3, 4])
+def test_a_batch_that_hides_too_much_is_refused(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never unpacked beyond the bound, whatever it was packed with; what is within is."""
+    monkeypatch.setattr(unpacking_module, "MOST_UNPACKED", 2_000_000)
+    data = batch(0, [bytes(1_900_000)], codec=codec)
+    assert drained(ours(data))[0].kind == EventKind.OVERSIZE
+
+    with pytest.raises(CorruptRecordException, match="offset 0 is damaged: it unpacks to more than 2000000 octets"):
+        ours(batch(0, [bytes(2_000_001)], codec=codec)).take(1, 1)
+
+
+def test_frames_of_zstd_may_be_several_and_tell_no_size() -> None:
+    """Streams write such: whatever the format allows is undone, if not at once."""
+    records = batch(0, [b"a" * 1000])[61:]
+    stream = cramjam.zstd.Compressor(1)
+    stream.compress(records[:500])
+    packed = bytes(stream.finish()) + bytes(cramjam.zstd.compress(records[500:]))
+    data = bytearray(batch(0, [b"a" * 1000])[:61] + packed)
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    data[22] |= 4
+
+    assert [one.value for one in drained(ours(signed(data)))] == [b"a" * 1000]
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4, 7])
+def test_what_is_no_compressed_data_is_refused(codec: int) -> None:
+    """Also where the number names no codec."""
+    data = bytearray(batch(0, [b"abc"]))
+    data[22] |= codec
+
+    with pytest.raises(CorruptRecordException, match="offset 0 is damaged"):
+        ours(signed(data)).take(1, 1)
+
+
+@pytest.mark.parametrize("old", [0, 1])
+def test_records_of_older_formats_go_aiokafka_s_way(old: int) -> None:
+    """An old log may begin with them; where the format changes, an answer ends, and the rest is fetched again."""
+    builder = LegacyRecordBatchBuilder(old, 0, 10**6)
+    builder.append(0, 5, b"k", b"old")
+    data = bytes(builder.build())
+    one = ours(data + batch(1, [b"new"]))
+
+    assert [(event.offset, event.source, event.value) for event in drained(one, 1)] == [(0, 1, b"old")]
+    assert one.next_fetch_offset == 1
+
+    one = ours(batch(1, [b"new"]) + data, start=1)
+    assert [event.value for event in drained(one)] == [b"new"]
+    assert one.next_fetch_offset == 2
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_a_small_record_holds_no_other_batch(codec: int) -> None:
+    """Behind a large batch in the same answer; without compression too, where the answer is one piece of octets."""
+    tracemalloc.start()
+    data = batch(0, [b"x" * 4_000_000]) + batch(1, [b"y" * 100], codec=codec)
+    events, _ = ours(data).take(10, 10**9)
+    del data
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert [one.kind for one in events] == [EventKind.OVERSIZE, EventKind.RECORD]
+    assert events[1].value == b"y" * 100
+    assert kept < 100_000
+
+
+def test_what_is_read_of_a_batch_in_portions_holds_it_only_for_its_share() -> None:
+    """The last small record behind many that are gone is made."""
+    unpacked = ours(batch(0, [b"x" * 700_000] * 20 + [b"y" * 30]))
+    first, _ = unpacked.take(20, 10**9)
+    (last,), _ = unpacked.take(20, 10**9)
+
+    assert len(first) == 20
+    assert type(last) is Event

@@ -1,0 +1,62 @@
+"""Frames that say how large they are are undone at once; whatever else comes is left to who goes step by step."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import cramjam
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.topology.kafka.batches import zstd
+
+TEXT = b"CHANGELOG.md has an entry dated 2026-05-25. " * 500
+
+
+def unsized(octets: bytes) -> bytes:
+    """A frame as streams write it: without its content's size."""
+    compressor = cramjam.zstd.Compressor(1)
+    compressor.compress(octets)
+    return bytes(compressor.finish())
+
+
+@given(st.binary(max_size=3000), st.integers(1, 3))
+def test_what_is_packed_is_unpacked(octets: bytes, level: int) -> None:
+    """By ourselves, and by another implementation's hands."""
+    packed = zstd.compress(octets, level)
+
+    assert zstd.decompress(packed, len(octets)) == octets
+    assert bytes(cramjam.zstd.decompress(packed)) == octets
+
+
+def test_no_more_room_is_made_than_there_may_be() -> None:
+    packed = zstd.compress(TEXT, 1)
+
+    assert zstd.decompress(packed, len(TEXT)) == TEXT
+    assert zstd.decompress(packed, len(TEXT) - 1) is None
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"no frame", id="no frame"),
+        pytest.param(unsized(TEXT), id="no size"),
+        pytest.param(zstd.compress(TEXT, 1) * 2, id="two frames"),
+        pytest.param(zstd.compress(TEXT, 1) + b"x", id="something behind it"),
+        pytest.param(zstd.compress(TEXT, 1)[:-1], id="cut"),
+        pytest.param(b"\x28\xb5\x2f\xfd\xe0" + (100_000_000).to_bytes(8, "little"), id="a lie"),
+    ],
+)
+def test_anything_else_is_declined(octets: bytes) -> None:
+    assert zstd.decompress(octets, 128_000_000) is None
+
+
+def test_each_thread_has_its_own_contexts() -> None:
+    """They are not to be used by two at once, and the interpreter is let go of while they work."""
+    texts = [TEXT + b"%d" % number for number in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        packed = list(pool.map(lambda text: zstd.compress(text, 1), texts))
+        unpacked = list(pool.map(lambda octets: zstd.decompress(octets, 10**6), packed))
+    assert unpacked == texts

@@ -1,0 +1,254 @@
+"""What one poll takes out of the fetcher: whole in the end, in order, and never more octets than its bound."""
+
+from __future__ import annotations
+
+import tracemalloc
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
+from aiokafka.errors import CorruptRecordException, OffsetOutOfRangeError
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
+from sluice.codecs.blocks import GENESIS, MAX_INPUT_BYTES, Block, Event, EventKind, Header, Source, outputs_root
+from sluice.codecs.times import format_time
+from sluice.streams.adjudication import compiled_core, fold
+from sluice.streams.adjudication.fold import event_for
+from sluice.streams.policy.policy import Policy
+from sluice.topology.kafka.batches.unpacking import KeptRecords, Making
+from sluice.topology.kafka.frames import HELD_BYTES, Frame
+from sluice.topology.kafka.polling import (
+    FETCHED_BYTES,
+    LEAST_BYTES,
+    MOST_BYTES,
+    NOTHING,
+    POLL_BYTES,
+    drain,
+    fetch_bytes,
+)
+from sluice.topology.worker.intake import Intake
+
+ZSTD = 4  # Kafka's number for it
+T = 1_790_000_000_000
+TRACE = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+SEEN = ("substrate.code.read", "substrate.git.log")
+EMISSION = {
+    "emission_id": "em-1",
+    "emitted_at": format_time(T),
+    "emitter": {"system": "bot"},
+    "text": "it is so",
+    "assertions": [
+        {
+            "span": {"chars": [0, 8]},
+            "provenance": [
+                {"substrate_class": name, "observation_id": "sha256:" + "0" * 64, "ts": format_time(T)} for name in SEEN
+            ],
+        }
+    ],
+}
+OBSERVATION = {
+    "observation_id": "sha256:" + "0" * 64,
+    "observed_at": format_time(T),
+    "observer": "observer-1",
+    "subject": {"emission_id": "em-1", "span": {"chars": [0, 8]}},
+    "outcome": "corroborates",
+}
+
+
+def packed(sizes: list[int], headers: int = 0) -> bytes:
+    """One zstd batch of records with values of these sizes: the wire sees next to nothing of them."""
+    builder = DefaultRecordBatchBuilder(2, ZSTD, False, -1, -1, -1, 10**9)
+    for place, size in enumerate(sizes):
+        builder.append(place, 1, b"k", b"x" * size, [("h", b"y" * headers)] if headers else [])
+    return bytes(builder.build())
+
+
+def batch(values: list[Any], headers: Any = ()) -> bytes:
+    """One batch of records about `em-1`."""
+    builder = DefaultRecordBatchBuilder(2, ZSTD, False, -1, -1, -1, 10**9)
+    for place, value in enumerate(values):
+        builder.append(place, T, b"em-1", msgspec.json.encode(value), list(headers))
+    return bytes(builder.build())
+
+
+def header() -> Header:
+    """Of a block of one lane."""
+    sources = [Source(topic, 0, 0) for topic in fold.INPUTS]
+    return Header(
+        lane=0,
+        lanes=1,
+        height=0,
+        prev=GENESIS,
+        time=T,
+        watermark=T,
+        policy="",
+        fold=fold.fold_version(),
+        sources=sources,
+        outputs=outputs_root([]),
+    )
+
+
+class Fetcher:
+    """aiokafka's fetcher with one fetch answer of each partition in it, unpacked by aiokafka itself."""
+
+    def __init__(self, answers: dict[TopicPartition, bytes]) -> None:
+        self.states = {partition: SimpleNamespace(position=0, paused=False) for partition in answers}
+        for state in self.states.values():
+            state.consumed_to = lambda offset, state=state: setattr(state, "position", offset)
+        assignment: Any = SimpleNamespace(active=True, state_value=self.states.__getitem__)
+        self._closed = False
+        self._wait_consume_future = None
+        self._subscriptions = SimpleNamespace(reassignment_in_progress=False, is_assigned=lambda partition: True)
+        self._records: dict[TopicPartition, Any] = {
+            partition: FetchResult(
+                partition,
+                assignment=assignment,
+                backoff=0,
+                partition_records=PartitionRecords(partition, KeptRecords(data), None, 0, None, None, True, 1),
+            )
+            for partition, data in answers.items()
+        }
+
+    def _notify(self, future: Any) -> None: ...
+
+
+def making(partition: TopicPartition) -> Making:
+    return Making(["emissions", "observations"].index(partition.topic), event_for)
+
+
+async def poll(fetcher: Fetcher, wanted: Any = None, most: int = 4000) -> dict[TopicPartition, Any]:
+    return await drain(fetcher, fetcher.states if wanted is None else wanted, 0.0, most, making)
+
+
+PLACES = [TopicPartition("emissions", lane) for lane in range(16)]
+
+
+async def test_a_compressed_batch_comes_out_in_portions():
+    """A hundred megabytes behind a few kilobytes: no poll hands over more than a lane may hold of an input."""
+    data = packed([200_000] * 500)
+    assert len(data) < 100_000
+    fetcher, offsets = Fetcher({PLACES[0]: data}), []
+    while fetcher._records:
+        found = (await poll(fetcher)).get(PLACES[0], NOTHING)
+        assert found.octets <= HELD_BYTES + 200_001
+        assert found.octets == sum(len(one.value) + 1 for one in found.events)
+        offsets += [one.offset for one in found.events]
+        assert fetcher.states[PLACES[0]].position == len(offsets)
+
+    assert offsets == list(range(500))
+
+
+async def test_one_poll_is_bounded_over_all_partitions():
+    """Sixteen of them at once give no more than one poll's octets, and none is left out for good."""
+    data = packed([500_000] * 6)
+    fetcher, found, polls = Fetcher(dict.fromkeys(PLACES, data)), dict.fromkeys(PLACES, 0), 0
+    while fetcher._records:
+        drained = await poll(fetcher)
+        polls += 1
+        assert sum(one.octets for one in drained.values()) <= POLL_BYTES + 500_001
+        for partition, one in drained.items():
+            found[partition] += len(one.events)
+
+    assert set(found.values()) == {6}
+    assert polls >= 16 * 3_000_000 // POLL_BYTES
+
+
+async def test_what_is_too_large_to_keep_is_shrunk_at_once():
+    """Records above the bound of inputs leave the fetcher as hash and length: they wait nowhere with their bytes."""
+    fetcher = Fetcher({PLACES[0]: packed([MAX_INPUT_BYTES + 1, 10, 20_000_000])})
+    tracemalloc.start()
+    drained = await poll(fetcher)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    first, second, third = drained[PLACES[0]].events
+    assert (first.kind, third.kind, second.value) == (EventKind.OVERSIZE, EventKind.OVERSIZE, b"x" * 10)
+    assert drained[PLACES[0]].octets == 11
+    assert kept < 100_000
+
+
+async def test_headers_count():
+    """Octets may hide in headers as well as in values."""
+    fetcher = Fetcher({PLACES[0]: packed([10] * 100, headers=100_000)})
+
+    assert len((await poll(fetcher))[PLACES[0]].events) == 20
+
+
+async def test_an_event_has_its_input_s_place():
+    """Whatever becomes of the record."""
+    partition = TopicPartition("observations", 3)
+    events = (await poll(Fetcher({partition: packed([MAX_INPUT_BYTES + 1, 1])})))[partition].events
+
+    assert events == [
+        event_for(1, 0, events[0].timestamp, [], b"k", b"x" * (MAX_INPUT_BYTES + 1)),
+        Event(EventKind.RECORD, 1, 1, events[1].timestamp, [], b"k", b"x"),
+    ]
+
+
+async def test_a_damaged_batch_loses_nothing_of_another():
+    """What is out is handed over; the next poll tells of the damage, and so does each one after."""
+    damaged = bytearray(packed([10, 10]))
+    damaged[-1] ^= 1
+    fetcher = Fetcher({PLACES[0]: packed([10]), PLACES[1]: packed([10]) + bytes(damaged)})
+
+    assert set(await poll(fetcher)) == {PLACES[0], PLACES[1]}
+    for _ in range(2):
+        with pytest.raises(CorruptRecordException, match="offset 0"):
+            await poll(fetcher)
+    assert fetcher.states[PLACES[1]].position == 1
+
+
+@pytest.mark.skipif(compiled_core.core is None, reason="an install without the compiled core")
+async def test_what_was_fetched_is_what_the_core_was_made_for(monkeypatch: pytest.MonkeyPatch):
+    """From the wire to the verdict: a common emission and its evidence never reach the fold in Python.
+
+    aiokafka gives a record's headers as a tuple, the ledger's reader as a list; the core once declined all emissions
+    of a live lane for that, and only a profile told.
+    """
+    monkeypatch.setattr(fold._Folding, "take_in", lambda *_: pytest.fail("this is the core's"))
+    answers = {
+        TopicPartition("emissions", 0): batch([EMISSION], [("traceparent", TRACE)]),
+        TopicPartition("observations", 0): batch([{**OBSERVATION, "substrate_class": name} for name in SEEN]),
+    }
+    queue = Intake(fold.INPUTS)
+    queue.restart(1, dict.fromkeys(queue.inputs, 0), dict.fromkeys(queue.inputs, 0))
+    for (topic, _), drained in (await poll(Fetcher(answers))).items():
+        queue.offer(Frame(topic, 0, 1, 0, len(drained.events), drained.events, drained.octets))
+    lane, outputs = fold.new_state(0, 1), []
+    for events in [Event(EventKind.POLICY, 0, 0, T, [], None, Policy().document)], queue.take():
+        outputs = fold.fold(lane, Block(header(), events, GENESIS))
+
+    assert [one.topic for one in outputs] == ["admitted"]
+    assert ("traceparent", TRACE) in outputs[0].headers
+
+
+async def test_only_what_is_wanted_is_taken():
+    """The rest stays in the fetcher, packed, and is not fetched again meanwhile."""
+    fetcher = Fetcher(dict.fromkeys(PLACES[:2], packed([10])))
+
+    assert set(await poll(fetcher, wanted={PLACES[1]})) == {PLACES[1]}
+    assert set(fetcher._records) == {PLACES[0]}
+
+
+async def test_an_error_of_one_partition_loses_nothing_of_another():
+    """It is told by the poll after."""
+    fetcher = Fetcher({PLACES[0]: packed([10])})
+    fetcher._records[PLACES[1]] = FetchError(error=OffsetOutOfRangeError({PLACES[1]: 5}), backoff=0)
+    wanted = set(PLACES[:2])
+
+    assert set(await poll(fetcher, wanted)) == {PLACES[0]}
+    with pytest.raises(OffsetOutOfRangeError):
+        await poll(fetcher, wanted)
+    assert fetcher._records == {}
+
+
+@pytest.mark.parametrize("partitions", [1, 16, 17, 100, 400, 40_000])
+def test_a_full_fetcher_has_a_bound(partitions: int):
+    """More partitions get less each, down to a floor below which an answer is one batch anyway."""
+    each = fetch_bytes(partitions)
+
+    assert LEAST_BYTES <= each <= MOST_BYTES
+    assert each * partitions <= FETCHED_BYTES * 1.05 or each == LEAST_BYTES

@@ -1,0 +1,194 @@
+"""Topics as they are declared, and what is said of those that are otherwise."""
+
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from sluice.codecs.blocks import MAX_INPUT_BYTES
+from sluice.codecs.errors import UnreachableError, UsageError
+from sluice.topology.brokers import EmbeddedBroker
+from sluice.topology.cli import main
+from sluice.topology.kafka.topics import TOPICS, check_topics, create_topics, declared, differences, topic_name
+from sluice.topology.settings.settings import Settings
+
+INPUTS = {"emissions", "observations", "sightings", "citations", "reviews", "attestations"}
+COMPACTED = {"admitted", "inadmissible", "review-requests", "re-emission-requests"}
+FOR_EVER = {"attestations", "policies", "grounded", "ledger", "bind-ledger", "checkpoints"}
+DAY = 86_400_000
+
+
+def test_every_topic_of_the_design_is_declared_under_its_name():
+    """Fifteen topics; the key is the logical name."""
+    assert set(TOPICS) == INPUTS | COMPACTED | FOR_EVER | {"dead-letters"}
+    assert all(spec.name == name for name, spec in TOPICS.items())
+
+
+def test_only_the_outputs_with_one_last_word_a_key_are_compacted():
+    """Compaction of inputs would lose classes, of `grounded` it would let validators overwrite one another."""
+    policies = {name: spec.config["cleanup.policy"] for name, spec in TOPICS.items()}
+
+    assert {name for name, policy in policies.items() if policy == "compact,delete"} == COMPACTED
+    assert {policy for name, policy in policies.items() if name not in COMPACTED} == {"delete"}
+
+
+def test_what_audit_needs_is_kept_for_ever():
+    """Neither time nor size deletes the ledger, the policies, the attestations and what stands on them."""
+    kept = {name for name, spec in TOPICS.items() if spec.config["retention.ms"] == "-1"}
+
+    assert kept == FOR_EVER
+    assert {spec.config["retention.bytes"] for spec in TOPICS.values()} == {"-1"}
+
+
+def test_outputs_outlive_the_longest_validity_by_default():
+    """The default `max_validity` is a day."""
+    for name in COMPACTED:
+        assert int(TOPICS[name].config["retention.ms"]) > DAY
+
+
+def test_the_brokers_clock_stamps_what_lanes_write():
+    """A record that carries an old event time would be deleted by it."""
+    stamped = {name for name, spec in TOPICS.items() if spec.config.get("message.timestamp.type") == "LogAppendTime"}
+
+    assert stamped == COMPACTED | {"grounded", "dead-letters", "ledger", "bind-ledger", "checkpoints"}
+
+
+def test_inputs_take_a_megabyte_and_what_the_lane_writes_takes_four():
+    """The greatest allowed value fits an input with its key and headers."""
+    sizes = {name: int(spec.config["max.message.bytes"]) for name, spec in TOPICS.items()}
+
+    assert all(MAX_INPUT_BYTES < sizes[name] < 1.1 * MAX_INPUT_BYTES for name in INPUTS)
+    assert all(sizes[name] == 4 << 20 for name in COMPACTED | {"grounded", "dead-letters", "ledger", "bind-ledger"})
+
+
+@pytest.mark.parametrize(("replication", "in_sync"), [(1, "1"), (2, "1"), (3, "2"), (5, "2")])
+def test_two_replicas_must_have_a_record_where_there_are_three(replication: int, in_sync: str):
+    """And a replica that lags never becomes leader."""
+    for spec in TOPICS.values():
+        topic = declared(Settings(replication=replication), spec)
+        assert topic.topic_configs["min.insync.replicas"] == in_sync
+        assert topic.topic_configs["unclean.leader.election.enable"] == "false"
+        assert topic.replication_factor == replication
+
+
+def test_the_lane_group_has_one_partition_count_and_policies_have_one_partition():
+    """Policies go to every lane, so their order must be one order."""
+    counts = {name: declared(Settings(partitions=7), spec).num_partitions for name, spec in TOPICS.items()}
+
+    assert counts.pop("policies") == 1
+    assert set(counts.values()) == {7}
+
+
+def test_the_prefix_stands_before_every_name():
+    """`topic_name` says how a topic is called on the broker."""
+    assert topic_name(Settings(topic_prefix="x."), "dead-letters") == "x.dead-letters"
+    with pytest.raises(KeyError):
+        topic_name(Settings(), "unheard-of")
+
+
+# ---------------------------------------------------------------- differences
+
+
+def compare(
+    name: str, *, partitions: int = 4, replicas: int = 1, validity: int | None = None, **other: str
+) -> list[str]:
+    """What is said of a topic that is as declared, but for what is given."""
+    wanted = declared(Settings(), TOPICS[name])
+    config = wanted.topic_configs | {key.replace("_", "."): value for key, value in other.items()}
+    there = [{"partition": number, "replicas": list(range(replicas))} for number in range(partitions)]
+    return list(differences(TOPICS[name], wanted, there, config, validity))
+
+
+def test_a_topic_as_declared_has_no_differences():
+    """Nor has one that gives more than is asked: longer retention, larger records, more replicas."""
+    assert compare("emissions") == []
+    more = {"retention_ms": "-1", "max_message_bytes": "9999999", "min_insync_replicas": "2"}
+    assert compare("emissions", replicas=3, **more) == []
+    assert compare("admitted", cleanup_policy="delete,compact") == []
+
+
+def test_each_difference_is_a_sentence_with_what_is_and_what_should_be():
+    """Topic, setting, value, and the expected one."""
+    assert compare("emissions", partitions=3) == ["topic emissions has a partition count of 3 (expected 4)"]
+    assert compare("emissions", replicas=0) == ["topic emissions has a replication factor of 0 (expected 1)"]
+    assert compare("emissions", cleanup_policy="compact") == [
+        "topic emissions has cleanup.policy=compact (expected delete)"
+    ]
+    assert compare("ledger", retention_ms="1000") == ["topic ledger has retention.ms=1000 (expected -1)"]
+    assert compare("admitted", max_message_bytes="1000") == [
+        "topic admitted has max.message.bytes=1000 (expected at least 4194304)"
+    ]
+    assert compare("ledger", message_timestamp_type="CreateTime") == [
+        "topic ledger has message.timestamp.type=CreateTime (expected LogAppendTime)"
+    ]
+
+
+def test_another_partition_count_of_the_ledger_is_told_with_the_reason():
+    """It never changes within a ledger (architecture.md, «Blocks»)."""
+    assert compare("ledger", partitions=6) == [
+        "topic ledger has a partition count of 6 (expected 4); the number never changes within a ledger"
+    ]
+
+
+def test_outputs_must_be_kept_for_longer_than_a_policy_lets_assertions_be_valid():
+    """Equal is too short: a reader would miss what is still valid."""
+    month = 30 * DAY
+
+    assert compare("admitted", validity=month - 1) == []
+    assert compare("admitted", validity=month) == [
+        "topic admitted keeps records for 30d, but what is admitted may be valid for 30d; raise retention.ms"
+    ]
+    assert compare("emissions", validity=month) == []
+    assert compare("grounded", validity=month) == []
+
+
+# ---------------------------------------------------------------- brokers that are away, or no Kafka
+
+
+@pytest.mark.parametrize("command", ["create", "check"])
+def test_a_broker_that_is_away_is_one_sentence_and_exit_status_3(command: str):
+    """Within about 10 s; here at once, since the port refuses."""
+    begun = time.monotonic()
+
+    result = CliRunner().invoke(main, ["topics", command, "--broker", "kafka://127.0.0.1:1"])
+
+    assert time.monotonic() - begun < 10
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == (
+        "sluice: kafka://127.0.0.1:1: no Kafka broker answers; check --broker; `sluice broker run` starts a broker\n"
+    )
+
+
+async def test_something_that_listens_and_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    """aiokafka alone would wait for 40 s."""
+    import asyncio
+
+    monkeypatch.setattr("sluice.topology.kafka.connect.CONNECT_SECONDS", 0.3)
+    held: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda reader, writer: held.append(writer), "127.0.0.1", 0)
+    try:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(UnreachableError, match="no Kafka broker answers"):
+            await check_topics(Settings(broker=f"kafka://127.0.0.1:{port}"))
+    finally:
+        for writer in held:
+            writer.close()
+        server.close()
+
+
+async def test_the_embedded_broker_makes_topics_by_being_asked_for_them():
+    """It has no admin API: `create_topics` works there, and checking says that it cannot be done."""
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=broker.address)
+
+        assert await create_topics(settings) == []
+        with pytest.raises(UsageError, match="the embedded broker does not tell the settings of its topics"):
+            await check_topics(settings)
+
+
+def test_a_policy_that_cannot_be_read_is_told():
+    """Wrong usage, with the file's name."""
+    result = CliRunner().invoke(main, ["topics", "check", "--policy", "nowhere.toml"])
+
+    assert result.exit_code == 2
+    assert "sluice: cannot read the policy 'nowhere.toml': No such file or directory" in result.stderr

@@ -1,0 +1,402 @@
+"""The driver `frames://`: what one poll hands over, what it holds back, and how the consumer is set up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import faust.transport
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.errors import CorruptRecordException, NoOffsetForPartitionError, OffsetOutOfRangeError
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from faust.types import TP
+
+from sluice.codecs.errors import DoesNotHoldError
+from sluice.topology.kafka.consumer import FrameConsumerThread, FrameFetcher, Poll
+from sluice.topology.kafka.frames import HELD_BYTES, Frame
+from sluice.topology.kafka.polling import Drained
+from sluice.topology.kafka.transport import FrameConsumer, Transport
+from sluice.topology.settings.settings import Settings
+from sluice.topology.worker import app as app_module
+from sluice.topology.worker.app import App, create_app
+
+EMISSIONS = TopicPartition("emissions", 0)
+
+
+class Assignment:
+    """aiokafka's assignment of one partition, at a position, with what the last fetch answer said."""
+
+    def __init__(self, position: int = 0, *, lso: int | None = 0, at: int | None = 1000) -> None:
+        self.state = SimpleNamespace(
+            position=position, has_valid_position=True, lso=lso, highwater=99, timestamp=at, awaiting_reset=False
+        )
+
+    def state_value(self, partition: TopicPartition) -> Any:
+        return self.state
+
+
+class Consumer:
+    """As much of aiokafka's consumer as a poll touches; `brings` is what the fetcher returns, or raises."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._closed = False
+        subscriptions = SimpleNamespace(
+            subscription=SimpleNamespace(assignment=assignment), fetch_context=lambda: nullcontext()
+        )
+        self._subscription = subscriptions
+        self._fetcher = SimpleNamespace(_closed=False, _subscriptions=subscriptions, _records={})
+        self._coordinator = SimpleNamespace(check_errors=lambda: None)
+        self.brings: Any = {}
+        self.sought: dict[TopicPartition, int] = {}
+
+    async def drain(self, *_: Any) -> Any:
+        if isinstance(self.brings, BaseException):
+            raise self.brings
+        return {
+            partition: Drained(records, sum(len(one.value) for one in records))
+            for partition, records in self.brings.items()
+        }
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self._subscription.subscription.assignment.state.position = self.sought[partition] = offset
+
+    def assign(self, assignment: Assignment) -> None:
+        self._subscription.subscription.assignment = assignment
+
+
+def record(offset: int, value: bytes = b"v") -> Any:
+    return SimpleNamespace(offset=offset, value=value)
+
+
+@pytest.fixture
+async def thread() -> FrameConsumerThread:
+    """A consumer thread's object over a make-believe consumer, run in this thread."""
+    app = create_app(Settings())
+    consumer = app.consumer
+    thread: Any = FrameConsumerThread(consumer, loop=asyncio.get_running_loop(), beacon=consumer.beacon)
+    thread._consumer = Consumer(Assignment())
+    thread._drain = thread._consumer.drain
+    return thread
+
+
+async def poll(thread: Any) -> Poll:
+    return await thread._fetch_records(thread._consumer, {EMISSIONS}, timeout=0.1, max_records=100)
+
+
+class TestPoll:
+    async def test_a_batch_is_one_frame_with_its_range(self, thread: Any):
+        """A frame says where it starts, where the next one starts, and how much it holds."""
+        await thread.place({EMISSIONS: 10}, 7)
+        thread._consumer.brings = {EMISSIONS: [record(10, b"abc"), record(11, b"d")]}
+        thread._consumer._subscription.subscription.assignment.state.position = 12
+
+        found = await poll(thread)
+
+        assert found.frames == {EMISSIONS: Frame("emissions", 0, 7, 10, 12, [*thread._consumer.brings[EMISSIONS]], 4)}
+
+    async def test_markers_between_batches_are_part_of_a_frame(self, thread: Any):
+        """Offsets that a transaction's marker took leave no gap between two frames."""
+        await thread.place({EMISSIONS: 0}, 1)
+        state = thread._consumer._subscription.subscription.assignment.state
+        thread._consumer.brings, state.position = {EMISSIONS: [record(0)]}, 2
+        first = (await poll(thread)).frames[EMISSIONS]
+        thread._consumer.brings, state.position = {EMISSIONS: [record(3)]}, 4
+        second = (await poll(thread)).frames[EMISSIONS]
+
+        assert (first.start, first.next, second.start, second.next) == (0, 2, 2, 4)
+
+    async def test_a_marker_alone_is_a_frame_without_records(self, thread: Any):
+        """So that a lane's position can reach the end of an input that ends with a marker."""
+        await thread.place({EMISSIONS: 0}, 1)
+        thread._consumer._subscription.subscription.assignment.state.position = 1
+
+        frame = (await poll(thread)).frames[EMISSIONS]
+
+        assert (frame.start, frame.next, list(frame.events)) == (0, 1, [])
+
+    async def test_nothing_new_is_no_frame(self, thread: Any):
+        """An idle poll tells only where the input ends, and since when."""
+        await thread.place({EMISSIONS: 5}, 1)
+        thread._consumer._subscription.subscription.assignment.state.lso = 5
+
+        found = await poll(thread)
+
+        assert (found.frames, found.answers) == ({}, [(EMISSIONS, 5, 1000)])
+
+    async def test_a_broker_without_stable_offsets_tells_its_high_watermark(self, thread: Any):
+        """The embedded broker knows no last stable offset."""
+        await thread.place({EMISSIONS: 5}, 1)
+        thread._consumer._subscription.subscription.assignment.state.lso = -1
+
+        assert (await poll(thread)).answers == [(EMISSIONS, 99, 1000)]
+
+    async def test_before_a_seek_nothing_is_handed_over(self, thread: Any):
+        """aiokafka starts from the group's offsets; positions are the ledger's."""
+        thread._consumer.brings = {EMISSIONS: [record(0)]}
+
+        assert await poll(thread) == Poll({}, [], [])
+
+    async def test_a_new_assignment_needs_a_new_seek(self, thread: Any):
+        """After a rebalance aiokafka is at the group's offset again, whatever was sought before."""
+        await thread.place({EMISSIONS: 10}, 1)
+        thread._consumer.assign(Assignment(position=3))
+        thread._consumer.brings = {EMISSIONS: [record(2)]}
+
+        assert await poll(thread) == Poll({}, [], [])
+
+    async def test_a_position_that_is_gone_is_told(self, thread: Any):
+        """Retention may overtake a lane; that is for the lane to judge, and never skipped."""
+        await thread.place({EMISSIONS: 10}, 1)
+        thread._consumer.brings = OffsetOutOfRangeError({EMISSIONS: 10})
+
+        assert (await poll(thread)).lost == [TP("emissions", 0)]
+
+    @pytest.mark.parametrize(
+        "error", [OffsetOutOfRangeError({EMISSIONS: 10}), NoOffsetForPartitionError(EMISSIONS)], ids=["range", "none"]
+    )
+    async def test_a_poll_may_outlast_a_rebalance(self, thread: Any, error: BaseException):
+        """What aiokafka says of the group's offsets in a new assignment is nothing to a lane that has yet to seek."""
+        await thread.place({EMISSIONS: 10}, 1)
+        thread._consumer.assign(Assignment(position=3))
+        thread._consumer.brings = error
+
+        assert await poll(thread) == Poll({}, [], [])
+
+
+PLACES = [TopicPartition("emissions", number) for number in range(3)]
+
+
+class Answers:
+    """A broker that answers each fetch with so many octets of one record, and when it was asked."""
+
+    def __init__(self, *octets: int) -> None:
+        self.octets, self.asked = list(octets), list[float]()
+        self.cluster = SimpleNamespace(leader_for_partition=lambda place: 0)
+        self._loop, self._metadata_max_age_ms = None, 1000
+
+    async def send(self, node: int, request: Any) -> Any:
+        self.asked.append(asyncio.get_running_loop().time())
+        builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 10**9)
+        builder.append(0, 5, None, bytes(self.octets.pop(0)), [])
+        return SimpleNamespace(API_VERSION=4, topics=[("emissions", [(0, 0, 1, 1, None, bytes(builder.build()))])])
+
+
+@asynccontextmanager
+async def fetching(client: Any = None) -> AsyncIterator[Any]:
+    """aiokafka's fetcher as ours, idle."""
+    subscriptions: Any = SimpleNamespace(
+        register_fetch_waiters=lambda waiters: None, subscription=None, wait_for_assignment=asyncio.Event().wait
+    )
+    fetcher: Any = Fetcher(client or Answers(), subscriptions, fetch_max_wait_ms=250)
+    try:
+        fetcher.__class__ = FrameFetcher
+        yield fetcher
+    finally:
+        await fetcher.close()
+
+
+@pytest.mark.parametrize(("held", "asked", "wait"), [((), 3, 250), ((0,), 2, 10), ((0, 1, 2), 0, None)])
+async def test_no_answer_is_waited_for_that_leaves_out_busy_inputs(held: tuple[int, ...], asked: int, wait: int | None):
+    """aiokafka has one request under way: where it is of the idle inputs alone, nobody fetches the others meanwhile."""
+    async with fetching() as fetcher:
+        fetcher._records = {PLACES[number]: SimpleNamespace(calculate_backoff=lambda: 0) for number in held}
+        state = SimpleNamespace(has_valid_position=True, paused=False, position=7)
+        assignment: Any = SimpleNamespace(tps=PLACES, state_value=lambda place: state)
+        requests, *_ = fetcher._get_actions_per_node(assignment)
+    found = [(request._max_wait_ms, sum(len(some) for _, some in request._topics)) for _node, request in requests]
+    assert found == ([(wait, asked)] if asked else [])
+
+
+@pytest.mark.parametrize(("octets", "paced"), [(200_000, True), (1000, False)])
+async def test_under_load_a_request_does_not_follow_at_once(octets: int, paced: bool):
+    """Where the one before brought much; with little to fetch nobody waits."""
+    client = Answers(octets, 10)
+    async with fetching(client) as fetcher:
+        fetcher.pace = 0.1
+        state = SimpleNamespace(has_valid_position=True, position=0)
+        assignment: Any = SimpleNamespace(active=True, state_value=lambda place: state)
+        for _ in range(2):
+            assert await fetcher._proc_fetch_request(
+                assignment, 0, FetchRequest(10, 1, 10, 0, [("emissions", [(0, 0, 9)])])
+            )
+    first, second = client.asked
+    assert (second - first >= 0.099) == paced
+
+
+async def test_a_request_that_waits_ends_with_the_fetcher():
+    """As aiokafka's own do, which are awaited where they are cancelled."""
+    client = Answers(200_000)
+    async with fetching(client) as fetcher:
+        fetcher.pace = 60.0
+        await asyncio.sleep(0)  # its own task has begun, and waits for an assignment
+        state = SimpleNamespace(has_valid_position=True, position=0)
+        assignment: Any = SimpleNamespace(active=True, state_value=lambda place: state)
+        request = FetchRequest(10, 1, 10, 0, [("emissions", [(0, 0, 9)])])
+        await fetcher._proc_fetch_request(assignment, 0, request)
+        waiting = asyncio.create_task(fetcher._proc_fetch_request(assignment, 0, request))
+        fetcher._pending_tasks.add(waiting)
+        await asyncio.sleep(0)
+    assert waiting.done()
+    assert not waiting.cancelled()
+    assert waiting.result() is False
+
+
+class Lanes:
+    """Lanes that are told things."""
+
+    def __init__(self, full: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+        self.full, self.told = full, []
+        self.numbers = frozenset({0})
+
+    def wants(self) -> Any:
+        return lambda topic, number: number in self.numbers and topic not in self.full
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *told: self.told.append((name, *told))
+
+
+class TestConsumer:
+    @pytest.fixture
+    async def app(self) -> App:
+        return create_app(Settings(topic_prefix="p."))
+
+    async def test_a_full_queue_is_not_fetched_for(self, app: App, monkeypatch: pytest.MonkeyPatch):
+        """Back-pressure reaches the fetcher: only inputs with room are asked for."""
+        app.lanes = Lanes(full={"observations"})  # type: ignore[assignment]
+        asked: list[Any] = []
+
+        async def getmany(partitions: Any, seconds: float) -> Poll:
+            asked.append((partitions, seconds))
+            return Poll({}, [], [])
+
+        consumer: Any = app.consumer
+        monkeypatch.setattr(consumer._thread, "getmany", getmany)
+        active = {TP("p.emissions", 0), TP("p.observations", 0), TP("p.emissions", 1)}
+        await consumer._getmany(active, 1.0)
+
+        assert [partitions for partitions, _ in asked] == [{TP("p.emissions", 0)}]
+
+    async def test_nothing_is_fetched_where_nothing_is_wanted(self, app: App, monkeypatch: pytest.MonkeyPatch):
+        """An empty set would mean all partitions to aiokafka."""
+        app.lanes = Lanes(full={"emissions"})  # type: ignore[assignment]
+        consumer: Any = app.consumer
+        monkeypatch.setattr(consumer._thread, "getmany", None)
+        monkeypatch.setattr(consumer._thread, "call_thread", _nothing)
+
+        assert await consumer._getmany({TP("p.emissions", 0)}, 1.0) == {}
+
+    async def test_frames_go_by_logical_names(self, app: App, monkeypatch: pytest.MonkeyPatch):
+        """Lanes, and the ledger, know nothing of prefixes."""
+        lanes = app.lanes = Lanes()  # type: ignore[assignment]
+        partition = TP("p.emissions", 0)
+
+        async def getmany(partitions: Any, seconds: float) -> Poll:
+            return Poll({partition: Frame("p.emissions", 0, 1, 0, 1, [], 0)}, [(partition, 1, 1000)], [partition])
+
+        consumer: Any = app.consumer
+        monkeypatch.setattr(consumer._thread, "getmany", getmany)
+        frames = await consumer._getmany({partition}, 1.0)
+
+        assert frames[partition][0].topic == "emissions"
+        assert lanes.told == [  # type: ignore[attr-defined]
+            ("answered", 0, "emissions", 1, 1000),
+            ("lost", 0, "emissions"),
+            ("on_its_way", frames[partition][0]),
+        ]
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            CorruptRecordException("emissions/0: the batch at offset 7 is damaged: it has no end"),
+            DoesNotHoldError("a member of this name is there already"),
+        ],
+        ids=["batch", "group"],
+    )
+    async def test_what_nobody_can_go_on_from_ends_the_worker_with_its_sentence(
+        self, app: App, monkeypatch: pytest.MonkeyPatch, error: Exception
+    ):
+        """A corrupt batch, or a group's refusal: somebody has to look, and no lane gets any further by trying again."""
+        app.lanes = Lanes()  # type: ignore[assignment]
+        told: list[BaseException] = []
+        monkeypatch.setattr(app, "fail", told.append)
+
+        async def getmany(partitions: Any, seconds: float) -> Poll:
+            raise error
+
+        consumer: Any = app.consumer
+        monkeypatch.setattr(consumer._thread, "getmany", getmany)
+
+        assert await consumer._getmany({TP("p.emissions", 0)}, 0.01) == {}
+        assert [(type(one), str(one)) for one in told] == [(DoesNotHoldError, error.args[0])]
+
+    async def test_a_message_carries_its_frame_undecoded(self, app: App):
+        """The agent's event holds the very frame."""
+        consumer: Any = app.consumer
+        frame = Frame("emissions", 0, 1, 5, 9, [], 0)
+
+        message = consumer._to_message(TP("p.emissions", 0), frame)
+
+        assert (message.value, message.offset, message.topic) == (frame, 8, "p.emissions")
+
+    async def test_no_offset_of_faust_hides_a_frame(self, app: App):
+        """Faust drops what lies below an offset that it has seen; a lane that sought back needs just that."""
+        consumer: Any = app.consumer
+        consumer._read_offset[TP("p.emissions", 0)] = 100
+
+        assert consumer._read_offset[TP("p.emissions", 0)] is None
+
+    @pytest.mark.parametrize(
+        ("delivery", "isolation", "crcs"),
+        [("exactly-once", "read_committed", True), ("at-least-once", "read_uncommitted", False)],
+    )
+    async def test_the_consumer_is_set_up_for_the_delivery(self, delivery: Any, isolation: str, crcs: bool):
+        """Inputs are read committed in exactly-once, and no position is ever replaced behind our back."""
+        app = create_app(Settings(delivery=delivery))
+        thread = FrameConsumerThread(app.consumer, loop=asyncio.get_running_loop(), beacon=app.consumer.beacon)
+
+        consumer: Any = thread._create_worker_consumer(app.transport)
+
+        assert (consumer._isolation_level, consumer._check_crcs) == (isolation, crcs)
+        assert consumer._auto_offset_reset == "none"
+        assert consumer._enable_auto_commit is False
+
+    async def test_lanes_are_assigned_once_all_their_inputs_are(self, app: App, monkeypatch: pytest.MonkeyPatch):
+        """A partition number of which an input is missing is no lane."""
+        assigned: list[list[int]] = []
+        app.lanes = SimpleNamespace(assign=lambda numbers: assigned.append(sorted(numbers)))  # type: ignore[assignment]
+        monkeypatch.setattr(app_module.FrameConsumer.__mro__[1], "on_partitions_assigned", _nothing)
+        inputs = [TP(name, 0) for name in app.physical.values()]
+
+        await app.consumer.on_partitions_assigned({*inputs, TP("p.emissions", 1)}, 1)
+
+        assert assigned == [[0]]
+
+
+async def _nothing(*args: Any, **kwargs: Any) -> None:
+    pass
+
+
+def test_the_scheme_frames_names_this_driver():
+    """Faust finds the driver by the URL's scheme, through the entry point that the package declares."""
+    assert faust.transport.by_url("frames://127.0.0.1:9092") is Transport
+
+
+def test_a_queue_holds_more_than_one_block():
+    """With less, a lane would idle through every transaction."""
+    from sluice.codecs.blocks import MAX_BYTES
+
+    assert HELD_BYTES > MAX_BYTES
+
+
+async def test_the_app_uses_it():
+    """The app's consumer is ours."""
+    app = create_app(Settings(broker="kafka://a:1,b:2"))
+
+    assert [str(url) for url in app.conf.broker] == ["frames://a:1", "frames://b:2"]
+    assert isinstance(app.consumer, FrameConsumer)

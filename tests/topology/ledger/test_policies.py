@@ -1,0 +1,93 @@
+"""Policies that are applied reach a lane's ledger in the order of the topic, one a block, each once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lane_world import POLICY, World
+
+from sluice.codecs.blocks import EventKind, Source
+from sluice.topology.ledger.policies import TOPIC, Applied, PolicyFeed
+from sluice.topology.settings.settings import Settings
+
+
+def feed(*offsets: int) -> PolicyFeed:
+    """What stands in the topic, at these offsets."""
+    made = PolicyFeed(Settings())
+    made.documents = [Applied(offset, 7, b"key", b"policy %d" % offset) for offset in offsets]
+    made.read_once.set()
+    return made
+
+
+@given(st.lists(st.integers(0, 50), unique=True).map(sorted), st.integers(0, 60))
+def test_a_lane_gets_what_it_does_not_have(offsets: list[int], position: int):
+    """From its position on, in order."""
+    assert [one.offset for one in feed(*offsets).after(position)] == [one for one in offsets if one >= position]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+async def test_each_is_an_event_of_a_block_of_its_own(world: World):
+    """In the topic's order, with its place there; the positions stand in the header from then on."""
+    world.lane = world.make(policies=feed(3, 5))
+    async with world.running():
+        await world.until(lambda: len(world.log.blocks) == 3)
+        world.inputs.send("emissions", b"a")
+        await world.until(lambda: world.log.values == [b"a"])
+
+    blocks = world.log.blocks
+    events = [event for block in blocks for event in block.events if event.kind == EventKind.POLICY]
+    assert [event.value for event in events] == [POLICY, b"policy 3", b"policy 5"]
+    assert [(event.source, event.offset, event.timestamp, event.key) for event in events[1:]] == [
+        (2, 3, 7, b"key"),
+        (2, 5, 7, b"key"),
+    ]
+    assert [block.header.sources[2:] for block in blocks[:4]] == [
+        [],
+        [Source(TOPIC, 0, 4)],
+        [Source(TOPIC, 4, 6)],
+        [Source(TOPIC, 6, 6)],
+    ]
+
+
+async def test_who_takes_over_takes_none_twice(world: World):
+    """Its ledger says how far it has come; what was applied meanwhile comes next."""
+    world.lane = world.make(policies=feed(0))
+    async with world.running():
+        await world.until(lambda: len(world.log.blocks) == 2)
+    world.lane = world.make(policies=feed(0, 1))
+    async with world.running():
+        await world.until(lambda: len(world.log.blocks) == 3)
+
+    events = [event for block in world.log.blocks for event in block.events if event.kind == EventKind.POLICY]
+    assert [event.value for event in events] == [POLICY, b"policy 0", b"policy 1"]
+
+
+async def test_an_idle_lane_is_told(world: World):
+    """It does not wait for anything else to happen."""
+    following = feed()
+    world.lane = world.make(policies=following)
+    async with world.running():
+        await world.until(lambda: len(world.log.blocks) == 1)
+        following.documents.append(Applied(0, 7, None, b"policy 0"))
+        world.lane.nudge()
+        await world.until(lambda: len(world.log.blocks) == 2)
+
+    assert world.log.blocks[1].events[0].value == b"policy 0"
+
+
+async def test_without_a_feed_the_position_is_kept(world: World):
+    """A worker that does not read policies must not make the next one take them twice."""
+    world.lane = world.make(policies=feed(0))
+    async with world.running():
+        await world.until(lambda: len(world.log.blocks) == 2)
+    world.lane = world.make()
+    async with world.running():
+        world.inputs.send("emissions", b"a")
+        await world.until(lambda: world.log.values == [b"a"])
+
+    assert world.log.blocks[-1].header.sources[2:] == [Source(TOPIC, 1, 1)]

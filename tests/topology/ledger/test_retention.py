@@ -1,0 +1,84 @@
+"""Retention that deletes ahead of whoever reads: what it took is expired, and what else is absent is missing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from audit_world import World
+
+from sluice.topology.audit.checkpoint_check import Claims
+from sluice.topology.audit.lane import Task, audit_lane
+from sluice.topology.audit.models import LaneReport, Span
+from sluice.topology.ledger.export import export
+from sluice.topology.ledger.export_files import FolderLogs, Range, Stored
+
+ORIGINAL = World()
+TOPIC, LANE = "dead-letters", 2
+
+
+class Overtaken(FolderLogs):
+    """Topics of which one loses records while it is read; `deletes` tells whether the log's beginning says so."""
+
+    def __init__(self, folder: Path, at: int, count: int, *, deletes: bool) -> None:
+        super().__init__(folder)
+        self._at, self._count, self._deletes, self._first = at, count, deletes, 0
+
+    async def range(self, topic: str, lane: int) -> Range:
+        kept = await super().range(topic, lane)
+        return Range(self._first, kept.end) if (topic, lane) == (TOPIC, LANE) else kept
+
+    async def batches(
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+    ) -> AsyncGenerator[list[Stored], None]:
+        async for batch in super().batches(topic, lane, start, end):
+            if (topic, lane) != (TOPIC, LANE):
+                yield batch
+                continue
+            if self._at:
+                yield batch[: self._at]
+            rest = batch[self._at + self._count :]
+            if self._deletes:
+                self._first = batch[self._at + self._count - 1].offset + 1
+            if rest:
+                yield rest
+
+
+async def audited(logs: FolderLogs) -> LaneReport:
+    """The report of the lane."""
+    return await audit_lane(logs, Task(await logs.cut(), LANE, Claims(), Span()), lambda _: None)
+
+
+LETTERS = len(ORIGINAL.topics[TOPIC, LANE])
+PLACES = [(at, count) for at in range(LETTERS) for count in range(1, LETTERS - at + 1)]
+
+
+@pytest.mark.parametrize(("at", "count"), PLACES)
+async def test_what_retention_takes_ahead_of_the_audit_is_expired(tmp_path: Path, at: int, count: int):
+    """From the beginning, within, and up to the end."""
+    report = await audited(Overtaken(ORIGINAL.save(tmp_path), at, count, deletes=True))
+
+    assert report.divergences == []
+    assert report.topics[TOPIC].expired == count
+    assert report.topics[TOPIC].equal == LETTERS - count
+
+
+@pytest.mark.parametrize(("at", "count"), PLACES)
+async def test_what_the_logs_beginning_does_not_explain_is_missing(tmp_path: Path, at: int, count: int):
+    """A jump alone says nothing."""
+    report = await audited(Overtaken(ORIGINAL.save(tmp_path), at, count, deletes=False))
+
+    assert {one.kind for one in report.divergences} == {"missing-output"}
+    assert sum(one.count for one in report.divergences) == count
+
+
+async def test_an_export_tells_what_went_while_it_was_made(tmp_path: Path):
+    """By topic, lane and offsets."""
+    told: list[tuple[str, int, int, int]] = []
+    logs = Overtaken(ORIGINAL.save(tmp_path / "broker"), 1, 2, deletes=True)
+
+    await export(logs, tmp_path / "export", "now", gone=lambda *one: told.append(one))
+
+    letters = ORIGINAL.topics[TOPIC, LANE]
+    assert told == [(TOPIC, LANE, letters[0].offset + 1, letters[2].offset)]

@@ -1,0 +1,252 @@
+"""A lane and its snapshots: what a restart begins with, and that nothing but time depends on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lane_world import Log, ToyFold, World
+from msgspec import UNSET
+from structlog.testing import capture_logs
+
+from sluice.codecs import merkle
+from sluice.codecs.notes import Signer
+from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, Wanted, read_checkpoint
+from sluice.topology.ledger.replay import Restored
+from sluice.topology.recovery.snapshot_schedule import Keeper
+from sluice.topology.recovery.snapshots import SnapshotStore
+from sluice.topology.worker.lane import Lane
+
+
+class Kept:
+    """A world whose lanes keep snapshots in a folder, after every block."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.world = folder, World()
+        self.standby: Restored | None = None
+
+    def keeper(self) -> Keeper:
+        fold = self.world.fold
+        return Keeper(SnapshotStore(self.folder, 0, 2, fold.form), fold, 0.0, lambda: self.standby)
+
+    def lane(self) -> Lane:
+        """A new lane over the same log, inputs and folder, as another process would have it."""
+        self._keeper = self.keeper()
+        return self.world.make(keeper=self._keeper)
+
+    async def written(self) -> None:
+        """Waits until the last block has its snapshot, and none is being written."""
+        await self.world.until(lambda: self._keeper._writing is None)
+
+    async def send(self, *values: bytes) -> None:
+        """Each value in a block of its own, and a snapshot after it."""
+        world = self.world
+        await self.written()
+        for value in values:
+            blocks = len(world.log.records)
+            world.inputs.send("emissions", value)
+            await world.until(lambda: len(world.log.records) > blocks)  # noqa: B023
+            await self.written()
+            assert len(world.log.records) - 1 in self.heights()
+
+    def heights(self) -> list[int]:
+        return sorted(int(path.name.split("-")[0]) for path in self.folder.rglob("*.snapshot"))
+
+    async def run(self, *values: bytes) -> int:
+        """Runs a new lane until it has taken these values in; returns how many blocks it folded."""
+        self.lane()
+        before = self.world.fold.folded
+        async with self.world.running():
+            await self.world.until(lambda: self.world.lane.status.phase == "running" and self.world.log.records)
+            await self.send(*values)
+        return self.world.fold.folded - before
+
+
+@pytest.fixture
+async def kept(tmp_path: Path) -> Kept:
+    """A lane that has taken three records in, and ended."""
+    kept = Kept(tmp_path)
+    await kept.run(b"a", b"b", b"c")
+    return kept
+
+
+async def test_a_restart_folds_only_what_came_after_the_snapshot(kept: Kept):
+    """The policy's block and three more were folded once; the next lane folds its own block only."""
+    assert await kept.run(b"d") == 1
+    assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
+
+
+async def test_a_later_block_names_the_snapshot_once(kept: Kept):
+    """By the hash of its octets, and the height that it was taken at."""
+    await kept.run(b"d")
+    named = [block.header.snapshot for block in kept.world.log.blocks if block.header.snapshot is not UNSET]
+
+    assert len(set(named)) == len(named) >= 2
+    assert all(isinstance(name, str) and name.startswith("sha256:") for name in named)
+    assert str(named[0]).endswith("@0")
+
+
+async def damage(kept: Kept) -> None:
+    for path in kept.folder.rglob("*.snapshot"):
+        octets = bytearray(path.read_bytes())
+        octets[30] ^= 1
+        path.write_bytes(octets)
+
+
+async def cut_short(kept: Kept) -> None:
+    for path in kept.folder.rglob("*.snapshot"):
+        path.write_bytes(path.read_bytes()[:40])
+
+
+async def remove(kept: Kept) -> None:
+    for path in kept.folder.rglob("*.snapshot"):
+        path.unlink()
+
+
+async def of_another_ledger(kept: Kept) -> None:
+    """The topic was made anew under the same name: other blocks at the same offsets."""
+    old = kept.world.log
+    kept.world = World(log=Log(), inputs=kept.world.inputs)
+    kept.world.now += 1
+    async with kept.world.running():
+        await kept.world.until(lambda: kept.world.log.values == old.values)
+
+
+@pytest.mark.parametrize("harm", [damage, cut_short, remove, of_another_ledger])
+async def test_without_a_good_snapshot_it_only_takes_longer(kept: Kept, harm: Any):
+    """The ledger is folded from its beginning, and says the same."""
+    await harm(kept)
+    blocks = len(kept.world.log.records)
+
+    assert await kept.run(b"d") == blocks + 1
+    assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
+
+
+async def test_the_older_snapshot_helps_where_the_newest_is_damaged(kept: Kept):
+    """Two are kept for that."""
+    newest = max(kept.folder.rglob("*.snapshot"))
+    newest.write_bytes(newest.read_bytes()[:-1])
+
+    assert await kept.run(b"d") == 2
+
+
+async def test_another_package_s_snapshot_is_used_where_its_form_is_the_same(kept: Kept):
+    """A later package knows one more version; the ledger has its own still, and so has the state."""
+
+    class Later(ToyFold):
+        version = "2 toy"
+
+        def named(self, state: Any, ledger: str = "") -> str:
+            return ledger
+
+    kept.world.fold = Later()
+
+    assert await kept.run(b"d") == 1
+    assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
+    assert kept.world.log.blocks[-1].header.fold == "1 toy"
+
+
+async def test_a_package_with_another_form_passes_snapshots_over(kept: Kept):
+    """Before the upgrade and after it is undone alike: it folds the ledger, and says why."""
+
+    class Other(ToyFold):
+        form = "state=other"
+
+        def load(self, chunks: Iterable[bytes]) -> Any:
+            raise AssertionError("octets of another form were read")
+
+    blocks, kept.world.fold = len(kept.world.log.records), Other()
+
+    with capture_logs() as told:
+        assert await kept.run(b"d") == blocks + 1
+
+    assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
+    assert {one["reason"] for one in told if one["event"] == "a snapshot is not used"} == {"its form is 'state=toy'"}
+
+
+async def test_a_state_that_does_not_fold_to_the_ledger_s_outputs_is_not_believed(kept: Kept):
+    """Its octets are whole and its block is the ledger's, but what follows from it is not what was written."""
+    (path, facts), *_ = SnapshotStore(kept.folder, 0, 2, kept.world.fold.form).found()
+    blocks = len(kept.world.log.records)
+    store = SnapshotStore(kept.folder, 0, 2, kept.world.fold.form)
+    path.unlink()
+    store.write(facts.tip._replace(outputs="sha256:" + "0" * 64), facts.offset, [b"([], [], [], '', 0)"])
+    world, lane = kept.world, kept.world.make()
+    async with world.running():  # somebody without snapshots goes on meanwhile
+        await world.until(lambda: lane.status.phase == "running")
+        world.inputs.send("emissions", b"d")
+        await world.until(lambda: len(world.log.records) > blocks)
+
+    assert await kept.run(b"e") == 1 + blocks + 1 or kept.world.log.values[-1] == b"e"
+    assert kept.world.log.values == [b"a", b"b", b"c", b"d", b"e"]
+
+
+async def test_a_standby_s_state_comes_before_any_snapshot(kept: Kept):
+    """It is checked against the ledger's block like any other start."""
+    tip, state = kept.world.lane._tip, kept.world.fold.load([b"([], [], [], 'sha256:p', 0)"])
+    kept.standby = Restored(state, tip, len(kept.world.log.records) - 1)
+    await remove(kept)
+
+    assert await kept.run(b"d") == 1
+    assert [value for _, _, value in state.seen] == [b"d"]  # it is the lane's own now
+
+
+async def test_a_lane_that_goes_on_from_a_snapshot_has_the_tree_of_all_blocks(kept: Kept):
+    """Its checkpoint covers the blocks that it has not folded as well."""
+    world, signer = kept.world, Signer("sluice/test", b"s" * 32)
+
+    async def none(wanted: Wanted) -> None:
+        pass
+
+    lane, folded = world.make(keeper=kept.keeper(), checkpoints=Checkpoints(signer, "a/l/0", 0, Tips(2), 60, none)), 0
+    async with world.running():
+        await world.until(lambda: lane.status.phase == "running")
+        folded = world.fold.folded
+
+    (note,) = [one for outputs in world.log.outputs for one in outputs if one.topic == "checkpoints"]
+    head = read_checkpoint(note.value, "a/l/0").head
+    leaves = [merkle.leaf_hash(bytes.fromhex(block.hash[7:])) for block in world.log.blocks]
+    assert (head.size, head.root) == (5, merkle.root(leaves))
+    assert world.fold.folded == folded + 1 == 5  # four by the lane before, and the one that bears the checkpoint
+
+
+async def test_a_full_disk_costs_a_snapshot_and_nothing_else(kept: Kept, monkeypatch: pytest.MonkeyPatch):
+    """The lane goes on; the next one is tried when it is due."""
+
+    def full(*_: Any) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(SnapshotStore, "write", full)
+    kept.lane()
+    async with kept.world.running() as world:
+        await world.until(lambda: world.lane.status.phase == "running")
+        for value in (b"d", b"e"):
+            world.inputs.send("emissions", value)
+            await world.until(lambda: value in world.log.values)  # noqa: B023
+
+    assert kept.heights() == [2, 3]
+
+
+async def test_a_lane_goes_on_while_its_snapshot_is_written(kept: Kept, monkeypatch: pytest.MonkeyPatch):
+    """Writing takes as long as a disk takes; blocks do not wait for it."""
+    loop, may_write = asyncio.get_running_loop(), asyncio.Event()
+
+    def slow(*_: Any) -> str:
+        asyncio.run_coroutine_threadsafe(may_write.wait(), loop).result(5)
+        return "sha256:slow"
+
+    monkeypatch.setattr(SnapshotStore, "write", slow)
+    kept.lane()
+    async with kept.world.running() as world:
+        await world.until(lambda: world.lane.status.phase == "running")
+        for value in (b"d", b"e", b"f"):
+            world.inputs.send("emissions", value)
+            await world.until(lambda: value in world.log.values)  # noqa: B023
+        may_write.set()
+        world.inputs.send("emissions", b"g")
+        await world.until(lambda: b"g" in world.log.values)
+
+    assert kept.world.log.values == [b"a", b"b", b"c", b"d", b"e", b"f", b"g"]

@@ -1,0 +1,184 @@
+"""Standbys on the embedded broker: a ledger followed by somebody who does not own it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sluice.codecs.blocks import Event, EventKind, Header, Output, seal
+from sluice.codecs.errors import DoesNotHoldError
+from sluice.streams.policy.policy import DEFAULT_POLICY
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.chain import Tip
+from sluice.topology.ledger.folds import Adjudicate, Bind
+from sluice.topology.ledger.interfaces import Fold
+from sluice.topology.ledger.ledger import ledger_of
+from sluice.topology.ledger.replay import Restored
+from sluice.topology.recovery import standby as module
+from sluice.topology.recovery.restore import Start
+from sluice.topology.recovery.standby import Standby, Standbys
+from sluice.topology.settings.settings import Settings
+from sluice.topology.worker.app import create_app
+
+T = 1_790_000_000_000
+
+
+class Owner:
+    """Who owns lane 1, and writes empty blocks to its ledger."""
+
+    def __init__(self, settings: Settings, fold: Fold | None = None) -> None:
+        self.fold, self.settings = fold or Adjudicate(), settings
+        self.ledger, self.tip = ledger_of(settings, self.fold, 1), Tip()
+        self.state: Any = self.fold.new(1, settings.partitions)
+
+    async def close(self, outputs: str | None = None) -> None:
+        """One more block; the first one holds the policy."""
+        tip, height = self.tip, self.tip.height + 1
+        events = [] if height else [Event(EventKind.POLICY, 0, 0, T, [], None, DEFAULT_POLICY.document)]
+        header = Header(
+            lane=1, lanes=self.settings.partitions, height=height, prev=tip.hash, time=T + height, watermark=T,
+            policy="", fold=self.fold.version, sources=[], outputs=outputs or tip.outputs,
+        )  # fmt: skip
+        block, data = seal(header, events)
+        made: list[Output] = self.fold.fold(self.state, block)
+        await self.ledger.write(data, made, {})
+        self.tip = tip.after(block, made)
+
+
+@pytest.fixture
+async def owner(broker: str, request: pytest.FixtureRequest) -> AsyncIterator[Owner]:
+    """An owner with two blocks in its ledger, under names of the test's own."""
+    name = f"{request.node.name[:40].replace('[', '-').replace(']', '')}."
+    settings = Settings(broker=broker, delivery="at-least-once", topic_prefix=name)
+    await create_topics(settings)
+    owner = Owner(settings)
+    await owner.ledger.open()
+    await owner.close()
+    await owner.close()
+    yield owner
+    await owner.ledger.close()
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+def standbys(owner: Owner, starts: Callable[[], Iterator[Start]] = lambda: iter(())) -> Standbys:
+    return Standbys(lambda number: Standby(owner.settings, owner.fold, number, starts))
+
+
+async def test_it_follows_the_ledger_block_by_block(owner: Owner) -> None:
+    """From the first block on, and on and on."""
+    following = standbys(owner)
+    following.assign([1])
+    assert following.heights == {1: -1}
+    await until(lambda: following.heights[1] == 1)
+    await owner.close()
+    await until(lambda: following.heights[1] == 2)
+
+    restored = following.take(1)
+
+    assert restored is not None
+    assert (restored.tip, restored.state.time) == (owner.tip, T + 2)
+    assert following.heights == {}
+    await following.stop()
+
+
+async def test_it_begins_with_what_there_is(owner: Owner) -> None:
+    """A snapshot saves a standby the same time as an owner."""
+    state = owner.fold.load(list(owner.fold.dump(owner.state)))
+    begun: list[str] = []
+
+    async def begin() -> Restored:
+        begun.append("snapshot")
+        return Restored(state, owner.tip, 1)
+
+    following = standbys(owner, lambda: iter([Start("snapshot", begin)]))
+    following.assign([1])
+    await until(lambda: following.heights[1] == 1)
+    await owner.close()
+    await until(lambda: following.heights[1] == 2)
+
+    assert begun == ["snapshot"]
+    await following.stop()
+
+
+async def test_a_start_that_fails_costs_time_only(owner: Owner) -> None:
+    """It begins at the ledger's beginning instead."""
+
+    async def begin() -> Restored:
+        raise DoesNotHoldError("damaged")
+
+    following = standbys(owner, lambda: iter([Start("snapshot", begin)]))
+    following.assign([1])
+    await until(lambda: following.heights[1] == 1)
+    await following.stop()
+
+
+async def test_a_ledger_that_does_not_hold_leaves_no_state(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who takes the lane over then finds out by itself, and says it."""
+    monkeypatch.setattr(module, "RETRY_SECONDS", 60.0)
+    following = standbys(owner)
+    following.assign([1])
+    await until(lambda: following.heights[1] == 1)
+    await owner.close(outputs="sha256:" + "1" * 64)
+    await until(lambda: following.heights[1] == -1)
+
+    assert following.take(1) is None
+    await following.stop()
+
+
+async def test_what_is_no_longer_wanted_lingers_to_be_taken(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The assignment that makes a lane this worker's own is the one that no longer names it as standby."""
+    monkeypatch.setattr(module, "LINGER_SECONDS", 0.5)
+    following = standbys(owner)
+    following.assign([1])
+    await until(lambda: following.heights[1] == 1)
+    following.assign([])
+
+    assert following.take(1) is not None
+    following.assign([1])
+    following.assign([])
+    await until(lambda: following.heights == {})
+    assert following.take(1) is None
+    await following.stop()
+
+
+async def test_nothing_is_there_for_a_lane_that_was_never_followed(owner: Owner) -> None:
+    """Taking it is asking, not demanding."""
+    assert standbys(owner).take(0) is None
+
+
+async def test_it_follows_the_ledger_of_its_own_fold(owner: Owner) -> None:
+    """Every fold's lanes have a ledger and standbys of their own."""
+    other = Owner(owner.settings, Bind())
+    await other.ledger.open()
+    try:
+        await other.close()
+        following, beside = standbys(other), standbys(owner)
+        following.assign([1])
+        beside.assign([1])
+        await until(lambda: (following.heights[1], beside.heights[1]) == (0, 1))
+
+        restored = following.take(1)
+
+        assert restored is not None
+        assert restored.tip == other.tip
+        assert restored.state.rules.policy_hash == DEFAULT_POLICY.hash
+        await following.stop()
+        await beside.stop()
+    finally:
+        await other.ledger.close()
+
+
+def test_a_worker_stands_by_for_every_fold_that_keeps_something() -> None:
+    """The leader is told how far the adjudicating one has come, which has most to fold."""
+    app = create_app(Settings())
+
+    assert list(app.standbys) == ["adjudicate", "bind"]
+    assert app.heights == {}

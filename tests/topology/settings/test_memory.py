@@ -1,0 +1,58 @@
+"""When the garbage collector runs."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from sluice.topology.settings import memory as module
+from sluice.topology.settings.memory import Collector
+
+
+@pytest.fixture
+def collector():
+    """A collector that gives Python's back at the end."""
+    one = Collector()
+    yield one
+    one.stop()
+
+
+def test_it_takes_over_and_gives_back(collector: Collector):
+    """Automatic collection is off in between only."""
+    collector.start()
+    assert not gc.isenabled()
+
+    collector.stop()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+def test_after_a_restore_the_state_is_frozen(collector: Collector):
+    """What was restored is not walked again."""
+    collector.start()
+    collector.settle()
+
+    assert gc.get_freeze_count() > 0
+
+
+def test_between_blocks_it_collects_only_now_and_then(collector: Collector, monkeypatch: pytest.MonkeyPatch):
+    """A block costs nothing; garbage of half a minute goes at once."""
+    collected: list[None] = []
+    monkeypatch.setattr(module.gc, "collect", lambda: collected.append(None))
+    collector.start()
+
+    collector.between_blocks()
+    assert not collected
+    monkeypatch.setattr(module, "monotonic", lambda: 10**9)
+    collector.between_blocks()
+    assert len(collected) == 1
+
+
+def test_in_a_process_of_others_it_does_nothing(collector: Collector):
+    """Not started, it leaves the collector alone."""
+    collector.settle()
+    collector.between_blocks()
+
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0

@@ -1,0 +1,561 @@
+"""The lane: from frames over blocks and a fold to a ledger, whatever fails on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from hashlib import sha256
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lane_world import INPUTS, POLICY, Log, ToyFold, World, frame
+from structlog.testing import capture_logs
+
+from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
+from sluice.codecs.errors import DoesNotHoldError
+from sluice.topology.worker import retry
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lane that failed comes back at once."""
+    monkeypatch.setattr(retry, "RETRY_SECONDS", (0.01, 0.01))
+    monkeypatch.setattr(retry, "FENCED_SECONDS", 0.05)
+
+
+class TestBlocks:
+    async def test_a_new_ledger_begins_with_the_policy(self):
+        """Block 0 holds no record, one policy event, and names that policy's hash."""
+        async with World().running() as world:
+            await world.until(lambda: world.log.records)
+
+        first = world.log.blocks[0]
+        assert [(event.kind, event.value) for event in first.events] == [(EventKind.POLICY, POLICY)]
+        assert first.header.policy == "sha256:" + sha256(POLICY).hexdigest()
+        assert (first.header.lane, first.header.lanes, first.header.height) == (0, 2, 0)
+
+    async def test_records_become_a_block_and_its_outputs(self):
+        """A block holds what came, as it came, and is committed with what the fold makes of it."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"a", b"b")
+            await world.until(lambda: len(world.log.records) == 2)
+
+        block = world.log.blocks[1]
+        assert [(event.source, event.offset, event.value) for event in block.events] == [(0, 0, b"a"), (0, 1, b"b")]
+        assert [source[1:] for source in map(_plain, block.header.sources)] == [(0, 2), (0, 0)]
+        assert [output.value for output in world.log.outputs[1]] == [b"a", b"b"]
+
+    async def test_blocks_are_chained(self):
+        """Each header names the block before it, its outputs, and the offsets that follow upon the last ones."""
+        async with World().running() as world:
+            for number in range(5):
+                world.inputs.send("observations", b"%d" % number)
+                await world.until(lambda number=number: len(world.log.values) == number + 1)
+
+        blocks = world.log.blocks
+        for before, block, outputs in zip(blocks, blocks[1:], world.log.outputs, strict=False):
+            assert block.header.prev == before.hash
+            assert block.header.height == before.header.height + 1
+            assert block.header.outputs == outputs_root(outputs)
+            assert [source.first for source in block.header.sources] == [s.next for s in before.header.sources]
+
+    async def test_an_idle_lane_adds_no_latency(self):
+        """A record that comes alone is not made to wait for company."""
+        world = World()
+        world.make(max_block_wait=3.0)
+        async with world.running():
+            await world.until(lambda: world.log.records)
+            began = asyncio.get_running_loop().time()
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+
+            assert asyncio.get_running_loop().time() - began < 1.0
+
+    async def test_a_block_waits_for_what_the_broker_is_known_to_hold(self):
+        """Behind a backlog a block stays open for the next fetch, at most for max_block_wait."""
+        world = World()
+        world.make(max_block_wait=0.2)
+        async with world.running():
+            await world.until(lambda: world.log.records)
+            world.lane.answered("emissions", 100, 1)
+            world.inputs.send("emissions", b"a")
+            await asyncio.sleep(0.05)
+            world.inputs.send("emissions", b"b")
+            await world.until(lambda: len(world.log.values) == 2)
+
+        assert [len(block.events) for block in world.log.blocks] == [1, 2]
+
+    async def test_records_pile_up_while_a_transaction_is_in_flight(self):
+        """What comes meanwhile makes one next block, not many."""
+        async with World().running() as world:
+            await world.until(lambda: world.log.records)
+            world.ledger.gate.clear()
+            for number in range(20):
+                world.inputs.send("emissions", b"%d" % number)
+                await asyncio.sleep(0.001)
+            world.ledger.gate.set()
+            await world.until(lambda: len(world.log.values) == 20)
+
+        assert len(world.log.records) == 3
+
+    async def test_a_block_holds_at_most_4000_records(self):
+        """More go into the next ones, in order."""
+        values = [b"%d" % number for number in range(9001)]
+        async with World().running() as world:
+            world.inputs.send("emissions", *values)
+            await world.until(lambda: len(world.log.values) == 9001)
+
+        assert [len(block.events) for block in world.log.blocks] == [1, MAX_EVENTS, MAX_EVENTS, 1001]
+        assert world.log.values == values
+
+    async def test_a_record_larger_than_a_block_stands_alone(self):
+        """900 kB close a block; a single record beyond that has one of its own."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"a", b"x" * 950_000, b"b", b"c" * 500_000, b"d" * 500_000)
+            await world.until(lambda: len(world.log.values) == 5)
+
+        assert [len(block.events) for block in world.log.blocks[1:]] == [1, 1, 2, 1]
+
+    async def test_time_never_decreases(self):
+        """A clock that is put back makes time stand, not go back."""
+        async with World().running() as world:
+            await world.until(lambda: world.log.records)
+            world.now -= 5000
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+
+        assert [block.header.time for block in world.log.blocks] == [1_000_000, 1_000_000]
+
+
+class TestTimers:
+    async def test_a_timer_closes_an_empty_block_on_an_idle_input(self):
+        """What is due by the clock fires without any record coming."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"@1000050")
+            await world.until(lambda: world.log.values)
+            world.now = 1_000_050
+            await world.until(lambda: len(world.log.records) == 3)
+
+        assert not world.log.blocks[2].events
+        assert [output.key for output in world.log.outputs[2]] == [b"fired"]
+
+    async def test_the_watermark_closes_an_empty_block(self):
+        """What waits for evidence fires once the inputs are known to be read."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"~1000050")
+            await world.until(lambda: world.log.values)
+            world.now = 1_001_000
+            world.read(1_000_040)
+            world.read(1_000_045)
+            await asyncio.sleep(0.02)
+            assert len(world.log.records) == 2
+            world.read(1_000_060)
+            world.read(1_000_070)
+            async with asyncio.timeout(1):  # not at the next occasion, but because the mark moved
+                await world.until(lambda: len(world.log.records) == 3)
+
+        assert world.log.blocks[2].header.watermark == 1_000_060
+
+    async def test_the_mark_is_that_of_the_positions_where_the_block_starts(self):
+        """A block's own records are not in earlier blocks: its mark does not count them as read."""
+        async with World().running() as world:
+            await world.until(lambda: world.log.records)
+            world.now = 2_000_000
+            world.ledger.gate.clear()
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: not world.lane.intake.count)
+            world.inputs.send("emissions", b"b")
+            world.read(1_500_000)
+            world.read(1_600_000)
+            world.read(1_700_000)
+            world.ledger.gate.set()
+            await world.until(lambda: len(world.log.values) == 2)
+            world.inputs.send("observations", b"c")
+            await world.until(lambda: len(world.log.values) == 3)
+
+        assert [block.header.watermark for block in world.log.blocks] == [0, 0, 0, 1_600_000]
+
+    async def test_more_than_10000_timers_are_settled_before_records_are_taken(self):
+        """Empty blocks at the same time come first, so no transaction grows without bound."""
+        async with World().running() as world:
+            world.inputs.send("emissions", *[b"@1000050"] * 10_500)
+            await world.until(lambda: len(world.log.values) == 10_500)
+            height = world.log.blocks[-1].header.height
+            world.now = 1_000_060
+            world.inputs.send("emissions", b"late")
+            await world.until(lambda: len(world.log.values) == 10_501)
+
+        empty, last = world.log.blocks[height + 1 :]
+        assert (len(empty.events), empty.header.time) == (0, 1_000_060)
+        assert (len(last.events), last.header.time) == (1, 1_000_060)
+        assert [len(outputs) for outputs in world.log.outputs[height + 1 :]] == [10_000, 501]
+
+
+class TestRecovery:
+    @given(cut=st.integers(0, 12), sizes=st.lists(st.integers(1, 5), min_size=1, max_size=6))
+    @settings(max_examples=25, deadline=None)
+    def test_restored_is_uninterrupted(self, cut: int, sizes: list[int]):
+        """For every cut: a lane that was restored there ends in the state of one that never stopped."""
+
+        async def run() -> None:
+            world, sent = World(), 0
+            async with world.running():
+                for size in sizes:
+                    world.inputs.send("emissions", *[b"%d" % (sent + place) for place in range(size)])
+                    sent += size
+                    await world.until(lambda sent=sent: len(world.log.values) == sent)
+                whole = world.lane._state.seen
+            rest = World(Log())
+            rest.log.records, rest.log.outputs = world.log.records[:cut], world.log.outputs[:cut]
+            rest.inputs.logs = world.inputs.logs
+            async with rest.running():
+                await rest.until(lambda: len(rest.log.values) == sent and rest.lane.status.phase == "running")
+                assert rest.lane._state.seen == whole
+
+        asyncio.run(run())
+
+    async def test_a_failure_before_the_commit_loses_nothing_and_doubles_nothing(self):
+        """What was not committed is folded again from the ledger's own positions."""
+        async with World().running() as world:
+            await world.until(lambda: world.log.records)
+            world.ledger.fail_before = [KafkaConnectionError("gone"), TimeoutError()]
+            world.inputs.send("emissions", b"a", b"b", b"c")
+            await world.until(lambda: len(world.log.values) == 3)
+
+        assert world.log.values == [b"a", b"b", b"c"]
+        assert world.ledger.opened == 3
+
+    async def test_a_commit_in_doubt_is_read_back(self):
+        """The commit was done and the answer lost: the ledger says so, and nothing is written twice."""
+        async with World().running() as world:
+            await world.until(lambda: world.log.records)
+            world.ledger.fail_after = [KafkaConnectionError("gone")]
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.ledger.opened == 2)
+            world.inputs.send("emissions", b"b")
+            await world.until(lambda: len(world.log.values) == 2)
+
+        assert world.log.values == [b"a", b"b"]
+
+    async def test_a_fenced_lane_writes_nothing_and_does_not_fail(self):
+        """Somebody else has the lane: it waits, and only reads the ledger anew after a while."""
+        async with World().running() as world:
+            await world.until(lambda: world.log.records)
+            world.log.owner = object()
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.lane.status.phase == "waiting")
+            assert world.log.values == []
+            await world.until(lambda: world.log.values == [b"a"])
+
+        assert world.ledger.opened == 2
+
+    async def test_a_bug_in_the_fold_ends_the_lane_with_its_error(self):
+        """An error that comes back without a block in between is not retried for ever."""
+        world = World()
+        async with world.running():
+            await world.until(lambda: world.log.records)
+        world.fold.broken = True
+        world.make()
+        with pytest.raises(ZeroDivisionError):  # noqa: PT012 -- it is raised as the lane ends
+            async with world.running():
+                world.inputs.send("emissions", b"a")
+                await world.until(lambda: world.lane.status.phase == "stopped")
+
+        assert world.log.values == []
+
+    async def test_the_policy_of_the_ledger_wins(self):
+        """A worker with another file goes on under the policy that the ledger holds, and says so."""
+        world = World()
+        async with world.running():
+            await world.until(lambda: world.log.records)
+        world.make(policy=b"{}")
+        with capture_logs() as lines:
+            async with world.running():
+                world.inputs.send("emissions", b"a")
+                await world.until(lambda: world.log.values)
+
+        assert world.log.blocks[1].header.policy == "sha256:" + sha256(POLICY).hexdigest()
+        assert (
+            "the ledger's policy is in force" in next(line for line in lines if line["log_level"] == "warning")["event"]
+        )
+
+
+class TestLoudStops:
+    async def _stopped(self, world: World) -> str:
+        with pytest.raises(DoesNotHoldError) as stopped:
+            async with world.running():
+                await world.until(lambda: world.lane.status.phase == "stopped")
+        return str(stopped.value)
+
+    async def _two_blocks(self) -> World:
+        world = World()
+        async with world.running():
+            world.inputs.send("emissions", b"a", b"b")
+            await world.until(lambda: len(world.log.values) == 2)
+        return world
+
+    async def test_a_missing_block(self):
+        """A chain with a hole is no ledger."""
+        world = await self._two_blocks()
+        del world.log.records[0]
+        world.make()
+
+        assert "the chain of blocks is broken (expected height 0)" in await self._stopped(world)
+
+    async def test_a_changed_block(self):
+        """A block that was replaced by another one breaks the link of the next."""
+        world = await self._two_blocks()
+        async with world.running():
+            pass
+        world.make()
+        async with world.running():
+            world.inputs.send("emissions", b"c")
+            await world.until(lambda: len(world.log.values) == 3)
+        block = world.log.blocks[1]
+        _, world.log.records[1] = seal(block.header, [*block.events[:1]])
+        world.make()
+
+        assert "prev" in await self._stopped(world)
+
+    async def test_outputs_that_do_not_come_again(self):
+        """A fold that decides otherwise than the one that wrote must not go on."""
+        world = await self._two_blocks()
+        world.make()
+        async with world.running():
+            world.inputs.send("emissions", b"c")
+            await world.until(lambda: len(world.log.values) == 3)
+
+        class Other(ToyFold):
+            def fold(self, state, block):
+                return [output._replace(key=b"other") for output in super().fold(state, block)]
+
+        world.make(fold=Other())
+
+        assert "does not give the outputs that were written" in await self._stopped(world)
+
+    async def test_a_ledger_of_a_later_version(self):
+        """We cannot decide as a later version would."""
+        world = World()
+        header = Header(
+            lane=0, lanes=2, height=0, prev="", time=1, watermark=0, policy="", fold="2 toy", sources=[], outputs=""
+        )
+        world.log.records.append(seal(header, [])[1])
+
+        assert "written by a later version" in await self._stopped(world)
+
+    async def test_a_position_past_the_end_of_an_input(self):
+        """A topic that was made anew must not be taken for the one that the ledger speaks of."""
+        world = await self._two_blocks()
+        world.inputs.logs["emissions"].clear()
+        world.make()
+
+        assert "emissions/0 ends before the position that the ledger names" in await self._stopped(world)
+
+    async def test_another_number_of_partitions(self):
+        """Keys would hash elsewhere."""
+        world = await self._two_blocks()
+        world.inputs.partitions = 3
+        world.make()
+
+        assert "another number of partitions" in await self._stopped(world)
+
+
+class TestInputs:
+    async def test_what_retention_has_deleted_is_a_recorded_gap(self):
+        """The next block says what was not read, and the offsets still follow upon one another."""
+        world = World()
+        async with world.running():
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: len(world.log.values) == 1)
+        world.inputs.logs["emissions"] += [b"lost"] * 4 + [b"kept"]
+        world.inputs.first["emissions"] = 5
+        world.make()
+        async with world.running():
+            await world.until(lambda: len(world.log.values) == 2)
+
+        gap = world.log.blocks[2]
+        assert [(e.kind, e.source, e.offset, e.value) for e in gap.events[:1]] == [(EventKind.GAP, 0, 1, b"5")]
+        assert _plain(gap.header.sources[0])[1] == 1
+        assert world.log.values == [b"a", b"kept"]
+
+    async def test_a_gap_is_recorded_before_too_many_timers_are_settled(self):
+        """Any block passes over what was lost, so the first one says so; records wait until the timers are settled."""
+        world = World()
+        async with world.running():
+            world.inputs.send("emissions", *(b"@%d" % (world.now + 10) for _ in range(10_001)))
+            await world.until(lambda: len(world.log.values) == 10_001)
+        height, world.now = len(world.log.records), world.now + 20
+        world.inputs.logs["observations"] += [b"lost", b"kept"]
+        world.inputs.first["observations"] = 1
+        world.make()
+        async with world.running():
+            await world.until(lambda: world.log.values[-1] == b"kept")
+
+        settled = world.log.blocks[height]
+        assert [(event.kind, event.offset) for event in settled.events] == [(EventKind.GAP, 0)]
+        assert len(world.log.outputs[height]) == 10_001  # as many timers as one block fires, and the gap
+
+    async def test_a_new_ledger_begins_where_its_inputs_begin(self):
+        """What retention took before there was a ledger is no loss of this ledger."""
+        world = World()
+        world.inputs.logs["emissions"] = [b"old"] * 3 + [b"new"]
+        world.inputs.first["emissions"] = 3
+        async with world.running():
+            await world.until(lambda: world.log.values)
+
+        assert world.log.values == [b"new"]
+        assert _plain(world.log.blocks[0].header.sources[0]) == ("emissions", 3, 3)
+
+    async def test_a_lost_frame_is_sought_again(self):
+        """A frame that starts beyond the lane's position makes it seek back, and nothing is missed."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: len(world.log.values) == 1)
+            world.inputs.logs["emissions"] += [b"b", b"c"]
+            world.lane.offer(frame("emissions", 2, [b"c"], epoch=1))
+            await world.until(lambda: len(world.log.values) == 3)
+
+        assert world.inputs.placed[-1]["emissions"] == 1
+        assert world.log.values == [b"a", b"b", b"c"]
+
+    async def test_a_position_that_the_broker_lost_is_a_gap(self):
+        """Retention that overtakes a running lane is recorded as well."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: len(world.log.values) == 1)
+            world.inputs.logs["emissions"] += [b"lost", b"kept"]
+            world.inputs.first["emissions"] = 2
+            world.lane.lost("emissions")
+            await world.until(lambda: len(world.log.values) == 2)
+
+        assert world.log.blocks[2].events[0].kind == EventKind.GAP
+        assert world.log.values == [b"a", b"kept"]
+
+
+class TestRebalance:
+    async def test_a_rebalance_while_it_seeks_loses_no_position(self):
+        """What the ledger says holds on resuming, also where the seek was under way when the rebalance began."""
+        world = World()
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "running")
+            world.inputs.send("emissions", b"a", b"b")
+            await world.until(lambda: world.log.values == [b"a", b"b"])
+        other, place = world.make(), world.inputs.place
+
+        async def interrupted(lane: int, positions: Mapping[str, int]) -> int:
+            epoch = await place(lane, positions)
+            if len(world.inputs.placed) == 2:
+                other.suspend()
+                asyncio.get_running_loop().call_later(0.05, other.resume)
+            return epoch
+
+        world.inputs.place = interrupted  # type: ignore[method-assign]
+        async with world.running():
+            await world.until(lambda: len(world.inputs.placed) == 3)
+            world.inputs.send("emissions", b"c")
+            await world.until(lambda: world.log.values == [b"a", b"b", b"c"])
+
+        assert [dict(one)["emissions"] for one in world.inputs.placed] == [0, 2, 2]
+
+    async def test_what_no_reader_would_take_is_never_written(self):
+        """Positions that go back, whoever is to blame, stop the lane before the block is there."""
+        world = World()
+
+        with pytest.raises(DoesNotHoldError, match="do not follow upon one another"):
+            await self._go_back(world)
+
+        assert world.log.values == [b"a", b"b"]
+
+    async def _go_back(self, world: World) -> None:
+        zero = dict.fromkeys(INPUTS, 0)
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "running")
+            world.inputs.send("emissions", b"a", b"b")
+            await world.until(lambda: world.log.values == [b"a", b"b"])
+            world.lane.intake.restart(1, zero, zero)
+            world.lane.offer(frame("emissions", 0, [b"a"]))
+            await world.until(lambda: world.lane.status.phase == "stopped")
+
+    async def test_a_suspended_lane_closes_no_block(self):
+        """Until the group says who owns the lane, nothing is written."""
+        async with World().running() as world:
+            await world.until(lambda: world.log.records)
+            world.lane.suspend()
+            await world.until(lambda: world.lane.status.phase == "suspended")
+            world.inputs.send("emissions", b"a")
+            await asyncio.sleep(0.02)
+            assert world.log.values == []
+            world.lane.resume()
+            await world.until(lambda: world.log.values)
+
+    async def test_a_lane_that_stays_keeps_its_state(self):
+        """With its own block still at the tip, nothing is folded again."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+            folded = world.fold.folded
+            world.lane.suspend()
+            await world.until(lambda: world.lane.status.phase == "suspended")
+            world.lane.resume()
+            world.inputs.send("emissions", b"b")
+            await world.until(lambda: len(world.log.values) == 2)
+
+            assert world.fold.folded == folded + 1
+            assert world.ledger.opened == 1
+
+    async def test_a_lane_that_was_elsewhere_meanwhile_is_restored(self):
+        """A block of somebody else at the tip makes the kept state worthless."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+            mine = world.lane
+            mine.suspend()
+            await world.until(lambda: mine.status.phase == "suspended")
+            other = World(world.log, world.inputs)
+            async with other.running():
+                world.inputs.send("emissions", b"b")
+                await world.until(lambda: len(world.log.values) == 2)
+            world.lane = world.inputs.lane = mine
+            with capture_logs() as lines:
+                mine.resume()
+                await world.until(lambda: world.ledger.opened == 2)
+            assert "somebody else has written to the ledger meanwhile: restoring" in [line["event"] for line in lines]
+            world.inputs.send("emissions", b"c")
+            await world.until(lambda: len(world.log.values) == 3)
+
+        assert world.log.values == [b"a", b"b", b"c"]
+
+    async def test_a_lane_whose_last_block_is_gone_is_restored(self):
+        """A ledger that was cut where our tip stood: nothing may be written above a block that is not there."""
+        async with World().running() as world:
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+            world.lane.suspend()
+            await world.until(lambda: world.lane.status.phase == "suspended")
+            world.log.records.pop()
+            world.lane.resume()
+            await world.until(lambda: world.log.values == [b"a"])
+
+        assert world.ledger.opened == 2
+
+    async def test_a_lane_without_a_ledger_stays(self):
+        """It has no block that could be gone."""
+        world = World()
+        world.fold.stateless = True
+        async with world.running():
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+            world.lane.suspend()
+            await world.until(lambda: world.lane.status.phase == "suspended")
+            world.log.records.clear()
+            with capture_logs() as lines:
+                world.lane.resume()
+                await world.until(lambda: "lane resumed" in [line["event"] for line in lines])
+
+        assert world.ledger.opened == 1
+
+
+def _plain(source: object) -> tuple[str, int, int]:
+    return (source.topic, source.first, source.next)  # type: ignore[attr-defined]

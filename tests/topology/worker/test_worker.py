@@ -1,0 +1,86 @@
+"""A worker in this process, on the embedded broker: what it checks first, and that its lanes run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
+
+from sluice.codecs.errors import UnreachableError, UsageError
+from sluice.codecs.times import format_time
+from sluice.topology.kafka.connect import open_consumer
+from sluice.topology.settings.clock import now_ms
+from sluice.topology.settings.settings import Settings, bootstrap
+from sluice.topology.worker import worker as module
+from sluice.topology.worker.worker import Worker
+
+
+async def test_a_broker_that_does_not_answer_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch):
+    """Exit status 3, once the time for a broker that is just starting is over."""
+    monkeypatch.setattr(module, "START_SECONDS", 0.6)
+
+    with pytest.raises(UnreachableError, match="no Kafka broker answers") as unreachable:
+        await Worker(Settings(broker="kafka://127.0.0.1:1")).start()
+
+    assert unreachable.value.exit_status == 3
+
+
+async def test_other_partition_counts_are_told_before_anything_is_written(broker: str):
+    """Lanes of the wrong count would refuse their ledgers one by one; this is one sentence for all of them."""
+    with pytest.raises(UsageError, match="another number of partitions than the settings say") as usage:
+        await Worker(Settings(broker=broker, delivery="at-least-once", partitions=7)).start()
+
+    assert usage.value.exit_status == 2
+    assert "expected 7 each" in str(usage.value)
+
+
+async def test_lanes_run_at_least_once_on_the_embedded_broker(broker: str):
+    """An emission with evidence of two classes is admitted, with nothing installed."""
+    settings = Settings(broker=broker, delivery="at-least-once", topic_prefix="w.", app_id="w")
+    worker, now = Worker(settings), format_time(now_ms())
+    span = {"chars": [0, 6]}
+    emission = {"emission_id": "em-1", "emitted_at": now, "text": "It is.", "assertions": [{"span": span}]}
+    observation = {
+        "observation_id": "x",
+        "observed_at": now,
+        "observer": "observer-1",
+        "subject": {"emission_id": "em-1", "span": span},
+        "outcome": "corroborates",
+    }
+    await worker.start()
+    try:
+        async with asyncio.timeout(30):
+            await worker.wait_until_running()
+            producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))
+            await producer.start()
+            await producer.send_and_wait("w.emissions", json.dumps(emission).encode(), b"em-1")
+            for name in ("substrate.grep", "substrate.code.read"):
+                value = json.dumps(observation | {"substrate_class": name}).encode()
+                await producer.send_and_wait("w.observations", value, b"em-1")
+            await producer.stop()
+            async with open_consumer(settings, isolation_level="read_uncommitted") as consumer:
+                consumer.assign([TopicPartition("w.admitted", lane) for lane in range(4)])
+                await consumer.seek_to_beginning()
+                record = await consumer.getone()
+    finally:
+        await worker.stop()
+
+    assert json.loads(record.value)["status"] == "admitted"
+    assert json.loads(record.value)["classes"] == ["substrate.code.read", "substrate.grep"]
+
+
+async def test_what_makes_it_fail_reaches_who_waits(broker: str, monkeypatch: pytest.MonkeyPatch):
+    """A lane that must not go on ends the worker, with the lane's own reason."""
+    settings = Settings(broker=broker, delivery="at-least-once", topic_prefix="f.", app_id="f")
+    worker = Worker(settings)
+    await worker.start()
+    try:
+        reason = UsageError("must not go on")
+        assert worker._app is not None
+        worker._app.lanes._on_fatal(reason)
+        with pytest.raises(UsageError, match="must not go on"):
+            await asyncio.wait_for(worker.wait(), 5)
+    finally:
+        await worker.stop()

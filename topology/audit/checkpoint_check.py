@@ -1,0 +1,268 @@
+"""The checkpoints of all lanes: whether they are signed, follow upon one another, and name what is there.
+
+What they say of the ledgers themselves is gathered here as `Claims`, lane by lane, and held against the blocks where
+those are read (`lane`). A checkpoint that nobody signed whose key is known says nothing about a ledger; but it is
+there, and nobody need miss it: after a change of keys the older ones are such to whoever names the newest key alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import NamedTuple
+
+import msgspec
+
+from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, origin, parse_checkpoint
+from ...codecs.errors import DoesNotHoldError, cut
+from ...codecs.notes import Note, Verifier, demand_signed, parse_note
+from ...codecs.times import format_time
+from ..ledger.export_files import Cut, Stored
+from ..ledger.interfaces import Logs
+from .divergences import Divergence, Findings
+from .records import Claim
+
+TOPIC = "checkpoints"
+TOGETHER = 8
+"""Of so many lanes the first checkpoints are on their way while those of others are read."""
+
+
+class Claims(msgspec.Struct):
+    """What checkpoints say of one lane.
+
+    Attributes:
+        own: by size, the lane's own checkpoints.
+        named: by size, what other lanes' checkpoints name as this one's tip.
+        unverified: by size, the roots in the lane's own checkpoints that are signed by none of the keys.
+        signers: of those, how many there are and where the first stands, by who signed them.
+        count: how many records the lane's checkpoints are.
+    """
+
+    own: dict[int, Claim] = {}
+    named: dict[int, Claim] = {}
+    unverified: dict[int, bytes] = {}
+    signers: dict[str, tuple[int, str]] = {}
+    count: int = 0
+
+    @property
+    def newest(self) -> tuple[int, int] | None:
+        """Size and time of the lane's newest own checkpoint."""
+        if not self.own:
+            return None
+        size = max(self.own)
+        return size, self.own[size].time
+
+    @property
+    def largest(self) -> int:
+        """The greatest size that anybody names."""
+        return max((*self.own, *self.named), default=0)
+
+    def at(self, size: int) -> Sequence[Claim]:
+        """What is said of so many blocks."""
+        return [claims[size] for claims in (self.own, self.named) if size in claims]
+
+
+class _Unverified(NamedTuple):
+    """A checkpoint that is signed by none of the keys: only that it is there is known of it."""
+
+    digest: str
+
+
+def expect_checkpoints(logs: Logs, first: int = 0) -> None:
+    """Says that checkpoints will be read: those of some lanes from this one on."""
+    for lane in range(first, min(first + TOGETHER, logs.lanes)):
+        logs.expect(TOPIC, lane)
+
+
+class Signed:
+    """Reads the checkpoints of every lane. `verifiers`: whose signatures are believed; empty: none is checked."""
+
+    def __init__(self, logs: Logs, cut: Cut, verifiers: Sequence[Verifier]) -> None:
+        self._logs, self._cut, self._verifiers = logs, cut, verifiers
+        self.claims = [Claims() for _ in range(logs.lanes)]
+        self.findings = [Findings(lane) for lane in range(logs.lanes)]
+
+    async def read(self) -> None:
+        """Reads all of them."""
+        for lane in range(self._logs.lanes):
+            expect_checkpoints(self._logs, lane)
+            first = (await self._logs.range(TOPIC, lane)).first
+            async with aclosing(self._logs.batches(TOPIC, lane, end=self._end(lane))) as batches:
+                try:
+                    await self._read_lane(lane, batches, first)
+                except DoesNotHoldError as error:
+                    self.findings[lane].add("unreadable", str(error), place=f"{TOPIC}/{lane}")
+            self._tell_unverified(lane)
+
+    def _end(self, lane: int) -> int:
+        return self._cut.ends.get(TOPIC, [0] * self._logs.lanes)[lane]
+
+    async def _read_lane(self, lane: int, batches: AsyncIterator[list[Stored]], first: int) -> None:
+        settled = self._cut.settled.get(TOPIC, [self._end(lane)] * self._logs.lanes)[lane]
+        before: str | None = NO_CHECKPOINT if first == 0 else None
+        unverified = before  # the newest that was read, if it is signed by none of the keys
+        claims, findings = self.claims[lane], self.findings[lane]
+        bad: Divergence | None = None  # the checkpoint before, where it says nothing
+        size, at = 0, -1
+        async for batch in batches:
+            for record in batch:
+                claims.count += 1
+                place = f"{TOPIC}/{lane}/{record.offset}"
+                if record.offset <= at:
+                    findings.add("unreadable", "the offsets of the checkpoints do not increase", place=place)
+                at = record.offset
+                read = self._checkpoint(findings, lane, record, place)
+                if isinstance(read, Divergence):
+                    bad = read
+                    continue
+                if isinstance(read, _Unverified):
+                    unverified = read.digest
+                    continue
+                follows = before is None or read.previous in (before, unverified)
+                if not follows and bad is not None:
+                    bad.follows["checkpoint-chain"] = bad.follows.get("checkpoint-chain", 0) + 1
+                elif not follows or read.head.size < size:
+                    findings.add(
+                        "checkpoint-chain",
+                        "the checkpoint does not follow upon the one before it",
+                        height=read.head.size - 1,
+                        place=place,
+                        expected=f"previous {before}, {size} blocks or more",
+                        got=f"previous {read.previous}, {read.head.size} blocks",
+                        time=read.time,
+                    )
+                    if read.head.size < size:
+                        continue
+                before = unverified = read.digest
+                size, bad = read.head.size, None
+                claims.own.setdefault(size, Claim(read.head.root, place, read.block, read.time))
+                if record.offset < settled:
+                    self._hear(lane, read, place)
+
+    def _checkpoint(
+        self, findings: Findings, lane: int, record: Stored, place: str
+    ) -> Checkpoint | _Unverified | Divergence:
+        log_name = origin(self._logs.app_id, self._logs.ledger, lane)
+        try:
+            note = parse_note(record.value or b"")
+            checkpoint = parse_checkpoint(note.text)
+            stranger = self._stranger(note)
+            if self._verifiers and not stranger:
+                demand_signed(note, self._verifiers)
+        except DoesNotHoldError as error:
+            return findings.add("checkpoint-signature", error.what, place=place, expected=error.expected, got=error.got)
+        key = (record.key or b"").decode("utf-8", "backslashreplace")
+        if checkpoint.origin != log_name or key != log_name or record.headers:
+            return findings.add(
+                "checkpoint-chain",
+                "the checkpoint is of another log, or its record has another key, or headers",
+                height=checkpoint.head.size - 1,
+                place=place,
+                expected=log_name,
+                got=f"{checkpoint.origin}, key {key}",
+                time=checkpoint.time,
+            )
+        if stranger:
+            claims = self.claims[lane]
+            claims.unverified.setdefault(checkpoint.head.size, checkpoint.head.root)
+            count, at = claims.signers.get(stranger, (0, place))
+            claims.signers[stranger] = (count + 1, at)
+            return _Unverified(checkpoint.digest)
+        return checkpoint
+
+    def _stranger(self, note: Note) -> str:
+        """Who signed a note, where keys were named and it is none of them; else empty."""
+        known = {(verifier.name, verifier.id) for verifier in self._verifiers}
+        if not known or any((name, key_id) in known for name, key_id, _ in note.signatures):
+            return ""
+        return cut(" and ".join(f"{name}+{key_id.hex()}" for name, key_id, _ in note.signatures))
+
+    def _tell_unverified(self, lane: int) -> None:
+        for signer, (count, place) in self.claims[lane].signers.items():
+            of_lane = f"checkpoint of lane {lane} is" if count == 1 else f"checkpoints of lane {lane} are"
+            found = self.findings[lane].add(
+                "checkpoint-signature",
+                f"{count:,} {of_lane} signed by {signer}, which was not named; name it with --key if you trust it",
+                place=place,
+            )
+            found.count += count - 1
+
+    def _hear(self, lane: int, checkpoint: Checkpoint, place: str) -> None:
+        for other, tip in enumerate(checkpoint.tips[: self._logs.lanes]):
+            if other != lane and tip.size:
+                known = self.claims[other].named.setdefault(tip.size, Claim(tip.root, place))
+                if known.root != tip.root:
+                    self.findings[other].add(
+                        "checkpoint-root",
+                        "two checkpoints name different trees of one size as this lane's",
+                        height=tip.size - 1,
+                        place=place,
+                        expected=known.root.hex(),
+                        got=tip.root.hex(),
+                        time=checkpoint.time,
+                    )
+        if len(checkpoint.tips) != self._logs.lanes:
+            self.findings[lane].add(
+                "checkpoint-chain",
+                "the checkpoint names another number of lanes than the ledger has",
+                place=place,
+                expected=self._logs.lanes,
+                got=len(checkpoint.tips),
+                time=checkpoint.time,
+            )
+
+
+def demand_all(claims: Claims, findings: Findings, blocks: int, illegible: Divergence | None = None) -> None:
+    """That the ledger and the lane's checkpoints reach as far as anybody says.
+
+    Args:
+        claims: what is said of the lane.
+        findings: told what is missing.
+        blocks: how many the ledger has, by its chain.
+        illegible: the divergence that the ledger could not be read to its end; that it ends early follows from it.
+    """
+    beyond = {size: claim for size, claim in {**claims.named, **claims.own}.items() if size > blocks}
+    if beyond and illegible is not None:
+        illegible.follows["cut-tail"] = len(beyond)
+    elif beyond:
+        size = max(beyond)
+        claim = beyond[size]
+        sentence = (
+            "the ledger is empty, and a checkpoint names its blocks"
+            if not blocks
+            else "the ledger ends before what a checkpoint says"
+        )
+        found = findings.add(
+            "cut-tail" if blocks else "lane-gone",
+            sentence,
+            height=blocks,
+            place=claim.place,
+            expected=f"{size} blocks" + (f" at {format_time(claim.time)}" if claim.time else ""),
+            got=f"{blocks} blocks",
+            time=claim.time,
+        )
+        found.count = len(beyond)
+    gone = sorted(
+        size
+        for size, claim in claims.named.items()
+        if size <= blocks and size not in claims.own and claims.unverified.get(size) != claim.root
+    )
+    place = f"{TOPIC}/{findings.lane}"
+    unread = next((one for one in findings.found if one.kind == "unreadable" and one.place == place), None)
+    if gone and unread is not None:
+        unread.follows["checkpoint-missing"] = len(gone)
+        return
+    for size in gone:
+        chained = [one for one in findings.found if one.kind == "checkpoint-chain"]
+        entry = findings.add(
+            "checkpoint-missing",
+            "another lane's checkpoint names this one, and it is not there",
+            height=size - 1,
+            place=claims.named[size].place,
+            expected=f"a checkpoint of {size} blocks",
+            got="none",
+        )
+        follows = next((one for one in chained if one.height >= size), None)
+        if follows is not None:  # the next checkpoint names the one that is gone as the one before it
+            findings.found.remove(follows)
+            entry.follows["checkpoint-chain"] = follows.count

@@ -1,0 +1,309 @@
+"""The checkpoints of one lane: when one is due, what it says, and what a ledger must be to follow upon the last one.
+
+A checkpoint is committed with a block, as one (lane.py). That block is empty, at the time of the one before it, so that
+it has no outputs: the outputs of every other block then stand under a root that the checkpoint covers. Nothing is kept
+beside the topic: whoever takes the lane over reads the last checkpoint there, and does not run on a ledger that falls
+short of it. What checkpoints look like is in codecs/checkpoints.py; nothing here reads or writes blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, NamedTuple
+
+import structlog
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
+
+from ...codecs.blocks import Output, unseal
+from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, origin, parse_checkpoint
+from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
+from ...codecs.notes import Signer, demand_signed, parse_note
+from ..kafka.connect import open_consumer
+from ..kafka.partition_reader import TAIL, last_record
+from ..kafka.topics import topic_name
+from ..ledger.chain import AUDIT, Tip
+from ..ledger.replay import Blocks
+from ..settings.settings import Settings
+from .signing import load_or_make_signer, load_signer
+
+TOPIC: Final = "checkpoints"
+KEY_FILE: Final = "signing.key"
+SOON_SECONDS: Final = 1.0
+"""A lane's first news waits so long for company: what follows upon it then stands under the same checkpoint."""
+RETRY_SECONDS: Final = 5.0
+FETCH_WAIT_MS: Final = 500
+FETCH_BYTES: Final = 65_536
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+Wanted = Callable[[bytes | None], bool]
+
+
+def origin_of(settings: Settings, lane: int) -> str:
+    """The name of a lane's log under these settings."""
+    return origin(settings.app_id, topic_name(settings, "ledger"), lane)
+
+
+def read_checkpoint(value: bytes | None, log_name: str) -> Checkpoint:
+    """A lane's checkpoint, of a record's value; its signatures are not looked at.
+
+    Raises:
+        DoesNotHoldError: it is none, or another log's.
+    """
+    checkpoint = parse_checkpoint(parse_note(value or b"").text)
+    if checkpoint.origin != log_name:
+        raise DoesNotHoldError("a checkpoint is of another log", expected=log_name, got=checkpoint.origin)
+    return checkpoint
+
+
+class Tips:
+    """The newest checkpoint known of every lane, whoever wrote it: one head for each, and they only grow."""
+
+    def __init__(self, lanes: int) -> None:
+        self._heads = [Head()] * lanes
+
+    def hear(self, lane: int, head: Head) -> None:
+        """Somebody names this as a lane's."""
+        if lane < len(self._heads) and head.size > self._heads[lane].size:
+            self._heads[lane] = head
+
+    def beside(self, lane: int, head: Head) -> Sequence[Head]:
+        """Of all lanes, with this one in its own lane's place."""
+        return [head if number == lane else known for number, known in enumerate(self._heads)]
+
+
+class Draft(NamedTuple):
+    """A checkpoint that is not committed yet, and the record for it."""
+
+    checkpoint: Checkpoint
+    output: Output
+
+
+class Checkpoints:
+    """The checkpoints of one lane, while it is here.
+
+    Calls come from the lane's task: `begin`, `held` and `hold` on each take-over, `after_block` after each block, and
+    around the block that bears a checkpoint `draft` and `written`.
+
+    Invariant: `_last` is the newest checkpoint that is known to be committed, or the lane must be taken over anew.
+    """
+
+    def __init__(
+        self,
+        signer: Signer,
+        log_name: str,
+        lane: int,
+        tips: Tips,
+        every: float,
+        last: Callable[[Wanted], Awaitable[object]],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """
+        Args:
+            signer: signs them.
+            log_name: the origin that they name.
+            lane: whose they are.
+            tips: the other lanes', and where this lane's are told.
+            every: seconds between two, while there is news.
+            last: asks about the committed records' values, the newest first, until it is told yes.
+            clock: never goes back, in seconds.
+        """
+        self._signer, self._name, self._lane = signer, log_name, lane
+        self._tips, self._every, self._find, self._clock = tips, every, last, clock
+        self._last: Checkpoint | None = None
+        self._written_at: float | None = None
+        self._news_at: float | None = None
+
+    # ------------------------------------------------------------ taking over
+
+    async def begin(self) -> None:
+        """Reads the lane's last committed checkpoint; what is none of this ledger's is told and passed over.
+
+        Raises:
+            DoesNotHoldError: a transaction hangs over it.
+        """
+        found: list[Checkpoint] = []
+        passed, reason = 0, ""
+
+        def is_ours(value: bytes | None) -> bool:
+            nonlocal passed, reason
+            try:
+                found.append(self._ours(value))
+            except DoesNotHoldError as error:
+                passed, reason = passed + 1, reason or str(error)
+                return False
+            return True
+
+        await self._find(is_ours)
+        if passed:
+            log.warning("checkpoints are passed over: they are none of this ledger's", count=passed, reason=reason)
+        self._last, self._news_at = found[0] if found else None, None
+
+    def _ours(self, value: bytes | None) -> Checkpoint:
+        """Workers may have a key each: another one's signature says nothing here, one of ours has to hold."""
+        checkpoint, note, own = read_checkpoint(value, self._name), parse_note(value or b""), self._signer.verifier
+        if any((one.name, one.key_id) == (own.name, own.id) for one in note.signatures):
+            demand_signed(note, [own])
+        return checkpoint
+
+    def held(self, blocks: Blocks) -> Blocks:
+        """The same blocks, of which the one that the last checkpoint ends with must be the one that it names."""
+        last = self._last
+        if last is None:
+            return blocks
+
+        async def passing(start: int | None) -> AsyncIterator[tuple[int, bytes]]:
+            left: int | None = None
+            passed: Any = blocks(start)
+            async with aclosing(passed):
+                async for offset, data in passed:
+                    if left is None:
+                        left = last.head.size - 1 - unseal(data).header.height
+                    if left == 0:
+                        block = unseal(data).hash
+                        self._demand(block == last.block, last, block)
+                    left -= 1
+                    yield offset, data
+
+        return passing
+
+    def hold(self, tip: Tip) -> None:
+        """The ledger is restored, up to this tip: its last checkpoint must be of no more than that.
+
+        Raises:
+            DoesNotHoldError: it is of more, or of another ledger: the lane must not run.
+        """
+        last = self._last
+        if last is not None:
+            if last.head.size > tip.tree.size:
+                raise DoesNotHoldError(
+                    "the ledger is shorter than its own checkpoint: a tail was cut",
+                    path=f"ledger of lane {self._lane}",
+                    expected=f"{last.head.size} blocks or more",
+                    got=str(tip.tree.size),
+                    hint=f"give the ledger back its blocks; {AUDIT}",
+                )
+            if last.head.size == tip.tree.size:
+                self._demand((last.block, last.head.root) == (tip.hash, tip.tree.root()), last, tip.hash)
+            for lane, head in enumerate(last.tips):
+                self._tips.hear(lane, head)
+        self.after_block(tip)
+
+    def _demand(self, holds: bool, last: Checkpoint, block: str) -> None:
+        if not holds:
+            raise DoesNotHoldError(
+                "the ledger is not the one that its own checkpoint is of: a block was replaced",
+                path=f"ledger of lane {self._lane}, block {last.head.size - 1}",
+                expected=last.block,
+                got=block,
+                hint=AUDIT,
+            )
+
+    # ------------------------------------------------------------ while it runs
+
+    def after_block(self, tip: Tip) -> None:
+        """The ledger ends with this tip now."""
+        covered = self._last.head.size if self._last is not None else 0
+        if self._news_at is None and tip.tree.size > covered:
+            self._news_at = self._clock()
+
+    def wait(self) -> float | None:
+        """Seconds until a checkpoint is due; None while there is nothing new to be covered."""
+        if self._news_at is None:
+            return None
+        due = self._news_at + min(SOON_SECONDS, self._every)
+        if self._written_at is not None:
+            due = max(due, self._written_at + self._every)
+        return due - self._clock()
+
+    def draft(self, tip: Tip) -> Draft:
+        """The checkpoint of the ledger up to this tip, for the transaction of its last block."""
+        head = Head(tip.tree.size, tip.tree.root())
+        previous = self._last.digest if self._last is not None else NO_CHECKPOINT
+        tips = self._tips.beside(self._lane, head)
+        checkpoint = Checkpoint(self._name, head, tip.hash, tip.time, previous, tips)
+        note = self._signer.sign(checkpoint.text())
+        return Draft(checkpoint, Output(TOPIC, self._name.encode(), note.encode(), []))
+
+    def written(self, draft: Draft) -> None:
+        """It is committed: nothing is news any more."""
+        self._last, self._written_at, self._news_at = draft.checkpoint, self._clock(), None
+        self._tips.hear(self._lane, draft.checkpoint.head)
+
+    def postpone(self) -> None:
+        """The block that was to bear it has outputs, which no header names yet: another one has to come."""
+        self._news_at = self._clock()
+
+
+# ---------------------------------------------------------------- on Kafka
+
+
+def load_key(settings: Settings) -> Signer | None:
+    """The key that a worker signs with: the one that the settings name, or the state folder's, made on first use.
+
+    None where that one is not there and cannot be made: a full disk stops no lane. Who wants no lane without
+    checkpoints names a key.
+
+    Raises:
+        UsageError: the key cannot be read.
+    """
+    if settings.signing_key is not None:
+        return load_signer(Path(settings.signing_key))
+    path = Path(settings.state_dir) / KEY_FILE
+    if path.exists():
+        return load_signer(path)
+    try:
+        signer = load_or_make_signer(path, re.sub(r"[\s+]+", "-", f"sluice/{settings.app_id}")[:256])
+    except UsageError as error:
+        log.error("no checkpoints are written: there is no key to sign them with", error=str(error))
+        return None
+    log.info("a key was made to sign checkpoints with", path=str(path), verifier=str(signer.verifier))
+    return signer
+
+
+def checkpoints_of(settings: Settings, signer: Signer, lane: int, tips: Tips) -> Checkpoints:
+    """A lane's, on the broker of these settings."""
+    partition = TopicPartition(topic_name(settings, TOPIC), lane)
+
+    async def last(wanted: Wanted) -> None:
+        await last_record(settings, partition, lambda record: wanted(record.value))
+
+    return Checkpoints(signer, origin_of(settings, lane), lane, tips, settings.checkpoint_interval, last)
+
+
+async def follow(settings: Settings, tips: Tips) -> None:
+    """Hears of every lane's checkpoints, until cancelled; a broker that is away is waited for without a word."""
+    while True:
+        try:
+            await _follow(settings, tips)
+        except (SluiceError, KafkaError, OSError) as error:
+            log.debug("the lanes' checkpoints are not heard of just now", error=str(error) or repr(error))
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _follow(settings: Settings, tips: Tips) -> None:
+    names = [origin_of(settings, lane) for lane in range(settings.partitions)]
+    partitions = [TopicPartition(topic_name(settings, TOPIC), lane) for lane in range(settings.partitions)]
+    options = {
+        "isolation_level": "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted",
+        "fetch_max_wait_ms": FETCH_WAIT_MS,
+        "max_partition_fetch_bytes": FETCH_BYTES,  # a longer record comes all the same, alone
+    }
+    async with open_consumer(settings, **options) as consumer:
+        consumer.assign(partitions)
+        firsts, ends = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
+        for partition in partitions:
+            consumer.seek(partition, max(firsts[partition], ends[partition] - TAIL))
+        while True:
+            for partition, records in (await consumer.getmany(timeout_ms=FETCH_WAIT_MS)).items():
+                for record in records:
+                    try:
+                        tips.hear(partition.partition, read_checkpoint(record.value, names[partition.partition]).head)
+                    except DoesNotHoldError:
+                        continue  # its own lane tells of it

@@ -1,0 +1,96 @@
+"""Private keys in files: made once, read again, never overwritten (codecs/notes.py has what they look like).
+
+A key's file is written whole under a name of its own and then linked to the one it is to have, which fails where there
+is a file already. So nobody reads half a key, and of two processes that start at once both end with the same one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from ...codecs.errors import UsageError
+from ...codecs.notes import MAX_KEY, SEED_OCTETS, Signer
+
+
+def new_signer(name: str) -> Signer:
+    """A signer with a new key.
+
+    Raises:
+        UsageError: no key can have this name.
+    """
+    return Signer(name, secrets.token_bytes(SEED_OCTETS))
+
+
+def load_signer(path: Path) -> Signer:
+    """The signer of a private key's file.
+
+    Raises:
+        UsageError: the file cannot be read, or holds no private key; the sentence never quotes it.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(MAX_KEY)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"the private key cannot be read: {_why(error)}", path=str(path), hint="`sluice key new NAME` makes one"
+        ) from None
+    try:
+        return Signer.parse(text)
+    except UsageError as error:
+        raise UsageError(error.what, path=str(path), expected=error.expected) from None
+
+
+def save_signer(signer: Signer, path: Path) -> None:
+    """Writes a private key into a new file that only its owner reads (mode 0600); folders are made as needed.
+
+    Raises:
+        UsageError: there is a file already, or none can be written there.
+    """
+    if not _create(path, signer):
+        raise UsageError(
+            "there is a file already, and a key is never overwritten", path=str(path), hint="name another file"
+        )
+
+
+def load_or_make_signer(path: Path, name: str) -> Signer:
+    """The signer of a file; where there is none, a new one of this name, which is then in the file.
+
+    A key that is there keeps its own name. Whoever needs to know whether the key is new compares before and after.
+
+    Raises:
+        UsageError: the file holds no private key, or cannot be read or written.
+    """
+    if not path.exists():
+        _create(path, new_signer(name))  # or somebody else was quicker: theirs it is
+    return load_signer(path)
+
+
+def _create(path: Path, signer: Signer) -> bool:
+    """Writes a key into a new file, whole or not at all; False where there is one already."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            try:
+                file.write(f"{signer.encoded()}\n".encode())
+                file.flush()
+                os.fsync(file.fileno())
+                return _linked(draft, path)
+            finally:
+                draft.unlink()
+    except OSError as error:
+        raise UsageError(f"the private key cannot be written: {_why(error)}", path=str(path)) from None
+
+
+def _linked(draft: Path, path: Path) -> bool:
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or str(error)

@@ -1,0 +1,171 @@
+"""Adjudication without a broker: JSON lines become blocks of one lane, and go through the very same fold (cli.md).
+
+The ledger that a lane would write is made here too, block by block, since outputs name their block's hash; it is
+thrown away. The watermark is the line's time: a filter has nothing to wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ...codecs import blocks
+from ...codecs.blocks import Event, EventKind, Header, Output, Source
+from ...codecs.decode import decode_json
+from ...codecs.errors import Fault, UsageError, schema_fault
+from ...codecs.times import EXPECTED, parse_time
+from ...streams.adjudication import fold as core
+from ...streams.policy.policy import Policy
+from ...streams.policy.privacy import NO_SECRETS, Secrets
+
+
+class Line(msgspec.Struct, gc=False):
+    """One line of input; `value` is kept as its bytes stand, since duplicates are judged by bytes."""
+
+    at: str | int
+    topic: str | None = None
+    key: str | UnsetType | None = UNSET
+    value: msgspec.Raw = msgspec.Raw(b"")
+    headers: dict[str, str] = {}
+
+
+_lines = msgspec.json.Decoder(Line)
+
+
+def parse_until(text: str | None) -> int | None:
+    """The time of `--until`, Unix ms.
+
+    Raises:
+        UsageError: it is no time.
+    """
+    if text is None:
+        return None
+    time = parse_time(int(text) if text.isdecimal() else text)
+    if time is None:
+        raise UsageError("--until is not a time", expected=EXPECTED, got=text)
+    return time
+
+
+class FoldFilter:
+    """One lane fed by lines. Invariant: block heights have no gap, and `prev` names the block before."""
+
+    def __init__(self, policy: Policy, secrets: Secrets = NO_SECRETS) -> None:
+        self._policy = policy
+        self._state = core.new_state(0, 1, secrets=secrets)
+        self._prev, self._outputs_root = blocks.GENESIS, blocks.outputs_root([])
+        self._height = 0
+        self._time = -1
+        self._next = dict.fromkeys(core.INPUTS, 0)
+
+    def line(self, data: bytes) -> Iterator[Any]:
+        """The outputs of one line, as JSON-ready values; a Fault for a line that cannot be read."""
+        line = self._decode(data)
+        if isinstance(line, Fault):
+            yield line
+            return
+        time = parse_time(line.at)
+        if time is None:
+            yield schema_fault("$.at", EXPECTED, line.at)
+        elif time < self._time:
+            yield schema_fault("$.at", "a time that is not before that of the line before", line.at)
+        elif line.topic is None:
+            yield from self.pass_time(time)
+        elif line.topic not in self._next:
+            yield schema_fault("$.topic", "one of " + ", ".join(self._next), line.topic)
+        else:
+            yield from self._record(time, line.topic, line)
+
+    def pass_time(self, time: int) -> Iterator[dict[str, Any]]:
+        """The outputs of letting time pass."""
+        yield from self._settle(time)
+        yield from self._close(time, [])
+
+    def end(self, until: int | None) -> Iterator[dict[str, Any]]:
+        """The outputs of letting time pass at the end of input, if `until` is later than the last line."""
+        if until is not None and until > self._time:
+            yield from self.pass_time(until)
+
+    def _decode(self, data: bytes) -> Line | Fault:
+        return decode_json(data, _lines)
+
+    def _record(self, time: int, topic: str, line: Line) -> Iterator[dict[str, Any]]:
+        value = _raw_bytes(line.value)
+        key = _own_key(value) if line.key is UNSET else line.key
+        headers = [(name, text.encode()) for name, text in line.headers.items()]
+        source = core.INPUTS.index(topic)
+        offset = self._next[topic]
+        event = core.event_for(source, offset, time, headers, None if key is None else str(key).encode(), value)
+        yield from self._settle(time)
+        self._next[topic] = offset + 1
+        yield from self._close(time, [event])
+
+    def _settle(self, time: int) -> Iterator[dict[str, Any]]:
+        """The ledger's beginning, and empty blocks while more timers are due than fire in one."""
+        if self._height == 0:
+            yield from self._close(time, [Event(EventKind.POLICY, 0, 0, time, [], None, self._policy.document)])
+        while core.due(self._state, time, time) > core.MAX_TIMERS:
+            yield from self._close(time, [])
+
+    def _close(self, time: int, events: list[Event]) -> Iterator[dict[str, Any]]:
+        taken = [event.source for event in events if event.kind != EventKind.POLICY]
+        header = Header(
+            lane=0,
+            lanes=1,
+            height=self._height,
+            prev=self._prev,
+            time=time,
+            watermark=time,
+            policy=self._state.policy_hash or self._policy.hash,
+            fold=core.fold_version(key=self._state.key_in_force),
+            sources=[
+                Source(topic, self._next[topic] - taken.count(place), self._next[topic])
+                for place, topic in enumerate(core.INPUTS)
+            ],
+            outputs=self._outputs_root,
+        )
+        block, _ = blocks.seal(header, events)
+        outputs = core.fold(self._state, block)
+        self._prev, self._outputs_root = block.hash, blocks.outputs_root(outputs)
+        self._height += 1
+        self._time = time
+        return map(_shown, outputs)
+
+
+def _raw_bytes(value: msgspec.Raw) -> bytes | None:
+    data = bytes(value)
+    if data[:1] == b'"':
+        return msgspec.json.decode(data, type=str).encode()
+    return None if data in (b"", b"null") else data
+
+
+def _own_key(value: bytes | None) -> str | None:
+    """The key that a producer would have given the record."""
+    try:
+        record: Any = msgspec.json.decode(value or b"")
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    if not isinstance(record, dict):
+        return None
+    subject = record.get("subject")
+    key = subject.get("emission_id") if isinstance(subject, dict) else record.get("emission_id")
+    return key if isinstance(key, str) else None
+
+
+def _shown(output: Output) -> dict[str, Any]:
+    """An output as a line; a dead letter's raw value as the object that it is, else as text."""
+    value: Any = msgspec.Raw(output.value)
+    if output.topic == "dead-letters":
+        try:
+            if not isinstance(msgspec.json.decode(output.value), dict):
+                value = output.value.decode(errors="replace")
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            value = output.value.decode(errors="replace")
+    return {
+        "topic": output.topic,
+        "key": None if output.key is None else output.key.decode(errors="replace"),
+        "value": value,
+        "headers": {name: content.decode(errors="replace") for name, content in output.headers},
+    }

@@ -1,0 +1,146 @@
+"""One emission by itself: what a block does to it, event by event, without touching the lane's own state.
+
+The fold says what a block comes to, not which of its events did what. But nothing that it decides about one emission
+depends on another, so what a lane knows of this one is copied into a state of its own, and the block's events about it
+are folded there one at a time, as blocks of the same instant. The copy is thrown away after the block; the lane's own
+state is only read. What such steps leave behind differs from the lane's in numbers that decide nothing (revisions,
+places in the order), and in `renewed`, which a lane says once a block.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from ...codecs.blocks import Block, Event, Header, Output
+from ...streams.adjudication import fold as core
+from ...streams.adjudication.emission_state import Known, Life, Waiting, fill, pack
+from ...streams.adjudication.outputs import DEAD_LETTERS
+from ...streams.adjudication.state import State
+from ...streams.policy.policy import Policy
+from .discarded import Said, conceal, reveal, reveal_all, said
+from .why import copy_of
+
+Weighed = Literal["late", "not-counted", "counted"]
+
+
+class Step(NamedTuple):
+    """What one event did, or what was due: the words, a dead letter's reason and detail, and what was counted."""
+
+    words: list[Said]
+    dead: tuple[str, str] | None
+    counted: Counter[str]
+
+
+class Alone:
+    """A lane's state with one emission in it; discards are revealed (discarded.py).
+
+    Args:
+        state: the lane's.
+        emission_id: the one to be looked at.
+        shown: what is made of the policies.
+    """
+
+    def __init__(
+        self, state: State, emission_id: str, shown: Callable[[Policy], Policy] = reveal, *, known: Known | None = None
+    ) -> None:
+        self._emission_id = emission_id
+        self.state = alone = State(state.lane, state.lanes, state.partitioner, state.secrets)
+        alone.policy = None if state.policy is None else shown(state.policy)
+        alone.next_policy = None if state.next_policy is None else shown(state.next_policy)
+        alone.time, alone.watermark, alone.ran, alone.order = state.time, state.watermark, state.ran, state.order
+        alone.terms, alone.terms_number = list(state.terms), state.terms_number
+        alone.max_validities, alone.running = list(state.max_validities), state.running.copy()
+        known = state.known(emission_id) if known is None else known
+        if known is not None:
+            octets = pack(known)
+            fill(emission_id, known, state.terms)  # `pack` takes out what this puts in
+            alone.put_back({emission_id: octets})
+
+    @property
+    def known(self) -> Known:
+        """What is known of the emission; empty where that is nothing."""
+        return self.state.known(self._emission_id) or Known()
+
+    @property
+    def rules(self) -> Policy:
+        """The policy in force; only its dispositions are not the lane's."""
+        assert self.state.policy is not None, "a ledger begins with a policy"
+        return self.state.policy
+
+    def life(self, attempt: int, span_key: str) -> Life | None:
+        """A copy of a living assertion."""
+        known = self.known.attempt(attempt)
+        life = known.life(span_key) if known is not None else None
+        return None if life is None else copy_of(life)
+
+    def copy(self) -> Alone:
+        """The same once more, for trying something out."""
+        return Alone(self.state, self._emission_id)
+
+    def step(self, header: Header, event: Event | None) -> Step:
+        """Folds one event, or lets the clocks move to the block's where that is None; `conceal` comes after it."""
+        before = Counter(self.state.counters)
+        outputs = core.fold(self.state, Block(header, [] if event is None else [event], ""))
+        counted = self.state.counters - before
+        return Step(list(said(outputs)), _dead(outputs), counted)
+
+    def conceal(self, policy: Policy, step: Step) -> None:
+        """Closes what `policy` discards."""
+        conceal(self.state, policy, step.words)
+
+    def weighed(self, header: Header, event: Event, waiting: Sequence[Waiting]) -> list[tuple[Weighed, Life | None]]:
+        """What an emission's coming makes of the evidence that waited for one of its assertions.
+
+        Found by letting the emission come with ever more of it: what the last one adds to the counters is its fate.
+
+        Args:
+            header, event: the emission, which this state has not seen yet.
+            waiting: evidence for one assertion, all of it, in the order in which it came.
+
+        Returns:
+            For each, in that order, `late`, `not-counted` or `counted`, and for what was not counted the assertion as
+            it was before.
+        """
+        # Corroborations first, as the fold weighs what waited.
+        order = sorted(range(len(waiting)), key=lambda place: waiting[place].negative)
+        fates: list[tuple[Weighed, Life | None]] = [("counted", None)] * len(waiting)
+        one = waiting[0] if waiting else None
+
+        def with_first(number: int) -> tuple[Counter[str], Life | None]:
+            chosen = [waiting[place] for place in order[:number]]
+            known = Known(self.known.attempts, chosen)
+            alone = Alone(self.state, self._emission_id, reveal_all, known=known)
+            counted = alone.step(header, event).counted
+            life = alone.life(one.attempt, one.span_key) if one is not None else None
+            if life is not None:
+                life.valid_until = -1  # it was weighed before anything was decided
+            return counted, life
+
+        def settle(low: int, high: int, at_low: Counter[str], at_high: Counter[str]) -> None:
+            added = at_high - at_low
+            fate: Weighed
+            for fate in ("late", "not-counted"):
+                if (low + 1 == high and added[fate]) or (fate == "late" and added[fate] == high - low):
+                    for place in range(low, high):
+                        before = with_first(place)[1] if fate == "not-counted" else None
+                        fates[order[place]] = (fate, before)
+                    return
+            if high - low > 1 and (added["late"] or added["not-counted"]):
+                middle = (low + high) // 2
+                at_middle = with_first(middle)[0]
+                settle(low, middle, at_low, at_middle)
+                settle(middle, high, at_middle, at_high)
+
+        if one is not None:
+            settle(0, len(waiting), with_first(0)[0], with_first(len(waiting))[0])
+        return fates
+
+
+def _dead(outputs: Sequence[Output]) -> tuple[str, str] | None:
+    for topic, _, _, headers in outputs:
+        if topic == DEAD_LETTERS:
+            named = dict(reversed(headers))  # the first of a name is ours
+            return named["sluice-reason"].decode(), named["sluice-detail"].decode()
+    return None

@@ -1,0 +1,258 @@
+"""The story of one emission: what the lane said about it, block by block, and how everything stands at the end.
+
+What was *said* is read off the lane's own outputs; only what was discarded, which has none, off the copy in which the
+block's events were gone through (block_trace.py). Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from ...codecs.blocks import Block, Output
+from ...codecs.times import format_time
+from ...streams.adjudication import standing
+from ...streams.adjudication.emission_state import Life, Phase
+from ...streams.adjudication.outputs import ADMITTED, DEAD_LETTERS, INADMISSIBLE
+from ...streams.adjudication.state import State
+from ...streams.policy.policy import Policy
+from . import explanation as told
+from .block_trace import Chapter
+from .checks import counts
+from .discarded import Said, Word, is_discarded, said
+from .explanation_checks import Check, CheckCount
+from .log import Book, Tale, still
+from .text import marked
+
+_OPEN = ("admitted", "renewed")
+"""Words after which an assertion lives on."""
+_BEFORE_EVIDENCE = frozenset(
+    {
+        *("declared-terminal", "unknown-class", "ungrounded", "citation-violation", "low-confidence"),
+        *("confusable-text", "superseded", "review"),
+    }
+)
+"""Reasons that have nothing to do with how far checks have come."""
+
+
+class Story:
+    """For each block that may touch the emission: `open` before its fold, `close` after it; in the end `tell`."""
+
+    def __init__(self, emission_id: str) -> None:
+        self._book = Book(emission_id)
+
+    @property
+    def inputs(self) -> list[told.Input]:
+        """Every input about the emission so far, in the ledger's order."""
+        return self._book.inputs
+
+    def open(self, state: State, block: Block, places: Sequence[int], policy: Policy) -> Chapter:
+        """Reads a block that is about to be folded; see `Chapter`."""
+        return Chapter(self._book, state, block, places, policy)
+
+    # ------------------------------------------------------------ after the fold
+
+    def close(self, chapter: Chapter, state: State, outputs: Sequence[Output]) -> None:
+        """Puts the lane's own words in, and notes what ended without one.
+
+        Args:
+            chapter: what `open` gave.
+            state: the lane's, after the block; it is only read.
+            outputs: of the block.
+        """
+        own = f"{self._book.emission_id}#".encode()
+        words = list(said(one for one in outputs if one.topic != DEAD_LETTERS and (one.key or b"").startswith(own)))
+        awaited = [one for one in words if one.word.status != "renewed"]
+        requests = {
+            (tale, one.word.revision): one.word
+            for tale, one, _ in chapter.script
+            if isinstance(one, Said) and one.topic not in (ADMITTED, INADMISSIBLE)
+        }
+        known = state.known(self._book.emission_id)
+        for tale, one, checks in chapter.script:
+            if isinstance(one, told.Event):
+                self._add(tale, one)
+            elif not is_discarded(chapter.policy, one.topic, one.word):
+                # Where more is due than a block fires, the copy may be ahead of the lane: a later block has it.
+                if awaited and _named(awaited[0]) == _named(one):
+                    self._speak(chapter, tale, awaited.pop(0), checks)
+            elif one.topic == INADMISSIBLE and self._life(state, tale) is None:
+                request = requests.get((tale, one.word.revision), one.word)
+                self._say(chapter, tale, Said("", one.span_key, request), checks, disposition="discard")
+        for one in (*awaited, *(one for one in words if one.word.status == "renewed")):
+            tale = self._book.current[one.word.attempt, one.span_key]
+            life = self._life(state, tale)
+            self._speak(chapter, tale, one, [] if life is None else counts(life))
+        self._end(chapter, state, words)
+        waiting = [] if known is None else known.waiting
+        candidates = [one for one in (*self._book.aside, *chapter.came) if one not in chapter.matched]
+        self._book.aside, gone = still(candidates, waiting)
+        for one in gone:
+            one.input.fate, one.input.settled_at = "unmatched", chapter.time
+
+    def _end(self, chapter: Chapter, state: State, words: Iterable[Said]) -> None:
+        """What lives no more: by its own last word, or without one."""
+        for tale in self._book.tales:
+            if not tale.lives or self._life(state, tale) is not None:
+                continue
+            tale.lives = False
+            last = tale.verdicts[-1] if tale.verdicts else None
+            if last is not None and last.height == chapter.height and last.status not in _OPEN:
+                continue
+            newer = [
+                one.word.attempt
+                for one in words
+                if (one.topic, one.span_key) == (ADMITTED, tale.span_key) and one.word.attempt > tale.attempt
+            ]
+            ended = told.Event(**chapter.at, what="ended", why="newer-attempt" if newer else "review-window-over")
+            ended.by_attempt = newer[0] if newer else UNSET
+            self._add(tale, ended)
+
+    def _speak(self, chapter: Chapter, tale: Tale, one: Said, checks: list[CheckCount]) -> None:
+        word = one.word
+        self._say(
+            chapter,
+            tale,
+            one,
+            checks,
+            revision=word.revision,
+            topic=one.topic,
+            id=word.id,
+            disposition=word.disposition,
+            valid_until=word.valid_until,
+            policy=word.policy,
+            ledger=word.ledger,
+        )
+
+    def _say(self, chapter: Chapter, tale: Tale, one: Said, checks: list[CheckCount], **fields: Any) -> None:
+        word = one.word
+        verdict = told.Verdict(
+            **chapter.at,
+            status=word.status,
+            k=word.k,
+            classes=word.classes,
+            reason=word.reason,
+            basis=word.basis,
+            missing_floor=word.missing_floor,
+            classes_seen=word.classes_seen,
+            min_observers=word.min_observers,
+            missing_observers=word.missing_observers,
+            rendered=word.frame.rendered,
+            assertion=word.frame.assertion or UNSET,
+            marked=_marked(chapter.policy, tale, word),
+            coverage=word.coverage,
+            unchecked=word.unchecked,
+            checks=checks if checks and word.reason not in _BEFORE_EVIDENCE else UNSET,
+            **fields,
+        )
+        tale.verdicts.append(verdict)
+        self._add(tale, told.Event(**chapter.at, what="verdict", verdict=verdict))
+
+    def _add(self, tale: Tale, event: told.Event) -> None:
+        tale.moments.append((event.height, self._book.next(), event))
+
+    def _life(self, state: State, tale: Tale) -> Life | None:
+        """The life of a tale; of an attempt that was forgotten and came again, only the later tale has one."""
+        attempt = state.attempt(self._book.emission_id, tale.attempt)
+        if attempt is None or self._book.current[tale.attempt, tale.span_key] is not tale:
+            return None
+        return attempt.life(tale.span_key)
+
+    # ------------------------------------------------------------ at the end
+
+    def tell(self, state: State, now: int) -> tuple[list[told.Attempt], list[told.Assertion]]:
+        """The attempts and the assertions, as they stand at the ledger's end; `now` is Unix ms."""
+        for tale in self._book.tales:
+            for claim in tale.facts["claims"]:
+                if claim.observation_id in self._book.bound:
+                    claim.observation_id = claim.locator = UNSET
+        return self._book.attempts, [self._assertion(state, tale, now) for tale in self._book.tales]
+
+    def _assertion(self, state: State, tale: Tale, now: int) -> told.Assertion:
+        life = self._life(state, tale) if tale.lives else None
+        last = tale.verdicts[-1] if tale.verdicts else None
+        if life is not None:
+            classes = sorted(seen.substrate_class for seen in life.seen if seen.ts >= 0)
+            seen = sorted(seen.substrate_class for seen in life.seen if seen.latest >= 0 or seen.ts >= 0)
+        else:
+            classes = last.classes if last is not None else []
+            seen = next((one.classes_seen for one in reversed(tale.verdicts) if one.classes_seen is not UNSET), UNSET)
+        shown = next((one for one in reversed(tale.verdicts) if one.rendered is not UNSET), None)
+        return told.Assertion(
+            **{**tale.facts, "checks": _checks(tale, life)},
+            rendered=UNSET if shown is None else shown.rendered,
+            marked=UNSET if shown is None else shown.marked,
+            span_key=tale.span_key,
+            attempt=tale.attempt,
+            events=[event for *_, event in sorted(tale.moments, key=lambda moment: moment[:2])],
+            verdicts=tale.verdicts,
+            classes=classes,
+            classes_seen=seen,
+            missing_floor=_missing(tale, life, len(classes)),
+            now=_now(tale, life, now),
+        )
+
+
+def _marked(policy: Policy, tale: Tale, word: Word) -> str | UnsetType:
+    """The emitter's words with what no check speaks of in double brackets; nothing where no check was verified."""
+    if word.coverage is UNSET or word.coverage == "whole":
+        return UNSET
+    of, spans = tale.stated, [] if word.unchecked is UNSET else word.unchecked
+    return marked(policy, of.text, of.effect, spans)
+
+
+def _checks(tale: Tale, life: Life | None) -> list[Check]:
+    """The assertion's checks, while it lives with how far each has come."""
+    checks: list[Check] = tale.facts["checks"]
+    if life is None or life.kind == "refusal":
+        return checks
+    return [
+        Check(check=one.check, unknown=one.unknown, count=count)
+        for one, count in zip(checks, counts(life), strict=True)
+    ]
+
+
+def _missing(tale: Tale, life: Life | None, classes: int) -> int:
+    """How many classes more it would need, of the check that has the fewest."""
+    if life is not None:
+        return standing.missing(life)
+    last = tale.verdicts[-1] if tale.verdicts else None
+    if last is None or last.checks is UNSET or last.status in _OPEN:
+        return max(0, tale.facts["k"] - classes)
+    return max([0, *(one.k - one.counted for one in last.checks)])
+
+
+def _named(one: Said) -> tuple[str, str, int, str]:
+    return one.topic, one.span_key, one.word.attempt, one.word.status
+
+
+def _now(tale: Tale, life: Life | None, now: int) -> told.Now:
+    """How an assertion stands: by its life where it has one, else by its last decision."""
+    as_of = format_time(now)
+    if life is not None and life.phase == Phase.PENDING:
+        return told.Now(status="pending", as_of=as_of, holds=False, waits_for="evidence", until=_time(life.due))
+    # A refusal that a policy substitutes says what is done about a decision, not what was decided.
+    decided = [one for one in tale.verdicts if one.topic in (UNSET, ADMITTED, INADMISSIBLE) and one.basis != "policy"]
+    last = decided[-1]
+    valid = next((one.valid_until for one in reversed(decided) if one.valid_until is not UNSET), UNSET)
+    stands = told.Now(
+        status=last.status,
+        as_of=as_of,
+        holds=False,
+        reason=last.reason,
+        disposition=last.disposition,
+        valid_until=valid,
+    )
+    if life is not None and life.phase == Phase.REVIEW:
+        stands.waits_for, stands.until = "reviewer", _time(life.due)
+    elif life is not None:
+        stands.valid_until, stands.holds = format_time(life.valid_until), now <= life.valid_until
+    elif last.status in _OPEN:
+        stands.status = "ended"
+    return stands
+
+
+def _time(due: int | None) -> str:
+    return format_time(due or 0)

@@ -1,0 +1,188 @@
+"""`sluice what-if`: the past under another policy (architecture.md, «Audit»).
+
+One pass over a lane's ledger moves two states side by side: one under the policies that the ledger has, one under a
+new policy in their place: it stands in the first block, and those that came later are left out. Everything else is as
+it was: every input at the time at which it came. Where more is due under the new policy than one block fires, empty
+blocks at the same time are put in between, as a lane would (`streams.state.MAX_TIMERS`).
+
+Compared is the last decision about each assertion. What a policy discards leaves no record, so both folds run with
+every `discard` revealed as a review and concealed again at once (discarded.py): statuses and reasons are those of the
+table, and the states go on as the real dispositions leave them. A word that only says what is *done* about a decision
+(`refused`, basis `policy`) is none, and `renewed` counts as `admitted`.
+
+What cannot be known: whatever people and machines did because of the old decisions is part of the past as well. A
+re-emission that would never have been asked for still comes, and one that would have been asked for does not; so with
+reviews. The chain of blocks is checked on the way; whether outputs are what they should be is for `sluice audit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
+
+import msgspec
+from msgspec.structs import replace
+
+from ...codecs.blocks import Block, Event, EventKind, Header, unseal
+from ...codecs.partition import Partitioner
+from ...streams.adjudication import fold as core
+from ...streams.adjudication.outputs import DEAD_LETTERS
+from ...streams.policy.policy import Policy, policy_of_document
+from ...streams.policy.privacy import NO_SECRETS, Secrets
+from ..ledger.chain import Tip, demand_version
+from ..ledger.folds import partitioner_named
+from ..ledger.interfaces import Logs
+from .discarded import Said, conceal, reveal, said
+from .what_if_compare import Arrival, Comparison, Heard
+
+Progress = Callable[[int, int, int], None]
+"""Told after each block: its offset in the ledger, the first offset, and the end."""
+
+
+class Side:
+    """One of the two folds: a lane's state under revealed policies.
+
+    Invariant: between blocks, nothing waits for a reviewer that the real policy would have discarded.
+
+    Args:
+        lane, lanes: which lane of how many.
+        partitioner: by which keys are spread.
+        instead: the policy to put in the place of the ledger's; None leaves them.
+        secrets: what the ledger's identifiers are hashed with.
+    """
+
+    def __init__(
+        self, lane: int, lanes: int, partitioner: Partitioner, instead: Policy | None, secrets: Secrets = NO_SECRETS
+    ) -> None:
+        self.state = core.new_state(lane, lanes, partitioner, secrets)
+        self._instead = instead
+        self._policy: Policy | None = None
+        self._next: Policy | None = None
+
+    def take(self, block: Block, came: Sequence[Arrival]) -> Heard:
+        """Folds a block with these emissions in it; returns what was said, refused, and news."""
+        self._policy, self._next = self._next or self._policy, None
+        header, heard = block.header, Heard([], [], {}, set())  # what a header calls the policy, no fold reads
+        if self._instead is not None:
+            while block.events and core.due(self.state, header.time, header.watermark) > core.MAX_TIMERS:
+                heard.due.extend(self._fold(header, [], heard))
+        # What is due comes first and by itself: what is concealed of it is gone before the first event, as it should.
+        if self._policy is not None and block.events:
+            heard.due.extend(self._fold(header, [], heard))
+        for arrival in came:
+            if self.state.attempt(arrival.emission_id, arrival.attempt) is None:
+                heard.news.add(arrival.source)
+        for events in _portions(block):
+            heard.words.extend(self._fold(header, [one for event in events for one in self._shown(event)], heard))
+        return heard
+
+    def _fold(self, header: Header, events: Sequence[Event], heard: Heard) -> list[Said]:
+        outputs = core.fold(self.state, Block(header, events, ""))
+        words = list(said(outputs))
+        if self._policy is not None:
+            conceal(self.state, self._policy, words)
+        for output in outputs:
+            if output.topic == DEAD_LETTERS:
+                named = dict(reversed(output.headers))  # the first of a name is ours
+                heard.dead[named["sluice-source"].decode()] = named["sluice-reason"].decode()
+        return words
+
+    def _shown(self, event: Event) -> Iterator[Event]:
+        """An event as this side takes it: policies revealed, or the one that is put in their place."""
+        if event.kind != EventKind.POLICY:
+            yield event
+            return
+        if self._instead is not None:
+            if self._policy is not None or self._next is not None:
+                return
+            self._next = self._instead
+        else:
+            try:
+                self._next = policy_of_document(event.value or b"")
+            except msgspec.MsgspecError:
+                yield event
+                return
+        yield replace(event, value=reveal(self._next).document)
+
+
+def _portions(block: Block) -> Iterator[Sequence[Event]]:
+    """A block's events, cut before each review: only a review could reach what is to be concealed.
+
+    A policy among them comes last: it is in force from the block after, whatever stands behind it.
+    """
+    events, start = block.events, 0
+    policies = [event for event in events if event.kind == EventKind.POLICY]
+    if policies and len(policies) < len(events):
+        events = [event for event in events if event.kind != EventKind.POLICY] + policies
+    topics = [source.topic for source in block.header.sources]
+    for place, event in enumerate(events):
+        if place > start and event.kind == EventKind.RECORD and topics[event.source] == "reviews":
+            yield events[start:place]
+            start = place
+    yield events[start:]
+
+
+class _Told(msgspec.Struct, gc=False):
+    """The few fields of an emission that say which it is."""
+
+    emission_id: str
+    attempt: int = 0
+
+
+_told = msgspec.json.Decoder(_Told)
+
+
+def arrivals(block: Block) -> list[Arrival]:
+    """The emissions of a block."""
+    found: list[Arrival] = []
+    header = block.header
+    emissions = [place for place, source in enumerate(header.sources) if source.topic == "emissions"]
+    for event in block.events:
+        if event.kind != EventKind.RECORD or event.source not in emissions:
+            continue
+        try:
+            told = _told.decode(event.value or b"")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        source = f"emissions/{header.lane}/{event.offset}"
+        found.append(Arrival(told.emission_id, told.attempt, header.time, source))
+    return found
+
+
+async def what_if(
+    logs: Logs, lane: int, policy: Policy, comparison: Comparison, progress: Progress = lambda *_: None
+) -> None:
+    """Folds a lane's ledger twice and compares.
+
+    Args:
+        logs: the stored topics.
+        lane: which one.
+        policy: the new one.
+        comparison: takes in what both sides say, and says which assertions are asked about.
+        progress: how far it has come.
+
+    Raises:
+        DoesNotHoldError: the ledger is not a chain of blocks that this version can fold.
+        UnreachableError: no broker answers.
+        UsageError: the ledger's identifiers are hashed with a secret that is not given.
+    """
+    old = new = None
+    tip, (first, end) = Tip(), await logs.range("ledger", lane)
+    async with aclosing(logs.records("ledger", lane)) as records:
+        async for record in records:
+            block = unseal(record.value or b"")
+            if old is None or new is None:
+                partitioner = partitioner_named(block.header.fold)
+                old, new = (Side(lane, logs.lanes, partitioner, instead, logs.secrets) for instead in (None, policy))
+            where = f"ledger of lane {lane}, block {block.header.height}"
+            demand_version(block.header.fold, core.fold_version(old.state.partitioner), where)
+            # The outputs' roots are left to `audit`: these folds reveal what the lane's did not.
+            tip._replace(outputs=block.header.outputs).demand_next(block, lane, logs.lanes)
+            tip = tip.after(block, ())
+            comparison.policies.add(block.header.policy)
+            came = arrivals(block) if comparison.asks_about(block.header.time) else []
+            comparison.block(came, (old.take(block, came), new.take(block, came)), (old.state, new.state))
+            progress(record.offset, first, end)
+            if comparison.is_over(block.header.time):
+                break
+    comparison.settle()

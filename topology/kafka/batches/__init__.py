@@ -1,0 +1,3 @@
+"""Whole batches of one partition: unpacked, packed, compressed."""
+
+__all__ = ["unpacking"]

@@ -1,0 +1,93 @@
+"""What a lane sends as one batch of one partition: packed here, sent by aiokafka.
+
+aiokafka's own builder takes a call a record, and compresses at level 3, which costs as much as half of the fold. Level
+1 takes two thirds of that, and a ledger of sentences and random hashes gets 6 % larger by it. To aiokafka's accumulator
+and sender a `Packed` is what they know as a builder that is closed (`message_accumulator.BatchBuilder`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import time_ns
+from typing import Final
+
+from aiokafka.record.util import calc_crc32c
+
+from ....codecs import compiled_core
+from ....codecs.blocks import Output
+from ....codecs.record_batches import Producer, batch_of, pack_records
+from . import zstd
+
+ZSTD: Final = 4
+"""Kafka's number for it."""
+LEVEL: Final = 1
+
+
+def crc32c(octets: bytes, start: int = 0, end: int | None = None) -> int:
+    """The CRC-32C of a part of some octets: by the processor's own instruction where the compiled core has it."""
+    stop = len(octets) if end is None else end
+    found = None if compiled_core.codecs is None else compiled_core.codecs.crc32c(octets, start, stop)
+    return calc_crc32c(octets[start:stop]) if found is None else found
+
+
+class Packed:
+    """A batch that nothing is added to any more."""
+
+    def __init__(self, records: bytes, count: int, *, is_transactional: bool) -> None:
+        """
+        Args:
+            records: as `pack_records` gives them.
+            count: how many there are.
+            is_transactional: whether they are part of a transaction.
+        """
+        smaller = zstd.compress(records, LEVEL)
+        self.octets = len(records)
+        """Before compression."""
+        self._compression = ZSTD if len(smaller) < len(records) else 0
+        self._records = smaller if self._compression else records
+        self._count, self._time, self._is_transactional = count, time_ns() // 1_000_000, is_transactional
+        self._producer = Producer()
+
+    def record_count(self) -> int:
+        """How many records there are."""
+        return self._count
+
+    def closed(self) -> bool:
+        """Always."""
+        return True
+
+    def close(self) -> None:
+        """It is."""
+
+    def size(self) -> int:
+        """In octets, compressed."""
+        return len(self._records)
+
+    def _set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+        self._producer = Producer(producer_id, producer_epoch, base_sequence)
+
+    def _build(self) -> bytes:
+        return batch_of(
+            self._records,
+            self._count,
+            self._time,
+            self._producer,
+            compression=self._compression,
+            is_transactional=self._is_transactional,
+            checksum=crc32c,
+        )
+
+
+def packed(outputs: list[Output], most: int, *, is_transactional: bool) -> Iterator[Packed]:
+    """Outputs of one partition, in order, as few batches as hold them.
+
+    Args:
+        outputs: of one partition.
+        most: octets of a batch before compression; a single output may have more.
+        is_transactional: whether they are part of a transaction.
+    """
+    at = 0
+    while at < len(outputs):
+        records, end = pack_records(outputs, at, most)
+        yield Packed(records, end - at, is_transactional=is_transactional)
+        at = end

@@ -1,0 +1,331 @@
+"""One fetch answer of one partition, unpacked into events: what aiokafka's `PartitionRecords` does, a batch at a time.
+
+aiokafka makes an object of each record, which costs more than the whole fold. Here the batches' headers are read, what
+belongs to aborted transactions is passed over, and the records come straight as events
+(`sluice.codecs.record_batches`). Batches of the formats before 2 go aiokafka's own way.
+
+aiokafka keeps what it fetched where nobody can read it, so its class is extended, once and for all consumers of the
+process, by the octets that it was made from.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+import cramjam
+import structlog
+from aiokafka import codec
+from aiokafka.consumer import fetcher
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
+from aiokafka.record.memory_records import MemoryRecords
+
+from ....codecs.blocks import MAX_INPUT_BYTES, Event
+from ....codecs.record_batches import (
+    CHECKED_FROM,
+    MAGIC,
+    Batch,
+    Cursor,
+    EventFor,
+    StoredFor,
+    batches,
+    read_events,
+    read_stored,
+    salvage_events,
+)
+from . import zstd
+from .packing import crc32c
+
+MOST_UNPACKED: Final = 134_217_728
+"""Octets of one batch without its compression. A batch of 1 MB may hide 30 GB; an honest one has some ten megabytes."""
+_FIRST_ROOM, _FACTOR = 65_536, 16
+"""Octets, and octets for each compressed one, that are tried first."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def _bounded(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[bytes], bytes]:
+    """Decompression by one of cramjam's, into as much room as it takes and no more than there may be."""
+
+    def decompress(octets: bytes) -> bytes:
+        size = min(max(_FIRST_ROOM, _FACTOR * len(octets)), MOST_UNPACKED)
+        while True:
+            room = bytearray(size)
+            try:
+                return bytes(memoryview(room)[: decompress_into(octets, room)])
+            except cramjam.DecompressionError as error:
+                if _TOO_SMALL not in str(error):
+                    raise
+            if size == MOST_UNPACKED:
+                raise ValueError(f"it unpacks to more than {MOST_UNPACKED} octets")
+            size = min(8 * size, MOST_UNPACKED)
+
+    return decompress
+
+
+_unpack_zstd = _bounded(cramjam.zstd.decompress_into)
+
+
+def _zstd(octets: bytes) -> bytes:
+    """One frame that says how large it is, as most producers write them, at once; whatever else it is, step by step."""
+    found = zstd.decompress(octets, MOST_UNPACKED)
+    return _unpack_zstd(octets) if found is None else found
+
+
+_TOO_SMALL: Final = "failed to write whole buffer"
+_UNPACK: Final[dict[int, Callable[[bytes], bytes]]] = {
+    1: _bounded(cramjam.gzip.decompress_into),
+    2: codec.snappy_decode,  # makes 20 octets of one at the most
+    3: _bounded(cramjam.lz4.decompress_into),
+    4: _zstd,
+}
+"""By Kafka's number for it."""
+
+
+_Records: Any = MemoryRecords
+
+
+class KeptRecords(_Records):
+    """aiokafka's records with the octets that they are read from."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.octets = data
+
+
+fetcher.MemoryRecords = KeptRecords
+
+
+class Making(NamedTuple):
+    """How a partition's records become events: as which source of their lane, and by what."""
+
+    source: int
+    event_for: EventFor
+
+    def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
+        """Records of a batch."""
+        return read_events(cursor, self.source, first, most, room, self.event_for)
+
+    def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int] | None:
+        """The same of a batch in which something is no record; None where its offsets cannot be told then."""
+        if not cursor.is_dense:
+            return None
+        return salvage_events(cursor, self.source, first, most, room, self.event_for)
+
+    def one(self, record: Any) -> Any:
+        """One of aiokafka's records."""
+        return self.event_for(self.source, record.offset, record.timestamp, record.headers, record.key, record.value)
+
+
+class Storing(NamedTuple):
+    """How records are read as they are stored, for who looks at every octet of them: `in_place` where that is once."""
+
+    stored: StoredFor[Any]
+    in_place: bool = False
+
+    def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
+        """Records of a batch."""
+        return read_stored(cursor, first, most, room, self.stored, in_place=self.in_place)
+
+    def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> None:
+        """Nothing: what was stored so is to be told, not to be read."""
+
+    def one(self, record: Any) -> Any:
+        """One of aiokafka's records."""
+        return self.stored(record.offset, record.timestamp, record.key, record.value, list(record.headers))
+
+
+def unpacking(records: Any, making: Making | Storing) -> Unpacking | Legacy:
+    """What stands for aiokafka's `PartitionRecords` from here on.
+
+    An answer that spans two formats is read up to where they change; what follows is fetched again.
+    """
+    octets, records._records_iterator = records._records.octets, None  # aiokafka's own, in a cycle with `records`
+    found = list(batches(octets))
+    if found and found[0].magic != MAGIC:
+        old = list(takewhile(lambda batch: batch.magic != MAGIC, found))
+        return Legacy(records, octets[: old[-1].end], making)
+    committed_only = records._isolation_level == fetcher.READ_COMMITTED
+    aborted = records._aborted_transactions if committed_only else ()
+    found = list(takewhile(lambda batch: batch.magic == MAGIC, found))
+    place = f"{records._tp.topic}/{records._tp.partition}"
+    return Unpacking(octets, found, aborted, records.next_fetch_offset, making, place, check_crcs=records._check_crcs)
+
+
+class Unpacking:
+    """The batches of one answer, in order.
+
+    Attributes:
+        next_fetch_offset: behind everything that was taken or passed over; aiokafka reads it under this name.
+        done: nothing is left.
+    """
+
+    def __init__(
+        self,
+        octets: bytes,
+        found: Sequence[Batch],
+        aborted: Sequence[tuple[int, int]],
+        position: int,
+        making: Making | Storing,
+        place: str,
+        *,
+        check_crcs: bool,
+    ) -> None:
+        """
+        Args:
+            octets: of the answer.
+            found: its batches.
+            aborted: of transactions, the producer's id and the first offset here; none where all is read.
+            position: the first offset that is wanted.
+            making: what records become.
+            place: topic and partition, for sentences.
+            check_crcs: whether a batch's checksum is looked at.
+        """
+        self.next_fetch_offset = position
+        self._octets, self._batches, self._check_crcs = octets, deque(found), check_crcs
+        self._making, self._place = making, place
+        self._aborted = sorted(aborted, key=itemgetter(1), reverse=True)
+        self._aborting: set[int] = set()
+        self._cursor: Cursor | None = None
+        self.done = False
+
+    def take(self, most: int, room: int) -> tuple[list[Any], int]:
+        """Events, until there are `most`, or `room` octets of them, or no more; and their octets.
+
+        Raises:
+            CorruptRecordException: the next batch is not what its checksum or its lengths say. What stands before it
+                was given first.
+        """
+        events, octets = list[Any](), 0
+        while len(events) < most and octets < room:
+            try:
+                cursor = self._next_cursor()
+                if cursor is None:
+                    self.done = True
+                    break
+                found, more = self._read(cursor, most - len(events), room - octets)
+            except CorruptRecordException:
+                if events:
+                    break
+                raise
+            events += found
+            octets += more
+        return events, octets
+
+    def _read(self, cursor: Cursor, most: int, room: int) -> tuple[list[Any], int]:
+        bounds = (cursor, self.next_fetch_offset, most, room)
+        try:
+            found, octets = self._making.read(*bounds)
+        except ValueError as error:
+            salvaged = self._making.salvage(*bounds)
+            if salvaged is None:
+                raise self._damaged(self._batches[0], error) from None
+            found, octets = salvaged
+            offset = self._batches[0].base_offset
+            log.warning("a batch has what is no record: its octets are taken for it", offset=offset, error=str(error))
+        if cursor.left <= 0:
+            self._pass()
+        elif found:
+            self.next_fetch_offset = found[-1].offset + 1
+        return found, octets
+
+    def _next_cursor(self) -> Cursor | None:
+        """In the next batch that has records for us, all others passed over; None where there is none."""
+        while self._cursor is None and self._batches:
+            batch = self._batches[0]
+            if self._is_passed_over(batch):
+                self._pass()
+            else:
+                self._cursor = self._opened(batch)
+        return self._cursor
+
+    def _pass(self) -> None:
+        """Leaves the first batch behind."""
+        self.next_fetch_offset = max(self.next_fetch_offset, self._batches.popleft().next)
+        self._cursor = None
+
+    def _opened(self, batch: Batch) -> Cursor:
+        data = self._octets[batch.records : batch.end]  # a copy: a record that lies in it holds no other batch
+        if batch.compression:
+            try:
+                data = _UNPACK[batch.compression](data)
+            except Exception as error:  # noqa: BLE001 -- each codec has errors of its own
+                raise self._damaged(batch, error) from None
+        base, count = batch.base_offset, batch.record_count
+        return Cursor(
+            data,
+            0,
+            len(data),
+            count,
+            base,
+            batch.first_timestamp,
+            batch.append_time,
+            count,
+            batch.next,
+            batch.base_offset,
+        )
+
+    def _damaged(self, batch: Batch, why: Exception) -> CorruptRecordException:
+        return self._corrupt(f"the batch at offset {batch.base_offset} is damaged: {why}")
+
+    def _corrupt(self, what: str) -> CorruptRecordException:
+        return CorruptRecordException(f"{self._place}: {what}")
+
+    def _is_passed_over(self, batch: Batch) -> bool:
+        if self._check_crcs and crc32c(self._octets, batch.start + CHECKED_FROM, batch.end) != batch.crc:
+            raise self._corrupt(f"the checksum of the batch at offset {batch.base_offset} does not hold")
+        while self._aborted and self._aborted[-1][1] <= batch.base_offset:
+            self._aborting.add(self._aborted.pop()[0])
+        if batch.is_control:
+            if batch.producer_id in self._aborting and self._is_abort(batch):
+                self._aborting.discard(batch.producer_id)
+            return True
+        return batch.is_transactional and batch.producer_id in self._aborting
+
+    def _is_abort(self, batch: Batch) -> bool:
+        try:
+            (marker, *_), _ = read_events(self._opened(batch), 0, batch.base_offset, 1, MAX_INPUT_BYTES, _never)
+            return ControlRecord.parse(marker.key or b"") == ABORT_MARKER
+        except ValueError as error:
+            raise self._corrupt(f"the marker at offset {batch.base_offset} is none: {error}") from None
+
+
+def _never(*_: Any) -> Event:
+    raise ValueError("it is too large")
+
+
+class Legacy:
+    """The same over aiokafka's own records, for batches of the formats 0 and 1."""
+
+    def __init__(self, records: Any, octets: bytes, making: Making | Storing) -> None:
+        """
+        Args:
+            records: aiokafka's, of the whole answer.
+            octets: as much of it as is of these formats.
+            making: what records become.
+        """
+        more = (records._check_crcs, records._isolation_level)
+        old = fetcher.PartitionRecords(
+            records._tp, MemoryRecords(octets), None, records.next_fetch_offset, None, None, *more
+        )
+        self._records, self._making, self.done = old, making, False
+
+    @property
+    def next_fetch_offset(self) -> int:
+        """Behind everything that was taken or passed over."""
+        return self._records.next_fetch_offset
+
+    def take(self, most: int, room: int) -> tuple[list[Any], int]:
+        """As `Unpacking.take`."""
+        events, octets = list[Any](), 0
+        for record in self._records:
+            events.append(self._making.one(record))
+            octets += len(record.key or b"") + len(record.value or b"")
+            if len(events) >= most or octets >= room:
+                return events, octets
+        self.done = True
+        return events, octets

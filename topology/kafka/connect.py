@@ -1,0 +1,198 @@
+"""Kafka clients as sluice opens them: bounded in time, and with one sentence where nobody answers.
+
+aiokafka tries for 40 s and more, and logs each failed step; here a broker answers within `CONNECT_SECONDS` or an
+`UnreachableError` says that it does not. Every client that is opened here is closed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import zlib
+from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, TypeVar
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.partitioner import DefaultPartitioner
+
+from ...codecs.errors import UnreachableError, UsageError
+from ..settings.settings import Settings, bootstrap
+from .reconnect import paced
+from .security import client_options
+
+CONNECT_SECONDS = 8.0
+STOP_SECONDS = 5.0
+"""How long a client may take to end: aiokafka's idempotent producer would send its last batches for ever."""
+METADATA_SECONDS = 5.0
+"""How long a topic may take to show: one that was just created is known everywhere within milliseconds."""
+MAX_RECORD_BYTES = 4_300_000
+"""Output topics take 4 MiB; a little more, so that it is the broker's limit that speaks."""
+
+
+def quiet() -> None:
+    """Silences aiokafka's logger: at the command line the one sentence of the error is all there is to say."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)
+
+
+def unreachable(settings: Settings, error: BaseException) -> UnreachableError:
+    """The sentence for a broker that does not answer, or that answers with a refusal."""
+    # A failed connection has nothing to add but aiokafka's own words for the address.
+    said = "" if isinstance(error, KafkaConnectionError | OSError) else str(error).strip()
+    what = f"the Kafka broker refuses: {said[:200]}" if said else "no Kafka broker answers"
+    return UnreachableError(what, path=settings.broker, hint="check --broker; `sluice broker run` starts a broker")
+
+
+class _Client(Protocol):
+    async def start(self) -> None: ...
+
+
+class _Stoppable(Protocol):
+    def stop(self) -> Coroutine[Any, Any, None]: ...
+
+
+C = TypeVar("C", bound=_Client)
+
+
+async def _start(client: C, settings: Settings) -> C:
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await client.start()
+    except (KafkaError, OSError, EOFError) as error:  # a TimeoutError is an OSError
+        raise unreachable(settings, error) from None
+    return client
+
+
+async def _stop(client: _Stoppable) -> None:
+    # In a task of its own: when a broker dies under a fetch, aiokafka's consumer lets the cancellation of its own
+    # fetch escape from stop(), and here it would pass for ours.
+    ending = asyncio.create_task(client.stop())
+    await asyncio.wait({ending}, timeout=STOP_SECONDS)
+    if not ending.done():
+        ending.cancel()
+    elif not ending.cancelled() and (error := ending.exception()) is not None:
+        logging.getLogger(__name__).debug("a client did not end in order: %s", error)
+
+
+@asynccontextmanager
+async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
+    """An admin client.
+
+    Raises:
+        UnreachableError: no broker answers in time.
+    """
+    admin = paced(
+        AIOKafkaAdminClient(
+            bootstrap_servers=bootstrap(settings),
+            request_timeout_ms=int(CONNECT_SECONDS * 1000),
+            **client_options(settings),
+        )
+    )
+    try:
+        yield await _start(admin, settings)
+    finally:
+        await admin.close()
+
+
+@asynccontextmanager
+async def open_producer(settings: Settings, **options: Any) -> AsyncIterator[AIOKafkaProducer]:
+    """An idempotent producer, acknowledged by all replicas, with the partitioner of the settings.
+
+    Raises:
+        UnreachableError: no broker answers in time.
+    """
+    options = {
+        "acks": "all",
+        "enable_idempotence": True,
+        "partitioner": partitioner(settings),
+        "max_request_size": MAX_RECORD_BYTES,
+        "linger_ms": 5,
+    } | options
+    producer = paced(AIOKafkaProducer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings)))
+    try:
+        yield await _start(producer, settings)
+    finally:
+        await _stop(producer)
+
+
+@asynccontextmanager
+async def open_consumer(settings: Settings, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer without a group, read_committed, of no topic yet: the caller assigns partitions.
+
+    Raises:
+        UnreachableError: no broker answers in time.
+    """
+    options = {
+        "isolation_level": "read_committed",
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "max_partition_fetch_bytes": MAX_RECORD_BYTES,
+        # The mock cluster leaves checksums wrong; TCP has its own, and the broker checks them as it stores a batch.
+        "check_crcs": settings.delivery == "exactly-once",
+    } | options
+    consumer = paced(AIOKafkaConsumer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings)))
+    try:
+        yield await _start(consumer, settings)
+    finally:
+        await _stop(consumer)
+
+
+@asynccontextmanager
+async def open_reader(
+    settings: Settings, place: TopicPartition, start: int | None = None, wait_ms: int = 50
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer of one partition from an offset, or its beginning, on: of what is committed, where lanes commit.
+
+    Args:
+        settings: the broker and delivery.
+        place: to be read.
+        start: the first offset; None: the beginning.
+        wait_ms: how long the broker may hold an empty answer, milliseconds.
+
+    Raises:
+        UnreachableError: no broker answers.
+    """
+    isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
+    async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=wait_ms) as consumer:
+        consumer.assign([place])
+        if start is None:
+            await consumer.seek_to_beginning(place)
+        else:
+            consumer.seek(place, start)
+        yield consumer
+
+
+async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: Settings, topic: str) -> list[int]:
+    """The partition numbers of a topic (by its full name).
+
+    Raises:
+        UsageError: the broker has no such topic.
+        UnreachableError: the broker does not answer any more.
+    """
+    kafka: Any = client._client if isinstance(client, AIOKafkaConsumer) else client.client
+    end = asyncio.get_running_loop().time() + METADATA_SECONDS
+    kafka.add_topic(topic)
+    while True:
+        if await kafka.force_metadata_update():
+            found: Collection[int] | None = kafka.cluster.partitions_for_topic(topic)
+            if found:
+                return sorted(found)
+        if asyncio.get_running_loop().time() > end:
+            break
+        await asyncio.sleep(0.1)
+    raise UsageError(f"the broker has no topic {topic}", path=settings.broker, hint="`sluice topics create` makes them")
+
+
+class Crc32Partitioner:
+    """The partitioner of librdkafka's `consistent`: CRC-32 of the key, modulo the number of partitions."""
+
+    def __call__(self, key: bytes | None, all_partitions: Sequence[int], available: Sequence[int]) -> int:
+        """The partition of a key; our records always have one."""
+        return all_partitions[zlib.crc32(key or b"") % len(all_partitions)]
+
+
+def partitioner(settings: Settings) -> Any:
+    """What chooses a key's partition: Kafka's default, murmur2, unless the settings say otherwise."""
+    return Crc32Partitioner() if settings.partitioner == "crc32" else DefaultPartitioner()

@@ -1,0 +1,312 @@
+"""The thread in which the consumer lives: what one poll brings, where it seeks, and that it stays a member.
+
+Positions and records are always read here, in one moment and one thread; the main thread is handed frames with their
+exact range of offsets, and where each fetch answer says that an input ends. Seeks carry an epoch that tells frames from
+before and after apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any, NamedTuple
+
+import structlog
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
+from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, OffsetOutOfRangeError
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+
+from . import membership
+from .assignor import Claim, LaneAssignor
+from .frames import Bounds, Frame
+from .partition_reader import nothing_follows
+from .polling import ANSWER_BYTES, NOTHING, Drained, drain
+from .reconnect import paced
+from .security import client_options
+
+FETCH_WAIT_MS = 250
+"""How long the broker holds an empty fetch: twice this is about how far the watermark lags on idle inputs."""
+PARTIAL_WAIT_MS = 10
+"""The same where some inputs are left out of it, since what came of them has not been taken yet."""
+PACE_SECONDS = 0.04
+PACED_OCTETS = 65_536
+"""A request begins so long behind the one before at the least, where that brought so many octets; never longer behind
+than a block may stay open."""
+EMPTY_SECONDS = 5.0
+"""An input's end must be out of reach for so long, with nothing fetched, before somebody looks what is there."""
+COMMIT_SECONDS = 2.0
+LISTEN_SECONDS = 0.3
+
+FAUST_LOG = logging.getLogger("faust.transport.frames")
+"""mode would log the comings and goings of services under our name, as if they were lanes'."""
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Poll(NamedTuple):
+    """What one poll brought: frames, where the fetched inputs end and when that was told, and lost positions."""
+
+    frames: dict[TP, Frame]
+    answers: list[tuple[TP, int, int]]
+    lost: list[TP]
+
+
+class _Placed:
+    """Where a lane has sought: the epoch of its frames, the assignment that it holds in, and how far frames came."""
+
+    __slots__ = ("assignment", "epoch", "handed", "looks_at", "probe")
+
+    def __init__(self, epoch: int, assignment: object, handed: int) -> None:
+        self.epoch, self.assignment, self.handed = epoch, assignment, handed
+        self.looks_at: float | None = None
+        self.probe: asyncio.Task[None] | None = None
+
+
+class FrameFetcher(Fetcher):
+    """aiokafka's fetcher, which has one request under way at a time and leaves out what it still holds records of.
+
+    A request without the busy inputs would be held by the broker for as long as the idle ones are silent, and nobody
+    could fetch the busy ones meanwhile. So while anything waits here to be taken, an answer is not waited for.
+
+    Under load the next request goes out some time behind the one before. A lane's transaction takes longer than a
+    fetch: to ask again at once brings crumbs that wait for it, and costs worker and broker as much as they gain.
+    """
+
+    pace = 0.0
+    """Seconds between the beginnings of two requests, where the first brought much."""
+    _asked_at = 0.0
+    _brought = 0
+
+    async def _proc_fetch_request(self, assignment: Any, node_id: int, request: Any) -> bool:
+        wait = self._asked_at + self.pace - monotonic()
+        if self._brought >= PACED_OCTETS and wait > 0:
+            try:
+                await asyncio.sleep(wait)
+            except asyncio.CancelledError:
+                return False  # as aiokafka's own does: whoever cancels it awaits it, and goes on
+        self._asked_at = monotonic()
+        has_news: bool = await super()._proc_fetch_request(assignment, node_id, request)
+        self._brought = sum(_packed_octets(result) for result in self._records.values())
+        return has_news
+
+    @property
+    def _fetch_max_wait_ms(self) -> int:
+        return PARTIAL_WAIT_MS if self._records else FETCH_WAIT_MS
+
+    @_fetch_max_wait_ms.setter
+    def _fetch_max_wait_ms(self, wait: int) -> None:
+        """It is ours to say."""
+
+
+def _packed_octets(result: Any) -> int:
+    """Of what has just come, and nobody has begun to take."""
+    records = getattr(result, "_partition_records", None)
+    return len(records._records.octets) if isinstance(records, PartitionRecords) else 0
+
+
+class FrameConsumerThread(driver.AIOKafkaConsumerThread):
+    """The consumer's own thread. What is below runs in it, so positions and records are always of one moment."""
+
+    logger = FAUST_LOG
+    app: Any  # App of app.py, which imports this module
+    consumer: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._placed: dict[TopicPartition, _Placed] = {}
+        self._drain = drain
+        self._listening: asyncio.Task[None] | None = None
+
+    async def on_start(self) -> None:
+        await super().on_start()
+        consumer: Any = self._ensure_consumer()
+        consumer._fetcher.__class__ = FrameFetcher
+        consumer._fetcher.pace = min(PACE_SECONDS, self.app.settings.max_block_wait)
+        coordinator = consumer._coordinator
+        if self._name is not None:
+            membership.hold_on(coordinator)
+        self._listening = asyncio.create_task(self._listen(coordinator))
+
+    async def on_thread_stop(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+        await super().on_thread_stop()
+
+    async def _listen(self, coordinator: Any) -> None:
+        """Takes up what the group's coordinator has to tell.
+
+        aiokafka's waits with it until it is polled, and Faust does not poll during a rebalance: a member that is
+        refused just then would be silent for ever, and look alive.
+        """
+        while True:
+            await asyncio.sleep(LISTEN_SECONDS)
+            try:
+                with membership.judged(self._name):
+                    coordinator.check_errors()
+            except Exception as error:  # noqa: BLE001 -- it is the worker's end, and gets told there
+                self.app.loop.call_soon_threadsafe(self.app.fail, error)
+                return
+
+    def _claim(self) -> Claim:
+        return Claim(self.app.lanes.numbers, dict(self.app.heights))
+
+    def _stand_by(self, lanes: list[int]) -> None:
+        self.app.loop.call_soon_threadsafe(self.app.stand_by, lanes)
+
+    @property
+    def _name(self) -> str | None:
+        return self.app.conf.consumer_group_instance_id
+
+    def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
+        conf = self.app.conf
+        servers: Any = driver.server_list(transport.url, transport.default_port)
+        return paced(
+            AIOKafkaConsumer(
+                bootstrap_servers=servers,
+                client_id=conf.broker_client_id,
+                group_id=conf.id,
+                group_instance_id=conf.consumer_group_instance_id,
+                partition_assignment_strategy=[LaneAssignor(self._claim, self.app.settings.standby, self._stand_by)],
+                enable_auto_commit=False,
+                # A position that the broker does not have must be told to the lane, never quietly replaced.
+                auto_offset_reset="none",
+                isolation_level="read_committed" if self.app.exactly_once else "read_uncommitted",
+                check_crcs=conf.broker_check_crcs,
+                max_poll_records=conf.broker_max_poll_records,
+                fetch_max_bytes=ANSWER_BYTES,
+                max_partition_fetch_bytes=self.app.fetch_bytes,
+                fetch_max_wait_ms=FETCH_WAIT_MS,
+                request_timeout_ms=int(conf.broker_request_timeout * 1000),
+                session_timeout_ms=int(conf.broker_session_timeout * 1000),
+                rebalance_timeout_ms=int(conf.broker_rebalance_timeout * 1000),
+                heartbeat_interval_ms=int(conf.broker_heartbeat_interval * 1000),
+                **client_options(self.app.settings),
+            )
+        )
+
+    async def _fetch_records(  # the parameters are Faust's
+        self,
+        consumer: Any,
+        active_partitions: Any,
+        timeout: float | None = None,  # noqa: ASYNC109
+        max_records: int | None = None,
+    ) -> Any:
+        """What has come of the active partitions, as a `Poll`; waits up to `timeout` for the first records."""
+        frames, answers, lost = poll = Poll({}, [], [])
+        if not self.consumer.flow_active:
+            return poll
+        fetcher = consumer._fetcher
+        subscriptions = fetcher._subscriptions
+        if consumer._closed or fetcher._closed:
+            raise ConsumerStoppedError
+        records: dict[Any, Drained] = {}
+        gone: dict[TopicPartition, int] = {}
+        with membership.judged(self._name), subscriptions.fetch_context():
+            try:
+                records = await self._drain(
+                    fetcher, active_partitions, timeout or 0.0, max_records or 1, self.app.making
+                )
+            except OffsetOutOfRangeError as error:
+                gone = error.args[0]
+            except NoOffsetForPartitionError:
+                pass  # a poll that outlasted a rebalance; no lane has sought in the new assignment yet
+        subscription = subscriptions.subscription
+        if subscription is None or subscription.assignment is None:
+            return poll
+        lost.extend(TP(*partition) for partition in gone if self._is_placed(partition, subscription.assignment))
+        for partition in active_partitions:
+            # In a new assignment aiokafka starts from the group's offsets, which mean nothing: no frame before a seek.
+            if not self._is_placed(partition, subscription.assignment):
+                continue
+            placed = self._placed[partition]
+            state = subscription.assignment.state_value(partition)
+            if not state.has_valid_position:
+                continue
+            (batch, octets), start, position = records.get(partition, NOTHING), placed.handed, state.position
+            if batch or position != start:
+                placed.handed, placed.looks_at = position, None
+                frames[partition] = Frame(
+                    partition.topic, partition.partition, placed.epoch, start, position, batch, octets
+                )
+            end = state.lso if state.lso is not None and state.lso >= 0 else state.highwater
+            if end is not None and state.timestamp is not None:
+                answers.append((partition, end, state.timestamp))
+                if position < end and partition not in fetcher._records:
+                    self._look_at(partition, placed, position, end)
+        return poll
+
+    def touch(self) -> None:
+        """Nothing is wanted now: that is no reason to leave the group, as aiokafka would after five idle minutes."""
+        with self._ensure_consumer()._subscription.fetch_context():
+            pass
+
+    def _look_at(self, partition: TopicPartition, placed: _Placed, position: int, end: int) -> None:
+        """An input's end is said to lie beyond its position, and nothing comes: sees to it that somebody looks.
+
+        A marker that the broker has removed would keep the watermark, and whatever waits on it, for ever.
+        """
+        now = monotonic()
+        if placed.looks_at is None:
+            placed.looks_at = now + EMPTY_SECONDS
+        elif now >= placed.looks_at and placed.probe is None:
+            placed.looks_at = now + EMPTY_SECONDS
+            placed.probe = asyncio.create_task(self._pass_over(partition, placed, position, end))
+
+    async def _pass_over(self, partition: TopicPartition, placed: _Placed, position: int, end: int) -> None:
+        """Goes on at `end` where an answer about this partition alone says that nothing lies before it."""
+        consumer = self._ensure_consumer()
+        try:
+            if not await nothing_follows(self.app.settings, partition, position):
+                return
+            subscription = consumer._subscription.subscription
+            if subscription is None or self._placed.get(partition) is not placed:
+                return
+            if not self._is_placed(partition, subscription.assignment):
+                return
+            if subscription.assignment.state_value(partition).position == position:
+                consumer.seek(partition, end)
+        except Exception as error:  # noqa: BLE001 -- it will be tried again
+            log.debug("could not look at an input's end", topic=partition.topic, error=repr(error))
+        finally:
+            placed.probe = None
+
+    def _is_placed(self, partition: TopicPartition, assignment: object) -> bool:
+        placed = self._placed.get(partition)
+        return placed is not None and placed.assignment is assignment
+
+    async def place(self, positions: Mapping[TopicPartition, int], epoch: int) -> None:
+        """Seeks: frames from here on carry `epoch`, and the first of each partition starts at its position."""
+        consumer = self._ensure_consumer()
+        subscription = consumer._subscription.subscription
+        for partition, offset in positions.items():
+            consumer.seek(partition, offset)
+            assert subscription is not None, "a seek needs an assignment"
+            self._placed[partition] = _Placed(epoch, subscription.assignment, offset)
+
+    async def bounds(self, partitions: list[TopicPartition]) -> dict[TopicPartition, Bounds]:
+        """What the broker holds of these partitions now."""
+        consumer = self._ensure_consumer()
+        first, end = await asyncio.gather(consumer.beginning_offsets(partitions), consumer.end_offsets(partitions))
+        return {
+            partition: Bounds(
+                len(consumer.partitions_for_topic(partition.topic) or ()), first[partition], end[partition]
+            )
+            for partition in partitions
+        }
+
+    async def tell_group(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commits offsets for lag monitors. Nobody here ever reads them, so a failure is no more than a missing one."""
+        consumer = self._ensure_consumer()
+        ours = {partition: offset for partition, offset in offsets.items() if partition in consumer.assignment()}
+        task = asyncio.create_task(consumer.commit(ours))
+        # Not cancelled where it takes long: aiokafka shields what it sends, and nobody would hear of its failure.
+        task.add_done_callback(_tell_failure)
+        await asyncio.wait((task,), timeout=COMMIT_SECONDS)
+
+
+def _tell_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.debug("the group was not told its offsets", error=str(error) or repr(error))

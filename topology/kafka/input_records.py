@@ -1,0 +1,137 @@
+"""From a line of JSON to a record for an input topic: which topic, valid or not, and under which key (records.md).
+
+Validity is what the lanes' own decoders say, so nothing is sent that would only come back as a dead letter for its
+shape. The bytes of a line go out as they came; only a missing `emitted_at` is put in front. No clock is read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from ...codecs import decode, times
+from ...codecs.blocks import MAX_INPUT_BYTES
+from ...codecs.errors import Fault, schema_fault
+from ...codecs.records import Attestation
+from ...codecs.sightings import decode_sighting
+
+
+class Prepared(NamedTuple):
+    """A record ready to be sent. `topic` is the logical name."""
+
+    topic: str
+    key: bytes
+    value: bytes
+
+
+class _Shape(msgspec.Struct, gc=False):
+    """The fields that tell the kinds of records apart, whatever they hold."""
+
+    emission_id: Raw | UnsetType = UNSET
+    emitted_at: Raw | UnsetType = UNSET
+    text: Raw | UnsetType = UNSET
+    assertions: Raw | UnsetType = UNSET
+    subject: Raw | UnsetType = UNSET
+    outcome: Raw | UnsetType = UNSET
+    observation_id: Raw | UnsetType = UNSET
+    content: Raw | UnsetType = UNSET
+    decision: Raw | UnsetType = UNSET
+    claim_hash: Raw | UnsetType = UNSET
+
+
+_shapes = msgspec.json.Decoder(_Shape)
+_attestations = msgspec.json.Decoder(Attestation)
+
+_TELLING: tuple[tuple[str, str], ...] = (
+    # A record is of a topic when it has one of the topic's telling fields: each is required there, or one of two.
+    ("emissions", "text"),
+    ("emissions", "assertions"),
+    ("observations", "subject"),
+    ("observations", "outcome"),
+    ("sightings", "content"),
+    ("reviews", "decision"),
+    ("attestations", "claim_hash"),
+)
+
+
+def prepare(line: bytes, topic: str | None, now: int) -> Prepared | Fault:
+    """The record of one line, or why it is refused.
+
+    Args:
+        line: a JSON object in UTF-8.
+        topic: the logical name of an input topic, or None: then the record's fields tell.
+        now: the present time in Unix milliseconds, for an emission without `emitted_at`.
+    """
+    shape = decode.decode_json(line, _shapes)
+    if isinstance(shape, Fault):
+        return shape
+    chosen = topic or _topic_of(shape)
+    if isinstance(chosen, Fault):
+        return chosen
+    if chosen == "emissions" and shape.emitted_at is UNSET:
+        line = _with_emitted_at(line, now)
+    if len(line) > MAX_INPUT_BYTES:
+        return Fault("oversize", f"the record has {len(line)} octets; an input has {MAX_INPUT_BYTES} at the most")
+    key = _KEYS[chosen](line)
+    return key if isinstance(key, Fault) else Prepared(chosen, key.encode(), line)
+
+
+def _topic_of(shape: _Shape) -> str | Fault:
+    fits = sorted({topic for topic, field in _TELLING if getattr(shape, field) is not UNSET})
+    if len(fits) == 1:
+        return fits[0]
+    got = f"fields of {' and '.join(fits)}" if fits else "none of their fields"
+    return schema_fault("$", "an emission, observation, sighting, review or attestation (or name --topic)", got)
+
+
+def _with_emitted_at(line: bytes, now: int) -> bytes:
+    start = line.index(b"{") + 1  # it decoded as an object
+    rest = line[start:]
+    comma = b"" if rest.lstrip().startswith(b"}") else b","
+    return line[:start] + b'"emitted_at":"' + times.format_time(now).encode() + b'"' + comma + rest
+
+
+# ---------------------------------------------------------------- validity and key of each kind
+
+
+def _emission_key(line: bytes) -> str | Fault:
+    emission = decode.decode_emission(line)
+    return emission if isinstance(emission, Fault) else emission.emission_id
+
+
+def _observation_key(line: bytes) -> str | Fault:
+    observation = decode.decode_observation(line)
+    return observation if isinstance(observation, Fault) else observation.subject.emission_id
+
+
+def _review_key(line: bytes) -> str | Fault:
+    review = decode.decode_review(line)
+    return review if isinstance(review, Fault) else review.emission_id
+
+
+def _sighting_key(line: bytes) -> str | Fault:
+    sighting = decode_sighting(line)
+    return sighting if isinstance(sighting, Fault) else sighting.observation_id
+
+
+def _attestation_key(line: bytes) -> str | Fault:
+    attestation = decode.decode_json(line, _attestations)
+    if isinstance(attestation, Fault):
+        return attestation
+    if attestation.issued_at is not None and times.parse_time(attestation.issued_at) is None:
+        return schema_fault("$.issued_at", times.EXPECTED, attestation.issued_at)
+    return attestation.claim_hash
+
+
+_KEYS: Mapping[str, Callable[[bytes], str | Fault]] = {
+    "emissions": _emission_key,
+    "observations": _observation_key,
+    "sightings": _sighting_key,
+    "reviews": _review_key,
+    "attestations": _attestation_key,
+}
+INPUT_TOPICS = tuple(_KEYS)
+"""The topics that people and observers write to; citations are the lanes' own."""

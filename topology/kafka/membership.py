@@ -1,0 +1,74 @@
+"""Static members: a worker with a name keeps its lanes over a restart, and no two workers share one (KIP-345).
+
+aiokafka gives the name to the group when it joins, and does not leave when it ends, so whoever comes back under it in
+time gets the lanes that it had, and nobody else is disturbed. But it tells the name in no heartbeat: where a second
+worker has joined under the same name, the first one only hears that its member id is unknown, forgets it, joins anew
+and takes the name back, and so on for ever. Here a named member holds on to its id, so that the broker can say which
+it is: nobody's any more (then it may join anew), or another worker's (then this one ends).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from aiokafka import errors
+
+from ...codecs.errors import DoesNotHoldError
+
+
+class FencedInstanceIdError(errors.BrokerResponseError):
+    """Kafka's error 82, which aiokafka would call an unknown one."""
+
+    errno = 82
+    message = "FENCED_INSTANCE_ID"
+    description = "Another member has joined the group under this member's static name"
+
+
+_BY_CODE: Any = errors.kafka_errors
+_BY_CODE.setdefault(FencedInstanceIdError.errno, FencedInstanceIdError)
+
+
+def hold_on(coordinator: Any) -> None:
+    """Makes aiokafka's coordinator of a static member join with its old id first, whenever that is in doubt."""
+    forget, rejoin = coordinator.reset_generation, coordinator._do_rejoin_group
+    joining = False
+
+    async def do_rejoin_group(subscription: Any) -> bool:
+        nonlocal joining
+        joining = True
+        try:
+            return await rejoin(subscription)
+        finally:
+            joining = False
+
+    def reset_generation() -> None:
+        if joining or coordinator._closing.done():
+            forget()  # the answer to a join with the old id: it is nobody's
+        else:
+            coordinator.request_rejoin()
+
+    coordinator._do_rejoin_group = do_rejoin_group
+    coordinator.reset_generation = reset_generation
+
+
+@contextmanager
+def judged(name: str | None) -> Iterator[None]:
+    """What the group's coordinator has to tell inside is said in our own words where it concerns the name.
+
+    Raises:
+        DoesNotHoldError: another worker has joined under this one's name.
+        KafkaError: whatever else there is.
+    """
+    try:
+        yield
+    except errors.KafkaError as error:
+        if FencedInstanceIdError.__name__ not in repr(error):
+            raise
+        raise DoesNotHoldError(
+            "another worker has joined the group under this one's name",
+            path=f"instance {name}",
+            expected="one worker of that name",
+            hint="give each worker a name of its own with --instance or SLUICE_INSTANCE",
+        ) from None

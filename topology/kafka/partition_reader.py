@@ -1,0 +1,187 @@
+"""Reading one partition to its end, or its last record, whatever stands there: records, markers, or nothing any more.
+
+The end of a log is an offset, and not always one that can be reached by reading: a transaction's marker has no record,
+an open transaction hides what follows, and a marker that the broker has removed since leaves offsets that no fetch
+will ever pass (quixio/quix-streams 1017: a recovery that waited for such an offset for ever).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from time import monotonic
+from typing import Any
+
+import structlog
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from ...codecs.errors import DoesNotHoldError
+from ..settings.settings import Settings
+from .connect import open_consumer, open_reader
+from .transactions import GRACE_SECONDS
+
+POLL_SECONDS = 0.2
+EMPTY_SECONDS = 0.5
+EMPTY_ANSWERS = 3
+"""So long, and so often, must the broker say that nothing follows before offsets count as removed."""
+PROGRESS_SECONDS = 5.0
+TAIL = 64
+"""So many offsets before a partition's end are looked at for its last record: markers of transactions and aborted
+records take offsets too. Where they fill the stretch, a longer one before it comes next."""
+LONGEST = 4096
+"""No stretch is longer: its records are held in memory."""
+
+_THEN = "; abort it, then start the worker again"
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class HangsError(Exception):
+    """A transaction that does not end hides what stands between `position` and `end`."""
+
+    def __init__(self, position: int, end: int) -> None:
+        self.position, self.end = position, end
+        super().__init__(f"a transaction hangs at {position}, before {end}")
+
+    def told(self, over: str, partition: TopicPartition, hides: str = "records", then: str = _THEN) -> DoesNotHoldError:
+        """The sentence for people: over what it hangs, what it may hide newer ones of, and what helps."""
+        return DoesNotHoldError(
+            f"a transaction hangs over {over} and may hide newer {hides}",
+            path=f"{partition.topic}/{partition.partition}",
+            expected=f"{hides} up to offset {self.end}",
+            got=f"up to {self.position}",
+            hint=f"kafka-transactions.sh find-hanging names it{then}",
+        )
+
+
+async def read_to_end(
+    consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float
+) -> AsyncGenerator[Any, None]:
+    """The records of a partition from where the consumer stands to the end as of now, with how far it is in the log.
+
+    As `fetches_to_end`.
+    """
+    async with aclosing(fetches_to_end(consumer, partition, patience, tells=True)) as fetches:
+        async for records in fetches:
+            for record in records:
+                yield record
+
+
+async def fetches_to_end(
+    consumer: AIOKafkaConsumer,
+    partition: TopicPartition,
+    patience: float,
+    until: int | None = None,
+    *,
+    tells: bool = False,
+    take: Callable[[float], Awaitable[list[Any]]] | None = None,
+) -> AsyncGenerator[list[Any], None]:
+    """The records of a partition from where the consumer stands to an end, a fetch at a time, none of them empty.
+
+    Args:
+        consumer: has sought, and has no other partition: only then does an empty answer say that nothing is there.
+        partition: to be read.
+        patience: seconds that an open transaction is waited for.
+        until: the end; None is the one as of now.
+        tells: whether the log says how far it is.
+        take: gives what has come, waiting so many seconds for the first record; by default aiokafka's own way.
+
+    Raises:
+        HangsError: it did not end.
+    """
+
+    async def polled(patience: float) -> list[Any]:
+        return (await consumer.getmany(partition, timeout_ms=int(patience * 1000))).get(partition, [])
+
+    take = take or polled
+    moved_at = told_at = monotonic()
+    at, answers, answered = -1, 0, None
+    while True:
+        fetched = await take(POLL_SECONDS)
+        is_beyond = until is not None and fetched and fetched[-1].offset >= until
+        if records := [one for one in fetched if one.offset < until] if is_beyond else fetched:
+            yield records
+        # All from one fetch answer. The position passes markers of transactions too, never the last stable offset:
+        # once it is at the high watermark, nothing is hidden behind a transaction that hangs.
+        position, high = await consumer.position(partition), consumer.highwater(partition)
+        end = high if until is None else until
+        if end is not None and position >= end:
+            return
+        now, time = monotonic(), consumer.last_poll_timestamp(partition)
+        if fetched or position != at:
+            moved_at, at, answers, answered = now, position, 0, time
+        elif time != answered:
+            answers, answered = answers + 1, time
+        stable = consumer.last_stable_offset(partition)
+        is_stable = stable is None or stable < 0 or (high is not None and stable >= high)
+        if high is not None and is_stable and answers >= EMPTY_ANSWERS and now - moved_at >= EMPTY_SECONDS:
+            if tells:
+                log.info("the broker holds nothing before the end", topic=partition.topic, offset=position, end=end)
+            return
+        if now - moved_at > patience and end is not None:
+            raise HangsError(position, end)
+        if tells and now - told_at > PROGRESS_SECONDS and end:
+            told_at = now
+            log.info("reading", topic=partition.topic, offset=position, end=end, percent=100 * position // end)
+
+
+async def last_record(settings: Settings, partition: TopicPartition, wanted: Callable[[Any], bool]) -> Any | None:
+    """The newest record of a partition as of now that is wanted; None where there is none.
+
+    Args:
+        settings: the broker; with exactly-once delivery only committed records are there.
+        partition: to be read, from its end backwards.
+        wanted: asked about each record, the newest first, until it says yes.
+
+    Raises:
+        DoesNotHoldError: a transaction hangs over it and may hide newer records.
+        UnreachableError: no broker answers.
+    """
+    isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
+    async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
+        consumer.assign([partition])
+        first = (await consumer.beginning_offsets([partition]))[partition]
+        end, stretch = (await consumer.end_offsets([partition]))[partition], TAIL
+        while end > first:
+            start = max(first, end - stretch)
+            consumer.seek(partition, start)
+            records = await _records_before(end, consumer, partition, settings.transaction_timeout + GRACE_SECONDS)
+            for record in reversed(records):
+                if wanted(record):
+                    return record
+            end, stretch = start, min(2 * stretch, LONGEST)
+    return None
+
+
+async def _records_before(
+    end: int, consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float
+) -> list[Any]:
+    """The records from where the consumer stands up to an offset."""
+    found: list[Any] = []
+    try:
+        async with aclosing(read_to_end(consumer, partition, patience)) as records:
+            async for record in records:
+                if record.offset >= end:
+                    break
+                found.append(record)
+    except HangsError as hangs:
+        raise hangs.told("the end of a topic", partition) from None
+    return found
+
+
+async def nothing_follows(settings: Settings, partition: TopicPartition, offset: int) -> bool:
+    """Whether no record stands at or after an offset, however far the broker says that the log goes.
+
+    Asked with a consumer of its own: of many partitions in one fetch, one may be answered with nothing although it
+    holds something.
+
+    Raises:
+        UnreachableError: no broker answers.
+    """
+    async with open_reader(settings, partition, offset) as consumer:
+        try:
+            async for _ in read_to_end(consumer, partition, EMPTY_SECONDS):
+                return False
+        except HangsError:
+            return False
+    return True

@@ -1,0 +1,123 @@
+"""What one poll takes out of aiokafka's fetcher: bounded in octets, not only in records (architecture.md, step 1).
+
+aiokafka counts records; 4,000 of them may be 4 GB, and a compressed batch of 900 kB can hide 100 MB. Here a poll ends
+once so many octets are out, of all partitions and of each, and a record that is too large to be kept becomes an event
+of its hash the moment it is unpacked. What stays in the fetcher is bounded by `fetch_bytes`, and by one unpacked batch
+for each partition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Container
+from typing import Any, NamedTuple
+
+from aiokafka.consumer.fetcher import FetchError, PartitionRecords
+from aiokafka.errors import CorruptRecordException
+
+from .batches.unpacking import Legacy, Making, Storing, Unpacking, unpacking
+from .frames import HELD_BYTES
+
+POLL_BYTES = 16_000_000
+"""Of all partitions in one poll."""
+FETCHED_BYTES = 64_000_000
+"""May wait in the fetcher, packed as it came, of all partitions together."""
+ANSWER_BYTES = 16_000_000
+"""Of all partitions in one answer of one broker."""
+MOST_BYTES, LEAST_BYTES = 4_194_304, 131_072
+"""Of one partition in one answer: as much as the greatest record that the broker takes, where there is room for it.
+Where there is not, a batch above that still comes, whole, when its partition is the first one in an answer."""
+
+
+class Drained(NamedTuple):
+    """Events of one partition (or its records, as they are stored), and the octets of those that were kept whole."""
+
+    events: list[Any]
+    octets: int
+
+
+NOTHING = Drained([], 0)
+
+
+def fetch_bytes(partitions: int) -> int:
+    """How much of one partition one answer may hold, so that a full fetcher of all of them stays within its bound."""
+    return max(LEAST_BYTES, min(MOST_BYTES, FETCHED_BYTES // max(partitions, 1)))
+
+
+def take(result: Any, most: int, room: int, making: Making | Storing) -> Drained:
+    """Events of one of aiokafka's fetch results, until there are `most`, or `room` octets, or no more.
+
+    Raises:
+        CorruptRecordException: the next batch is damaged.
+    """
+    if not result.check_assignment(result._topic_partition) or not result.has_more():
+        return NOTHING
+    if isinstance(result._partition_records, PartitionRecords):
+        result._partition_records = unpacking(result._partition_records, making)
+    records: Unpacking | Legacy = result._partition_records
+    events, octets = records.take(most, room)
+    result._update_position()
+    if records.done:
+        result._partition_records = None
+    return Drained(events, octets)
+
+
+async def drain(
+    fetcher: Any, wanted: Container[Any], patience: float, most: int, making: Callable[[Any], Making | Storing]
+) -> dict[Any, Drained]:
+    """What has come of the wanted partitions; waits up to `patience` seconds for the first records.
+
+    As aiokafka's `Fetcher.fetched_records`, by octets.
+
+    Raises:
+        KafkaError: what the fetcher has to say of a partition, where nothing else came.
+    """
+    end = asyncio.get_running_loop().time() + patience
+    while True:
+        if fetcher._subscriptions.reassignment_in_progress:
+            await fetcher._subscriptions.wait_for_assignment()
+        drained = _drain_now(fetcher, wanted, most, making)
+        left = end - asyncio.get_running_loop().time()
+        if drained or left <= 0:
+            return drained
+        waiter = fetcher._create_fetch_waiter()
+        done, _ = await asyncio.wait([waiter], timeout=left)
+        if not done or fetcher._closed:
+            waiter.cancel()
+            return {}
+        waiter.result()  # what the group's coordinator has to say
+
+
+def _drain_now(
+    fetcher: Any, wanted: Container[Any], most: int, making: Callable[[Any], Making | Storing]
+) -> dict[Any, Drained]:
+    drained: dict[Any, Drained] = {}
+    room = POLL_BYTES
+    for partition in list(fetcher._records):
+        if partition not in wanted:
+            if not fetcher._subscriptions.is_assigned(partition):
+                del fetcher._records[partition]
+            continue
+        result = fetcher._records[partition]
+        if isinstance(result, FetchError):
+            if drained:
+                break  # told by the next poll: what is out must not be lost
+            del fetcher._records[partition]
+            fetcher._notify(fetcher._wait_consume_future)
+            result.check_raise()
+        try:
+            found = take(result, most, min(room, HELD_BYTES), making(partition))
+        except CorruptRecordException:
+            if drained:
+                break  # told by the next poll as well
+            raise
+        if not result.has_more():
+            del fetcher._records[partition]
+            fetcher._notify(fetcher._wait_consume_future)
+        if not found.events:
+            continue
+        drained[partition] = found
+        most, room = most - len(found.events), room - found.octets
+        if most <= 0 or room <= 0:
+            break
+    return drained

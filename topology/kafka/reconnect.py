@@ -1,0 +1,124 @@
+"""How often a Kafka client tries to reach a broker that is gone: ever more rarely, and at least once a second.
+
+aiokafka has a pause of 100 ms in most of its loops (`retry_backoff_ms`), and none in two. Where a partition has no
+leader, its sender and its fetcher ask for metadata again as soon as the last answer, or the last failure, is there; and
+a broker that is shut down in order leaves just that behind: metadata without leaders, and nobody who could mend them.
+Measured on a worker of twelve lanes: 4,800 attempts to connect a second, and a whole core. The loops with a pause
+added 220 a second, since every client has several of them and none knows of the others' failures. So attempts are
+paced here, by node and client, whoever asks (Java's `reconnect.backoff.ms` and `reconnect.backoff.max.ms`); and so is
+asking again for metadata that had no leader.
+
+It hooks two methods of aiokafka's client that are not public: tests/topology/kafka/test_reconnect.py fails where they
+change.
+"""
+
+from __future__ import annotations
+
+from asyncio import Lock, sleep
+from time import monotonic
+from typing import Any, Final, TypeVar
+from weakref import WeakMethod, proxy
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
+
+FIRST_SECONDS: Final = 0.1
+LONGEST_SECONDS: Final = 1.0
+"""A broker that is back is found so late at the most."""
+
+C = TypeVar("C", AIOKafkaConsumer, AIOKafkaProducer, AIOKafkaAdminClient)
+
+
+def paced(client: C) -> C:
+    """A client that was not started yet, with its attempts paced; the same one, so that it can stand where it is made.
+
+    Every client of ours goes through here: `connect.py`'s, the lanes' producers, the worker's consumer.
+    """
+    kafka: Any = getattr(client, "client", None) or getattr(client, "_client", None)
+    if isinstance(kafka, AIOKafkaClient):  # not a test's stand-in, which connects to nobody
+        pace = _Pace(kafka)
+        for name, paced_one in (("_get_conn", pace.connection), ("_metadata_update", pace.metadata)):
+            setattr(kafka, name, paced_one)
+    return client
+
+
+class _Node:
+    """A broker that could not be reached: since how many attempts, and when the next one may be."""
+
+    def __init__(self) -> None:
+        self.turn = Lock()
+        self.failures = 0
+        self.next_at = 0.0
+
+    def failed(self) -> None:
+        self.next_at = monotonic() + min(FIRST_SECONDS * 2 ** min(self.failures, 10), LONGEST_SECONDS)
+        self.failures += 1
+
+
+class _Pace:
+    """Stands before two methods of one aiokafka client.
+
+    Invariant: beyond the first failure, no two attempts to connect to one node are nearer than its pause.
+    """
+
+    def __init__(self, kafka: Any) -> None:
+        # Weakly: a client that is let go of must go at once, since a worker's collector never looks at old objects.
+        self._kafka = proxy(kafka)
+        self._connect_of, self._update_of = WeakMethod(kafka._get_conn), WeakMethod(kafka._metadata_update)
+        self._away: dict[Any, _Node] = {}
+        self._leaderless_until = 0.0
+
+    async def connection(
+        self, node_id: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT, no_hint: bool = False
+    ) -> Any:
+        """A connection to a node, or None where there is none to be had; waits for the node's turn."""
+        node = self._away.get(node_id)
+        if node is None or self._is_connected(node_id, group):
+            found = await self._method(self._connect_of)(node_id, group=group)
+            if found is None and node_id not in self._away:  # those that fail together are one
+                self._away[node_id] = _Node()
+                self._away[node_id].failed()
+            return found
+        if monotonic() < node.next_at and self._another_may_answer(node_id):
+            return None  # metadata come from any of them: a dead one must not hold that up
+        failures = node.failures
+        async with node.turn:
+            if node.failures != failures:
+                return None  # it was tried while this one waited for its turn
+            if (left := node.next_at - monotonic()) > 0:
+                await sleep(left)
+            found = await self._method(self._connect_of)(node_id, group=group)
+            if found is None:
+                node.failed()
+            else:
+                self._away.pop(node_id, None)
+            return found
+
+    async def metadata(self, cluster: Any, topics: Any) -> bool:
+        """Asks for metadata; not at once again where the last answer had partitions without a leader."""
+        if (left := self._leaderless_until - monotonic()) > 0:
+            await sleep(left)
+        updated: bool = await self._method(self._update_of)(cluster, topics)
+        self._leaderless_until = monotonic() + FIRST_SECONDS if updated and _lacks_leaders(cluster) else 0.0
+        return updated
+
+    @staticmethod
+    def _method(weak: WeakMethod[Any]) -> Any:
+        found = weak()
+        assert found is not None, "whoever calls has the client"
+        return found
+
+    def _is_connected(self, node_id: Any, group: ConnectionGroup) -> bool:
+        there = self._kafka._conns.get((node_id, group))
+        return there is not None and there.connected()
+
+    def _another_may_answer(self, node_id: Any) -> bool:
+        return any(one.nodeId != node_id and one.nodeId not in self._away for one in self._kafka.cluster.brokers())
+
+
+def _lacks_leaders(cluster: Any) -> bool:
+    return any(
+        (cluster.partitions_for_topic(topic) or set()) != (cluster.available_partitions_for_topic(topic) or set())
+        for topic in cluster.topics()
+    )

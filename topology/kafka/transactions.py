@@ -1,0 +1,265 @@
+"""A lane's producer: whatever a lane writes at once becomes visible at once, or never (architecture.md, «Commit»).
+
+Exactly-once: one transaction of a producer whose transactional id is the lane's, so that opening it fences every
+earlier owner of the lane. At-least-once, for brokers without transactions: the outputs first, then what says that they
+are written, so that a crash in between doubles outputs and never loses one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic
+from typing import Any, NamedTuple
+
+import structlog
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import (
+    IllegalOperation,
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumber,
+    ProducerFenced,
+    RecordListTooLargeError,
+)
+
+from ...codecs.blocks import Output
+from ...codecs.partition import PARTITIONERS
+from ..settings.settings import Settings, bootstrap
+from .batches.packing import Packed, packed
+from .reconnect import paced
+from .security import client_options
+from .topics import TOPICS, topic_name
+
+BATCH_BYTES = 3_000_000
+"""Octets of one batch before compression; topics take 4 MiB, and one record alone may exceed this."""
+INPUT_BATCH_BYTES = 800_000
+"""The same for topics that are inputs of other lanes: they take 1 MB, and not every text gets smaller."""
+SHRINK = 8
+"""By how much batches get smaller when the broker refuses one: 3 MB, 375 kB, 47 kB and so on, down to one record."""
+RELAX_SECONDS = 300.0
+"""So long after the last refusal batches grow again by the same factor."""
+CLOSE_SECONDS = 1.5
+"""A producer may take so long to close: a worker that is told to end has five seconds in all."""
+BEHIND = "checkpoints"
+"""Where things are not written as one, these come behind their block: one may be missing, none stands without it."""
+GRACE_SECONDS = 10.0
+"""What a broker may take beyond a transaction's time-out to abort it (it looks every ten seconds by default)."""
+
+_SPREAD = frozenset(name for name, spec in TOPICS.items() if spec.role == "input")
+"""Topics whose records go where their key belongs: each is read by whichever lane has it."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class FencedError(Exception):
+    """The lane's producer is not the newest any more: somebody else took the lane over, or the transaction expired."""
+
+
+class TooLargeError(Exception):
+    """The broker takes no batch as large as this one, though it is within our own bounds.
+
+    `topic` is its logical name, `records` how many there were in the batch, `octets` what they took uncompressed.
+    """
+
+    def __init__(self, topic: str, records: int, octets: int) -> None:
+        self.topic, self.records, self.octets = topic, records, octets
+        super().__init__(f"the broker refuses a batch of {records} for {topic} as too large ({octets} octets)")
+
+
+class Written(NamedTuple):
+    """Where a block went: its ledger offset, and the broker's own time for it (None where it tells none)."""
+
+    offset: int
+    appended_at: int | None
+
+
+class GroupOffsets(NamedTuple):
+    """The next offsets to read, to be committed for a consumer group in the same transaction."""
+
+    group: str
+    offsets: Mapping[TopicPartition, int]
+
+
+class _Sent(NamedTuple):
+    """A batch on its way."""
+
+    topic: str
+    records: int
+    octets: int
+    future: asyncio.Future[Any]
+
+
+_REFUSED = (MessageSizeTooLargeError, RecordListTooLargeError)
+_FENCED = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState, OutOfOrderSequenceNumber)
+
+
+class LaneProducer:
+    """What one lane writes with. Calls come from one task, in the order open, commit*, close.
+
+    Args:
+        settings: the broker, delivery and time-outs.
+        name: the transactional id, behind the application's name; no two lanes have one.
+        lane: the partition of the ledger and of every output topic.
+        ledger: the logical name of the topic that blocks go to.
+
+    What goes to an input is read by whichever lane has its key: it goes to that key's partition.
+    """
+
+    def __init__(self, settings: Settings, name: str, lane: int, ledger: str = "ledger") -> None:
+        self._settings, self._lane, self._ledger = settings, lane, ledger
+        self._partition_of = PARTITIONERS[settings.partitioner]
+        self._id = f"{settings.app_id}-{name}-{lane}"
+        self._exactly_once = settings.delivery == "exactly-once"
+        self._producer: AIOKafkaProducer | None = None
+        self._in_transaction = False
+        self._batch_bytes, self._refused_at = BATCH_BYTES, 0.0
+
+    async def open(self) -> None:
+        """Fences every earlier owner of the lane, and ends what it left open. May take as long as a broker may."""
+        options: dict[str, Any] = {"enable_idempotence": True}
+        if self._exactly_once:
+            options = {
+                "transactional_id": self._id,
+                "transaction_timeout_ms": int(self._settings.transaction_timeout * 1000),
+            }
+        producer = paced(
+            AIOKafkaProducer(
+                bootstrap_servers=bootstrap(self._settings),
+                client_id=self._id,
+                acks="all",
+                linger_ms=0,
+                **options,
+                **client_options(self._settings),
+            )
+        )
+        self._producer = producer
+        # The former owner's open transaction is aborted before the broker answers; that takes its time-out at most.
+        async with asyncio.timeout(self._settings.transaction_timeout + GRACE_SECONDS):
+            await producer.start()
+
+    async def commit(
+        self, block: bytes | None, outputs: Sequence[Output], offsets: GroupOffsets | None = None
+    ) -> Written | None:
+        """Writes the outputs, and with them the block to the ledger, or the offsets for their group, as one.
+
+        Returns:
+            Where the block went, if there is one.
+
+        Raises:
+            FencedError: somebody else owns the lane now; nothing was written.
+            TooLargeError: the broker refuses a batch; nothing was written, and the next ones will be smaller.
+        """
+        assert self._producer is not None, "open comes first"
+        if self._batch_bytes < BATCH_BYTES and monotonic() - self._refused_at > RELAX_SECONDS:
+            self._batch_bytes, self._refused_at = min(BATCH_BYTES, self._batch_bytes * SHRINK), monotonic()
+        try:
+            # A broker that is away must not hold the lane for ever: aiokafka never gives up on a batch by itself.
+            async with asyncio.timeout(self._settings.transaction_timeout):
+                if self._exactly_once:
+                    return await self._commit_as_one(self._producer, block, outputs, offsets)
+                await self._settle(await self._send(self._producer, [one for one in outputs if one.topic != BEHIND]))
+                if block is None:
+                    return None
+                sent = await self._send_block(self._producer, block)
+                await self._settle([sent])
+                await self._settle(await self._send(self._producer, [one for one in outputs if one.topic == BEHIND]))
+                written = _written(sent.future.result())
+                return written._replace(appended_at=None)  # the embedded broker tells a time that is none
+        except _FENCED as error:
+            raise FencedError(repr(error)) from error
+
+    async def _commit_as_one(
+        self, producer: AIOKafkaProducer, block: bytes | None, outputs: Sequence[Output], offsets: GroupOffsets | None
+    ) -> Written | None:
+        await producer.begin_transaction()
+        self._in_transaction = True
+        of_block = None if block is None else await self._send_block(producer, block)
+        try:
+            of_outputs = await self._send(producer, outputs)
+        except IllegalOperation:
+            if of_block is not None:
+                await of_block.future  # where the broker fenced us between two batches, the first one says so
+            raise
+        # Not left to the commit: aiokafka would commit without a batch that the broker has refused.
+        await self._settle([*([] if of_block is None else [of_block]), *of_outputs])
+        if offsets is not None:
+            await producer.send_offsets_to_transaction(dict(offsets.offsets), offsets.group)
+        await producer.commit_transaction()
+        self._in_transaction = False
+        return None if of_block is None else _written(of_block.future.result())
+
+    async def _settle(self, sent: Sequence[_Sent]) -> None:
+        """Waits for these batches, and says which of them was too large."""
+        try:
+            await asyncio.gather(*(one.future for one in sent))
+        except _REFUSED as error:
+            self._batch_bytes, self._refused_at = max(1, self._batch_bytes // SHRINK), monotonic()
+            done = [one for one in sent if one.future.done() and not one.future.cancelled()]
+            refused = next(one for one in done if one.future.exception() is error)
+            raise TooLargeError(*refused[:3]) from error
+
+    async def _send_block(self, producer: AIOKafkaProducer, block: bytes) -> _Sent:
+        batch, *_ = self._packed([Output(self._ledger, None, block, [])], BATCH_BYTES)
+        return await self._hand_over(producer, (self._ledger, self._lane), batch)
+
+    def _place(self, topic: str, key: bytes | None) -> tuple[str, int]:
+        if topic not in _SPREAD or key is None:
+            return topic, self._lane
+        return topic, self._partition_of(key, self._settings.partitions)
+
+    def _packed(self, outputs: list[Output], most: int) -> Iterator[Packed]:
+        return packed(outputs, most, is_transactional=self._exactly_once)
+
+    async def _hand_over(self, producer: AIOKafkaProducer, place: tuple[str, int], batch: Any) -> _Sent:
+        topic, partition = place
+        future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=partition)
+        return _Sent(topic, batch.record_count(), batch.octets, _heard(future))
+
+    async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[_Sent]:
+        """Hands all outputs over, in order within each partition, as few batches as hold them."""
+        places = defaultdict[tuple[str, int], list[Output]](list)
+        for output in outputs:
+            places[self._place(output.topic, output.key)].append(output)
+        least = min(self._batch_bytes, INPUT_BATCH_BYTES)
+        return [
+            await self._hand_over(producer, place, batch)
+            for place, some in places.items()
+            for batch in self._packed(some, least if place[0] in _SPREAD else self._batch_bytes)
+        ]
+
+    async def close(self) -> None:
+        """Aborts what is open and lets go of the broker, within `CLOSE_SECONDS`, whatever happens."""
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                if self._in_transaction:
+                    await producer.abort_transaction()
+                await producer.stop()
+        except Exception as error:  # noqa: BLE001 -- whatever state it is in, the next owner's open() aborts for it
+            log.debug("the producer did not close in order", error=repr(error))
+            sender: Any = producer._sender.sender_task
+            if sender is not None:
+                sender.cancel()
+            producer._closed = True
+            await producer.client.close()
+        finally:
+            self._in_transaction = False
+            waiter: Any = getattr(producer._txn_manager, "_transaction_waiter", None)
+            if waiter is not None and waiter.done() and not waiter.cancelled():
+                waiter.exception()  # heard of: asyncio would complain of a fenced transaction that nobody awaited
+
+
+def _heard(future: asyncio.Future[Any]) -> asyncio.Future[Any]:
+    """Marks a failure as heard of, whoever else waits: of many batches that fail together, one tells."""
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return future
+
+
+def _written(metadata: Any) -> Written:
+    return Written(metadata.offset, metadata.timestamp if metadata.timestamp_type == 1 else None)

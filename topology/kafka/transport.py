@@ -1,0 +1,164 @@
+"""The driver `frames://`: Faust's aiokafka driver, handing agents one event per fetched batch of one partition.
+
+Faust's own path costs more per message than the whole fold, and commits offsets apart from outputs (architecture.md,
+«Faust, and why a transport of our own»). What this driver owns instead: frames with their exact range of offsets, where
+each fetch answer says that an input ends, seeks with an epoch that tells frames from before and after apart, and
+back-pressure up to the fetcher. Faust's bookkeeping of acknowledgements, gaps and commits is switched off: positions
+are the ledger's, and what the consumer group is told of them is for lag monitors only.
+
+`app.lanes` (lanes.py) is told what comes, and asked what may be fetched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from aiokafka import TopicPartition
+from aiokafka.errors import CorruptRecordException
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+from faust.types.tuples import ConsumerMessage
+
+from ...codecs.errors import DoesNotHoldError
+from .consumer import FAUST_LOG, FrameConsumerThread
+from .frames import Bounds, Frame
+
+POLL_SECONDS = 0.1
+"""How long one poll waits for records. Fetch answers without any are noticed this late, so marks lag by no more."""
+PRESSED_SECONDS = 0.02
+"""The same while a full lane is left out of the poll, and could be fetched for again at any moment."""
+
+
+class _NoOffsets(dict[TP, int | None]):
+    """Stands in for Faust's record of the last offset of each partition: it would drop what a lane sought back for."""
+
+    def __getitem__(self, tp: TP) -> None:
+        return None
+
+    def __setitem__(self, tp: TP, offset: int | None) -> None:
+        pass
+
+
+class FrameConsumer(driver.Consumer):
+    """The consumer as Faust and the lanes see it, in the main thread."""
+
+    logger = FAUST_LOG
+    app: Any
+    _thread: Any  # a FrameConsumerThread
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._read_offset: Any = _NoOffsets()
+        self._ends: dict[TP, int] = {}
+        self._told: dict[TopicPartition, int] = {}
+        self._next_epoch = count()
+
+    def _new_consumer_thread(self) -> FrameConsumerThread:
+        return FrameConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    # ------------------------------------------------------------ frames
+
+    async def _getmany(self, active_partitions: Any, timeout: float) -> Any:  # noqa: ASYNC109 -- Faust's
+        lanes, logical = self.app.lanes, self.app.logical
+        may_be_fetched = lanes.wants()
+        fetchable = {tp for tp in active_partitions if may_be_fetched(logical[tp.topic], tp.partition)}
+        if not fetchable:  # to aiokafka an empty set means all of them
+            await self._thread.call_thread(self._thread.touch)
+            await asyncio.sleep(PRESSED_SECONDS)
+            return {}
+        wait = POLL_SECONDS if len(fetchable) == len(active_partitions) else PRESSED_SECONDS
+        try:
+            poll = await self._thread.getmany(fetchable, min(timeout, wait))
+        except (DoesNotHoldError, CorruptRecordException) as error:
+            self.app.fail(error if isinstance(error, DoesNotHoldError) else DoesNotHoldError(error.args[0]))
+            await asyncio.sleep(timeout)
+            return {}
+        for tp, end, time in poll.answers:
+            self._ends[tp] = end
+            lanes.answered(tp.partition, logical[tp.topic], end, time)
+        for tp in poll.lost:
+            lanes.lost(tp.partition, logical[tp.topic])
+        found: dict[TP, list[Frame]] = {}
+        for tp, frame in poll.frames.items():
+            frame = frame._replace(topic=logical[tp.topic])
+            lanes.on_its_way(frame)
+            found[tp] = [frame]
+        return found
+
+    def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
+        generation = self.app.consumer_generation_id
+        return ConsumerMessage(
+            tp.topic, tp.partition, record.next - 1, 0.0, 0, [], None, record, None, 0, 0, tp, generation_id=generation
+        )
+
+    def highwater(self, tp: TP) -> int:
+        return self._ends.get(tp, 0)
+
+    # ------------------------------------------------------------ for lanes
+
+    async def place(self, lane: int, positions: Mapping[str, int]) -> int:
+        """Seeks a lane's inputs; frames that follow carry the epoch that is returned."""
+        epoch = next(self._next_epoch)
+        physical = self.app.physical
+        wanted = {TopicPartition(physical[topic], lane): offset for topic, offset in positions.items()}
+        await self._thread.call_thread(self._thread.place, wanted, epoch)
+        return epoch
+
+    async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
+        """What the broker holds of a lane's inputs, by logical topic."""
+        partitions = {topic: TopicPartition(self.app.physical[topic], lane) for topic in topics}
+        found = await self._thread.call_thread(self._thread.bounds, list(partitions.values()))
+        return {topic: found[partition] for topic, partition in partitions.items()}
+
+    # ------------------------------------------------------------ assignment
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        await self.app.lanes.suspend()
+        await super().on_partitions_revoked(revoked)
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        await super().on_partitions_assigned(assigned, generation_id)
+        if not self.app.should_stop:
+            inputs = set(self.app.physical.values())
+            numbers = {tp.partition for tp in assigned}
+            self.app.lanes.assign(
+                number for number in numbers if all(TP(topic, number) in assigned for topic in inputs)
+            )
+
+    async def seek_to_committed(self) -> Mapping[TP, int]:
+        """Nothing: each lane seeks its inputs to where its ledger ends, once it is restored."""
+        return {}
+
+    # ------------------------------------------------------------ what Faust keeps and we do not
+
+    def track_message(self, message: Any) -> None:
+        pass
+
+    def ack(self, message: Any) -> bool:
+        message.acked = True
+        return True
+
+    async def commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:
+        """Tells the group, every few seconds, what the ledgers say."""
+        physical = self.app.physical
+        offsets = {
+            TopicPartition(physical[topic], number): offset
+            for (topic, number), offset in self.app.lanes.positions().items()
+        }
+        news = {partition: offset for partition, offset in offsets.items() if self._told.get(partition) != offset}
+        if news:
+            self._told.update(news)
+            await self._thread.call_thread(self._thread.tell_group, news)
+        return True
+
+    def verify_event_path(self, now: float, tp: TP) -> None:
+        pass
+
+
+class Transport(driver.Transport):
+    """What the URL scheme `frames` stands for."""
+
+    Consumer = FrameConsumer

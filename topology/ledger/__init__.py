@@ -1,0 +1,18 @@
+"""One lane"s history, however it is stored: the chain of blocks, its replay, its export, and the folds that it is
+folded by.
+"""
+
+__all__ = [
+    "chain",
+    "export",
+    "export_files",
+    "folds",
+    "interfaces",
+    "ledger",
+    "log_reader",
+    "obligations",
+    "policies",
+    "positions",
+    "replay",
+    "retention",
+]

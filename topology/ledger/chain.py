@@ -1,0 +1,114 @@
+"""The end of a lane's chain of blocks, and what the next block must be to continue it (architecture.md, «Blocks»).
+
+Pure: blocks and outputs in, a sentence out where the chain is broken. Whoever follows a ledger (a lane that restores,
+and one that writes) keeps a `Tip` and moves it on with each block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ...codecs import merkle
+from ...codecs.blocks import GENESIS, Block, Output, outputs_root
+from ...codecs.checkpoints import leaf_of
+from ...codecs.errors import DoesNotHoldError
+from ...streams.adjudication.versions import demand_not_later, number_of
+
+AUDIT = "`sluice audit` tells where the ledger and its decisions part"
+NO_OUTPUTS = outputs_root(())
+
+
+class Tip(NamedTuple):
+    """The last block of a lane, as far as the next one depends on it.
+
+    `height` is -1 before the first block; `outputs` is the root of the last block's outputs; `positions` are the next
+    offsets to read, by logical topic; `tree` is that of all blocks up to this one, for checkpoints.
+    """
+
+    height: int = -1
+    hash: str = GENESIS
+    time: int = 0
+    watermark: int = 0
+    outputs: str = NO_OUTPUTS
+    fold: str = ""
+    positions: Mapping[str, int] = {}
+    tree: merkle.Frontier = merkle.Frontier()
+
+    def after(self, block: Block, outputs: Sequence[Output]) -> Tip:
+        """The tip once this block stands in the ledger and these are its outputs."""
+        header = block.header
+        positions = {source.topic: source.next for source in header.sources}
+        return Tip(
+            header.height,
+            block.hash,
+            header.time,
+            header.watermark,
+            outputs_root(outputs),
+            header.fold,
+            positions,
+            self.tree.append(leaf_of(block.hash)),  # 1.5 us a block
+        )
+
+    def demand_next(self, block: Block, lane: int, lanes: int) -> None:
+        """That this block continues the chain.
+
+        Raises:
+            DoesNotHoldError: it does not; the sentence says in what.
+        """
+        header = block.header
+        where = f"ledger of lane {lane}, block {header.height}"
+        if (header.lane, header.lanes) != (lane, lanes):
+            raise DoesNotHoldError(
+                "the block belongs to another lane, or to another number of lanes",
+                path=where,
+                expected=f"lane {lane} of {lanes}",
+                got=f"lane {header.lane} of {header.lanes}",
+                hint="a ledger keeps its partition count for ever; a new count needs a new ledger",
+            )
+        if header.height != self.height + 1:
+            raise DoesNotHoldError(
+                "the chain of blocks is broken", path=where, expected=f"height {self.height + 1}", hint=AUDIT
+            )
+        if header.prev != self.hash:
+            raise DoesNotHoldError(
+                "the chain of blocks is broken", path=where, expected=f"prev {self.hash}", got=header.prev, hint=AUDIT
+            )
+        if header.outputs != self.outputs:
+            raise DoesNotHoldError(
+                "folding the block before it again does not give the outputs that were written",
+                path=where,
+                expected=header.outputs,
+                got=f"{self.outputs} (folded then by {self.fold!r})",
+                hint=AUDIT,
+            )
+        if number_of(header.fold) < number_of(self.fold):
+            raise DoesNotHoldError(
+                "the fold's version goes back", path=where, expected=self.fold, got=header.fold, hint=AUDIT
+            )
+        if header.time < self.time or header.watermark < self.watermark:
+            raise DoesNotHoldError("time or watermark goes back", path=where, hint=AUDIT)
+        for source in header.sources:
+            first = self.positions.get(source.topic, source.first)
+            if source.first != first or source.next < first:
+                raise DoesNotHoldError(
+                    f"the offsets of {source.topic} do not follow upon one another",
+                    path=where,
+                    expected=f"first {first}",
+                    got=f"{source.first} to {source.next}",
+                    hint=AUDIT,
+                )
+
+
+def demand_version(ledger: str, own: str, path: str = "") -> None:
+    """That the fold that wrote a block is not a later one than ours: we could not decide as it would.
+
+    Args:
+        ledger: as its header names it.
+        own: the newest that we fold.
+        path: which block it is, for the sentence.
+
+    Raises:
+        LaterVersionError: it is.
+    """
+    demand_not_later(ledger, number_of(own), own, path)

@@ -1,0 +1,207 @@
+"""The folds that a worker's lanes run, one lane group each (architecture.md, «The way of a record»).
+
+Each is a thin face over pure functions of `streams/`, in the form that lanes take (`contracts.Fold`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from ...codecs.blocks import Block, Event, Output, unseal
+from ...codecs.errors import UsageError
+from ...codecs.partition import Partitioner
+from ...streams.adjudication import fold as core
+from ...streams.adjudication import outputs, snapshot
+from ...streams.adjudication.versions import FOLD_VERSIONS, next_number
+from ...streams.attestations import framing
+from ...streams.policy.privacy import NO_SECRETS, Secrets
+from ...streams.sightings import binding, binding_state
+from .interfaces import Fold, Logs
+from .obligations import GROUNDED, Categories
+
+
+def _categories(topics: Sequence[str], grounded: str) -> Categories:
+    """Of these topics one holds what was looked up; of the others nothing is said."""
+    return {topic: frozenset({GROUNDED} if topic == grounded else ()) for topic in topics}
+
+
+class _Keyed:
+    """What the folds have in common: their inputs' keys are checked by one partitioner, which their version names.
+
+    Args:
+        partitioner: by which keys are spread.
+        raised: the number of the version that ledgers are raised to; 0 leaves them at their own.
+    """
+
+    layout = ""
+
+    def __init__(self, partitioner: Partitioner = "murmur2", raised: int = 0) -> None:
+        self._partitioner: Partitioner = partitioner
+        self._raised = raised
+        self.version = core.fold_version(partitioner)
+        self.form = f"state={self.layout} partitioner={partitioner}"
+
+    def named(self, state: Any, ledger: str = "") -> str:
+        return core.fold_version(self._partitioner, number=next_number(ledger, self._raised))
+
+    def event_for(
+        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
+    ) -> Event:
+        return core.event_for(source, offset, timestamp, headers, key, value)
+
+
+class Adjudicate(_Keyed):
+    """Emissions, observations and reviews become verdicts (streams/adjudication/fold.py)."""
+
+    name = "adjudicate"
+    inputs: Sequence[str] = core.INPUTS
+    outputs: Sequence[str] = (
+        outputs.ADMITTED,
+        outputs.INADMISSIBLE,
+        outputs.REVIEWS,
+        outputs.REEMISSIONS,
+        outputs.CITATIONS,
+        outputs.DEAD_LETTERS,
+    )
+    stateless = False
+    ledger = "ledger"
+    layout = snapshot.LAYOUT
+    consumes: Categories = _categories(inputs, "observations")
+    produces: Categories = _categories(outputs, "admitted")
+
+    def __init__(self, partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS, raised: int = 0) -> None:
+        super().__init__(partitioner, raised)
+        self._secrets = secrets
+
+    def new(self, lane: int, lanes: int) -> core.State:
+        return core.new_state(lane, lanes, self._partitioner, self._secrets)
+
+    def fold(self, state: core.State, block: Block) -> list[Output]:
+        return core.fold(state, block)
+
+    def due(self, state: core.State, time: int, watermark: int) -> int:
+        return core.due(state, time, watermark)
+
+    def next_due(self, state: core.State) -> tuple[int | None, int | None]:
+        return core.next_due(state)
+
+    def policy_hash(self, state: core.State) -> str:
+        return state.policy_hash
+
+    def named(self, state: core.State, ledger: str = "") -> str:
+        return core.fold_version(self._partitioner, state.key_in_force, next_number(ledger, self._raised))
+
+    def counters(self, state: core.State) -> dict[str, int]:
+        return core.counters(state)
+
+    def dump(self, state: core.State) -> Iterator[bytes]:
+        return snapshot.dump(state)
+
+    def load(self, chunks: Iterable[bytes]) -> core.State:
+        return snapshot.load(chunks, self._secrets)
+
+
+class Bind(_Keyed):
+    """Sightings and citations become observations (streams/sightings/binding.py)."""
+
+    name = "bind"
+    inputs: Sequence[str] = binding.INPUTS
+    outputs: Sequence[str] = (binding.OBSERVATIONS, outputs.DEAD_LETTERS)
+    stateless = False
+    ledger = "bind-ledger"
+    layout = binding_state.LAYOUT
+    consumes: Categories = _categories(inputs, "sightings")
+    produces: Categories = _categories(outputs, "observations")
+
+    def new(self, lane: int, lanes: int) -> binding.BindState:
+        return binding.new_state(lane, lanes, self._partitioner)
+
+    def fold(self, state: binding.BindState, block: Block) -> list[Output]:
+        return binding.fold(state, block)
+
+    def due(self, state: binding.BindState, time: int, watermark: int) -> int:
+        return binding_state.due(state, time, watermark)
+
+    def next_due(self, state: binding.BindState) -> tuple[int | None, int | None]:
+        return binding_state.next_due(state)
+
+    def policy_hash(self, state: binding.BindState) -> str:
+        return state.rules.policy_hash
+
+    def counters(self, state: binding.BindState) -> dict[str, int]:
+        return binding_state.counters(state)
+
+    def dump(self, state: binding.BindState) -> Iterator[bytes]:
+        return binding_state.dump(state)
+
+    def load(self, chunks: Iterable[bytes]) -> binding.BindState:
+        return binding_state.load(chunks)
+
+
+class Frame(_Keyed):
+    """Attestations are typed, sanitised and framed (streams/attestations/framing.py)."""
+
+    name = "frame"
+    inputs: Sequence[str] = framing.INPUTS
+    outputs: Sequence[str] = (framing.GROUNDED, outputs.DEAD_LETTERS)
+    stateless = True
+    ledger = ""
+    consumes: Categories = _categories(inputs, "attestations")
+    produces: Categories = _categories(outputs, "grounded")
+
+    def new(self, lane: int, lanes: int) -> framing.State:
+        return framing.State(lane, lanes, self._partitioner)
+
+    def fold(self, state: framing.State, block: Block) -> list[Output]:
+        return framing.fold(state, block)
+
+    def due(self, state: framing.State, time: int, watermark: int) -> int:
+        return int(time >= state.renew_at)
+
+    def next_due(self, state: framing.State) -> tuple[int | None, int | None]:
+        return state.renew_at, None
+
+    def policy_hash(self, state: framing.State) -> str:
+        return state.policy_hash
+
+    def counters(self, state: framing.State) -> dict[str, int]:
+        return dict(state.counters)
+
+    def dump(self, state: framing.State) -> Iterator[bytes]:
+        raise AssertionError("a stateless fold has nothing to write down")
+
+    def load(self, chunks: Iterable[bytes]) -> framing.State:
+        raise AssertionError("a stateless fold has nothing to read back")
+
+
+def folds(partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS, raised: int = 0) -> tuple[Fold, ...]:
+    """All that a worker runs; every partition number has one lane of each.
+
+    Raises:
+        UsageError: ledgers are to be raised to a version that this package does not fold.
+    """
+    if raised and raised not in FOLD_VERSIONS:
+        raise UsageError(
+            "this package does not fold the version that ledgers are to be raised to",
+            path="fold_version",
+            expected=" or ".join(map(str, sorted(FOLD_VERSIONS))),
+            got=str(raised),
+            hint="upgrade every worker first, then raise it (docs/howto/upgrade.md)",
+        )
+    return Adjudicate(partitioner, secrets, raised), Bind(partitioner, raised), Frame(partitioner, raised)
+
+
+async def partitioner_of(logs: Logs) -> Partitioner:
+    """By which partitioner a ledger's keys are spread: its blocks say so. Kafka's own where there is no block yet."""
+    for lane in range(logs.lanes):
+        async with aclosing(logs.records("ledger", lane)) as records:
+            async for record in records:
+                return partitioner_named(unseal(record.value or b"").header.fold)
+    return "murmur2"
+
+
+def partitioner_named(fold: str) -> Partitioner:
+    """The partitioner that a block header's `fold` names (`streams.fold.fold_version`)."""
+    return "crc32" if "partitioner=crc32" in fold.split() else "murmur2"

@@ -1,0 +1,100 @@
+"""A lane's ledger on Kafka: reading it to its end, and writing a block with its outputs as one (architecture.md)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol
+
+from aiokafka import TopicPartition
+
+from ...codecs.blocks import Output
+from ..kafka.connect import open_reader
+from ..kafka.partition_reader import HangsError, read_to_end
+from ..kafka.topics import topic_name
+from ..kafka.transactions import GRACE_SECONDS, LaneProducer, Written
+from ..settings.settings import Settings
+from .interfaces import Fold
+
+
+class Ledger(Protocol):
+    """What a lane asks of its ledger. Calls come from one task, in the order open, (blocks, write)*, close."""
+
+    async def open(self) -> None:
+        """Makes this the lane's only writer; whoever was it before is fenced. May take as long as a broker may."""
+        ...
+
+    def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
+        """The committed blocks with their offsets, from `start` (None: the first) to the end as of now.
+
+        Raises:
+            DoesNotHoldError: a foreign transaction hides what may be newer blocks, and does not end in its time.
+        """
+        ...
+
+    async def positions(self) -> Mapping[str, int]:
+        """Where a lane that keeps no blocks has left its inputs: the next offset to read, by logical topic."""
+        ...
+
+    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+        """Commits a block and its outputs together. After any error the ledger must be closed and read anew.
+
+        Args:
+            block: as sealed.
+            outputs: what it folds to.
+            positions: where the block leaves the inputs, as its header says too.
+
+        Raises:
+            FencedError: somebody else owns the lane now; nothing was written.
+            TooLargeError: the broker takes no batch as large as one of these; nothing was written.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Aborts what is open and lets go of the broker, within `CLOSE_SECONDS`, whatever happens."""
+        ...
+
+
+class KafkaLedger:
+    """The ledger of one lane on Kafka: partition `lane` of a ledger topic and of every output topic.
+
+    Args:
+        settings: the broker, prefix, delivery and time-outs.
+        lane: the partition number.
+        topic: the logical name of the ledger; each group of lanes has one of its own.
+        producer: the transactional id, as for `LaneProducer`: no two groups have one.
+    """
+
+    def __init__(self, settings: Settings, lane: int, topic: str = "ledger", producer: str = "lane") -> None:
+        self._settings, self._lane = settings, lane
+        self._topic = topic_name(settings, topic)
+        self._producer = LaneProducer(settings, producer, lane, topic)
+
+    async def open(self) -> None:
+        await self._producer.open()
+
+    async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
+        partition = TopicPartition(self._topic, self._lane)
+        async with open_reader(self._settings, partition, start) as consumer:
+            patience = self._settings.transaction_timeout + GRACE_SECONDS
+            try:
+                async for record in read_to_end(consumer, partition, patience):
+                    yield record.offset, record.value
+            except HangsError as hangs:
+                raise hangs.told(f"the ledger of lane {self._lane}", partition, "blocks") from None
+
+    async def positions(self) -> Mapping[str, int]:
+        """None: the last block's header has them."""
+        return {}
+
+    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+        written = await self._producer.commit(block, outputs)
+        assert written is not None
+        return written
+
+    async def close(self) -> None:
+        await self._producer.close()
+
+
+def ledger_of(settings: Settings, fold: Fold, lane: int) -> KafkaLedger:
+    """The ledger of a lane of this fold; the adjudicating one's producer bears the name that it always had."""
+    return KafkaLedger(settings, lane, fold.ledger, "lane" if fold.ledger == "ledger" else fold.name)

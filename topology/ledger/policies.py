@@ -1,0 +1,193 @@
+"""Policies that come into force while lanes run: the topic `policies`, followed and written to (architecture.md).
+
+Every lane takes each document of the topic into its ledger as an event, in the topic's order, and it is in force from
+the block after. How far a lane has come stands in its ledger beside the positions of its inputs, so that a restart
+neither skips a policy nor takes one twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+import structlog
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
+
+from ...codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, unseal
+from ...codecs.errors import SluiceError
+from ...streams.policy.policy import Policy, policy_of_document
+from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of, unreachable
+from ..kafka.partition_reader import last_record, read_to_end
+from ..kafka.topics import topic_name
+from ..settings.settings import Settings
+from .log_reader import open_logs
+
+TOPIC: Final = "policies"
+RETRY_SECONDS: Final = 5.0
+FETCH_WAIT_MS: Final = 500
+PATIENCE_SECONDS: Final = 30.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Applied(NamedTuple):
+    """A document as it stands in the topic. `timestamp` is the record's, Unix ms."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    document: bytes
+
+
+class PolicyFeed:
+    """All documents of the topic, for the lanes of one worker. `run` is its only task.
+
+    Invariant: `documents` are those of the topic in order, from its first on; `read_once` is set when what stood there
+    at the beginning has been read.
+    """
+
+    def __init__(self, settings: Settings, on_news: Callable[[], None] = lambda: None) -> None:
+        self._settings, self._on_news = settings, on_news
+        self.documents: list[Applied] = []
+        self.read_once = asyncio.Event()
+
+    def after(self, position: int) -> Sequence[Applied]:
+        """The documents at this offset and later: what a lane that has come so far has to take in."""
+        documents, place = self.documents, len(self.documents)
+        while place and documents[place - 1].offset >= position:
+            place -= 1
+        return documents[place:]
+
+    async def run(self) -> None:
+        """Follows the topic until cancelled; a broker that is away is tried again."""
+        while True:
+            try:
+                await self._follow()
+            except (SluiceError, KafkaError, OSError) as error:
+                log.warning("policies cannot be read: trying again", error=str(error) or repr(error))
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _follow(self) -> None:
+        settings, place = self._settings, TopicPartition(topic_name(self._settings, TOPIC), 0)
+        start = self.documents[-1].offset + 1 if self.documents else None
+        async with open_reader(settings, place, start, FETCH_WAIT_MS) as consumer:
+            async for record in read_to_end(consumer, place, PATIENCE_SECONDS):
+                self._take(record.offset, record.timestamp, record.key, record.value)
+            self.read_once.set()
+            while True:
+                for records in (await consumer.getmany(place, timeout_ms=FETCH_WAIT_MS)).values():
+                    for record in records:
+                        self._take(record.offset, record.timestamp, record.key, record.value)
+
+    def _take(self, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
+        if len(value or b"") > MAX_INPUT_BYTES:
+            log.error("a record of the topic policies is no policy: it is passed over", offset=offset)
+            return
+        self.documents.append(Applied(offset, timestamp, key, value or b""))
+        if self.read_once.is_set():  # the others were applied long ago
+            log.info("a policy was applied", offset=offset, key=(key or b"").decode("ascii", "replace"))
+        self._on_news()
+
+
+# ---------------------------------------------------------------- the operator's side
+
+
+class InForce(NamedTuple):
+    """What one lane decides by as of its newest block, and that block's height; -1 and no hash before the first."""
+
+    lane: int
+    height: int
+    hash: str
+
+
+async def apply(settings: Settings, policy: Policy) -> int:
+    """Writes a policy to the topic, from where every lane takes it.
+
+    Returns:
+        Its offset there.
+
+    Raises:
+        UnreachableError: no broker answers.
+        UsageError: there is no such topic.
+    """
+    name = topic_name(settings, TOPIC)
+    async with open_producer(settings) as producer:
+        await partitions_of(producer, settings, name)
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                sent = await producer.send_and_wait(name, policy.document, key=policy.hash.encode(), partition=0)
+        except (KafkaError, OSError) as error:
+            raise unreachable(settings, error) from None
+    return sent.offset
+
+
+async def in_force(settings: Settings) -> list[InForce]:
+    """What each lane decides by, as its ledger's newest block says.
+
+    Raises:
+        UnreachableError: no broker answers.
+        UsageError: there is no ledger topic.
+    """
+    ledger = topic_name(settings, "ledger")
+    async with open_consumer(settings) as consumer:
+        lanes = await partitions_of(consumer, settings, ledger)
+    found: list[InForce] = []
+    for lane in lanes:
+        newest = await last_record(settings, TopicPartition(ledger, lane), lambda _: True)
+        found.append(InForce(lane, -1, "") if newest is None else _in_force(lane, unseal(newest.value or b"")))
+    return found
+
+
+def _in_force(lane: int, block: Block) -> InForce:
+    """By which policy the block after this one is decided: one that this one has taken in, or its own."""
+    digest = block.header.policy
+    for event in block.events:
+        if event.kind == EventKind.POLICY and _is_policy(event.value or b""):
+            digest = _hash(event.value or b"")
+    return InForce(lane, block.header.height, digest)
+
+
+async def document_of(settings: Settings, wanted: str) -> Policy | None:
+    """The policy of a hash: from the topic, or from the ledgers, whose first blocks have what workers began with.
+
+    Raises:
+        UnreachableError: no broker answers.
+    """
+    place = TopicPartition(topic_name(settings, TOPIC), 0)
+    async with open_consumer(settings, fetch_max_wait_ms=50) as consumer:
+        consumer.assign([place])
+        await consumer.seek_to_beginning(place)
+        async with aclosing(read_to_end(consumer, place, PATIENCE_SECONDS)) as records:
+            async for record in records:
+                if (policy := _policy_of(record.value or b"", wanted)) is not None:
+                    return policy
+    async with open_logs(settings) as logs:
+        for lane in range(logs.lanes):
+            async with aclosing(logs.records("ledger", lane)) as records:
+                async for record in records:
+                    for event in unseal(record.value or b"").events:
+                        if event.kind == EventKind.POLICY and (policy := _policy_of(event.value or b"", wanted)):
+                            return policy
+                    break  # later ones come from the topic
+    return None
+
+
+def _policy_of(document: bytes, wanted: str) -> Policy | None:
+    return policy_of_document(document) if _hash(document) == wanted and _is_policy(document) else None
+
+
+def _is_policy(document: bytes) -> bool:
+    try:
+        policy_of_document(document)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
+def _hash(document: bytes) -> str:
+    return "sha256:" + sha256(document).hexdigest()

@@ -1,0 +1,129 @@
+"""What a lane does before it may run: fold its ledger again, and hold its inputs against the ledger's positions.
+
+Steps 2 to 4 of architecture.md, «State and recovery». Nothing is changed here: either there is a state to go on from,
+or a sentence why not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from time import monotonic
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from ...codecs.blocks import Event, EventKind
+from ...codecs.errors import DoesNotHoldError, LaterVersionError
+from ..kafka.frames import Bounds
+from ..ledger.interfaces import Fold
+from ..ledger.replay import Blocks, Follower, Restored
+
+PROGRESS_SECONDS = 5.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Start(NamedTuple):
+    """Something to go on from instead of the ledger's beginning: what it is called, and how to get it."""
+
+    name: str
+    begin: Callable[[], Awaitable[Restored]]
+
+
+async def restore(
+    blocks: Blocks, fold: Fold, lane: int, lanes: int, stopping: Callable[[], bool], starts: Iterable[Start] = ()
+) -> Restored | None:
+    """A lane's state at its ledger's end.
+
+    Args:
+        blocks: the ledger.
+        fold, lane, lanes: what decides, and for which lane of how many.
+        stopping: asked after each block.
+        starts: tried in this order; one that fails, in itself or on the way from it, only costs time. After the last,
+            the ledger is folded from its first block on.
+
+    Returns:
+        The state, or None where it was told to stop before.
+
+    Raises:
+        DoesNotHoldError: the ledger itself does not hold (`Follower.take`).
+    """
+    for name, begin in starts:
+        try:
+            start = await begin()
+            follower = Follower(fold, lane, lanes, start)
+            seen = await _follow(follower, blocks(start.offset), stopping)
+        except LaterVersionError:
+            raise  # from the beginning it would only take longer to get there
+        except (DoesNotHoldError, OSError) as error:
+            log.warning("not restored from here: it takes longer", start=name, reason=str(error))
+            continue
+        if stopping():
+            return None
+        if seen:
+            log.info("restored", start=name, height=start.tip.height, blocks=seen - 1)
+            return follower.restored
+        log.warning("not restored from here: it takes longer", start=name, reason="the ledger has no such block")
+    follower = Follower(fold, lane, lanes)
+    await _follow(follower, blocks(None), stopping)
+    return None if stopping() else follower.restored
+
+
+async def _follow(follower: Follower, blocks: AsyncIterator[tuple[int, bytes]], stopping: Callable[[], bool]) -> int:
+    """Takes blocks until they end or `stopping`; returns how many there were."""
+    told_at, seen = monotonic(), 0
+    async for offset, data in blocks:
+        follower.take(offset, data)
+        seen += 1
+        if monotonic() - told_at > PROGRESS_SECONDS:
+            told_at = monotonic()
+            log.info("restoring", height=follower.restored.tip.height, ledger_offset=offset)
+        await asyncio.sleep(0)  # other lanes run meanwhile
+        if stopping():
+            break
+    return seen
+
+
+def positions_within(
+    bounds: Mapping[str, Bounds], before: Mapping[str, int], inputs: Sequence[str], lane: int, lanes: int, now: int
+) -> tuple[dict[str, int], list[Event]]:
+    """Where to read on, by what the broker holds.
+
+    Args:
+        bounds: what the broker holds of each input.
+        before: the next offset to read; of an input that has none, all that it holds is to be read.
+        inputs, lane, lanes: the inputs in the order of a block's sources, and which lane of how many reads them.
+        now: the time that gaps are recorded under, Unix ms.
+
+    Returns:
+        The positions, and a GAP event for each input of which retention has deleted what was not read.
+
+    Raises:
+        DoesNotHoldError: an input is not the one that the ledger speaks of.
+    """
+    positions: dict[str, int] = {}
+    gaps: list[Event] = []
+    for place, topic in enumerate(inputs):
+        there = bounds[topic]
+        at = before.get(topic, there.first)
+        if there.partitions != lanes:
+            raise DoesNotHoldError(
+                f"{topic} has another number of partitions than the ledger",
+                expected=str(lanes),
+                got=str(there.partitions),
+                hint="a ledger keeps its partition count for ever; a new count needs a new ledger",
+            )
+        if at > there.end:
+            raise DoesNotHoldError(
+                f"{topic}/{lane} ends before the position that the ledger names",
+                expected=f"an end at {at} or later",
+                got=str(there.end),
+                hint="the topic was made anew or truncated; give it back its records, or start a new ledger",
+            )
+        if at < there.first:
+            log.error("retention has deleted records that were not read", topic=topic, first=at, next=there.first)
+            gaps.append(Event(EventKind.GAP, place, at, now, [], None, msgspec.json.encode(there.first)))
+        positions[topic] = max(at, there.first)
+    return positions, gaps

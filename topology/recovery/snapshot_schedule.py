@@ -1,0 +1,102 @@
+"""When a lane's snapshots are taken, and what it begins with when it is taken over (snapshots.py, restore.py).
+
+A snapshot is written in a thread of its own while the lane goes on: what a state has at rest never changes. One at a
+time; one that fails is told, and tried again when the next is due. The header of a later block names it, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import structlog
+
+from ..ledger.interfaces import Fold
+from ..ledger.replay import Restored
+from .restore import Start
+from .snapshots import Facts, SnapshotStore, read_chunks
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Keeper:
+    """The snapshots of one lane, while it is here. `starts` on each take-over; `after_block` after each block.
+
+    Args:
+        store: where they are.
+        fold: makes octets of a state, and a state of octets.
+        every: seconds between two; None for no new ones.
+        standby: the lane's state as a standby has it, taken from it, or None; the best start there is.
+    """
+
+    def __init__(
+        self,
+        store: SnapshotStore,
+        fold: Fold,
+        every: float | None,
+        standby: Callable[[], Restored | None] = lambda: None,
+    ) -> None:
+        self._store, self._fold, self._every, self._standby = store, fold, every, standby
+        self._taken_at = -math.inf
+        self._writing: asyncio.Task[None] | None = None
+        self._news: str | None = None
+
+    def starts(self, moved: Callable[[], None] = lambda: None) -> Iterator[Start]:
+        """What the lane may go on from, best first; `moved` is called while one is loaded, in another thread."""
+        warm = self._standby()
+        if warm is not None and warm.offset is not None:
+            yield Start("standby", lambda: _ready(warm))
+        for path, facts in self._store.found():
+            yield Start(f"snapshot {path.name}", lambda path=path, facts=facts: self._load(path, facts, moved))
+
+    async def _load(self, path: Path, facts: Facts, moved: Callable[[], None]) -> Restored:
+        began = monotonic()
+
+        def chunks() -> Iterator[bytes]:
+            for chunk in read_chunks(path, facts):
+                moved()
+                yield chunk
+
+        def load() -> Any:
+            deque(chunks(), maxlen=0)  # to the end, where it shows whether they are whole: only then are they decoded
+            return self._fold.load(chunks())
+
+        state = await asyncio.to_thread(load)
+        self._taken_at = monotonic()
+        log.info("snapshot loaded", path=str(path), height=facts.tip.height, seconds=round(monotonic() - began, 3))
+        return Restored(state, facts.tip, facts.offset)
+
+    def after_block(self, restored: Restored) -> None:
+        """A block is committed: begins a snapshot of its state where one is due."""
+        if self._every is None or self._writing is not None or restored.offset is None:
+            return
+        if monotonic() - self._taken_at >= self._every:
+            self._taken_at = monotonic()
+            chunks = self._fold.dump(restored.state)
+            self._writing = asyncio.create_task(self._write(restored, restored.offset, chunks))
+
+    async def _write(self, restored: Restored, offset: int, chunks: Iterator[bytes]) -> None:
+        began, tip = monotonic(), restored.tip
+        try:
+            state = await asyncio.to_thread(self._store.write, tip, offset, chunks)
+        except OSError as error:
+            log.warning("no snapshot could be written: a restart will take longer", error=str(error))
+        else:
+            self._news = f"{state}@{tip.height}"
+            log.info("snapshot written", height=tip.height, seconds=round(monotonic() - began, 3))
+        finally:
+            self._writing = None
+
+    def news(self) -> str | None:
+        """The hash and height of a snapshot that no header has named yet, for the next one."""
+        news, self._news = self._news, None
+        return news
+
+
+async def _ready(restored: Restored) -> Restored:
+    return restored

@@ -1,0 +1,140 @@
+"""Hot standby: folding the ledger of a lane that another worker owns, so that taking it over costs no refold.
+
+With the setting `standby = 1` every lane has one worker beside its owner that follows its ledger (the group's leader
+shares them out, assignor.py). A standby writes nothing and decides nothing: its state is the ledger's, and whether it
+is of the ledger's newest block is checked like any other start (restore.py). It costs the state once more, and the
+fold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+
+import structlog
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
+
+from ...codecs.errors import LaterVersionError, SluiceError
+from ..kafka.connect import open_reader
+from ..kafka.topics import topic_name
+from ..ledger.interfaces import Fold
+from ..ledger.replay import Follower, Restored
+from ..settings.settings import Settings
+from .restore import Start
+
+RETRY_SECONDS = 10.0
+"""Nobody waits for a standby: after a failure it begins again without haste."""
+LINGER_SECONDS = 60.0
+FETCH_WAIT_MS = 500
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Standby:
+    """One lane's ledger, followed. `run` is its only task; `restored` may be asked for between its steps.
+
+    Args:
+        settings: the broker and topics.
+        fold, lane: what decides, and for which lane.
+        starts: what to go on from, best first (keeping.py).
+    """
+
+    def __init__(self, settings: Settings, fold: Fold, lane: int, starts: Callable[[], Iterator[Start]]) -> None:
+        self._settings, self._fold, self._lane, self._starts = settings, fold, lane, starts
+        self._follower: Follower | None = None
+
+    @property
+    def restored(self) -> Restored | None:
+        """The state as far as the ledger has been followed; None before anything is there."""
+        found = self._follower.restored if self._follower is not None else None
+        return None if found is None or found.offset is None else found
+
+    async def run(self) -> None:
+        """Follows the ledger until cancelled, or until it is one that only a newer package can follow."""
+        structlog.contextvars.bind_contextvars(lane=self._lane, fold=self._fold.name)
+        while True:
+            try:
+                await self._follow(await self._begin())
+            except LaterVersionError as error:
+                log.error("the standby ends", error=str(error))
+                self._follower = None
+                return
+            except (SluiceError, KafkaError, OSError) as error:
+                log.warning("the standby begins again", error=str(error) or repr(error), seconds=RETRY_SECONDS)
+            self._follower = None
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _begin(self) -> Follower:
+        for name, begin in self._starts():
+            try:
+                return Follower(self._fold, self._lane, self._settings.partitions, await begin())
+            except (SluiceError, OSError) as error:
+                log.warning("the standby does not begin here", start=name, reason=str(error))
+        return Follower(self._fold, self._lane, self._settings.partitions)
+
+    async def _follow(self, follower: Follower) -> None:
+        partition = TopicPartition(topic_name(self._settings, self._fold.ledger), self._lane)
+        async with open_reader(self._settings, partition, follower.restored.offset, FETCH_WAIT_MS) as consumer:
+            self._follower = follower
+            log.info("standing by", height=follower.restored.tip.height)
+            while True:
+                for records in (await consumer.getmany(partition, timeout_ms=FETCH_WAIT_MS)).values():
+                    for record in records:
+                        follower.take(record.offset, record.value or b"")
+                        await asyncio.sleep(0)  # the lanes that are ours come first
+
+
+class Standbys:
+    """The lanes that this worker stands by for.
+
+    A lane may become this worker's own in the very assignment that no longer names it here: so what is not wanted any
+    more goes on for `LINGER_SECONDS`, to be taken by then.
+    """
+
+    def __init__(self, make: Callable[[int], Standby]) -> None:
+        self._make = make
+        self._running: dict[int, tuple[Standby, asyncio.Task[None]]] = {}
+        self._wanted: set[int] = set()
+
+    @property
+    def heights(self) -> Mapping[int, int]:
+        """How far each standby has come, by lane; -1 before it has anything."""
+        found = {number: standby.restored for number, (standby, _) in list(self._running.items())}
+        return {number: -1 if restored is None else restored.tip.height for number, restored in found.items()}
+
+    def assign(self, numbers: Iterable[int]) -> None:
+        """Stands by for these lanes from now on, and for no others."""
+        wanted = set(numbers)
+        for number in self._running.keys() - wanted:
+            standby, _ = self._running[number]
+            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._end_if, number, standby)
+        self._wanted = wanted
+        for number in sorted(wanted - self._running.keys()):
+            standby = self._make(number)
+            self._running[number] = standby, asyncio.create_task(standby.run(), name=f"standby-{number}")
+
+    def take(self, number: int) -> Restored | None:
+        """A lane's state, for its new owner here; the standby ends, and must not be used beside it."""
+        if number not in self._running:
+            return None
+        restored = self._running[number][0].restored
+        self._end(number)
+        return restored
+
+    async def stop(self) -> None:
+        """Ends all of them."""
+        tasks = [task for _, task in self._running.values()]
+        for number in list(self._running):
+            self._end(number)
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _end_if(self, number: int, standby: Standby) -> None:
+        if number not in self._wanted and number in self._running and self._running[number][0] is standby:
+            self._end(number)
+
+    def _end(self, number: int) -> None:
+        self._running.pop(number)[1].cancel()

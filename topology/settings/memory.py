@@ -1,0 +1,84 @@
+"""When the cyclic garbage collector runs: rarely, and between blocks (style.md, «Measured habits»).
+
+Left to itself it halves throughput once the state is large: a full collection walks every live assertion, and those
+make no cycles. So a worker process switches it off, and collects itself every so often; what survived is then frozen,
+so that a collection only ever walks what came since the last one.
+
+What the C library does with large blocks that were let go of: it keeps them, in a process of our own.
+
+A batch that is unpacked, and an answer of a broker, are blocks of megabytes that live for a moment. glibc gives such a
+block back to the kernel, and the next one comes from there again: page by page, each cleared at its first touch. That
+was a fifth of an audit's page faults, and a twentieth of its time. The process stays as large as it was at its largest;
+what is free in it is used again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+from time import monotonic
+from typing import Final
+
+COLLECT_SECONDS = 30.0
+TRIM_THRESHOLD: Final = -1
+MMAP_THRESHOLD: Final = -3
+"""glibc's numbers for what `mallopt` sets (malloc.h)."""
+LARGEST: Final = 32 << 20
+"""Larger blocks go back: glibc takes no greater threshold where a word has 64 bits."""
+NEVER: Final = 2**31 - 1
+"""So many octets must be free at the heap's end before they go back: what an int holds."""
+SAID: Final = ("MALLOC_", "glibc.malloc.")
+"""What an operator says of the allocator begins so: in names of the environment, and within GLIBC_TUNABLES."""
+
+
+class Collector:
+    """Owns the process's collector from `start` to `stop`, and its heap for good (`keep_freed`).
+
+    Only a process of our own may use it.
+    """
+
+    def __init__(self) -> None:
+        self._last = monotonic()
+        self._running = False
+
+    def start(self) -> None:
+        """Switches automatic collection off, and has the C library keep what is let go of."""
+        keep_freed()
+        gc.disable()
+        self._running = True
+
+    def stop(self) -> None:
+        """Gives the collector back as Python runs it."""
+        if self._running:
+            self._running = False
+            gc.unfreeze()
+            gc.enable()
+
+    def settle(self) -> None:
+        """A lane was restored: collects what that left behind, and freezes the state."""
+        if self._running:
+            gc.collect()
+            gc.freeze()
+            self._last = monotonic()
+
+    def between_blocks(self) -> None:
+        """Collects if it is time; cheap otherwise."""
+        if self._running and monotonic() - self._last > COLLECT_SECONDS:
+            self.settle()
+
+
+def keep_freed() -> bool:
+    """Has glibc keep blocks of up to `LARGEST` octets that are let go of; it cannot be taken back.
+
+    Returns:
+        Whether it does now. Another C library has its own way, and what the environment says of glibc's stands.
+    """
+    names, tunables = SAID
+    if any(name.startswith(names) for name in os.environ) or tunables in os.environ.get("GLIBC_TUNABLES", ""):
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # musl; macOS; Windows, which has no library without a name
+        return False
+    return bool(mallopt(MMAP_THRESHOLD, LARGEST)) and bool(mallopt(TRIM_THRESHOLD, NEVER))

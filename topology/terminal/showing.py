@@ -1,0 +1,198 @@
+"""Records of output topics for people and pipes: filtered, and with nothing in them that a terminal would obey.
+
+Text that strangers wrote stays theirs: control, format and bidirectional characters are shown as `\\uXXXX`, so that
+no assertion can move the cursor, hide a word or turn a line round. Of a decision, what was checked comes first
+(showing_checks.py). A reader tests `valid_until` itself: while a lane is down, nobody writes its decays
+(architecture.md, «Time»). No clock is read here.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+from aiokafka import ConsumerRecord
+
+from ...codecs import times
+from .showing_checks import Told, told_of
+
+Record = ConsumerRecord[bytes | None, bytes | None]
+
+OUTPUT_TOPICS = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "grounded", "dead-letters")
+DECIDED = OUTPUT_TOPICS[:4]
+"""The topics whose records are decisions about assertions: they have a status."""
+_CLOSING = frozenset({"decayed-to-uncertainty", "contradicted", "rejected"})
+"""The words on `admitted` after which an assertion is admitted no more."""
+
+_NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
+_OBEYED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories that act instead of being seen: controls, format characters (bidi, zero width), separators."""
+_LINE_ENDS = re.compile(r"[\r\n\t]+")
+
+
+def escaped(text: str) -> str:
+    """The text with every character that acts instead of being seen as `\\uXXXX`; in JSON text this changes nothing.
+
+    (In JSON such characters stand within strings only, and an escape there means the same character.)
+    """
+    return _NOT_PLAIN.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    if unicodedata.category(character) not in _OBEYED:
+        return character
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{int.from_bytes(units[at : at + 2], 'big'):04x}" for at in range(0, len(units), 2))
+
+
+class Shown(NamedTuple):
+    """One record as far as readers need it: the JSON text to print, its parsed value, and whether it was JSON."""
+
+    key: bytes | None
+    json: str
+    value: dict[str, Any]
+    is_json: bool = True
+
+
+def parse(topic: str, record: Record) -> Shown:
+    """A record of an output topic; what is not a JSON object becomes one that says so, with the raw text.
+
+    A dead letter is shown as its reason, detail, source, key and raw value.
+    """
+    raw = record.value or b""
+    if topic == "dead-letters":
+        return _own(record, _dead_letter(record), True)
+    try:
+        value = msgspec.json.decode(raw)
+        text = raw.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value, text = None, ""
+    if not isinstance(value, dict):
+        source = f"{record.topic}/{record.partition}/{record.offset}"
+        return _own(record, {"error": {"reason": "not-json", "detail": source}, "raw": _readable(raw)}, False)
+    return Shown(record.key, escaped(_LINE_ENDS.sub(" ", text)), cast("dict[str, Any]", value))
+
+
+def _own(record: Record, value: dict[str, Any], is_json: bool) -> Shown:
+    return Shown(record.key, escaped(msgspec.json.encode(value).decode()), value, is_json)
+
+
+def _dead_letter(record: Record) -> dict[str, Any]:
+    headers = {name: _readable(value) for name, value in reversed(record.headers)}  # the first of a name is ours
+    return {
+        "reason": headers.get("sluice-reason", ""),
+        "detail": headers.get("sluice-detail", ""),
+        "source": headers.get("sluice-source", ""),
+        "key": None if record.key is None else _readable(record.key),
+        "value": _readable(record.value or b""),
+    }
+
+
+def _readable(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")
+
+
+# ---------------------------------------------------------------- what is left out
+
+
+def is_past(shown: Shown, now: int) -> bool:
+    """Whether a record's `valid_until` is past; that instant itself is still valid."""
+    until = shown.value.get("valid_until")
+    at = times.parse_time(until) if isinstance(until, str | int) else None
+    return at is not None and now > at
+
+
+def what_holds(records: Iterable[Shown], now: int) -> list[Shown]:
+    """The last word of each key, in order of these words, where it neither closes the assertion nor is past."""
+    last: dict[bytes | None, Shown] = {}
+    for shown in records:
+        last.pop(shown.key, None)
+        last[shown.key] = shown
+    return [shown for shown in last.values() if shown.value.get("status") not in _CLOSING and not is_past(shown, now)]
+
+
+# ---------------------------------------------------------------- for terminals
+
+_COLUMNS = {
+    "grounded": ("claim", "verdict", "validator", "rationale"),
+    "dead-letters": ("reason", "detail", "source", "value"),
+}
+_DECIDED_COLUMNS = ("what was checked", "the emitter's words", "status", "classes", "reason", "valid until")
+_NARROW_COLUMNS = ("what was checked, and the emitter's words", "status, classes, reason, valid until")
+
+
+def columns(topic: str, *, narrow: bool = False) -> Sequence[str]:
+    """The heads of the table of a topic's records; `narrow` as in `row`."""
+    return _COLUMNS.get(topic, _NARROW_COLUMNS if narrow else _DECIDED_COLUMNS)
+
+
+def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
+    """The cells of one record, escaped; only between whole sentences and members they have line ends.
+
+    Args:
+        topic: the logical name.
+        shown: the record.
+        narrow: two cells for a decision, where its six would leave no room for what was checked.
+    """
+    if topic == "dead-letters":
+        return _cells(shown.value[name] for name in _COLUMNS[topic])
+    if topic == "grounded":
+        first = _at(shown.value, "attestations", 0)
+        return _cells(
+            [
+                _readable(shown.key or b""),
+                _at(first, "verdict"),
+                _at(first, "validator_did"),
+                _at(first, "_untrusted_text", "rationale"),
+            ]
+        )
+    told = told_of(shown.value)
+    # The closing words on `admitted` carry no text: then the key says which assertion it is.
+    prose = escaped(told.prose or _readable(shown.key or b""))
+    names = shown.value.get("classes")
+    classes = (str(name).removeprefix("substrate.") for name in (names if isinstance(names, list) else ()))
+    others = _cells(
+        [
+            shown.value.get("status"),
+            ", ".join(classes),
+            shown.value.get("reason"),
+            shown.value.get("valid_until"),
+        ]
+    )
+    if not narrow:
+        return [checked_cell(told), prose, *others]
+    different = [cell for place, cell in enumerate(others) if cell and cell not in others[:place]]
+    return [stacked_cell(told, prose), "\n".join(different)]
+
+
+def checked_cell(told: Told) -> str:
+    """What was checked, a sentence on each line; else the mark that stands before the prose. Escaped."""
+    return "\n".join(map(escaped, told.sentences)) or f"{told.before_prose}:"
+
+
+def stacked_cell(told: Told, prose: str) -> str:
+    """The same with the prose behind it, on a line of its own that says whose words they are.
+
+    Args:
+        told: of the record.
+        prose: as it is to be shown, escaped.
+    """
+    own = f"{told.before_prose}: {prose}"
+    return f"{checked_cell(told)}\n{own}" if told.sentences else own
+
+
+def _cells(values: Iterable[Any]) -> list[str]:
+    return ["" if cell is None else escaped(str(cell)) for cell in values]
+
+
+def _at(value: Any, *path: str | int) -> Any:
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    return value

@@ -1,0 +1,272 @@
+"""The Faust app: what Faust does for sluice, and which of its options that takes.
+
+Faust gives group membership and assignment, supervision, the web server and its command line; records reach the lanes
+through the transport `frames://` (transport.py) and an ordinary agent for each input. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import faust
+from aiokafka import TopicPartition
+from faust.app.base import BootStrategy
+from faust.types import AppT
+
+from ...codecs.notes import Signer
+from ...streams.policy.policy import DEFAULT_POLICY, Policy
+from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key
+from ..kafka.batches.unpacking import Making
+from ..kafka.frames import Frame
+from ..kafka.polling import fetch_bytes
+from ..kafka.topics import topic_name
+from ..kafka.transactions import GRACE_SECONDS
+from ..kafka.transport import FAUST_LOG, FrameConsumer, Transport
+from ..ledger.folds import folds
+from ..ledger.interfaces import Fold
+from ..ledger.ledger import Ledger, ledger_of
+from ..ledger.obligations import demand_grounded
+from ..ledger.policies import PolicyFeed
+from ..ledger.positions import StatelessLedger
+from ..ledger.replay import Restored
+from ..recovery.snapshot_schedule import Keeper
+from ..recovery.snapshots import SnapshotStore
+from ..recovery.standby import Standby, Standbys
+from ..settings.secrets import secrets_of
+from ..settings.settings import Settings, bootstrap
+from .interfaces import Meter
+from .lane import Lane
+from .lanes import Lanes
+
+NEVER = 10**9
+HEARTBEAT_SECONDS = 0.3
+"""A rebalance begins, for everybody, once the last member has asked: lanes that stay stand still for so long."""
+MAX_POLL_RECORDS = 4000
+"""Of all partitions in one poll: a block's worth. More only lets the others wait longer for their turn."""
+
+
+class FramesSchema(faust.Schema):
+    """Frames are no bytes: nothing is there to be decoded."""
+
+    def loads_key(self, app: AppT, message: Any, **kwargs: Any) -> Any:
+        return None
+
+    def loads_value(self, app: AppT, message: Any, **kwargs: Any) -> Any:
+        return message.value
+
+
+class _Boot(BootStrategy):
+    # Lanes have producers of their own; Faust's would only hold a connection.
+    enable_kafka_producer = False
+
+
+class App(faust.App):
+    """Faust's app with the lanes.
+
+    Attributes:
+        lanes: the lanes that are assigned to this worker.
+        physical, logical: the inputs' names on the broker by their logical ones, and back.
+        folds: what folds each input, by logical name.
+        exactly_once: whether inputs are read committed, and blocks written in transactions.
+        settings: as loaded.
+        fetch_bytes: of one partition in one answer.
+        standbys: by fold, the lanes that this worker only follows.
+        signer: signs the lanes' checkpoints; None before the start, and where there are to be none.
+        tips: the newest checkpoint known of every lane.
+        policies: those that were applied, for the lanes.
+        on_crashed: told, in the app's loop, why Faust or a lane has given up.
+    """
+
+    BootStrategy = _Boot
+    logger = FAUST_LOG
+
+    lanes: Lanes
+    standbys: Mapping[str, Standbys]
+    physical: dict[str, str]
+    logical: dict[str, str]
+    folds: dict[str, Fold]
+    exactly_once: bool
+    settings: Settings
+    fetch_bytes: int
+    tips: Tips
+    policies: PolicyFeed
+    signer: Signer | None = None
+    on_crashed: Callable[[BaseException], None] | None = None
+    _following: tuple[asyncio.Task[None], ...] = ()
+
+    def _new_transport(self) -> Any:
+        # Not looked up by its URL, which the entry point is for: so it runs from a checkout too.
+        return Transport(self.conf.broker_consumer, self)
+
+    def _create_directories(self) -> None:
+        """Nothing of Faust's is kept on disk: state is memory, and the ledger."""
+
+    async def on_start(self) -> None:
+        """The key first: lanes begin with it.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
+        if self.settings.checkpoint_interval:
+            self.signer = await asyncio.to_thread(load_key, self.settings)
+        following = [asyncio.create_task(self.policies.run(), name="policies-follow")]
+        if self.signer is not None:
+            following.append(asyncio.create_task(follow(self.settings, self.tips), name="checkpoints-follow"))
+        self._following = tuple(following)
+        await super().on_start()
+
+    async def on_stop(self) -> None:
+        """Lanes first: what is in flight is committed while everything still runs."""
+        await self.lanes.stop()
+        for standbys in self.standbys.values():
+            await standbys.stop()
+        for task in self._following:
+            task.cancel()
+        await super().on_stop()
+
+    @property
+    def heights(self) -> Mapping[int, int]:
+        """By lane that this worker follows, how far: that of the group that has most to fold comes first."""
+        return dict(next(iter(self.standbys.values())).heights) if self.standbys else {}
+
+    def making(self, partition: TopicPartition) -> Making:
+        """How records of this partition become events of their lane."""
+        topic = self.logical[partition.topic]
+        fold = self.folds[topic]
+        return Making(list(fold.inputs).index(topic), fold.event_for)
+
+    def stand_by(self, numbers: list[int]) -> None:
+        """The group's leader has said which lanes to stand by for; called in the app's loop."""
+        if not self.should_stop:
+            for standbys in self.standbys.values():
+                standbys.assign(numbers)
+
+    def fail(self, reason: BaseException) -> None:
+        """The worker must not go on; called from the app's loop."""
+        if self.on_crashed is not None:
+            self.on_crashed(reason)
+        else:
+            self.add_future(self.crash(reason))
+
+    def _crash(self, reason: BaseException) -> None:
+        super()._crash(reason)
+        if self.on_crashed is not None:  # called from the consumer's thread, too
+            self.loop.call_soon_threadsafe(self.on_crashed, reason)
+
+
+def create_app(
+    settings: Settings,
+    *,
+    policy: Policy = DEFAULT_POLICY,
+    on_fatal: Callable[[BaseException], None] | None = None,
+    groups: Sequence[Fold] | None = None,
+    meter: Meter | None = None,
+    between_blocks: Callable[[], None] = lambda: None,
+    after_restore: Callable[[], None] = lambda: None,
+) -> App:
+    """The app of one worker, not started.
+
+    Args:
+        settings: as loaded.
+        policy: starts a ledger that is new; a ledger that is there keeps the policy that it holds.
+        on_fatal: told when a lane must not go on (by default the app crashes with that error), or when Faust crashes.
+        groups: what the lanes fold, one lane of each for every partition number; by default all that there is.
+        meter: told what the lanes do.
+        between_blocks, after_restore: moments at which a lane has nothing in flight.
+
+    Raises:
+        UngroundedReturn: a fold declares an output grounded that no source leads to [C §2].
+    """
+    raised = settings.fold_version or 0
+    running = folds(settings.partitioner, secrets_of(settings), raised) if groups is None else tuple(groups)
+    demand_grounded(running)
+    session = settings.session_timeout
+    app = App(
+        settings.app_id,
+        broker=";".join(f"frames://{host}" for host in bootstrap(settings).split(",")),
+        broker_client_id=settings.app_id,
+        broker_max_poll_records=MAX_POLL_RECORDS,
+        broker_check_crcs=settings.delivery == "exactly-once",
+        consumer_group_instance_id=settings.instance,
+        broker_session_timeout=session,
+        broker_heartbeat_interval=min(HEARTBEAT_SECONDS, session / 4),
+        broker_rebalance_timeout=max(10.0, session),
+        broker_request_timeout=max(20.0, session + 5),
+        broker_commit_every=NEVER,
+        stream_wait_empty=False,
+        stream_buffer_maxsize=4096,
+        store="memory://",
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        web_enabled=False,  # a small one of our own tells what probes need, and no more (web.py)
+        value_serializer="raw",
+        key_serializer="raw",
+    )
+    app.settings, app.tips = settings, Tips(settings.partitions)
+    app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.nudge())
+    app.exactly_once = settings.delivery == "exactly-once"
+    app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
+    app.logical = {name: topic for topic, name in app.physical.items()}
+    app.folds = {topic: fold for fold in running for topic in fold.inputs}
+    app.fetch_bytes = fetch_bytes(len(app.physical) * settings.partitions)
+    document = policy.document
+    # Whatever is in order may take longer where the time-outs are longer.
+    patience = max(settings.stall_timeout, settings.transaction_timeout + GRACE_SECONDS, 2 * session)
+
+    def keeper(fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None) -> Keeper | None:
+        if fold.stateless or not (settings.snapshot_interval or settings.standby):
+            return None
+        folder = Path(settings.state_dir) / topic_name(settings, fold.ledger)
+        store = SnapshotStore(folder, number, settings.partitions, fold.form)
+        return Keeper(store, fold, settings.snapshot_interval or None, standby)
+
+    def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
+        if fold.ledger != "ledger" or app.signer is None:
+            return None
+        return checkpoints_of(settings, app.signer, number, app.tips)
+
+    def make_standby(fold: Fold, number: int) -> Standby:
+        kept = keeper(fold, number)
+        return Standby(settings, fold, number, kept.starts if kept is not None else lambda: iter(()))
+
+    def make(fold: Fold, number: int) -> Lane:
+        return Lane(
+            number,
+            settings.partitions,
+            fold=fold,
+            ledger=_ledger(settings, fold, number),
+            inputs=cast(FrameConsumer, app.consumer),
+            policy=document,
+            max_block_wait=settings.max_block_wait,
+            stops_on_loss=settings.on_lost_input == "stop",
+            keeper=keeper(fold, number, lambda: app.standbys[fold.name].take(number)),
+            checkpoints=checkpoints(fold, number),
+            policies=app.policies,
+            meter=meter,
+            between_blocks=between_blocks,
+            after_restore=after_restore,
+        )
+
+    app.on_crashed = on_fatal
+    app.lanes = Lanes(running, make, app.fail, stall_seconds=patience)
+    app.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in running if not fold.stateless}
+
+    async def receive(frames: Any) -> None:
+        """Hands each frame to its lane; the lane's intake is where it waits."""
+        async for event in frames.events():
+            frame: Frame = event.value
+            app.lanes.offer(frame)
+
+    for topic, name in app.physical.items():
+        app.agent(app.topic(name, schema=FramesSchema(), allow_empty=True), name=f"lanes.{topic}")(receive)
+    return app
+
+
+def _ledger(settings: Settings, fold: Fold, number: int) -> Ledger:
+    if fold.stateless:
+        return StatelessLedger(settings, fold.name, number, fold.inputs[0], fold.outputs[0])
+    return ledger_of(settings, fold, number)

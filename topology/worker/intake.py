@@ -1,0 +1,205 @@
+"""What a lane has received and not yet put into a block: frames in, events of the next block out.
+
+A *frame* is what one fetch brought of one partition: a range of offsets `[start, next)` and the records in it. Offsets
+without a record inside that range (transaction markers, compacted or aborted records) are the broker's own word that
+nothing is there. Frames of one partition follow upon one another; a frame that does not is either from before the last
+seek (its epoch tells, and it is dropped) or a sign that Faust lost one on the way (then the lane seeks back).
+
+Nothing here awaits or knows a broker, and nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from time import monotonic
+
+from ...codecs import compiled_core
+from ...codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, Source
+from ..kafka.frames import HELD_BYTES, Frame
+
+FRAMING, HEADER_FRAMING = 40, 6
+"""Octets of an event beside key, value and headers, and of a header beside name and value, about."""
+
+
+class Intake:
+    """The queue before one lane.
+
+    Invariant: `positions` name the first offset of each input that is neither in a block nor given up as empty; the
+    frames in the queue continue exactly there.
+    """
+
+    def __init__(self, inputs: Sequence[str]) -> None:
+        self.inputs = tuple(inputs)
+        self.positions: dict[str, int] = dict.fromkeys(self.inputs, 0)
+        self.epoch = -1
+        self.most = MAX_EVENTS
+        """So many events make a block full: fewer after the broker has refused one."""
+        self.count = 0
+        self.octets = 0.0
+        """Of all that waits, about: a frame's octets are taken as spread evenly over its records."""
+        self.since = 0.0
+        """`time.monotonic()` when the oldest waiting record came."""
+        self._frames: deque[Frame] = deque()
+        self._done = 0  # records of the first frame that are in a block already
+        self._ends = dict.fromkeys(self.inputs, 0)
+        self._blocked = dict(self.positions)  # positions as of the last block
+        self._received = dict(self.positions)
+        self._held = dict.fromkeys(self.inputs, 0)
+
+    def restart(self, epoch: int, positions: Mapping[str, int], blocked: Mapping[str, int]) -> None:
+        """Forgets what waits; only frames of `epoch`, from these positions on, are taken from now on.
+
+        Args:
+            epoch: names the seek to these positions.
+            positions: the next offset to read, by input.
+            blocked: where the last block ended; less than the position where retention has deleted what lay between.
+        """
+        self.positions = {name: positions[name] for name in self.inputs}
+        self._blocked = {name: blocked[name] for name in self.inputs}
+        self._received = dict(self.positions)
+        self._held = dict.fromkeys(self.inputs, 0)
+        self._frames.clear()
+        self.epoch, self.count, self.octets, self._done = epoch, 0, 0.0, 0
+
+    def on_its_way(self, frame: Frame) -> None:
+        """The fetcher has let go of a frame: from here on it counts as held."""
+        if frame.epoch == self.epoch:
+            self._held[frame.topic] += _weight(frame)
+
+    def ended(self, topic: str, end: int) -> None:
+        """A fetch answer said that the input ends at `end`."""
+        self._ends[topic] = end
+
+    def offer(self, frame: Frame) -> bool:
+        """Takes a frame in.
+
+        Returns:
+            False where the frame starts beyond what has been received of its input: one before it was lost, and the
+            caller has to seek back. A frame from before the last seek is dropped without a word.
+        """
+        if frame.epoch != self.epoch:
+            return True
+        received = self._received[frame.topic]
+        if frame.start > received:
+            return False
+        if frame.next <= received:
+            self._held[frame.topic] -= _weight(frame)
+            return True
+        if frame.start < received:
+            self._held[frame.topic] -= _weight(frame)
+            rest = [event for event in frame.events if event.offset >= received]
+            frame = frame._replace(start=received, events=rest)
+            self._held[frame.topic] += _weight(frame)
+        self._received[frame.topic] = frame.next
+        if not self.count:
+            self.since = monotonic()
+        self.count += len(frame.events)
+        self.octets += _weight(frame)
+        self._frames.append(frame)
+        if self.count == len(frame.events) == 0:
+            self._skip_empty()
+        return True
+
+    @property
+    def full(self) -> bool:
+        """Whether what waits fills a block."""
+        return self.count >= self.most or self.octets >= MAX_BYTES
+
+    @property
+    def more_is_there(self) -> bool:
+        """Whether the broker is known to hold records that have not arrived here."""
+        received = self._received
+        return any(end > received[name] for name, end in self._ends.items())
+
+    def wants(self, topic: str) -> bool:
+        """Whether an input may be fetched further."""
+        return self.epoch >= 0 and self._held[topic] < HELD_BYTES
+
+    @property
+    def held(self) -> int:
+        """Octets that wait here or are on their way."""
+        return sum(self._held.values())
+
+    @property
+    def lag(self) -> Mapping[str, int]:
+        """How many offsets of each input are known to be there, and in no block."""
+        return {name: max(0, end - self._blocked[name]) for name, end in self._ends.items()}
+
+    @property
+    def blocked(self) -> Mapping[str, int]:
+        """Where the last block ended, by input."""
+        return self._blocked
+
+    def take(self) -> list[Event]:
+        """The events of the next block, in the order in which they came: as many as one block holds.
+
+        At least one where any waits, however large: a single record larger than a block stands alone. Moves the
+        positions; `sources` then says how far.
+        """
+        events, frames = list[Event](), self._frames
+        octets, room = 0, self.most
+        while frames and room:
+            frame = frames[0]
+            at = self._done
+            end, size = portion(frame.events, at, room, MAX_BYTES - octets)
+            if end == at < len(frame.events) and not events:
+                end, size = at + 1, MAX_BYTES
+            events += frame.events[at:end]
+            octets, room = octets + size, room - (end - at)
+            if frame.events:
+                self.octets -= _weight(frame) * (end - at) / len(frame.events)
+            self.count -= end - at
+            if end < len(frame.events):
+                self.positions[frame.topic] = frame.events[end].offset
+                self._done = end
+                break
+            self._drop_first()
+        self._skip_empty()
+        if not self.count:
+            self.octets = 0.0
+        self.since = monotonic()
+        return events
+
+    def sources(self) -> list[Source]:
+        """How far each input has been read since the last block; the next block begins there."""
+        blocked = self._blocked
+        sources = [Source(name, blocked[name], self.positions[name]) for name in self.inputs]
+        self._blocked = dict(self.positions)
+        return sources
+
+    def _drop_first(self) -> None:
+        frame = self._frames.popleft()
+        self._done = 0
+        self.positions[frame.topic] = frame.next
+        self._held[frame.topic] -= _weight(frame)
+
+    def _skip_empty(self) -> None:
+        while self._frames and not self._frames[0].events:
+            self._drop_first()
+
+
+def portion(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int, int]:
+    """How far from `at` on events fit into a block: the first that does not, and the octets of those before it.
+
+    Args:
+        events: in order.
+        at: the first.
+        most, room: so many, and so many octets, a block still takes.
+    """
+    if compiled_core.codecs is not None and isinstance(events, list):
+        return compiled_core.codecs.portion(events, at, most, room, FRAMING, HEADER_FRAMING)
+    octets, last = 0, min(len(events), at + most)
+    for place in range(at, last):
+        event = events[place]
+        size = FRAMING + len(event.key or b"") + len(event.value or b"")
+        size += sum(HEADER_FRAMING + len(name) + len(content) for name, content in event.headers)
+        if octets + size > room:
+            return place, octets
+        octets += size
+    return last, octets
+
+
+def _weight(frame: Frame) -> int:
+    """Octets of memory, about: a record without any takes some too, and millions of them must not pass for nothing."""
+    return frame.octets + FRAMING * len(frame.events)

@@ -1,0 +1,529 @@
+"""A lane: one partition number, from its inputs over blocks and the fold to its ledger and outputs (architecture.md).
+
+*Theory of operation.* A lane is a fold with a ledger. `run` takes the lane over (fence the former owner, read the
+ledger to its end, fold all of it, check the inputs, seek them to where the last block ended) and then closes block
+after block: take what the intake holds now, fold it, commit block and outputs as one. While a transaction is in flight
+further records pile up in the intake and make the next block, so blocks are as small as latency likes and as large as
+the load asks. Whatever fails is answered alike: what was not committed is aborted, the state is thrown away, and the
+lane takes itself over again. There is no other path of recovery, and no position but the ledger's.
+
+The wall clock enters in one place: the header's `time`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time as clocks
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any
+
+import structlog
+from msgspec import UNSET
+
+from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Header, Output, Source, seal, unseal
+from ...streams.adjudication.state import MAX_TIMERS
+from ...streams.adjudication.versions import number_of
+from ..checkpoints.checkpointing import Checkpoints
+from ..kafka.frames import Frame
+from ..kafka.transactions import TooLargeError
+from ..ledger.chain import Tip
+from ..ledger.interfaces import Fold
+from ..ledger.ledger import Ledger
+from ..ledger.policies import TOPIC as POLICIES
+from ..ledger.policies import PolicyFeed
+from ..ledger.replay import Restored
+from ..recovery.restore import positions_within, restore
+from ..recovery.snapshot_schedule import Keeper
+from ..settings.clock import now_ms
+from .intake import Intake
+from .interfaces import Committed, Inputs, LaneStatus, Meter
+from .liveness import Progress
+from .retry import Failures, Portion, loss, place_of
+from .skew import Skew
+from .watermark import Watermark
+
+STOP_SECONDS = 2.0
+"""What is in flight is waited for so long before it is aborted: a worker that is told to end has five in all."""
+IDLE_SECONDS = 5.0
+FEED_SECONDS = 0.2
+LAST_SECONDS = 1.0
+"""A last checkpoint must be committed so soon after the lane was told to stop, or there is none."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Lane:
+    """One lane. `run` is its only task; the other methods are called from the same event loop and never wait long.
+
+    Invariant: `_state` is the fold of the ledger up to `_tip` whenever no block is being closed.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        lanes: int,
+        *,
+        fold: Fold,
+        ledger: Ledger,
+        inputs: Inputs,
+        policy: bytes,
+        max_block_wait: float = 0.05,
+        stops_on_loss: bool = False,
+        keeper: Keeper | None = None,
+        checkpoints: Checkpoints | None = None,
+        policies: PolicyFeed | None = None,
+        meter: Meter | None = None,
+        clock: Callable[[], int] = now_ms,
+        between_blocks: Callable[[], None] = lambda: None,
+        after_restore: Callable[[], None] = lambda: None,
+    ) -> None:
+        """
+        Args:
+            number, lanes: this lane, and how many there are: the partition count.
+            policy: the canonical document that starts a new ledger.
+            max_block_wait: seconds that a block stays open at the most.
+            stops_on_loss: whether inputs that retention deleted unread end the lane, once the ledger says so.
+            keeper: of the lane's snapshots, where it has any.
+            checkpoints: the lane's, where it writes any; its fold keeps a ledger then.
+            policies: what comes into force while the lane runs.
+            meter: told what the lane does, where anybody counts it.
+            between_blocks, after_restore: moments at which nothing is in flight in this lane.
+        """
+        self.number, self._lanes = number, lanes
+        self._fold, self._ledger, self._inputs = fold, ledger, inputs
+        self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
+        self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
+        self._between_blocks, self._after_restore = between_blocks, after_restore
+        self._keeper, self._checkpoints, self._feed, self._meter = keeper, checkpoints, policies, meter
+        self.intake = Intake(fold.inputs)
+        self._watermark = Watermark(fold.inputs)
+        self._progress, self._portion = Progress(fold.inputs), Portion()
+        self._state: Any = None
+        self._tip = Tip()
+        self._tip_offset: int | None = None
+        self._gaps: list[Event] = []
+        self._due: tuple[int | None, int | None] = (None, None)
+        self._wake = asyncio.Event()
+        self._stopping = self._suspended = self._check_tip = self._replace = False
+        self._phase, self._skew = "taking-over", Skew()
+        self._suspended_at, self._stopped_at, self._in_flight = 0.0, 0.0, False
+        self._blocks = 0  # since the last take-over
+        self._fold_seconds = 0.0  # of the block that was folded last
+
+    # ------------------------------------------------------------ called by the owner
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The lane's name: that of its fold, and the partition number."""
+        return self._fold.name, self.number
+
+    @property
+    def status(self) -> LaneStatus:
+        tip, counters = self._tip, self._fold.counters(self._state) if self._state is not None else {}
+        return LaneStatus(
+            self._fold.name,
+            self.number,
+            self._phase,
+            tip.height,
+            tip.time,
+            tip.watermark,
+            self.intake.held,
+            self._skew.milliseconds,
+            counters,
+            self.behind,
+            self.intake.lag,
+            self._watermark.read_to,
+        )
+
+    @property
+    def behind(self) -> float:
+        """For how many seconds the lane has had something to do and has not got on with it."""
+        if self._phase == "stopped":
+            return 0.0
+        intake, idle = self.intake, self._phase == "running" and not self._in_flight
+        wanted = [topic for topic in intake.inputs if intake.wants(topic)]
+        return self._progress.behind(wanted, to_do=not idle or intake.count > 0 or intake.more_is_there)
+
+    @property
+    def positions(self) -> Mapping[str, int]:
+        """The next offset of each input as the ledger has it; empty before the lane is taken over."""
+        return self._tip.positions if self._state is not None else {}
+
+    def offer(self, frame: Frame) -> None:
+        """A frame of one of the inputs has come."""
+        if not self.intake.offer(frame):
+            log.warning("a frame was lost on the way: seeking back", topic=frame.topic, offset=frame.start)
+            self._replace = True
+        self._wake.set()
+
+    def answered(self, topic: str, end: int, time: int) -> None:
+        """A fetch answer told, at `time`, that an input ends at `end`."""
+        self._watermark.answered(topic, end, time)
+        self._progress.answered(topic, time)
+        self.intake.ended(topic, end)
+        if self._due[1] is not None:
+            self._wake.set()
+
+    def lost(self, topic: str) -> None:
+        """The broker no longer has the position at which an input was to be read."""
+        log.warning("the broker has no such offset any more", topic=topic)
+        self._replace = True
+        self._wake.set()
+
+    def suspend(self) -> None:
+        """The group is rebalancing: close no further block until told who owns the lane.
+
+        What waits is forgotten: it will be fetched again, by us or by the next owner.
+        """
+        if not self._suspended:
+            self._suspended, self._suspended_at = True, clocks.monotonic()
+        self.intake.restart(-1, self.intake.positions, self.intake.blocked)
+        self._wake.set()
+
+    def resume(self) -> None:
+        """The lane stays here after a rebalance: go on, if the ledger's tip is still our own."""
+        if self._suspended:
+            self._suspended, self._check_tip = False, True
+            self._wake.set()
+
+    def nudge(self) -> None:
+        """A policy was applied."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Close no further block of records; `run` returns once the one in flight is committed."""
+        if not self._stopping:
+            self._stopping, self._stopped_at = True, clocks.monotonic()
+        self._wake.set()
+
+    # ------------------------------------------------------------ the task
+
+    async def run(self) -> None:
+        """Runs the lane until `stop`.
+
+        Raises:
+            SluiceError: the lane must not run; the sentence says why. Somebody has to look.
+            Exception: the same error came back `MAX_FAILURES` times without a block in between.
+        """
+        structlog.contextvars.bind_contextvars(lane=self.number, fold=self._fold.name)
+        failures = Failures()
+        try:
+            while not self._stopping:
+                self._blocks = 0
+                try:
+                    await self._take_over()
+                    await self._close_blocks()
+                    await self._checkpoint_at_the_end()
+                    break
+                except Exception as error:  # noqa: BLE001 -- what must not be retried is raised again
+                    pause = failures.pause_after(error, self._blocks)
+                await self._let_go()
+                self._phase = "waiting"
+                await self._sleep(pause)
+        finally:
+            self._phase = "stopped"
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        """Throws away what only the ledger may say."""
+        self._state, self._due = None, (None, None)
+        self.intake.restart(-1, self.intake.positions, self.intake.positions)
+        await self._ledger.close()
+
+    async def _sleep(self, seconds: float) -> None:
+        """Waits, or until told to stop, or until the group has confirmed that the lane is ours."""
+        end = clocks.monotonic() + seconds
+        while not (self._stopping or self._check_tip) and (left := end - clocks.monotonic()) > 0:
+            await self._wait(left)
+
+    async def _sit_out(self) -> None:
+        """Waits for the end of a rebalance."""
+        phase, self._phase = self._phase, "suspended"
+        while self._suspended and not self._stopping:
+            await self._wait(IDLE_SECONDS)
+        self._phase = phase
+
+    async def _wait(self, seconds: float) -> None:
+        """Waits until something happens, or so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+        self._wake.clear()
+
+    # ------------------------------------------------------------ taking over
+
+    async def _take_over(self) -> None:
+        """Steps 1 to 5 of architecture.md, «State and recovery»; the order matters."""
+        self._phase = "taking-over"
+        await self._sit_out()
+        self._check_tip = False
+        began = clocks.monotonic()
+        await self._ledger.open()
+        self._progress.moved()
+        if self._checkpoints is not None:
+            await self._checkpoints.begin()
+            self._progress.moved()
+        await self._restore()
+        await self._sit_out()
+        if self._stopping:
+            return
+        await self._place_inputs(self._tip.positions)
+        self._after_restore()
+        found: dict[str, Any] = {"policy": self._fold.policy_hash(self._state), "height": self._tip.height}
+        if self._tip.height < 0:
+            found = {"positions": dict(self._tip.positions)} if self._fold.stateless else {"ledger": "new"}
+        seconds = clocks.monotonic() - began
+        if self._meter is not None:
+            self._meter.restored(*self.place, seconds)
+        log.info("lane taken over", seconds=round(seconds, 3), **found)
+
+    async def _restore(self) -> None:
+        fold, keeper, checkpoints, blocks = self._fold, self._keeper, self._checkpoints, self._ledger.blocks
+        starts = () if keeper is None else keeper.starts(self._progress.moved)
+        if checkpoints is not None:
+            blocks = checkpoints.held(blocks)
+        found = await restore(blocks, fold, self.number, self._lanes, self._ends_after_block, starts)
+        if found is None:
+            return
+        if checkpoints is not None:
+            checkpoints.hold(found.tip)
+        self._state, self._tip, self._tip_offset = found
+        if self._tip.height < 0:
+            self._tip = self._tip._replace(positions=await self._ledger.positions())
+        self._gaps, self._due = [], fold.next_due(self._state)
+        self._watermark = Watermark(fold.inputs, self._tip.watermark)
+        before, named = self._tip.fold, fold.named(self._state, self._tip.fold)
+        if before and number_of(named) > number_of(before):
+            log.warning("the ledger is raised to a later version of the fold", ledger=before, next=named)
+        in_force = fold.policy_hash(self._state)
+        if self._tip.height >= 0 and in_force != self._policy_hash:
+            log.warning(
+                "the ledger's policy is in force, not that of this worker's file",
+                ledger=in_force,
+                file=self._policy_hash,
+            )
+
+    def _ends_after_block(self) -> bool:
+        """Asked by the restore after each block: to read is to get on."""
+        self._progress.moved()
+        return self._stopping
+
+    async def _tip_is_ours(self) -> bool:
+        """Whether our last block is still the ledger's last one."""
+        if self._tip_offset is None:
+            return False
+        seen = False
+        async for _, data in self._ledger.blocks(self._tip_offset):
+            if unseal(data).hash != self._tip.hash:
+                return False
+            seen = True
+        return seen or self._fold.stateless  # a ledger that gives nothing there was cut; without one nothing is given
+
+    async def _place_inputs(self, before: Mapping[str, int]) -> None:
+        """Checks what the inputs hold against the positions that the lane is at, and seeks there."""
+        self._replace = False
+        inputs, before = self._fold.inputs, dict(before)  # frames that come meanwhile move the lane's own positions on
+        bounds = await self._inputs.bounds(self.number, inputs)
+        positions, gaps = positions_within(bounds, before, inputs, self.number, self._lanes, self._clock())
+        self._gaps += gaps
+        blocked = {topic: self._tip.positions.get(topic, positions[topic]) for topic in positions}
+        epoch = await self._inputs.place(self.number, positions)
+        # Also where a rebalance began meanwhile: no frame is taken then, but the positions are these.
+        self.intake.restart(-1 if self._suspended else epoch, positions, blocked)
+        self._progress.moved()
+        self._progress.placed()
+        self._phase = "running"
+
+    async def _stand_by(self) -> None:
+        """Between blocks: a rebalance is under way or over, or an input has to be sought anew."""
+        if self._suspended:
+            await self._sit_out()
+            return
+        if was_away := self._check_tip:
+            self._check_tip = False
+            if not await self._tip_is_ours():
+                log.warning("somebody else has written to the ledger meanwhile: restoring")
+                await self._let_go()
+                await self._take_over()
+                return
+        await self._place_inputs(self.intake.positions)
+        if was_away:
+            log.info("lane resumed", seconds=round(clocks.monotonic() - self._suspended_at, 3), height=self._tip.height)
+
+    # ------------------------------------------------------------ blocks
+
+    async def _close_blocks(self) -> None:
+        """Closes block after block until told to stop."""
+        if self._fold.stateless and self._feed is not None:  # what it goes by stands in no ledger
+            while not (self._feed.read_once.is_set() or self._stopping):
+                await self._wait(FEED_SECONDS)
+        if self._tip.height < 0 and not self._stopping:
+            began = Event(EventKind.POLICY, 0, 0, self._clock(), [], None, self._policy)
+            await self._close(self._clock(), 0, [began])
+        while not self._stopping:
+            if self._suspended or self._check_tip or self._replace:
+                await self._stand_by()
+                continue
+            time = max(self._tip.time, self._clock())
+            mark = self._watermark.at(self.intake.positions, time)
+            overdue = self._is_due(time, mark) and self._fold.due(self._state, time, mark) > MAX_TIMERS
+            if self._gaps:  # first of all: the next block's offsets pass over what was lost, and it has to say so
+                await self._close_gaps(time, mark, [] if overdue else self._taken())
+            elif overdue:
+                await self._close(time, mark, [])
+            elif applied := self._applied():
+                await self._close(time, mark, applied)
+            elif self._checkpoints is not None and (wait := self._checkpoints.wait()) is not None and wait <= 0:
+                await self._checkpoint(self._checkpoints)
+            elif self._is_closing():
+                await self._close(time, mark, self._taken())
+            elif self._is_due(time, mark):
+                await self._close(time, mark, [])
+            else:
+                await self._wait(self._patience())
+
+    async def _close_gaps(self, time: int, mark: int, events: list[Event]) -> None:
+        """Closes a block that names what retention has deleted unread, before these events."""
+        lost, self._gaps = self._gaps, []
+        await self._close(time, mark, [*lost, *events])
+        if self._stops_on_loss:
+            raise loss(lost, self._fold.inputs, self.number, self._tip.height)
+
+    def _taken(self) -> list[Event]:
+        """What waits, as much of it as a block may hold."""
+        self.intake.most = self._portion.events
+        return self.intake.take()
+
+    def _applied(self) -> list[Event]:
+        """The next policy that the ledger does not have yet: one a block, in the order of the topic."""
+        news = () if self._feed is None else self._feed.after(self._tip.positions.get(POLICIES, 0))
+        place = len(self._fold.inputs)
+        return [
+            Event(EventKind.POLICY, place, one.offset, one.timestamp, [], one.key, one.document) for one in news[:1]
+        ]
+
+    def _sources(self, events: list[Event]) -> list[Source]:
+        """How far each input has been read, and, from the first one that was applied on, the policies."""
+        inputs, first = self.intake.sources(), self._tip.positions.get(POLICIES)
+        taken = [event.offset for event in events if event.source == len(inputs)]
+        if first is None and not taken:
+            return inputs
+        first = first or 0
+        return [*inputs, Source(POLICIES, first, taken[-1] + 1 if taken else first)]
+
+    def _is_due(self, time: int, mark: int) -> bool:
+        at_time, at_mark = self._due
+        return (at_time is not None and time >= at_time) or (at_mark is not None and mark >= at_mark)
+
+    def _is_closing(self) -> bool:
+        """Whether what waits is to be taken now: at once, unless the broker is known to hold more for this block."""
+        intake = self.intake
+        if not intake.count:
+            return False
+        if intake.full or not intake.more_is_there:
+            return True
+        return clocks.monotonic() - intake.since >= self._max_block_wait
+
+    def _patience(self) -> float:
+        """Seconds until something is due by the clock alone."""
+        patience = IDLE_SECONDS
+        if self._due[0] is not None:
+            patience = min(patience, (self._due[0] - self._clock()) / 1000)
+        if self.intake.count:
+            patience = min(patience, self.intake.since + self._max_block_wait - clocks.monotonic())
+        if self._checkpoints is not None and (wait := self._checkpoints.wait()) is not None:
+            patience = min(patience, wait)
+        return max(patience, 0.001)
+
+    async def _close(self, time: int, mark: int, events: list[Event]) -> None:
+        """Seals a block of these events, folds it, and commits it with its outputs.
+
+        After an exception the state is ahead of the ledger: the caller must restore.
+        """
+        data, outputs, after = self._fold_next(time, mark, events)
+        await self._commit(data, outputs, after, events)
+
+    async def _checkpoint(self, checkpoints: Checkpoints) -> None:
+        """Closes an empty block at the tip's own time, and with it, as one, a checkpoint of the ledger up to it."""
+        data, outputs, after = self._fold_next(self._tip.time, self._tip.watermark, [])
+        if outputs:  # of timers that the block before left over
+            await self._commit(data, outputs, after, [])
+            checkpoints.postpone()
+            return
+        draft = checkpoints.draft(after)
+        await self._commit(data, [draft.output], after, [])
+        checkpoints.written(draft)
+
+    async def _checkpoint_at_the_end(self) -> None:
+        """A last one, where the lane ends in order, there is news, and it takes no time worth speaking of.
+
+        Not where a rebalance is under way: the lane may be somebody else's by now.
+        """
+        checkpoints, left = self._checkpoints, self._stopped_at + LAST_SECONDS - clocks.monotonic()
+        if self._phase != "running" or self._suspended or self._check_tip or self._gaps or left <= 0:
+            return
+        if checkpoints is None or checkpoints.wait() is None:
+            return
+        try:
+            async with asyncio.timeout(left):
+                await self._checkpoint(checkpoints)
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the next owner begins from the ledger
+            log.info("no last checkpoint: the next owner will write one", error=str(error) or repr(error))
+
+    def _fold_next(self, time: int, mark: int, events: list[Event]) -> tuple[bytes, list[Output], Tip]:
+        """The next block, of these events: its octets, its outputs, and the tip once it is committed."""
+        fold, tip, began = self._fold, self._tip, clocks.monotonic()
+        header = Header(
+            lane=self.number,
+            lanes=self._lanes,
+            height=tip.height + 1,
+            prev=tip.hash,
+            time=time,
+            watermark=mark,
+            policy=fold.policy_hash(self._state) or self._policy_hash,
+            fold=fold.named(self._state, tip.fold),
+            sources=self._sources(events),
+            outputs=tip.outputs,
+            snapshot=(self._keeper and self._keeper.news()) or UNSET,
+        )
+        block, data = seal(header, events)
+        tip.demand_next(block, self.number, self._lanes)  # what no reader would take is never written
+        outputs = fold.fold(self._state, block)
+        after = tip.after(block, outputs)
+        self._fold_seconds = clocks.monotonic() - began
+        return data, outputs, after
+
+    async def _commit(self, data: bytes, outputs: list[Output], after: Tip, events: list[Event]) -> None:
+        """Commits a block with its outputs as one; then, and only then, the lane's tip is that block."""
+        self._in_flight, began = True, clocks.monotonic()
+        try:
+            written = await self._ledger.write(data, outputs, after.positions)
+        except Exception as error:
+            if self._meter is not None:
+                self._meter.aborted(*self.place, error)
+            if isinstance(error, TooLargeError):
+                records = [event for event in events if event.kind in INPUT_KINDS]
+                places = [place_of(event, self._fold.inputs, self.number) for event in records]
+                self._portion.refused(error, places, after.height)
+            raise
+        finally:
+            self._in_flight = False
+        if self._meter is not None:
+            seconds = clocks.monotonic() - began
+            slow: int = getattr(self._state, "left_to_python", 0)  # of a fold that has a compiled core
+            done = (self._fold.inputs, events, len(data), outputs, self._fold_seconds, seconds, slow)
+            self._meter.committed(*self.place, Committed(after.height, after.time, *done))
+        self._portion.passed()
+        self._progress.moved()
+        self._tip, self._tip_offset = after, written.offset
+        self._blocks += 1
+        self._due = self._fold.next_due(self._state)
+        self._skew.judge(self._clock(), written.appended_at)
+        if self._keeper is not None:
+            self._keeper.after_block(Restored(self._state, after, written.offset))
+        if self._checkpoints is not None:
+            self._checkpoints.after_block(after)
+        self._between_blocks()

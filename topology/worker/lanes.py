@@ -1,0 +1,219 @@
+"""The lanes of one worker: which are here, what reaches which, and what becomes of one that fails.
+
+The transport tells which partition numbers are assigned, hands over frames and fetch answers, and asks what may be
+fetched. Each lane runs in a task of its own. A lane that must not go on takes the worker down with its reason: it never
+dies silently. Nor does it live without getting on: one that stalls is taken over anew, once, and after that the worker
+ends, for whoever supervises it to start it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import structlog
+
+from ...codecs.errors import DoesNotHoldError
+from ..kafka.frames import Frame
+from ..ledger.interfaces import Fold
+from .interfaces import LaneStatus
+from .lane import STOP_SECONDS, Lane
+
+HELD_BYTES = 64_000_000
+"""While so many octets wait in all lanes together, only lanes that hold nothing are fetched for."""
+
+STALL_SECONDS = 60.0
+LOOK_SECONDS = 1.0
+"""How often lanes are asked whether they get on."""
+RELAPSE = 3.0
+"""A lane that stalls again within so many times the stall time was not helped by being taken over."""
+
+_Place = tuple[str, int]
+"""A lane's name: that of its fold, and the partition number."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Lanes:
+    """The lanes here, by fold and number.
+
+    Invariant: a number's lanes are in `_lanes`, one of each fold, exactly while its partitions are assigned to this
+    worker.
+    """
+
+    def __init__(
+        self,
+        folds: Sequence[Fold],
+        make: Callable[[Fold, int], Lane],
+        on_fatal: Callable[[BaseException], None],
+        *,
+        stall_seconds: float = STALL_SECONDS,
+    ) -> None:
+        """
+        Args:
+            folds: of each, every partition number has a lane.
+            make: a new lane of a fold for a partition number.
+            on_fatal: told once when a lane ends with an error; the worker has to end.
+            stall_seconds: so long may a lane be behind (progress.py) before that is answered.
+        """
+        self._make, self._on_fatal = make, on_fatal
+        self._folds = {fold.name: fold for fold in folds}
+        self._reader = {topic: fold.name for fold in folds for topic in fold.inputs}
+        self._lanes: dict[_Place, Lane] = {}
+        self._tasks: dict[Lane, asyncio.Task[None]] = {}
+        self._closing, self.assigned = False, False
+        """Whether the group has said, at least once, which lanes are to be here."""
+        self._stall_seconds, self._stalled = stall_seconds, dict[_Place, float]()
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The partition numbers whose lanes are assigned here."""
+        return frozenset(number for _, number in self._lanes)
+
+    @property
+    def status(self) -> list[LaneStatus]:
+        """Each lane as it stands, by fold and number."""
+        return [self._lanes[place].status for place in sorted(self._lanes)]
+
+    def positions(self) -> Mapping[tuple[str, int], int]:
+        """The next offset of each input (topic, partition) by the ledgers, for who wants to tell the consumer group."""
+        return {
+            (topic, number): offset
+            for (_, number), lane in self._lanes.items()
+            for topic, offset in lane.positions.items()
+            if topic in self._reader
+        }
+
+    def nudge(self) -> None:
+        """A policy was applied: every lane takes it in."""
+        for lane in self._lanes.values():
+            lane.nudge()
+
+    # ------------------------------------------------------------ assignment
+
+    async def suspend(self) -> None:
+        """A rebalance begins: no lane closes a further block. Waits a little for what is in flight."""
+        for lane in self._lanes.values():
+            lane.suspend()
+        end = asyncio.get_running_loop().time() + STOP_SECONDS
+        while any(status.phase == "running" for status in self.status):
+            if asyncio.get_running_loop().time() > end:
+                return
+            await asyncio.sleep(0.01)
+
+    def assign(self, numbers: Iterable[int]) -> None:
+        """These lanes are ours now: starts what is new, lets what stays go on, stops the rest. Returns at once."""
+        self.assigned = True
+        wanted = set[_Place]() if self._closing else {(name, number) for number in numbers for name in self._folds}
+        for place in sorted(self._lanes.keys() - wanted):
+            self._lanes.pop(place).stop()
+            log.info("lane leaves", fold=place[0], lane=place[1])
+        for place in sorted(wanted):
+            if place in self._lanes:
+                self._lanes[place].resume()
+            else:
+                self._start(place)
+
+    def _start(self, place: _Place) -> None:
+        name, number = place
+        before = [task for lane, task in self._tasks.items() if lane.place == place]
+        lane = self._lanes[place] = self._make(self._folds[name], number)
+        self._tasks[lane] = asyncio.create_task(self._run(lane, before), name=f"{name}-{number}")
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch(), name="lanes-watch")
+
+    async def stop(self) -> None:
+        """Stops all lanes: what is in flight is committed, or aborted where that takes too long."""
+        self._closing = True
+        if self._watching is not None:
+            self._watching.cancel()
+        self.assign(())
+        tasks = list(self._tasks.values())
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=STOP_SECONDS)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=STOP_SECONDS)
+
+    async def _run(self, lane: Lane, before: list[asyncio.Task[None]]) -> None:
+        try:
+            if before:  # the same lane left and came back: its block in flight comes first
+                await asyncio.wait(before)
+            await lane.run()
+        except Exception as error:  # noqa: BLE001 -- whatever it is, it is the worker's end and gets told there
+            log.error("the lane must not go on", lane=lane.number, error=str(error) or repr(error))
+            self._on_fatal(error)
+        finally:
+            del self._tasks[lane]
+            if self._lanes.get(lane.place) is lane:
+                del self._lanes[lane.place]
+
+    # ------------------------------------------------------------ progress
+
+    async def _watch(self) -> None:
+        """Answers lanes that do not get on."""
+        while True:
+            await asyncio.sleep(min(LOOK_SECONDS, self._stall_seconds / 4))
+            for place, lane in list(self._lanes.items()):
+                if (behind := lane.behind) >= self._stall_seconds:
+                    self._answer_stall(place, lane, behind)
+
+    def _answer_stall(self, place: _Place, lane: Lane, behind: float) -> None:
+        now = asyncio.get_running_loop().time()
+        phase, seconds = lane.status.phase, round(behind, 1)
+        log.error("the lane makes no progress", fold=place[0], lane=place[1], phase=phase, seconds=seconds)
+        before = self._stalled.get(place)
+        if before is not None and now - before < RELAPSE * self._stall_seconds:
+            error = DoesNotHoldError(
+                f"the lane makes no progress, although it was taken over anew, and is {phase}",
+                path=f"{place[0]}/{place[1]}",
+                expected=f"a block or an answer of the broker within {self._stall_seconds:g} s",
+                got=f"none for {seconds:g} s",
+                hint="start the worker again; if that does not help, look at the broker",
+            )
+            self._on_fatal(error)
+            return
+        self._stalled[place] = now
+        # Whatever it waits for, it waits no more: the next one begins with a producer and a seek of its own.
+        lane.stop()
+        self._tasks[lane].cancel()
+        self._start(place)
+
+    # ------------------------------------------------------------ frames
+
+    def wants(self) -> Callable[[str, int], bool]:
+        """The question whether an input's partition may be fetched further: its lane's queue for it has room."""
+        held = {place: lane.intake.held for place, lane in self._lanes.items()}
+        pressed = sum(held.values()) >= HELD_BYTES
+
+        def may_be_fetched(topic: str, number: int) -> bool:
+            lane = self._lane(topic, number)
+            return lane is not None and not (pressed and held[lane.place]) and lane.intake.wants(topic)
+
+        return may_be_fetched
+
+    def on_its_way(self, frame: Frame) -> None:
+        """A frame has left the fetcher, and will be offered soon."""
+        if lane := self._lane(frame.topic, frame.partition):
+            lane.intake.on_its_way(frame)
+
+    def offer(self, frame: Frame) -> None:
+        """A frame for the lane that reads its partition; without one it belongs to somebody else by now."""
+        if lane := self._lane(frame.topic, frame.partition):
+            lane.offer(frame)
+
+    def answered(self, number: int, topic: str, end: int, time: int) -> None:
+        """What a fetch answer told, at `time`, of where an input of a lane ends."""
+        if lane := self._lane(topic, number):
+            lane.answered(topic, end, time)
+
+    def lost(self, number: int, topic: str) -> None:
+        """The broker has no such offset any more as the one at which an input of a lane was to be read."""
+        if lane := self._lane(topic, number):
+            lane.lost(topic)
+
+    def _lane(self, topic: str, number: int) -> Lane | None:
+        return self._lanes.get((self._reader[topic], number))

@@ -1,0 +1,151 @@
+"""What a worker counts, for Prometheus (docs/metrics.md): told by lanes block by block, and read off them at a scrape.
+
+Counters of fates (late, unmatched, live assertions …) are the ledger's own, so they go on where another worker takes
+the lane over; what is counted here begins with the process. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ...codecs.blocks import INPUT_KINDS, Output
+from ..kafka.transactions import FencedError
+from .interfaces import Committed, LaneStatus
+
+OF_LANE = ("fold", "lane")
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+RECORDS = (1, 10, 50, 100, 250, 500, 1000, 2000, 4000)
+OCTETS = (1e3, 1e4, 5e4, 1e5, 2.5e5, 5e5, 9e5, 2e6, 4e6)
+
+# An emission id has no quotation mark and a span's pointer is percent-encoded, so the first status is the record's own.
+_STATUS = re.compile(rb'"status":"([a-z-]+)"(?:,"basis":"[a-z-]+")?(?:,"reason":"([a-z-]+)")?')
+
+_LIVE = frozenset({"lives", "waiting"})
+"""Of a fold's counters, what can fall."""
+
+
+class Metrics:
+    """The metrics of one process, in a registry of their own. Implements `contracts.Meter`.
+
+    Args:
+        lanes: each lane that is here, as it stands; asked at every scrape.
+        clock: Unix milliseconds.
+    """
+
+    def __init__(
+        self,
+        lanes: Callable[[], Sequence[LaneStatus]],
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.registry = registry = CollectorRegistry()
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, (*OF_LANE, *labels), registry=registry)
+
+        def histogram(name: str, text: str, buckets: Sequence[float]) -> Histogram:
+            return Histogram(name, text, OF_LANE, buckets=buckets, registry=registry)
+
+        self._inputs = counter("sluice_inputs", "Records taken into blocks", "topic")
+        self._outputs = counter("sluice_outputs", "Records written", "topic", "status", "reason")
+        self._dead = counter("sluice_dead_letters", "Inputs that became dead letters", "reason")
+        self._fenced = counter("sluice_fenced", "Blocks refused because another worker owns the lane")
+        self._aborted = counter("sluice_aborted_transactions", "Blocks that were not committed")
+        self._python = counter("sluice_left_to_python", "Events that the compiled core, where it is, left to Python")
+        self._block_records = histogram("sluice_block_records", "Records of a block", RECORDS)
+        self._block_octets = histogram("sluice_block_bytes", "Octets of a block, before compression", OCTETS)
+        self._fold = histogram("sluice_fold_seconds", "Sealing and folding a block", SECONDS)
+        self._commit = histogram("sluice_commit_seconds", "Writing a block with its outputs", SECONDS)
+        self._recovery = histogram(
+            "sluice_recovery_seconds", "Taking a lane over, until it runs", (*SECONDS, 30, 60, 300)
+        )
+        registry.register(_OfLanes(lanes, clock))
+
+    def committed(self, fold: str, lane: int, block: Committed) -> None:
+        place = (fold, str(lane))
+        tally = Tally(event.source for event in block.events if event.kind in INPUT_KINDS)
+        for source, count in tally.items():
+            self._inputs.labels(*place, block.inputs[source]).inc(count)
+        for (topic, status, reason), count in Tally(map(kind_of, block.outputs)).items():
+            if topic == "dead-letters":
+                self._dead.labels(*place, reason).inc(count)
+            else:
+                self._outputs.labels(*place, topic, status, reason).inc(count)
+        self._block_records.labels(*place).observe(sum(tally.values()))
+        self._block_octets.labels(*place).observe(block.octets)
+        self._python.labels(*place).inc(block.left_to_python)
+        self._fold.labels(*place).observe(block.fold_seconds)
+        self._commit.labels(*place).observe(block.commit_seconds)
+
+    def restored(self, fold: str, lane: int, seconds: float) -> None:
+        place = (fold, str(lane))
+        self._recovery.labels(*place).observe(seconds)
+        for counter in (self._fenced, self._aborted):
+            counter.labels(*place)  # from 0 on: an increase from nothing is seen by nobody
+
+    def aborted(self, fold: str, lane: int, error: Exception) -> None:
+        self._aborted.labels(fold, str(lane)).inc()
+        if isinstance(error, FencedError):
+            self._fenced.labels(fold, str(lane)).inc()
+
+    def text(self) -> bytes:
+        """Everything, in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+def kind_of(output: Output) -> tuple[str, str, str]:
+    """An output's topic, status and reason; empty where it has none."""
+    if output.topic == "dead-letters":
+        reason = next((value for name, value in output.headers if name == "sluice-reason"), b"")
+        return output.topic, "", reason.decode()
+    found = _STATUS.search(output.value, 0, 4096)
+    return (output.topic, found[1].decode(), (found[2] or b"").decode()) if found else (output.topic, "", "")
+
+
+class _OfLanes(Collector):
+    """What is read off the lanes at a scrape."""
+
+    def __init__(self, lanes: Callable[[], Sequence[LaneStatus]], clock: Callable[[], int]) -> None:
+        self._lanes, self._clock = lanes, clock
+
+    def collect(self) -> Iterable[Metric]:
+        lag = GaugeMetricFamily("sluice_lag_records", "Offsets that are in no block", labels=[*OF_LANE, "topic"])
+        late = GaugeMetricFamily(
+            "sluice_lag_seconds", "Since when an input has not been read to its end", labels=[*OF_LANE, "topic"]
+        )
+        live = GaugeMetricFamily("sluice_live_assertions", "Assertions in the state", labels=OF_LANE)
+        waiting = GaugeMetricFamily("sluice_waiting_evidence", "Observations without their emission", labels=OF_LANE)
+        held = GaugeMetricFamily("sluice_held_bytes", "Octets fetched and in no block", labels=OF_LANE)
+        height = GaugeMetricFamily("sluice_height", "Of the lane's last block", labels=OF_LANE)
+        running = GaugeMetricFamily("sluice_running", "Whether the lane closes blocks", labels=OF_LANE)
+        recovering = GaugeMetricFamily("sluice_recovering", "Whether the lane is being taken over", labels=OF_LANE)
+        stalled = GaugeMetricFamily("sluice_stalled_seconds", "Without progress, though there is work", labels=OF_LANE)
+        skew = GaugeMetricFamily("sluice_clock_skew_seconds", "Ahead of the broker's clock", labels=OF_LANE)
+        fates = CounterMetricFamily(
+            "sluice_fates", "Inputs by their named counter, since the ledger began", labels=[*OF_LANE, "fate"]
+        )
+        now = self._clock()
+        for one in self._lanes():
+            place = [one.fold, str(one.lane)]
+            for topic, count in one.lag.items():
+                lag.add_metric([*place, topic], count)
+            for topic, read_to in one.read_to.items():
+                late.add_metric([*place, topic], max(0, now - read_to) / 1000)
+            live.add_metric(place, one.counters.get("lives", 0))
+            waiting.add_metric(place, one.counters.get("waiting", 0))
+            held.add_metric(place, one.held)
+            height.add_metric(place, one.height)
+            running.add_metric(place, one.phase == "running")
+            recovering.add_metric(place, one.phase == "taking-over")
+            stalled.add_metric(place, one.behind)
+            skew.add_metric(place, one.skew / 1000)
+            for fate, count in one.counters.items():
+                if fate not in _LIVE:
+                    fates.add_metric([*place, fate], count)
+        return lag, late, live, waiting, held, height, running, recovering, stalled, skew, fates

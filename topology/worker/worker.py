@@ -1,0 +1,194 @@
+"""A worker: the lanes of one process, started and stopped as one thing inside an event loop that runs already.
+
+The command line and the demo use it alike. It checks at its start what would otherwise fail later and less clearly (a
+broker that answers, topics that are there with the right partition counts), and it ends with a reason when a lane must
+not go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from ...codecs.errors import UnreachableError, UsageError
+from ...streams.policy.policy import DEFAULT_POLICY, Policy
+from ..kafka.connect import open_consumer, partitions_of, unreachable
+from ..kafka.topics import TOPICS, topic_name
+from ..ledger.folds import folds
+from ..ledger.policies import TOPIC as POLICIES
+from ..settings import logs
+from ..settings.memory import Collector
+from ..settings.secrets import secrets_of
+from ..settings.settings import Settings
+from . import tracing
+from .app import App, create_app
+from .interfaces import LaneStatus, Meter
+from .metrics import Metrics
+from .skew import SKEW_MS
+from .upgrading import demand_ledgers
+from .web import Web
+
+START_SECONDS = 15.0
+"""A broker that is just starting is waited for so long."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Worker:
+    """The lanes of one process. `start`, then `wait` or `wait_until_running`, then `stop`; not to be started twice.
+
+    Args:
+        settings: as loaded.
+        policy: starts a ledger that is new.
+        own_process: whether the process exists for this worker, which then owns its garbage collector.
+    """
+
+    def __init__(self, settings: Settings, *, policy: Policy = DEFAULT_POLICY, own_process: bool = False) -> None:
+        self._settings, self._policy = settings, policy
+        self._collector = Collector()
+        self._own_process = own_process
+        self._app: App | None = None
+        self._web: Web | None = None
+        self._traces: Any = None
+        self._failed: asyncio.Future[None] | None = None
+
+    @property
+    def lanes(self) -> Sequence[LaneStatus]:
+        """Each lane that is here, as it stands."""
+        return self._app.lanes.status if self._app is not None else ()
+
+    async def start(self) -> None:
+        """Joins the group; lanes start as they are assigned.
+
+        Raises:
+            UnreachableError: no broker answers in time.
+            UsageError: topics are missing, or have other partition counts than the settings say; checkpoints are to be
+                signed with a key that cannot be read; or ledgers are to be raised to a version that is not ours.
+            LaterVersionError: a ledger is of a later version's making.
+        """
+        with logs.hushed():
+            await _check(self._settings)
+        if self._own_process:
+            self._collector.start()
+        self._failed = asyncio.get_running_loop().create_future()
+        meters: list[Meter] = []
+        self._traces = tracing.provider_of()
+        if self._traces is not None:
+            meters.append(tracing.Traces(self._traces))
+        if self._settings.web_port is not None:
+            metrics = Metrics(lambda: self.lanes)
+            meters.append(metrics)
+            self._web = Web(
+                self._settings.web_host,
+                self._settings.web_port,
+                metrics=metrics.text,
+                healthy=self._why_ill,
+                ready=self._why_not_ready,
+            )
+            await self._web.start()
+        self._app = create_app(
+            self._settings,
+            policy=self._policy,
+            on_fatal=self._fail,
+            meter=tracing.Meters(meters) if meters else None,
+            between_blocks=self._collector.between_blocks,
+            after_restore=self._collector.settle,
+        )
+        await self._app.start()
+
+    async def wait(self) -> None:
+        """Waits until the worker fails.
+
+        Raises:
+            Exception: why it did.
+        """
+        assert self._failed is not None, "start comes first"
+        await asyncio.shield(self._failed)
+
+    async def wait_until_running(self, lanes: int | None = None) -> None:
+        """Waits until so many lanes of each fold run here; by default all there are.
+
+        Raises:
+            Exception: the worker failed meanwhile.
+        """
+        wanted = (self._settings.partitions if lanes is None else lanes) * len(folds())
+        while sum(lane.phase == "running" for lane in self.lanes) < wanted:
+            if self._failed is not None and self._failed.done():
+                self._failed.result()
+            await asyncio.sleep(0.02)
+
+    async def stop(self) -> None:
+        """Commits or aborts what is in flight, leaves the group, and lets go of everything."""
+        app = self._app
+        if app is not None:
+            await app.stop()
+        if self._web is not None:
+            await self._web.stop()
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.force_flush, tracing.FLUSH_MS)
+        if app is None:
+            return
+        self._collector.stop()
+        if self._failed is not None and not self._failed.done():
+            self._failed.cancel()
+
+    def _why_ill(self) -> str:
+        """Empty, or the reason why the worker ends."""
+        failed = self._failed
+        error = failed.exception() if failed is not None and failed.done() and not failed.cancelled() else None
+        return "" if error is None else str(error) or repr(error)
+
+    def _why_not_ready(self) -> str:
+        """Empty, or what the worker waits for: its share of lanes, their state, or a clock that is right."""
+        if self._app is None or not self._app.lanes.assigned:
+            return "waiting for the group to say which lanes are here"
+        for lane in self.lanes:
+            if lane.phase != "running":
+                return f"{lane.fold} lane {lane.lane} is {lane.phase}"
+            if abs(lane.skew) > SKEW_MS:
+                return f"this clock is {lane.skew / 1000:g} s ahead of the broker's"
+        return self._why_ill()
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failed is not None and not self._failed.done():
+            self._failed.set_exception(error)
+
+
+async def _check(settings: Settings) -> None:
+    """That a broker answers, that the topics are there as the settings say, and that we fold what the ledgers hold."""
+    running = folds(settings.partitioner, secrets_of(settings), settings.fold_version or 0)
+    end = asyncio.get_running_loop().time() + START_SECONDS
+    told = False
+    while True:
+        try:
+            async with asyncio.timeout_at(end), open_consumer(settings) as consumer:
+                wanted = {topic for fold in running for topic in (*fold.inputs, *fold.outputs, fold.ledger) if topic}
+                if settings.checkpoint_interval:
+                    wanted.add("checkpoints")
+                counts = {
+                    topic: len(await partitions_of(consumer, settings, topic_name(settings, topic)))
+                    for topic in sorted(wanted)
+                    if TOPICS[topic].partitions is None
+                }
+                await partitions_of(consumer, settings, topic_name(settings, POLICIES))
+                break
+        except (UnreachableError, TimeoutError) as error:
+            if asyncio.get_running_loop().time() + 0.5 >= end:
+                raise (error if isinstance(error, UnreachableError) else unreachable(settings, error)) from None
+            if not told:
+                log.info("waiting for the broker", broker=settings.broker, seconds=START_SECONDS)
+            told = True
+            await asyncio.sleep(0.5)
+    wrong = {topic: number for topic, number in counts.items() if number != settings.partitions}
+    if wrong:
+        raise UsageError(
+            "the topics have another number of partitions than the settings say",
+            path=settings.broker,
+            expected=f"{settings.partitions} each",
+            got=", ".join(f"{topic_name(settings, topic)}: {number}" for topic, number in wrong.items()),
+            hint="set `partitions` to what the broker has, or make the topics anew under another prefix",
+        )
+    await demand_ledgers(settings, running)
