@@ -8,13 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 READ: Final = "substrate.code.read"
 GREP: Final = "substrate.grep"
 LOG: Final = "substrate.git.log"
 MTIME: Final = "substrate.fs.mtime"
 BRIEF: Final = "substrate.mcp.brief"
+
+Form = Literal[
+    "text",  # the lines as they are
+    "numbered",  # each behind its number: `cat -n`, editors
+    "unnumbered",  # behind numbers that are none of the file's: `nl` passes empty lines over
+    "matches",  # of a search: `path:number:text`, `path:text`, `number:text`
+    "files",  # paths alone
+    "log",  # commits
+    "blame",  # commit, author, day, number and text of each line
+    "stat",  # times of a file
+    "other",  # whatever a server answers
+]
 
 
 class Look(NamedTuple):
@@ -23,13 +35,19 @@ class Look(NamedTuple):
     Attributes:
         substrate_class: of the vocabulary, without its version.
         locator: as the observers of that class read it (observing.md); paths are relative to the root.
-        form: how the result is laid out; the key of a reader in `results`.
+        form: how the result is laid out: a key of `results.FORMS`.
+        first: number of the first line that comes back of a file, where that is known.
+        within: of a search, the paths that it was given; empty for all files below its folder.
+        alone: nothing else wrote into the same result.
         reachable: of history, that it is what HEAD reaches: only then may a commit of it be declared.
     """
 
     substrate_class: str
     locator: Mapping[str, Any]
-    form: str = "text"
+    form: Form = "text"
+    first: int | None = 1
+    within: tuple[str, ...] = ()
+    alone: bool = True
     reachable: bool = True
 
     @property
