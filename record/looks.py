@@ -38,6 +38,7 @@ class Look(NamedTuple):
         form: how the result is laid out: a key of `results.FORMS`.
         first: number of the first line that comes back of a file, where that is known.
         within: of a search, the paths that it was given; empty for all files below its folder.
+        root, cwd: the repository's folder and the call's, absolute, by which paths in the result are told.
         alone: nothing else wrote into the same result.
         reachable: of history, that it is what HEAD reaches: only then may a commit of it be declared.
     """
@@ -47,6 +48,8 @@ class Look(NamedTuple):
     form: Form = "text"
     first: int | None = 1
     within: tuple[str, ...] = ()
+    root: str | None = None
+    cwd: str | None = None
     alone: bool = True
     reachable: bool = True
 

@@ -138,6 +138,7 @@ def _pipelines(words: list[str], cwd: str | None) -> Iterator[Pipeline]:
 def _split(words: list[str]) -> Iterator[tuple[list[list[str]], bool]]:
     """Pipelines with whether they are clear: nothing unknown in them, no redirection, not in the background."""
     commands: list[list[str]] = [[]]
+    none: list[str] = []
     clear = True
     for word in (*words, ";"):
         if word in ("|", "|&"):
@@ -145,11 +146,12 @@ def _split(words: list[str]) -> Iterator[tuple[list[list[str]], bool]]:
         elif word in _BETWEEN or (word and set(word) <= set(";")):
             if any(commands):
                 yield commands, clear
-            commands, clear = [[]], True
+            commands, clear = [none.copy()], True
         elif word and set(word) <= set("<>&|;()"):
             clear = False
             if "(" in word or ")" in word:
-                yield [["("]], False
+                stopped: list[list[str]] = [["("]]
+                yield stopped, False
         else:
             clear = clear and UNCLEAR not in word
             commands[-1].append(word.translate(_PLAIN))

@@ -17,6 +17,11 @@ from ..streams.quotes import code_spans, quotes
 MAX_STATEMENT: Final = 2_000
 """Characters of a sentence; a longer one is no sentence."""
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _MARKS: Final = re.compile(r"^(?:[\s*_~>#\-–—•]+|\[[ xX]\]|\d{1,4}[.)]\s)+|[\s*_~]+$")
 _LABEL: Final = re.compile(r"^(?:note|nb|result|finding|summary|answer|fact)\s*:[\s*_]*", re.IGNORECASE)
 _FIRST: Final = (
@@ -42,186 +47,24 @@ _GREETING: Final = re.compile(
     r"happy to|i hope|hope this|let me know|good question|great question|ok|okay)\b",
     re.IGNORECASE,
 )
-_VERBS: Final = frozenset(
-    (
-        "add",
-        "adjust",
-        "apply",
-        "ask",
-        "avoid",
-        "be",
-        "build",
-        "bump",
-        "call",
-        "change",
-        "check",
-        "choose",
-        "click",
-        "clone",
-        "commit",
-        "compare",
-        "configure",
-        "consider",
-        "copy",
-        "create",
-        "define",
-        "delete",
-        "deploy",
-        "disable",
-        "do",
-        "don't",
-        "dont",
-        "edit",
-        "enable",
-        "ensure",
-        "execute",
-        "export",
-        "extract",
-        "find",
-        "fix",
-        "follow",
-        "give",
-        "go",
-        "grep",
-        "have",
-        "import",
-        "include",
-        "increase",
-        "insert",
-        "inspect",
-        "install",
-        "invoke",
-        "keep",
-        "launch",
-        "leave",
-        "look",
-        "lower",
-        "make",
-        "merge",
-        "mock",
-        "monitor",
-        "move",
-        "note",
-        "notice",
-        "open",
-        "paste",
-        "pass",
-        "pick",
-        "pin",
-        "point",
-        "prefer",
-        "print",
-        "pull",
-        "push",
-        "put",
-        "raise",
-        "read",
-        "rebuild",
-        "refactor",
-        "refer",
-        "reload",
-        "remember",
-        "remove",
-        "rename",
-        "replace",
-        "rerun",
-        "restart",
-        "revert",
-        "review",
-        "rewrite",
-        "run",
-        "save",
-        "scroll",
-        "search",
-        "see",
-        "select",
-        "send",
-        "set",
-        "show",
-        "skip",
-        "specify",
-        "start",
-        "stop",
-        "switch",
-        "take",
-        "tell",
-        "test",
-        "try",
-        "type",
-        "uncomment",
-        "undo",
-        "uninstall",
-        "update",
-        "upgrade",
-        "use",
-        "verify",
-        "view",
-        "visit",
-        "wait",
-        "watch",
-        "wrap",
-        "write",
-    )
+_VERBS: Final = _words(
+    """
+    add adjust apply ask avoid be build bump call change check choose click clone commit compare configure
+    consider copy create define delete deploy disable do don't dont edit enable ensure execute export extract find
+    fix follow give go grep have import include increase insert inspect install invoke keep launch leave look
+    lower make merge mock monitor move note notice open paste pass pick pin point prefer print pull push put raise
+    read rebuild refactor refer reload remember remove rename replace rerun restart revert review rewrite run save
+    scroll search see select send set show skip specify start stop switch take tell test try type uncomment undo
+    uninstall update upgrade use verify view visit wait watch wrap write
+    """
 )
 """Verbs by which a reader is told what to do, at the beginning of a sentence."""
-_OBJECTS: Final = frozenset(
-    (
-        "the",
-        "a",
-        "an",
-        "this",
-        "that",
-        "these",
-        "those",
-        "your",
-        "my",
-        "our",
-        "its",
-        "their",
-        "it",
-        "them",
-        "all",
-        "any",
-        "each",
-        "every",
-        "both",
-        "either",
-        "no",
-        "at",
-        "to",
-        "in",
-        "into",
-        "on",
-        "onto",
-        "from",
-        "for",
-        "with",
-        "without",
-        "by",
-        "via",
-        "as",
-        "if",
-        "when",
-        "whether",
-        "that",
-        "what",
-        "which",
-        "how",
-        "again",
-        "out",
-        "up",
-        "down",
-        "off",
-        "over",
-        "sure",
-        "and",
-        "or",
-        "not",
-        "more",
-        "less",
-        "only",
-        "another",
-    )
+_OBJECTS: Final = _words(
+    """
+    the a an this that these those your my our its their it them all any each every both either no at to in into
+    on onto from for with without by via as if when whether that what which how again out up down off over sure
+    and or not more less only another
+    """
 )
 """What follows a verb that instructs; behind a noun of the same letters («Test files …») something else stands."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -282,7 +125,8 @@ def _names(plain: str) -> bool:
     """Whether it names something, and says something of it: more than the name alone."""
     if not _marked(plain):
         return False
-    rest, past = [], 0
+    rest: list[str] = []
+    past = 0
     for start, end in code_spans(plain):
         rest.append(plain[past:start])
         past = end
