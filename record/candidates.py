@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from .secrets import may_quote
+
 MOST_SPANS: Final = 10
 """Words of a sentence that are set off, and are paired with one another."""
 MOST_VALUES: Final = 20
@@ -77,7 +79,7 @@ def candidates(about: Named, path: str, shown: str, lines: Sequence[str]) -> Ite
     best = max(
         ((len({each for each in there if each in line}), -place) for place, line in enumerate(lines)), default=None
     )
-    if best is not None and best[0] > 1:
+    if best is not None and best[0] > 1 and may_quote(path, lines[-best[1]]):
         quote = " ".join(lines[-best[1]].split())[:MOST_QUOTE]
         yield f"contains({argument(quote)}{at}"
 

@@ -22,7 +22,7 @@ from ..streams.judging.documents import Document
 from ..streams.judging.results import Source
 from ..streams.judging.verify import Parsing, verify_content
 from .candidates import argument, candidates, named
-from .looks import LOG, Seen
+from .looks import LOG, Line, Look, Seen
 
 MOST_CHECKS: Final = 4
 """Checks of one sentence: those that say most."""
@@ -76,6 +76,14 @@ class Deriver:
         chosen = sorted((check for check in found if len(check) <= MAX_CHECK_LENGTH), key=lambda one: _rank(one, text))
         exact = [check for check in chosen if not check.startswith(("contains(", "defines(", "uses("))]
         return (exact or [check for check in chosen if not check.startswith("contains(")] or chosen)[:MOST_CHECKS]
+
+    def whole(self, look: Look) -> Seen:
+        """A look at a file as if all of its lines had come back; without lines where the file is not at hand."""
+        content = (
+            None if self._read is None or look.path is None or look.substrate_class == LOG else self._read(look.path)
+        )
+        rows = [] if content is None else content.split("\n")[:MOST_LINES]
+        return Seen(look, tuple(Line(look.path or "", number, row) for number, row in enumerate(rows, 1)))
 
     def _of_files(self, text: str, seen: Seen) -> Iterator[str]:
         about = named(text)

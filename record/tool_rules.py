@@ -138,14 +138,14 @@ def _rule(table: Any, where: str) -> Rule:
     if not isinstance(table, dict):
         raise UsageError("a rule is no table", path=where, expected="`[[tool]]`")
     given = cast(dict[str, Any], table)
-    for key, value in given.items():
+    for key in given:
+        value: object = given[key]
         wanted = _MEMBERS.get(key)
         if wanted is None:
             raise UsageError("a rule has no such member", path=where, expected=", ".join(_MEMBERS), got=key)
         if not isinstance(value, wanted) or value in ("", []):
-            raise UsageError(
-                f"`{key}` is not what it should be", path=where, expected=_WORDS[wanted], got=repr(value)[:80]
-            )
+            shown = f"{value!r}"[:80]
+            raise UsageError(f"`{key}` is not what it should be", path=where, expected=_WORDS[wanted], got=shown)
     if "name" not in given:
         raise UsageError("a rule names no tool", path=where, expected="`name`")
     lines = given.get("lines", [])
