@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from ..codecs.records import Annotation, Kind
 from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
+from ..streams.lexicon import EXTENSIONS
 from ..streams.terms import Content, Term, terms_of
 from .deriving import Deriver
 from .looks import GREP, LOG, READ, Line, Look, Seen
@@ -30,6 +31,7 @@ MOST_QUOTE: Final = 200
 """Characters of a quote."""
 _WORDS: Final = re.compile(r"[^\W_]+")
 _LITERAL: Final = re.compile(r"[A-Za-z_$][\w$.:-]{1,127}")
+_HASH: Final = re.compile(r"[0-9a-f]{7,40}")
 _HISTORY: Final = re.compile(
     r"\b(?:commit(?:s|ted)?|changed|changes|added|removed|introduced|authored?|wrote|merged|since|history|dated)\b|"
     r"\b\d{4}-\d\d-\d\d\b|\b[0-9a-f]{7,40}\b",
@@ -57,7 +59,8 @@ class Known:
         self.seen, self.paths = seen, seen.paths
         text = "\n".join((*(line.text for line in seen.lines), *self.paths, seen.extra, *map(str, _told(seen.look))))
         names = " ".join(f"{one.name} {one.author}" for one in seen.commits)
-        self.words = frozenset(_WORDS.findall(f"{nfkc(text)} {names}".casefold()))
+        shortened = {one.name[:length] for one in seen.commits for length in range(7, 13)}
+        self.words = frozenset(_WORDS.findall(f"{nfkc(text)} {names}".casefold())) | shortened
 
 
 def _told(look: Look) -> list[object]:
@@ -127,7 +130,7 @@ def bearing(text: str, calls: Sequence[Known]) -> list[Seen]:
     for _, place, one in rough[:MOST_EXACT]:
         score, seen = _scored(text, terms, one)
         if score > 0:
-            scored.append((score, -place, seen))
+            scored.append((score, place, seen))
     if not scored:
         return []
     scored.sort(key=lambda one: one[:2], reverse=True)
@@ -149,15 +152,20 @@ def _scored(text: str, terms: Sequence[Term], one: Known) -> tuple[float, Seen]:
     content = Content(f"{shown}\n{seen.extra}\n{commits}")
     paths = seen.paths
     there: list[Term] = []
+    places = 0
     for term in terms:
         is_place = term.kind in ("path", "code", "name") and any(_same_file(term.text, path) for path in paths)
-        if is_place or content.holds(term):
+        is_commit = _HASH.fullmatch(term.text) and any(each.name.startswith(term.text) for each in seen.commits)
+        if is_place or is_commit or content.holds(term):
             there.append(term)
-    if not there or (len(there) < len(terms) and all(term.kind == "word" for term in there)):
+            places += is_place
+    # A file that is named, of which nothing else that is said came back, bears nothing out.
+    if not there or (places == len(there) < len(terms)):
+        return 0.0, seen
+    if len(there) < len(terms) and all(term.kind == "word" for term in there):
         return 0.0, seen
     # A place that the sentence names weighs more than words that may stand anywhere.
-    named = any(_same_file(term.text, path) for term in terms for path in paths)
-    return _weight(there) + (3.0 if named else 0.0), seen
+    return _weight(there) + (3.0 if places else 0.0), seen
 
 
 def _same_file(named: str, path: str) -> bool:
@@ -224,7 +232,7 @@ def proposals(statement: str, listing: Collection[str], deriver: Deriver | None 
     """
     terms = _terms(statement)
     paths = list(dict.fromkeys(path for term in terms if (path := _listed(term.text, listing)) is not None))[:2]
-    names = [term.text.removesuffix("()") for term in terms if _listed(term.text, listing) is None]
+    names = [term.text.removesuffix("()") for term in terms if term.kind != "word" and not _is_file(term.text, listing)]
     literals = [name for name in names if _LITERAL.fullmatch(name)] or [
         one.text for one in terms if one.kind == "quote"
     ]
@@ -243,6 +251,10 @@ def proposals(statement: str, listing: Collection[str], deriver: Deriver | None 
     if deriver is not None and looks:
         checks = deriver.derive(statement, "assertion", [deriver.whole(look) for look in looks])
     return Noted(annotations, checks)
+
+
+def _is_file(name: str, listing: Collection[str]) -> bool:
+    return _listed(name, listing) is not None or "/" in name or name.rpartition(".")[2].lower() in EXTENSIONS
 
 
 def _listed(name: str, listing: Collection[str]) -> str | None:

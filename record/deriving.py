@@ -37,6 +37,8 @@ MOST_LINES: Final = 100_000
 MOST_PARSED: Final = 40
 """Files whose syntax is kept; one sentence after the other is about the same ones."""
 RANK: Final = ("line", "equals", "calls", "imports", "returns", "count", "order", "uses", "defines", "contains")
+OF_WHOLE: Final = frozenset(("count", "order"))
+"""Checks of which a part of a file says nothing."""
 _HASH: Final = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
 _DATE: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
@@ -49,7 +51,7 @@ class Deriver:
 
     Args:
         read_file: gives the whole file where it is at hand. Without it, and where it gives None, a file is what came
-            back of it; lines in between are taken for empty, and such a file for one that was not read whole.
+            back of it; lines in between are taken for empty, and checks that need all of it are not derived.
     """
 
     def __init__(self, read_file: ReadFile | None = None) -> None:
@@ -97,11 +99,14 @@ class Deriver:
             whole, is_whole = content
             # Whole or not, files that differ have digests that do: a result may be of another state than the file.
             digest = "sha256:" + sha256(whole.encode("utf-8", "replace")).hexdigest()
-            source = Source(path, whole, whole=is_whole, digest=digest)
+            # What holds in a part that came back is worth asking an observer, who has the whole file.
+            source = Source(path, whole, digest=digest)
             came = "\n".join(line.text for line in shown)
             for candidate in candidates(about, path, came, whole.split("\n")):
                 check = parse_check(candidate)
                 if not isinstance(check, Check) or not TABLE[check.name].content:
+                    continue
+                if not is_whole and check.name in OF_WHOLE:
                     continue
                 if verify_content(check, source, self._parser).holds:
                     yield candidate

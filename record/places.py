@@ -10,6 +10,8 @@ import posixpath
 import re
 from typing import Final
 
+NOWHERE: Final = "//nowhere"
+"""The folder of a shell behind a `cd` that nobody can follow: no relative path is known there."""
 MAX_PATH: Final = 4_096
 """Characters of a path."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd]")
@@ -27,6 +29,8 @@ def below(path: str, root: str | None, cwd: str | None) -> str | None:
         return None
     base, folder = root or cwd, cwd or root
     if not path.startswith("/"):
+        if cwd == NOWHERE:
+            return None
         if folder is None:
             return _inside(posixpath.normpath(path))
         path = posixpath.join(folder, path)

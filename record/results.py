@@ -26,11 +26,7 @@ ReadFile = Callable[[str], str | None]
 
 _NUMBERED: Final = re.compile(r" {0,12}(\d{1,8})(?:→|\t|:|\|)(.*)")
 _UNNUMBERED: Final = re.compile(r" {0,12}\d{0,8}\t(.*)")
-_CUT: Final = re.compile(
-    r"\s*(?:\[?\.\.\.|…|\[|<|\()?\s*(?:\[?output |\d+ (?:more )?(?:lines|characters|chars|tokens|bytes)\b).{0,40}"
-    r"\b(?:truncated|omitted|clipped|elided|more)\b.{0,60}|<response clipped>.*",
-    re.IGNORECASE,
-)
+_CUT: Final = re.compile(r"\s*(?:\.{3}|…|\[|<|\().{0,80}\b(?:truncated|omitted|clipped|elided)\b.{0,80}", re.IGNORECASE)
 _REMINDER: Final = "<system-reminder>"
 _WITH_NUMBER: Final = re.compile(r"(.{1,4096}?):(\d{1,8}):(.*)")
 _CONTEXT: Final = re.compile(r"(.{1,4096}?)-(\d{1,8})-(.*)")

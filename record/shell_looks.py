@@ -13,7 +13,7 @@ from typing import Final
 from .git_commands import git_looks
 from .looks import GREP, LOG, MTIME, READ, Form, Look
 from .options import given
-from .places import below
+from .places import NOWHERE, below
 from .searches import grep_looks
 from .shell import Pipeline, pipelines
 
@@ -25,6 +25,8 @@ _SILENT: Final = frozenset(
 _RANGES: Final = re.compile(r"(?:\d{1,7}(?:,(?:\d{1,7}|\$))?p)(?:;\d{1,7}(?:,(?:\d{1,7}|\$))?p)*;?")
 _RANGE: Final = re.compile(r"(\d+)(?:,(\d+|\$))?p")
 _PASSING: Final = frozenset(("cat", "less", "more"))
+UNNAMED: Final = "//unnamed"
+"""Stands for a root that nobody named."""
 _MOST_LINES: Final = 10_000_000
 
 
@@ -33,10 +35,12 @@ def shell_looks(line: str, cwd: str | None, root: str | None) -> list[Look]:
 
     Args:
         line: as the agent gave it.
-        cwd: where it starts, absolute; None where that is not known.
-        root: of the repository, absolute.
+        cwd: where it starts, absolute; None takes the root for it.
+        root: of the repository, absolute; None takes `cwd` for it.
     """
-    found = pipelines(line, cwd)
+    if cwd is None and root is None:
+        cwd = root = UNNAMED  # relative paths are those of wherever it is, absolute ones are unknown
+    found = pipelines(line, cwd or root)
     printing = [one for one in found if not (len(one.commands) == 1 and one.commands[0][0] in _SILENT)]
     looks = [look for one in printing if one.commands for look in _of_pipeline(one, root)][:MOST_LOOKS]
     alone = len(printing) == 1 and len({look.substrate_class for look in looks}) == len(looks)
@@ -45,7 +49,7 @@ def shell_looks(line: str, cwd: str | None, root: str | None) -> list[Look]:
 
 def _of_pipeline(pipeline: Pipeline, root: str | None) -> list[Look]:
     first, *rest = pipeline.commands
-    looks = _of_command(first, pipeline.cwd, root)
+    looks = _of_command(first, pipeline.cwd or NOWHERE, root)
     for filtering in rest:
         looks = [kept for look in looks if (kept := _filtered(look, filtering)) is not None]
     return looks

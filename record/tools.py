@@ -16,7 +16,7 @@ import msgspec
 from .events import ToolCall
 from .looks import BRIEF, GREP, READ, Look
 from .patterns import pattern_locator
-from .places import below
+from .places import below, folder
 from .shell import script_of
 from .shell_looks import shell_looks
 from .tool_rules import Rule, rules_of
@@ -126,12 +126,13 @@ def _shell(call: ToolCall, root: str | None) -> list[Look]:
     """A command line, as a text or as a list of words."""
     given: Any = call.arguments.get("command", call.arguments.get("cmd"))
     cwd = _text(call, "workdir", "cwd") or call.cwd or root
+    if cwd is not None and root is not None and not cwd.startswith("/"):
+        cwd = folder(cwd, call.cwd or root)
     if isinstance(given, list) and given and all(isinstance(word, str) for word in given):  # pyright: ignore[reportUnknownVariableType]
         given = script_of(given)  # pyright: ignore[reportUnknownArgumentType]
     if not isinstance(given, str) or call.arguments.get("run_in_background") or call.arguments.get("is_input"):
         return []
-    looks = shell_looks(given, cwd, root)
-    return [look._replace(root=root, cwd=look.cwd or cwd) for look in looks]
+    return shell_looks(given, cwd, root)
 
 
 def _editor(call: ToolCall, root: str | None) -> list[Look]:
