@@ -7,6 +7,7 @@ from typing import Any, Final
 
 MAX_PATTERN: Final = 1_000
 """Characters of a pattern, as for observers."""
+_NO_PATTERN: Final = re.compile("[\n\0\ud800-\udfff]")
 _SPECIAL: Final = re.compile(r"[\\^$.|?*+()\[\]{}]")
 _SPECIAL_BASIC: Final = re.compile(r"[\\^$.*\[]")
 _MARK: Final = re.compile(r"\\([^\w\s])")
@@ -29,7 +30,7 @@ def pattern_locator(
         word: whole words alone match.
         fold: letter case is ignored.
     """
-    if not pattern or len(pattern) > MAX_PATTERN or "\n" in pattern or "\0" in pattern:
+    if not pattern or len(pattern) > MAX_PATTERN or _NO_PATTERN.search(pattern):
         return None
     plain = pattern if fixed else _plain(pattern, basic)
     if plain is not None:

@@ -14,7 +14,7 @@ MOST_ASSERTIONS: Final = 500
 """Assertions of one piece; an emission takes 1,000."""
 MOST_CHARACTERS: Final = 100_000
 """Characters of one piece: an emission has to fit into a megabyte with all of its annotations."""
-_GOES_ON: Final = re.compile(r"\s+[^\s\w]*\w")
+_GOES_ON: Final = re.compile(r"\s\W*\w")
 _MAY_END: Final = re.compile(r"[\s.!?:]")
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _BLOCK_END: Final = re.compile(r"\n[ \t]*\n(?=\S)")

@@ -67,6 +67,11 @@ _OBJECTS: Final = _words(
     """
 )
 """What follows a verb that instructs; behind a noun of the same letters («Test files …») something else stands."""
+_NOUN: Final = re.compile(
+    r"\w+ (?:`[^`]{1,200}`|[\w./]{1,200}) (?:is|are|was|were|has|had|does|did|contains?|defines?|adds?|changes?|removes?|"
+    r"introduces?|fixes|touches|changed|added|removed|introduced|fixed|touched|made|returns?|passes|fails)\b"
+)
+"""«Commit `abc` was …»: what stands first is no verb where another one follows."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _URL: Final = re.compile(r"\]\([^()\s]{0,2000}(?:\s[^()]{0,500})?\)|<?https?://[^\s<>)]{1,2000}>?")
 _CAMEL: Final = re.compile(
@@ -100,6 +105,8 @@ def states_row(cells: list[str]) -> bool:
 
 
 def _instructs(plain: str) -> bool:
+    if _NOUN.match(plain):
+        return False
     words = plain.replace("`", " ` ").split(None, 4)
     while words and words[0].lower().strip(",.:!") in (
         "then",

@@ -27,6 +27,8 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, cast, get_args
 
+import msgspec
+
 from ..codecs.errors import UsageError
 from .looks import BRIEF, GREP, LOG, MTIME, READ, Form, Look
 from .patterns import pattern_locator
@@ -34,6 +36,8 @@ from .places import below
 from .shell_looks import shell_looks
 
 MAX_RULES: Final = 500
+MAX_ARGUMENTS: Final = 16_384
+"""Octets of the arguments of an MCP tool that a locator repeats, as for observers."""
 _CLASSES: Final = (READ, GREP, LOG, MTIME, BRIEF)
 _MEMBERS: Final[Mapping[str, type]] = {
     "name": str,
@@ -77,8 +81,7 @@ class Rule(NamedTuple):
             line = arguments.get(self.shell)
             return shell_looks(line, cwd or root, root) if isinstance(line, str) else []
         if self.server is not None:
-            more = {"arguments": dict(arguments)} if arguments else {}
-            return [Look(BRIEF, {"server": self.server, "tool": self.tool, **more}, "other")]
+            return brief_looks(self.server, self.tool, arguments)
         locator: dict[str, Any] = {}
         path = None
         if self.path is not None and (given := arguments.get(self.path)) is not None:
@@ -102,6 +105,20 @@ class Rule(NamedTuple):
             if type(numbers[-1]) is int and numbers[-1] >= first:
                 locator["lines"] = [first, numbers[-1]]
         return [Look(self.substrate_class, locator, self.form, first, root=root, cwd=cwd)]
+
+
+def brief_looks(server: str, tool: str, arguments: Mapping[str, Any]) -> list[Look]:
+    """The look of an MCP tool; none where its arguments are more than an observer takes, or no JSON."""
+    locator: dict[str, Any] = {"server": server, "tool": tool}
+    if arguments:
+        try:
+            written = msgspec.json.encode(arguments)
+        except (TypeError, ValueError, RecursionError):
+            return []
+        if len(written) > MAX_ARGUMENTS:
+            return []
+        locator["arguments"] = msgspec.json.decode(written)
+    return [Look(BRIEF, locator, "other")]
 
 
 def rules_of(text: str, name: str) -> list[Rule]:

@@ -14,17 +14,15 @@ from typing import Any, Final, Self
 import msgspec
 
 from .events import ToolCall
-from .looks import BRIEF, GREP, READ, Look
+from .looks import GREP, READ, Look
 from .patterns import pattern_locator
 from .places import below, folder
 from .shell import script_of
 from .shell_looks import shell_looks
-from .tool_rules import Rule, rules_of
+from .tool_rules import Rule, brief_looks, rules_of
 
 Mapper = Callable[[ToolCall, str | None], list[Look]]
 """From a call and the root to the looks of that call."""
-MAX_ARGUMENTS: Final = 16_384
-"""Octets of the arguments of an MCP tool that a locator repeats, as for observers."""
 _MCP: Final = re.compile(r"mcp__([A-Za-z0-9_.-]{1,128}?)__([A-Za-z0-9_.-]{1,128})")
 _OUTPUT: Final = re.compile(r"(?:[A-Z][A-Za-z ]{1,40}(?:: [^\n]{0,200}| with code \d{1,3})\n){1,8}Output:\n")
 
@@ -158,16 +156,7 @@ def _mcp(call: ToolCall) -> list[Look]:
     match = _MCP.fullmatch(call.name)
     if match is None:
         return []
-    locator: dict[str, Any] = {"server": match[1], "tool": match[2]}
-    if call.arguments:
-        try:
-            fits = len(msgspec.json.encode(call.arguments)) <= MAX_ARGUMENTS
-        except (TypeError, ValueError, RecursionError):
-            fits = False
-        if not fits:
-            return []
-        locator["arguments"] = call.arguments
-    return [Look(BRIEF, locator, "other")]
+    return brief_looks(match[1], match[2], call.arguments)
 
 
 _CODEX: Final = frozenset(("shell", "exec_command", "local_shell", "container.exec", "shell_command"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ from .tools import output_of
 if TYPE_CHECKING:
     from .recorder import Recorder
 
+_HALVES: Final = re.compile("[\ud800-\udfff]")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -97,8 +99,9 @@ class Turn:
             self._calls.add(Known(seen(look, output_of(event), at, self._recorder.read_file)))
 
     def text(self, text: str) -> None:
-        """More of the answer, in any cut."""
+        """More of the answer, in any cut. Half a character, which no UTF-8 holds, becomes U+FFFD."""
         self._demand_open()
+        text = _HALVES.sub("\ufffd", text)
         if self._recorder.streamed:
             for piece in self._stream.add(text):
                 self._emit([piece], final=False)

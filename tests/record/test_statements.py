@@ -114,6 +114,8 @@ Setext `D` is 4
         "Test files live in `tests/`.",
         "Call sites of `f` stand in `a.py`.",
         "Build artefacts go to `build/`.",
+        "Commit `abc1234` was made by Ada on 2026-05-25.",
+        "Test `test_a` fails.",
         "I added `retry` to `a.py`.",
         "There is no `x` in `a.py`.",
         "Next one in line is `y`, as `a.py` says.",
