@@ -67,7 +67,7 @@ lint: $(DEV) ## ruff and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-types: $(DEV) ## pyright, strict for codecs and streams
+types: $(DEV) ## pyright, strict for codecs, streams and record
 	$(BIN)/pyright
 
 format: $(DEV) ## rewrite the sources as ruff wants them

@@ -68,8 +68,8 @@ _OBJECTS: Final = _words(
 )
 """What follows a verb that instructs; behind a noun of the same letters («Test files …») something else stands."""
 _NOUN: Final = re.compile(
-    r"\w+ (?:`[^`]{1,200}`|[\w./]{1,200}) (?:is|are|was|were|has|had|does|did|contains?|defines?|adds?|changes?|removes?|"
-    r"introduces?|fixes|touches|changed|added|removed|introduced|fixed|touched|made|returns?|passes|fails)\b"
+    r"\w+ (?:`[^`]{1,200}`|[\w./]{1,200}) (?:is|are|was|were|has|had|does|did|contains?|defines?|adds?|changes?|"
+    r"removes?|introduces?|fixes|touches|changed|added|removed|introduced|fixed|touched|made|returns?|passes|fails)\b"
 )
 """«Commit `abc` was …»: what stands first is no verb where another one follows."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
