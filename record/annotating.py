@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ..codecs.records import Annotation, Kind
@@ -53,14 +54,28 @@ class Known:
         seen: the call.
     """
 
-    __slots__ = ("paths", "seen", "words")
+    __slots__ = ("_content", "paths", "seen", "words")
 
     def __init__(self, seen: Seen) -> None:
         self.seen, self.paths = seen, seen.paths
+        self._content: Content | None = None
         text = "\n".join((*(line.text for line in seen.lines), *self.paths, seen.extra, *map(str, _told(seen.look))))
         names = " ".join(f"{one.name} {one.author}" for one in seen.commits)
         shortened = {one.name[:length] for one in seen.commits for length in range(7, 13)}
         self.words = frozenset(_WORDS.findall(f"{nfkc(text)} {names}".casefold())) | shortened
+
+    @property
+    def content(self) -> Content:
+        """What came back, to be searched for terms."""
+        if self._content is None:
+            self._content = _content_of(self.seen)
+        return self._content
+
+
+def _content_of(seen: Seen) -> Content:
+    shown = "\n".join(line.text for line in seen.lines)
+    commits = " ".join(f"{each.name} {each.author} {str(each.date)[:10]}" for each in seen.commits)
+    return Content(f"{shown}\n{seen.extra}\n{commits}")
 
 
 def _told(look: Look) -> list[object]:
@@ -108,8 +123,9 @@ def annotations_of(
 # ---------------------------------------------------------------- which calls
 
 
-def _terms(text: str) -> list[Term]:
-    return list(terms_of(text).terms)[:MOST_TERMS]
+@lru_cache(maxsize=256)
+def _terms(text: str) -> Sequence[Term]:
+    return terms_of(text).terms[:MOST_TERMS]
 
 
 def bearing(text: str, calls: Sequence[Known]) -> list[Seen]:
@@ -147,9 +163,7 @@ def _scored(text: str, terms: Sequence[Term], one: Known) -> tuple[float, Seen]:
     seen = one.seen
     if seen.look.substrate_class == GREP and "path" not in seen.look.locator and seen.lines:
         seen = _narrowed(text, terms, seen)
-    shown = "\n".join(line.text for line in seen.lines)
-    commits = " ".join(f"{each.name} {each.author} {str(each.date)[:10]}" for each in seen.commits)
-    content = Content(f"{shown}\n{seen.extra}\n{commits}")
+    content = one.content if seen is one.seen else _content_of(seen)
     paths = seen.paths
     there: list[Term] = []
     places = 0

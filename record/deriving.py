@@ -34,7 +34,7 @@ MOST_CONTENT: Final = 2_000_000
 """Characters of a file that is parsed."""
 MOST_LINES: Final = 100_000
 """The last line that is taken from a result alone: a file that is not at hand is not made up beyond it."""
-MOST_PARSED: Final = 40
+MOST_PARSED: Final = 100
 """Files whose syntax is kept; one sentence after the other is about the same ones."""
 RANK: Final = ("line", "equals", "calls", "imports", "returns", "count", "order", "uses", "defines", "contains")
 OF_WHOLE: Final = frozenset(("count", "order"))
