@@ -30,6 +30,8 @@ MOST_EXACT: Final = 12
 """Calls whose results are read line by line for one sentence, of those that have its words."""
 MOST_QUOTE: Final = 200
 """Characters of a quote."""
+NAMED_PLACE: Final = 3.0
+"""What a call weighs more when the sentence names its file."""
 _WORDS: Final = re.compile(r"[^\W_]+")
 _LITERAL: Final = re.compile(r"[A-Za-z_$][\w$.:-]{1,127}")
 _HASH: Final = re.compile(r"[0-9a-f]{7,40}")
@@ -143,8 +145,12 @@ def bearing(text: str, calls: Sequence[Known]) -> list[Seen]:
             rough.append((_weight(there), place, one))
     rough.sort(key=lambda one: (-one[0], -one[1]))  # of two alike the later one: it saw the newer state
     scored: list[tuple[float, int, Seen]] = []
-    for _, place, one in rough[:MOST_EXACT]:
+    best = 0.0
+    for weight, place, one in rough[:MOST_EXACT]:
+        if weight + NAMED_PLACE < best / 2:
+            break  # and all that come behind it: none of them can have half of the best
         score, seen = _scored(text, terms, one)
+        best = max(best, score)
         if score > 0:
             scored.append((score, place, seen))
     if not scored:
@@ -170,7 +176,7 @@ def _scored(text: str, terms: Sequence[Term], one: Known) -> tuple[float, Seen]:
     for term in terms:
         is_place = term.kind in ("path", "code", "name") and any(_same_file(term.text, path) for path in paths)
         is_commit = _HASH.fullmatch(term.text) and any(each.name.startswith(term.text) for each in seen.commits)
-        if is_place or is_commit or content.holds(term):
+        if is_place or is_commit or (_may_hold(term, one) and content.holds(term)):
             there.append(term)
             places += is_place
     # A file that is named, of which nothing else that is said came back, bears nothing out.
@@ -179,7 +185,14 @@ def _scored(text: str, terms: Sequence[Term], one: Known) -> tuple[float, Seen]:
     if len(there) < len(terms) and all(term.kind == "word" for term in there):
         return 0.0, seen
     # A place that the sentence names weighs more than words that may stand anywhere.
-    return _weight(there) + (3.0 if places else 0.0), seen
+    return _weight(there) + (NAMED_PLACE if places else 0.0), seen
+
+
+def _may_hold(term: Term, one: Known) -> bool:
+    """Whether a search can find anything: of numbers and dates there are other ways to write them."""
+    if term.kind not in ("code", "name", "path", "quote"):
+        return True
+    return not one.words.isdisjoint(_WORDS.findall(nfkc(term.text).casefold())) or not _WORDS.search(term.text)
 
 
 def _same_file(named: str, path: str) -> bool:

@@ -23,7 +23,11 @@ def _words(text: str) -> frozenset[str]:
 
 
 _MARKS: Final = re.compile(r"^(?:[\s*_~>#\-–—•]+|\[[ xX]\]|\d{1,4}[.)]\s)+|[\s*_~]+$")
-_LABEL: Final = re.compile(r"^(?:note|nb|result|finding|summary|answer|fact)\s*:[\s*_]*", re.IGNORECASE)
+_LABEL: Final = re.compile(
+    r"^(?:(?:the |my |one )?(?:note|nb|result|finding|summary|answer|fact|fix|solution|workaround|suggestion)\s*:|"
+    r"(?:note|notice|observe) that\b)[\s*_]*",
+    re.IGNORECASE,
+)
 _FIRST: Final = (
     r"(?:(?:ok(?:ay)?|so|now|next|then|first|finally|also|and|but|instead|afterwards|great|sure|well)[,.!:]?\s+){0,3}"
 )
@@ -63,7 +67,7 @@ _OBJECTS: Final = _words(
     """
     the a an this that these those your my our its their it them all any each every both either no at to in into
     on onto from for with without by via as if when whether that what which how again out up down off over sure
-    and or not more less only another
+    and or not more less only another also
     """
 )
 """What follows a verb that instructs; behind a noun of the same letters («Test files …») something else stands."""
