@@ -14,8 +14,12 @@ MOST_ASSERTIONS: Final = 500
 """Assertions of one piece; an emission takes 1,000."""
 MOST_CHARACTERS: Final = 100_000
 """Characters of one piece: an emission has to fit into a megabyte with all of its annotations."""
-_GOES_ON: Final = re.compile(r"\s\W*\w")
-_MAY_END: Final = re.compile(r"[\s.!?:]")
+LONG_BLOCK: Final = 4_000
+"""Characters of a block from which on it is read anew ever more rarely: whenever it has grown by a sixteenth."""
+GROWN: Final = 16
+_GOES_ON: Final = re.compile(r"\s\W{0,200}\w")
+_END: Final = re.compile(r"[.!?…。！？\n]")
+_MAY_END: Final = re.compile(r"[.!?…。！？][^\w\s]{0,9}\s\W{0,40}\w|\n\W{0,40}\w")
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _BLOCK_END: Final = re.compile(r"\n[ \t]*\n(?=\S)")
 
@@ -71,16 +75,22 @@ class Streaming:
     def __init__(self) -> None:
         self.text = ""
         self.past = 0
-        self._base, self._looked = 0, 0
+        self._base = self._looked = self._unread = 0
 
     def add(self, text: str) -> list[Piece]:
         """Takes more of the answer; returns the pieces that are complete now."""
         self.text += text
         opened = len(self.text) - self._base
-        # A block is read anew whenever a line or sentence may have ended; a long one ever more rarely.
-        if not _MAY_END.search(text) or (opened > 20_000 and opened < 1.25 * (self._looked - self._base)):
+        # A block is read anew when a sentence or line may have ended in it; a long one only when it has grown by a part
+        # of its length, so that the work stays in proportion to the answer.
+        if opened > LONG_BLOCK and len(self.text) - self._looked < opened // GROWN:
+            return []
+        if not _MAY_END.search(self.text, self._unread):
+            self._unread = max(self._unread, len(self.text) - 60)  # longer than any match
             return []
         self._looked = len(self.text)
+        last = [match.start() for match in _END.finditer(self.text, max(self._unread, self._looked - 200))]
+        self._unread = last[-1] if last else self._looked
         made: list[Piece] = []
         begins = len(self.text)  # of the first statement that is not complete
         for one in self._open():

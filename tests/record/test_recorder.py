@@ -18,6 +18,7 @@ from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Emission
 from sluice.record import MemorySink, Problem, Recorder, Said, ToolCall, TurnBegan, TurnEnded, pieces, turns
+from sluice.record.statements import Statement, statements
 
 NOW = 1_795_000_000_000
 TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
@@ -220,6 +221,27 @@ def test_however_an_answer_is_cut_nothing_of_it_is_lost(answer: str, sizes: list
     assert "".join(each.text or "" for each in found) == answer
     assert [each.part for each in found] == list(range(len(found)))
     assert [each.final for each in found] == [False] * (len(found) - 1) + [True] * bool(found)
+
+
+@pytest.mark.parametrize(
+    "sentence", ["`a` is 1. ", ". a", "I will see to `a`. ", "a\n", "word " * 50, "`a` is 1.\n\n", ".", " "]
+)
+def test_streaming_is_work_in_proportion_to_the_answer(sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it is cut, and whether its sentences state anything or not."""
+    read = 0
+
+    def counting(text: str) -> list[Statement]:
+        nonlocal read
+        read += len(text)
+        return statements(text)
+
+    monkeypatch.setattr(pieces, "statements", counting)
+    monkeypatch.setattr(pieces, "LONG_BLOCK", 200)
+    stream, answer = pieces.Streaming(), (sentence * 6_000)[:6_000]
+    for at in range(0, len(answer), 3):
+        stream.add(answer[at : at + 3])
+    stream.rest()
+    assert read <= 120 * len(answer)
 
 
 def test_a_long_answer_becomes_parts_of_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
