@@ -68,7 +68,7 @@ lint: $(DEV) ## ruff, the direction of imports, and the prose
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_prose.py
 
-types: $(DEV) ## pyright, strict for codecs and streams
+types: $(DEV) ## pyright, strict for codecs, streams and record
 	$(BIN)/pyright
 
 format: $(DEV) ## rewrite the sources as ruff wants them

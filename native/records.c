@@ -414,18 +414,19 @@ int emission_read(Emission *self, View record, Arena *arena)
 {
     static const Name names[] = {NAME("emission_id"), NAME("emitted_at"), NAME("emitter"), NAME("effect"),
                                  NAME("vocabulary"), NAME("text"), NAME("assertions"), NAME("contexts"),
-                                 NAME("attempt")};
+                                 NAME("attempt"), NAME("group"), NAME("part"), NAME("final")};
     Json json = {record.at, record.at + record.length, arena};
-    int found, first = 1, fine = 1, ascii;
+    int found, first = 1, fine = 1, ascii, final;
+    int64_t part;
     unsigned seen = 0, next = 0, member;
-    View vocabulary, said[MOST_ASSERTIONS];
+    View vocabulary, group, said[MOST_ASSERTIONS];
     *self = (Emission){.ascii = 1};
     if (!begins(&json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(&json, &first, names, &next, &member)) > 0) {
-        if (member < 9 && !once(&seen, member))
+        if (member < 12 && !once(&seen, member))
             return 0;
-        if (member == 2 && absent(&json))
+        if ((member == 2 || (member >= 9 && member < 12)) && absent(&json))
             continue;
         fine = member == 0   ? identifier(&json, &self->emission_id)
                : member == 1 ? instant(&json, &self->emitted_at)
@@ -436,7 +437,11 @@ int emission_read(Emission *self, View record, Arena *arena)
                : member == 6 ? assertions_read(self, &json, said)
                : member == 7 ? contexts_read(&json)
                : member == 8 ? attempt(&json, &self->attempt)
-                             : json_pass(&json, JSON_DEPTH);
+               /* which piece of an answer it is decides nothing: only its form is looked at */
+               : member == 9  ? identifier(&json, &group)
+               : member == 10 ? attempt(&json, &part)
+               : member == 11 ? json_bool(&json, &final)
+                              : json_pass(&json, JSON_DEPTH);
     }
     json_space(&json);
     if (!fine || found || json.at != json.end || !(seen & 1) || !(seen & 2) || !self->has_text || !self->count)

@@ -348,6 +348,9 @@ class World:
             ("vocabulary", "1.0"),
             ("vocabulary", "2.0"),
             ("contexts", self.choose({}, {"c": "Ünï"}, {"c": 1}, {"not one": ""})),
+            ("group", self.choose("answer-1", "answer-1", None, "not one", "", 5)),
+            ("part", self.choose(0, 7, None, -1, 1.5, 1_000_001)),
+            ("final", self.choose(True, False, None, 1)),
         )
         return "emissions", value["emission_id"], value
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
@@ -32,6 +33,8 @@ DELIVERY_SECONDS = 120.0
 tries for ever: giving up on a batch would leave a hole in its sequence numbers."""
 
 Delivery: TypeAlias = "asyncio.Future[Delivered]"
+Headers: TypeAlias = Sequence[tuple[str, bytes]]
+"""Of a Kafka record, in their order."""
 
 
 class AsyncEmitter:
@@ -77,11 +80,12 @@ class AsyncEmitter:
 
     # ------------------------------------------------------------ what there is to say
 
-    async def emit(self, emission: AnyEmission) -> Delivery:
+    async def emit(self, emission: AnyEmission, *, headers: Headers = ()) -> Delivery:
         """Takes an emission of a language model; waits while the buffer is full.
 
         Args:
             emission: a struct, a `Draft`, a mapping or JSON. Without `emitted_at` it gets the present time.
+            headers: of the Kafka record, such as `traceparent`, which outputs pass through.
 
         Returns:
             A future, done once the broker has stored it. Who needs no word on each record lets it go: `flush` and
@@ -90,7 +94,7 @@ class AsyncEmitter:
         Raises:
             InvalidRecordError: the lanes would refuse it; nothing is sent.
         """
-        return await self.put(self.prepare("emissions", emission))
+        return await self.put(self.prepare("emissions", emission)._replace(headers=tuple(headers)))
 
     async def observe(self, observation: AnyObservation) -> Delivery:
         """Takes what an observer saw when it looked at a substrate for an assertion; as `emit`."""

@@ -74,7 +74,9 @@ class KafkaOutlet:
             self._topics[record.topic] = name
         while True:
             try:
-                return await self._producer.send(name, key=record.key, value=record.value)
+                return await self._producer.send(
+                    name, key=record.key, value=record.value, headers=list(record.headers) or None
+                )
             except KafkaTimeoutError:
                 continue  # no room in a batch for 40 s: the emitter says when to give up
 

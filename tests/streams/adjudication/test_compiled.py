@@ -24,6 +24,7 @@ from native_world import (
     IDS,
     MINUTE,
     Raw,
+    Step,
     T,
     World,
     block_of,
@@ -139,6 +140,36 @@ def test_observers_are_counted_alike(observers: int, early: bool) -> None:
 
     told = [output.topic for block in found.outputs for output in block]
     assert told == (["admitted"] if observers == 2 else ["inadmissible", "review-requests"])
+
+
+@pytest.mark.parametrize(
+    ("more", "taken"),
+    [
+        ({"group": "answer-1", "part": 0, "final": False}, True),
+        ({"group": "a" * 256, "part": 1_000_000, "final": True}, True),
+        ({"group": None, "part": None, "final": None}, True),
+        ({"group": "a" * 257}, False),
+        ({"group": "not one"}, False),
+        ({"group": 5}, False),
+        ({"part": -1}, False),
+        ({"part": 1_000_001}, False),
+        ({"part": "0"}, False),
+        ({"final": 1}, False),
+    ],
+)
+def test_pieces_of_an_answer_are_read_alike(more: dict[str, Any], taken: bool) -> None:
+    """Which piece of which answer an emission is decides nothing; what is no such name or number is a dead letter."""
+    steps: list[Step] = [(T, T, [("emissions", *emission(1, **more)), *_both(1)])]
+
+    found = same(steps, Policy())
+
+    assert [output.topic for block in found.outputs for output in block][:1] == (
+        ["admitted"] if taken else ["dead-letters"]
+    )
+
+
+def _both(number: int) -> list[Raw | Policy]:
+    return [("observations", *observation(number, cls)) for cls in CLASSES[:2]]
 
 
 def test_an_observer_that_came_before_its_emission_is_counted() -> None:

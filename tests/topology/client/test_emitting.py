@@ -79,6 +79,18 @@ async def until(holds: Callable[[], bool]) -> None:
 # ---------------------------------------------------------------- what is sent
 
 
+async def test_headers_go_with_the_record() -> None:
+    """Those that were given, in their order; none where none were."""
+    slow, headers = Slow(), [("traceparent", b"00-ab-cd-01"), ("tracestate", b"")]
+    async with emitter(slow) as one:
+        await one.emit({"emission_id": "em-1", "text": "It is."}, headers=headers)
+        await one.emit({"emission_id": "em-2", "text": "It is."})
+        await until(lambda: len(slow.sent) == 2)
+        slow.answer(2)
+
+    assert [record.headers for record in slow.sent] == [tuple(headers), ()]
+
+
 SPAN = Span(chars=(0, 9))
 STRUCTS: list[tuple[str, Any, bytes]] = [
     (
