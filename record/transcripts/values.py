@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from ...codecs.nesting import MAX_NESTING, deeper_than
@@ -95,12 +95,11 @@ def identifier(value: object) -> str | None:
 
 
 def moment(value: object) -> datetime | None:
-    """A moment in ISO 8601, with a zone; one without a zone is in that of this machine, where agents write such."""
+    """A moment in ISO 8601, in UTC; one without a zone is in that of this machine, where agents write such."""
     if not isinstance(value, str) or len(value) > 64:
         return None
     try:
-        parsed = datetime.fromisoformat(value.strip())
-        return parsed if parsed.tzinfo is not None else parsed.astimezone()
+        return datetime.fromisoformat(value.strip()).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return None
 
