@@ -36,6 +36,7 @@ class _Splitter:
         self._depth = 0
         self._inside = 0  # depth of the elements of the list that is read; 0 outside of it
         self._string = False
+        self._escape = False
         self._name = b""  # of the member of the document's object, or the last text directly in it
         self._taking = False
         self._taken: list[bytes] = []
@@ -44,13 +45,11 @@ class _Splitter:
         self._seen = False  # an object or a list
 
     def split(self, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-        rest = start = b""
+        start = b""
         for piece in pieces:
-            data = rest + piece
             if not self._seen and len(start) < _MAX_NAME:
                 start += piece.strip()[:_MAX_NAME]
-            rest = b"\\" if self._string and _odd_escape(data) else b""
-            yield from self._scan(data[: len(data) - len(rest)])
+            yield from self._scan(piece)
         if self._taking:
             yield self._began, b"".join(self._taken)
         elif self._depth or (start and not self._seen):
@@ -58,6 +57,8 @@ class _Splitter:
 
     def _scan(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         at = counted = begin = 0
+        if self._escape and data:
+            self._escape, at = False, 1
         while at < len(data):
             if self._string:
                 found = _IN_STRING.match(data, at)
@@ -67,8 +68,8 @@ class _Splitter:
                 if end < len(data) and data[end] == 0x22:
                     self._string = False
                     end += 1
-                elif end < len(data):  # an escape that this piece cuts in two was kept for the next one
-                    end = len(data)
+                elif end < len(data):  # this piece ends in the middle of an escape
+                    self._escape, end = True, len(data)
                 at = end
                 continue
             token = _TOKEN.search(data, at)
@@ -116,8 +117,3 @@ class _Splitter:
         if self._size <= MAX_LINE:
             self._taken.append(data[: MAX_LINE + 1 - self._size])
             self._size += len(self._taken[-1])
-
-
-def _odd_escape(data: bytes) -> bool:
-    """Whether these bytes end in a backslash that escapes what comes next."""
-    return (len(data) - len(data.rstrip(b"\\"))) % 2 == 1
