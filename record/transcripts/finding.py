@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -44,14 +45,17 @@ def escaped(directory: str) -> str:
 
 
 def _modified(path: Path) -> float:
+    """When a file was written to last; below 0 where it is none, as a pipe, which would wait for a writer."""
     try:
-        return path.stat().st_mtime
+        status = path.stat()
     except OSError:
         return -1.0
+    return status.st_mtime if stat.S_ISREG(status.st_mode) else -1.0
 
 
-def _newest_first(paths: Iterator[Path] | list[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: (_modified(path), path.name), reverse=True)[:_MAX_LOOKED_AT]
+def _newest_first(paths: list[Path]) -> list[Path]:
+    dated = sorted(((_modified(path), path) for path in paths), reverse=True)
+    return [path for modified, path in dated[:_MAX_LOOKED_AT] if modified >= 0]
 
 
 def _claude_code(projects: Path, directories: set[str]) -> Path | None:

@@ -47,12 +47,12 @@ _ANSWERS: Final = frozenset({"ObservationEvent", "AgentErrorEvent", "UserRejectO
 
 def read(lines: Iterable[bytes]) -> Iterator[Event]:
     """The events of a trajectory; `lines` are the document's bytes, cut anywhere."""
-    return read_records(elements(lines, _LISTS, objects=True), OpenHands())
+    return read_records(elements(lines, _LISTS, objects=True), OpenHands(), "event")
 
 
 def read_documents(documents: Iterable[bytes]) -> Iterator[Event]:
     """The events of a directory: each document is one file of it, in order. Lines in problems count the files."""
-    return read_records(enumerate(documents, 1), OpenHands())
+    return read_records(enumerate(documents, 1), OpenHands(), "event")
 
 
 class OpenHands:

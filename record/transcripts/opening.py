@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
 
@@ -18,6 +20,7 @@ Format = Literal["claude-code", "codex", "openhands", "swe-agent"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
 _HEAD: Final = 256 * 1024
+_MAX_FIRST_LINE: Final = 8 * 1024 * 1024  # of a stream; the first line of a rollout has the instructions
 _CLAUDE: Final = frozenset({
     "assistant", "attachment", "file-history-snapshot", "last-prompt", "mode", "permission-mode", "progress",
     "queue-operation", "summary", "system", "user",
@@ -141,7 +144,7 @@ def open_transcript(path: Path | str, format: Format | None = None) -> Iterator[
     """The events of a transcript, read as they are taken.
 
     Args:
-        path: a file, the directory of an OpenHands conversation, or `-` for standard input.
+        path: a file or a pipe, the directory of an OpenHands conversation, or `-` for standard input.
         format: what it is; found by `detect` where it is not given.
 
     Raises:
@@ -150,10 +153,12 @@ def open_transcript(path: Path | str, format: Format | None = None) -> Iterator[
     if format is not None and format not in FORMATS:
         raise TranscriptError("no such format", expected=", ".join(FORMATS), got=str(format))
     if str(path) == "-":
-        return _standard_input(sys.stdin.buffer, format)
+        return _stream(sys.stdin.buffer, format, "standard input")
     path = Path(path)
-    found = format or detect(path)
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe: its beginning can be read only once
+            return _stream(path.open("rb"), format, str(path))
+        found = format or detect(path)
         if path.is_dir():
             if found != "openhands":
                 raise TranscriptError("is a directory; only openhands has such", path=str(path))
@@ -173,26 +178,23 @@ def _cut(file: BinaryIO, format: Format) -> Iterator[bytes]:
     return lines_of(file) if format in ("claude-code", "codex") else pieces_of(file)
 
 
-def _standard_input(file: BinaryIO, format: Format | None) -> Iterator[Event]:
+def _stream(file: BinaryIO, format: Format | None, name: str) -> Iterator[Event]:
     if format is not None:
         return read(format, _cut(file, format))
-    first: list[bytes] = []
-    lines = lines_of(file)
-    size = 0
-    for line in lines:
-        first.append(line)
-        size += len(line)
+    head = b""
+    while piece := file.readline(_HEAD):
+        head += piece
         try:
-            found = _detect(b"".join(first), "standard input")
+            return _begun(head, file, _detect(head, name))
         except TranscriptError:
-            if size > _HEAD:
+            if len(head) > (_HEAD if piece.endswith(b"\n") else _MAX_FIRST_LINE):
                 raise
-            continue
-        return read(found, _both(first, lines))
-    return read(_detect(b"".join(first), "standard input"), first)
+    return _begun(head, file, _detect(head, name))
 
 
-def _both(first: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield from first
-    first.clear()
-    yield from rest
+def _begun(head: bytes, file: BinaryIO, format: Format) -> Iterator[Event]:
+    """The events of a stream whose beginning was read already."""
+    if format in ("openhands", "swe-agent"):
+        return read(format, chain([head], pieces_of(file)))
+    whole, end, begun = head.rpartition(b"\n")
+    return read(format, chain(lines_of(BytesIO(whole + end)), lines_of(file, begun)))

@@ -24,9 +24,15 @@ class Reader(Protocol):
         ...
 
 
-def lines_of(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file, with their ends. Of one that is longer than `MAX_LINE`, that many bytes and one more."""
-    while line := stream.readline(MAX_LINE + 1):
+def lines_of(stream: BinaryIO, begun: bytes = b"") -> Iterator[bytes]:
+    """The lines of a file, with their ends. Of one that is longer than `MAX_LINE`, that many bytes and one more.
+
+    Args:
+        stream: the file.
+        begun: the beginning of its first line, if that was read already.
+    """
+    while line := begun + stream.readline(max(MAX_LINE + 1 - len(begun), 0)):
+        begun = b""
         yield line
         piece = line
         while len(line) > MAX_LINE and piece and not piece.endswith(b"\n"):
@@ -46,14 +52,14 @@ def numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def read_records(documents: Iterable[tuple[int, bytes]], reader: Reader) -> Iterator[Event]:
-    """Decode each document (a line, or an element of a list), give it to the reader, and count problems.
+def read_records(documents: Iterable[tuple[int, bytes]], reader: Reader, what: str = "line") -> Iterator[Event]:
+    """Decode each document (`what` it is: a line, or an element of a list), give it to the reader, count problems.
 
     The first `MAX_PROBLEMS` problems are given as they come, the number of the others at the end. A document that is
     JSON but no object is a problem too.
     """
     problems = last = 0
-    for event in _events(documents, reader):
+    for event in _events(documents, reader, what):
         if isinstance(event, Problem):
             problems += 1
             last = event.line
@@ -65,15 +71,15 @@ def read_records(documents: Iterable[tuple[int, bytes]], reader: Reader) -> Iter
         yield Problem(line=last, sentence=f"There were {others} more problems; the last one was in this line.")
 
 
-def _events(documents: Iterable[tuple[int, bytes]], reader: Reader) -> Iterator[Event]:
+def _events(documents: Iterable[tuple[int, bytes]], reader: Reader, what: str) -> Iterator[Event]:
     for line, data in documents:
         try:
             record = decode(data)
         except Unreadable as reason:
-            yield Problem(line=line, sentence=f"This line {reason}; it is passed over.")
+            yield Problem(line=line, sentence=f"This {what} {reason}; it is passed over.")
             continue
         if type(record) is dict:
             yield from reader.take(line, members(cast("object", record)))
         else:
-            yield Problem(line=line, sentence="This line is no JSON object; it is passed over.")
+            yield Problem(line=line, sentence=f"This {what} is no JSON object; it is passed over.")
     yield from reader.end()

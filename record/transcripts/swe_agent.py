@@ -29,7 +29,7 @@ _LISTS: Final = frozenset({b"trajectory"})
 
 def read(lines: Iterable[bytes]) -> Iterator[Event]:
     """The events of a trajectory; `lines` are the document's bytes, cut anywhere."""
-    return read_records(elements(lines, _LISTS, objects=False), SweAgent())
+    return read_records(elements(lines, _LISTS, objects=False), SweAgent(), "step")
 
 
 class SweAgent:

@@ -92,6 +92,7 @@ def test_sessions_of_subagents_and_empty_ones_are_passed_over(work: Path, enviro
     put(mine.with_name("agent-1.jsonl"), 5, {"type": "user", "cwd": str(work), "isSidechain": True})
     put(mine.with_name("empty.jsonl"), 4)
     put(mine.with_name("title.jsonl"), 3, {"type": "summary", "summary": "x"})
+    os.mkfifo(mine.with_name("pipe.jsonl"))
     mine.with_name("broken.jsonl").write_bytes(b"\xff\0{")
     rollout(environ, work, "sub", 2, source={"subagent": "review"})
     rollout(environ, work, "sub2", 2, thread_source="subagent")

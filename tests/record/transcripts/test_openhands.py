@@ -182,4 +182,4 @@ def test_a_cut_file_of_a_directory_loses_only_its_event(tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text("not an event")
     found = list(open_transcript(tmp_path))
     assert [type(each) for each in found] == [TurnBegan, Problem, ToolCall, TurnEnded]
-    assert found[1] == Problem(line=2, sentence="This line is not JSON, or is cut off; it is passed over.")
+    assert found[1] == Problem(line=2, sentence="This event is not JSON, or is cut off; it is passed over.")

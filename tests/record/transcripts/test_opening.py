@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from sluice.record.events import Problem, TurnBegan
-from sluice.record.transcripts import FORMATS, Format, TranscriptError, detect, open_transcript, opening, read
+from sluice.record.transcripts import FORMATS, Format, TranscriptError, detect, open_transcript, opening, read, reading
 
 DATA = Path(__file__).parent / "data"
 SAMPLES: list[tuple[str, Format]] = [
@@ -99,12 +101,39 @@ def test_standard_input(name: str, format: Format, given: bool, monkeypatch: pyt
     assert list(open_transcript("-", format if given else None)) == list(open_transcript(DATA / name))
 
 
+@pytest.mark.parametrize(("name", "format"), SAMPLES)
+@pytest.mark.parametrize("given", [True, False])
+def test_a_pipe_is_read_once(name: str, format: Format, given: bool, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes((DATA / name).read_bytes()))
+    writer.start()
+    assert list(open_transcript(pipe, format if given else None)) == list(open_transcript(DATA / name))
+    writer.join(timeout=30)
+
+
+@pytest.mark.parametrize(("name", "format"), SAMPLES)
+def test_a_stream_whose_first_line_is_longer_than_the_head(
+    name: str, format: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = (DATA / name).read_bytes()
+    if format in ("openhands", "swe-agent"):
+        data = json.dumps(json.loads(data)).encode()  # the whole document in one line
+        monkeypatch.setattr(reading, "MAX_LINE", 400)
+    monkeypatch.setattr(opening, "_HEAD", 300)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert list(open_transcript("-")) == list(open_transcript(DATA / name))
+
+
 def test_standard_input_is_given_up_once_enough_of_it_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_HEAD", 100)
-    stream = io.BytesIO(b"prose\n" * 10_000)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
-    with pytest.raises(TranscriptError, match="standard input: is no transcript"):
-        open_transcript("-")
+    monkeypatch.setattr(opening, "_MAX_FIRST_LINE", 1_000)
+    for written in (b"prose\n" * 10_000, b"prose" * 10_000):
+        stream = io.BytesIO(written)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(stream, 16)))  # type: ignore[arg-type]
+        with pytest.raises(TranscriptError, match="standard input: is no transcript"):
+            open_transcript("-")
+        assert stream.tell() < 2_000
 
 
 def test_a_format_that_is_named_wins_over_what_a_file_looks_like() -> None:

@@ -69,6 +69,6 @@ def test_a_cut_file_loses_only_its_last_step() -> None:
     whole = json.dumps({"trajectory": steps}, indent=1).encode()
     found = list(swe_agent.read([whole[: whole.index(b'"y"')]]))
     assert [type(each) for each in found] == [TurnBegan, ToolCall, Problem, TurnEnded]
-    assert found[2] == Problem(line=7, sentence="This line is not JSON, or is cut off; it is passed over.")
+    assert found[2] == Problem(line=7, sentence="This step is not JSON, or is cut off; it is passed over.")
     between = whole[: whole.index(b'"x"') + 8]  # after the first step
     assert [type(each) for each in swe_agent.read([between])] == [TurnBegan, ToolCall, Problem, TurnEnded]
