@@ -85,10 +85,10 @@ class ClaudeCode:
             kind = text(block.get("type")) or ""
             if kind == "text":
                 if (said := text(block.get("text"))) is not None:
-                    yield from self._ensure(uuid or f"line-{line}", at)
+                    yield from self._turns.ensure(uuid or f"line-{line}", at)
                     self._hold(said, at)
             elif kind.endswith("tool_use"):  # also `server_tool_use` and `mcp_tool_use`
-                yield from self._ensure(uuid or f"line-{line}", at)
+                yield from self._turns.ensure(uuid or f"line-{line}", at)
                 yield from self._turns.call(
                     text(block.get("id")) or f"line-{line}-{index}",
                     text(block.get("name")) or "",
@@ -117,7 +117,6 @@ class ClaudeCode:
         if self._turns.running and turn_id == self._turns.turn_id:
             return  # the same record again
         self._told.clear()
-        self._message = ""
         yield from self._turns.expect(turn_id, at) if _COMMAND.match(prompt) else self._turns.begin(turn_id, at)
 
     def _result(self, line: int, record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
@@ -128,11 +127,6 @@ class ClaudeCode:
         failed = block.get("is_error") is True or members(record.get("toolUseResult")).get("interrupted") is True
         result = result_text(block.get("content"))
         yield from self._turns.result(call_id, result, not failed, at=moment(record.get("timestamp")), line=line)
-
-    def _ensure(self, turn_id: str, at: datetime | None) -> Iterator[Event]:
-        if not self._turns.running:
-            self._told.clear()
-        return self._turns.ensure(turn_id, at)
 
     def _hold(self, said: str, at: datetime | None) -> None:
         told = self._told.setdefault(self._message, [])

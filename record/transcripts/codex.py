@@ -74,7 +74,7 @@ class Codex:
             yield from self._item(line, payload, at)
         elif kind == "event_msg":
             yield from self._event(line, payload, at)
-        elif kind in _FLAT and "payload" not in record:
+        elif kind in _FLAT:
             yield from self._item(line, record, at)
 
     def end(self) -> Iterator[Event]:

@@ -78,7 +78,6 @@ class OpenHands:
 
     def _prompt(self, own: str, at: datetime | None) -> Iterator[Event]:
         if not (self._turns.running and own == self._turns.turn_id):
-            self._delegated = ""
             yield from self._turns.begin(own, at)
 
     def _say(self, own: str, said: str | None, at: datetime | None) -> Iterator[Event]:

@@ -136,6 +136,35 @@ def test_results_that_wait_for_their_calls_are_held_up_to_a_bound(monkeypatch: p
     assert [event.ok for event in found if isinstance(event, ToolCall)] == [True, True, False, False]
 
 
+def test_results_that_found_their_calls_no_longer_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "MAX_LINE", 100)
+    lines: list[dict[str, Any]] = [json.loads(GOOD)]
+    for call_id in ("c1", "c2", "c3"):
+        got = {"type": "tool_result", "tool_use_id": call_id, "content": "x" * 60}
+        lines.append({"type": "user", "message": {"content": [got]}})
+        use = {"type": "tool_use", "id": call_id, "name": "Read"}
+        lines.append({"type": "assistant", "message": {"id": call_id, "content": [use]}})
+        lines.append({"type": "user", "message": {"content": [{**got, "tool_use_id": call_id + "?"}]}})
+    found = list(claude_code.read(json.dumps(line).encode() for line in lines))
+    assert [event.ok for event in found if isinstance(event, ToolCall)] == [True, True, True]
+    assert [event.line for event in found if isinstance(event, Problem)] == [4, 7, 10]
+
+
+def test_only_the_last_calls_without_a_result_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_MAX_LATE", 1)
+    blocks = [{"type": "tool_use", "id": call_id, "name": "Read"} for call_id in ("c1", "c2")]
+    lines: list[dict[str, Any]] = [
+        {"type": "assistant", "message": {"id": "m", "content": blocks}},
+        {"type": "user", "uuid": "p", "message": {"content": "Next"}},
+        *({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": c}]}} for c in ("c1", "c2")),
+    ]
+    found = list(claude_code.read(json.dumps(line).encode() for line in lines))
+    assert [event.sentence for event in found if isinstance(event, Problem)] == [
+        "The result of the call 'c2' came after its turn had ended.",
+        "There is no call 'c1' that this is the result of.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("written", "expected"),
     [

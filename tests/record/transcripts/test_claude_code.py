@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -249,10 +250,33 @@ def test_tools_that_run_at_the_service_are_calls() -> None:
     assert [(call.name, call.result, call.ok) for call in calls(found)] == [("web_search", None, True)]
 
 
-def test_the_answer_is_told_before_the_next_line_once_the_model_stopped() -> None:
+@pytest.mark.parametrize("by_the_message", [True, False])
+def test_the_answer_is_told_once_the_model_stopped_or_its_time_was_taken(by_the_message: bool) -> None:
     stopped = answer(text("So."))
-    stopped["message"]["stop_reason"] = "end_turn"
-    lines = iter(json.dumps(record).encode() for record in (prompt("Why?"), stopped))
-    found = claude_code.read(lines)
+    if by_the_message:
+        stopped["message"]["stop_reason"] = "end_turn"
+    records = [prompt("Why?"), stopped] + [{"type": "system", "subtype": "turn_duration"}] * (not by_the_message)
+
+    def lines() -> Iterator[bytes]:
+        yield from (json.dumps(record).encode() for record in records)
+        raise AssertionError("no further line is needed")
+
+    found = claude_code.read(lines())
     next(found)
     assert next(found) == Said(text="So.", at=None)
+
+
+def test_a_turn_ends_at_its_latest_time() -> None:
+    times = ("2026-03-02T09:00:01Z", "2026-03-02T09:00:09Z", "2026-03-02T09:00:05Z")
+    found = events(*(answer(text(at), message=at, timestamp=at) for at in times))
+    assert found[-1] == TurnEnded(at=datetime(2026, 3, 2, 9, 0, 9, tzinfo=UTC))
+
+
+def test_a_call_of_an_earlier_turn_may_be_made_again() -> None:
+    again = [answer(use("c1", path="a")), prompt([result("c1")], uuid="r")]
+    assert len(calls(events(prompt("Why?"), *again, prompt("And?", uuid="p2"), *again))) == 2
+
+
+def test_the_first_of_two_results_that_wait_for_a_call_counts() -> None:
+    found = events(answer(text("So.")), prompt([result("c1", "first"), result("c1", "second")]), answer(use("c1")))
+    assert [call.result for call in calls(found)] == ["first"]

@@ -98,6 +98,11 @@ def test_prompts_and_texts_of_both_logs_are_told_once() -> None:
     assert said(found) == ["So.", "So.", "So."]  # twice in one log of the first turn, once in the second turn
 
 
+def test_a_text_of_another_turn_is_told_whichever_log_has_it() -> None:
+    found = events(PROMPT, message("assistant", "So."), PROMPT, event("agent_message", message="So."))
+    assert said(found) == ["So.", "So."]
+
+
 @pytest.mark.parametrize("written", ["<environment_context>x", "<turn_aborted>", "# AGENTS.md instructions for /a", ""])
 def test_what_codex_writes_itself_is_no_prompt(written: str) -> None:
     assert turns(events(PROMPT, message("assistant", "So."), message("user", written))) == ["line-1"]

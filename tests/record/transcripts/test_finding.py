@@ -100,6 +100,13 @@ def test_sessions_of_subagents_and_empty_ones_are_passed_over(work: Path, enviro
     assert newest_session(work, environ=environ) == mine
 
 
+def test_pipes_are_never_opened(work: Path, environ: dict[str, str]) -> None:
+    for path in (session(environ, work, "a", 5), rollout(environ, work, "a", 5)):
+        path.unlink()
+        os.mkfifo(path)
+    assert newest_session(work, environ=environ) is None
+
+
 def test_symbolic_links_lead_to_the_same_directory(work: Path, environ: dict[str, str]) -> None:
     link = work.parent / "link"
     link.symlink_to(work)

@@ -125,6 +125,8 @@ def test_the_directory_of_a_conversation(tmp_path: Path, stop: threading.Event) 
     half.write_bytes(source[3].read_bytes()[:50])  # is being written
     for path in source[4:]:
         shutil.copy(path, directory)
+    with pytest.raises(queue.Empty):
+        given.get(timeout=0.2)
     shutil.copy(source[3], half)
     expected = list(open_transcript(DATA / "openhands-sdk"))[2:-1]
     assert [given.get(timeout=30) for _ in expected] == expected

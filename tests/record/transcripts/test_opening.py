@@ -35,6 +35,11 @@ def test_each_sample_is_known_by_its_path_and_by_its_bytes(name: str, format: Fo
     assert list(read(format, data.splitlines(keepends=True))) == list(open_transcript(DATA / name))
 
 
+def test_the_name_tells_a_trajectory_whose_steps_come_late(tmp_path: Path) -> None:
+    (tmp_path / "a.traj").write_bytes(b'{"info": {}, "replay_config": "')
+    assert detect(tmp_path / "a.traj") == "swe-agent"
+
+
 def test_directories() -> None:
     assert detect(DATA / "openhands-sdk") == "openhands"
     with pytest.raises(TranscriptError, match="no event log of OpenHands in this directory"):

@@ -72,6 +72,10 @@ def test_any_bytes_end(data: bytes, objects: bool) -> None:
     assert all(line >= 1 for line, _ in elements([data], LISTS, objects=objects))
 
 
+def test_a_list_in_the_list_is_an_element() -> None:
+    assert list(elements([b'["trajectory", [{"a": 1}]]'], LISTS, objects=False)) == [(1, b'[{"a": 1}]')]
+
+
 @pytest.mark.parametrize("data", [b"hello", b'"text"', b"[", b'[{"a": 1}, ', b'{"trajectory": [{}', b'{"a": ['])
 def test_what_is_no_document_or_is_cut_gives_something_that_is_no_json(data: bytes) -> None:
     *_, (_, last) = elements([data], LISTS, objects=True)
