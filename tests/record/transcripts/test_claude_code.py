@@ -126,6 +126,7 @@ def test_results_in_any_order_reach_their_calls() -> None:
         ("c3", "three"),
         ("c1", "one"),
     ]
+    assert not [event for event in found if isinstance(event, Problem)]
 
 
 def test_an_identifier_that_is_used_again_is_another_call() -> None:
