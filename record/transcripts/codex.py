@@ -1,8 +1,9 @@
 """Rollouts of Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
 
 The format is not documented, but Codex is open source: its types `RolloutLine`, `ResponseItem` and `EventMsg` are what
-is written. This module was written to the shape of the versions 0.40 to 0.154 (autumn 2025 to autumn 2026), and to the
-flat lines before them, which are response items without an envelope.
+is written. This module was written to those types (read in the sources of late 2025 and mid-2026) and to public
+descriptions of rollouts of 0.46 to 0.154. Descriptions are all there was for the newest ones' `item_completed` events
+and for the flat lines before September 2025, which are response items without an envelope.
 
 A line is `{"timestamp", "type", "payload"}`. Two logs are interleaved: `response_item` is what the model saw and wrote,
 `event_msg` is what the terminal showed. Most things are in both.

@@ -1,7 +1,7 @@
 """Event logs of OpenHands: a directory of events, or a trajectory in one JSON document.
 
 Both shapes are those of open source code, which is their only description: `event_to_dict` of OpenHands 0.x (read at
-0.62, November 2025), and the events of its software agent SDK 1.x (read in August 2026).
+0.62, November 2025), and the events of its software agent SDK (read at 1.43, August 2026).
 
 - 0.x: `sessions/<id>/events/<number>.json`, or the list that «download trajectory» gives (also as the `trajectory` or
   `history` of an object). An action has `action`, `args`, `source`; the observation of it names it in `cause`.
