@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from ..codecs.records import Annotation, Kind
 from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
-from ..streams.lexicon import EXTENSIONS
-from ..streams.terms import Content, Term, terms_of
+from ..streams.judging.lexicon import EXTENSIONS
+from ..streams.judging.terms import Content, Term, terms_of
 from .deriving import Deriver
 from .looks import GREP, LOG, READ, Line, Look, Seen
 from .observed import ReadData, observation_id

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ..streams.quotes import code_spans
+from ..streams.judging.quotes import code_spans
 
 MAX_TEXT: Final = 1_000_000
 """Characters of an answer that are read; an emission has room for no more."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..streams.lexicon import EXTENSIONS
+from ..streams.judging.lexicon import EXTENSIONS
 from .looks import LOG, READ, Look
 from .options import given
 from .places import below, folder

@@ -11,8 +11,8 @@ import re
 from typing import Final
 
 from ..codecs.unicode_text import nfkc
-from ..streams.literals import literals
-from ..streams.quotes import code_spans, quotes
+from ..streams.judging.literals import literals
+from ..streams.judging.quotes import code_spans, quotes
 
 MAX_STATEMENT: Final = 2_000
 """Characters of a sentence; a longer one is no sentence."""

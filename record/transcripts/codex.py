@@ -30,7 +30,17 @@ from typing import Any, Final, cast
 from ..events import Event, Problem
 from .reading import numbered, read_records
 from .turns import Turns
-from .values import Unreadable, arguments, decode, identifier, members, moment, result_text, text, whole
+from .values import (
+    Unreadable,
+    arguments,
+    decode,
+    identifier,
+    members,
+    moment,
+    result_text,
+    text,
+    whole,
+)
 
 _FRAME: Final = re.compile(
     r"(?:(?:Chunk ID|Exit code|Wall time|Original token count|Total output lines): [^\n]*\n"

@@ -13,7 +13,7 @@ from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import Emission, Observation
 from sluice.record import MemorySink, Recorder
 from sluice.topology.observers.look import look
-from sluice.topology.settings import Settings
+from sluice.topology.settings.settings import Settings
 
 SOURCE = "LIMIT = 42\n\n\ndef run(job):\n    stop(job)\n    return 3\n\n\n# the LIMIT is low\n"
 ENVIRONMENT = {

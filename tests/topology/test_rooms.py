@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOPS = ("codecs", "streams", "topology")
+TOPS = ("codecs", "streams", "record", "topology")
 ROOMS = sorted(
     folder.relative_to(ROOT).as_posix()
     for top in ("streams", "topology")
