@@ -17,7 +17,7 @@ from audit_world import World
 
 from sluice.codecs.errors import SluiceError
 from sluice.topology.audit import run
-from sluice.topology.audit.run import Question, audit
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
@@ -85,7 +85,7 @@ def test_a_process_that_is_killed_is_one_sentence(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(run.Signed, "read", read)  # the processes have been started by then
     with pytest.raises(SluiceError, match=r"a process of the audit was killed.*memory") as caught:
-        asyncio.run(audit(Question(Settings(), folder, processes=2), "now"))
+        asyncio.run(audit(AuditRequest(Settings(), folder, processes=2), "now"))
 
     assert caught.value.exit_status == 2
 
