@@ -62,10 +62,11 @@ soak: $(DEV) ## 100,000 seeds of the simulation
 chaos: $(DEV) ## workers and a real Kafka under faults; ends with faults=N lost=N doubled=N
 	PYTHONPATH=tests/support:tests/integration $(BIN)/python tests/integration/chaos/run.py $(ARGS)
 
-lint: $(DEV) ## ruff and the direction of imports
+lint: $(DEV) ## ruff, the direction of imports, and the prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_prose.py
 
 types: $(DEV) ## pyright, strict for codecs and streams
 	$(BIN)/pyright
