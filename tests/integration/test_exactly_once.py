@@ -87,7 +87,7 @@ async def test_a_restart_restores_and_goes_on(lanes: tuple[Settings, Workers]):
 async def test_a_broker_that_goes_away_stops_nothing_for_good(prefix: str, tmp_path: Path, way: str):
     """Under load: once the broker is back, the same workers go on, and nothing is lost or doubled.
 
-    One that ends in order leaves metadata without leaders behind, and hands its coordinators over to nobody.
+    One that ends in order hands its coordinators over to nobody.
     """
     with RealBroker() as broker:
         settings = Settings(broker=broker.address, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2)
