@@ -234,7 +234,7 @@ def parse_json(text: bytes | str) -> Any:
         text = text.decode() if isinstance(text, bytes) else text
         value = _decoder.decode(text)
     except UnicodeDecodeError as error:
-        raise NotJsonError(f"the text is not JSON: byte {error.start} is not UTF-8") from None
+        raise NotJsonError(f"the text is not JSON: octet {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise NotJsonError(f"the text is not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:

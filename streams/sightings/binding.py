@@ -250,7 +250,7 @@ def _too_large(event: Event, sighting: Sighting) -> Fault | None:
     if size + ROOM <= MAX_INPUT_BYTES:
         return None
     what = "beside its content" if sighting.signature is None else "beside its content and, being signed, in all"
-    return Fault("oversize", f"the record has {size} bytes {what}; it may have {MAX_INPUT_BYTES - ROOM}")
+    return Fault("oversize", f"the record has {size} octets {what}; it may have {MAX_INPUT_BYTES - ROOM}")
 
 
 def _members(sighting: Sighting, substrate_class: str) -> dict[str, Any]:

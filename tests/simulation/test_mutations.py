@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, Output
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
-from sluice.topology.kafka.frames import FrameAttestations as Fetched
+from sluice.topology.kafka.frames import Fetched
 from sluice.topology.kafka.transactions import LaneProducer, Written
 from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations

@@ -74,7 +74,7 @@ def prepare(line: bytes, topic: str | None, now: int) -> Prepared | Fault:
     if chosen == "emissions" and shape.emitted_at is UNSET:
         line = _with_emitted_at(line, now)
     if len(line) > MAX_INPUT_BYTES:
-        return Fault("oversize", f"the record has {len(line)} bytes; an input has {MAX_INPUT_BYTES} at the most")
+        return Fault("oversize", f"the record has {len(line)} octets; an input has {MAX_INPUT_BYTES} at the most")
     key = _KEYS[chosen](line)
     return key if isinstance(key, Fault) else Prepared(chosen, key.encode(), line)
 

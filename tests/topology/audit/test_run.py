@@ -30,7 +30,7 @@ from sluice.topology.audit import run
 from sluice.topology.settings.settings import Settings
 
 async def main() -> None:
-    async with run._crew(run.Question(Settings(), processes=3), range(3)):
+    async with run._crew(run.AuditRequest(Settings(), processes=3), range(3)):
         print("ready", flush=True)
         await asyncio.sleep(600)
 
@@ -97,7 +97,7 @@ from sluice.topology.audit import run
 from sluice.topology.settings.settings import Settings
 
 async def main() -> None:
-    async with run._crew(run.Question(Settings(), Path(sys.argv[2]), processes=2), range(2)):
+    async with run._crew(run.AuditRequest(Settings(), Path(sys.argv[2]), processes=2), range(2)):
         await asyncio.sleep(0.3)  # what the children inherit is at work in them
         raise RuntimeError("the cut failed")
 

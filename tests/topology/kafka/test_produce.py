@@ -117,7 +117,7 @@ def test_a_named_topic_decides_for_a_record_of_more_than_one_kind():
         (line(OBSERVATION, observed_at="then"), "schema", "$.observed_at: expected an RFC 3339 time"),
         (line(OBSERVATION, outcome="maybe"), "schema", "$.outcome"),
         (line(SIGHTING, observed_at="then"), "schema", "$.observed_at: expected an RFC 3339 time"),
-        (line(SIGHTING, content="é" * 32_001), "schema", "$.content: expected at most 64000 bytes, got 64002"),
+        (line(SIGHTING, content="é" * 32_001), "schema", "$.content: expected at most 64000 octets, got 64002"),
         (line(SIGHTING, observer="a b"), "schema", "$.observer"),
         (line(REVIEW, decision="perhaps"), "schema", "$.decision"),
         (line(ATTESTATION, claim_hash="0x12"), "schema", "$.claim_hash"),
