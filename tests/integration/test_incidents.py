@@ -36,7 +36,7 @@ def settings(kafka: str, prefix: str) -> Settings:
 
 
 async def make(settings: Settings, **max_message_bytes: int) -> None:
-    """The topics; those that are named take no batch above so many octets."""
+    """The topics; those that are named take no batch above so many bytes."""
     async with open_admin(settings) as admin:
         topics = [
             NewTopic(

@@ -1,6 +1,6 @@
 """The emitter: typed records in, validated, keyed rightly, batched, sent by an idempotent producer in their order.
 
-Its buffer is bounded in records and octets. Once it is full, `emit` waits: whoever makes records faster than the broker
+Its buffer is bounded in records and bytes. Once it is full, `emit` waits: whoever makes records faster than the broker
 takes them is slowed down, and memory does not grow. What the broker has stored is told by a future for each record.
 """
 
@@ -50,7 +50,7 @@ class AsyncEmitter:
         settings: where to, under which prefix, by which partitioner.
         bootstrap: a broker's address instead; all else is as the environment and `sluice.toml` have it.
         buffer: so many records may wait for the broker at the most.
-        buffer_octets: and so many octets of them; a single record always fits.
+        buffer_octets: and so many bytes of them; a single record always fits.
         delivery_timeout: seconds without any acknowledgement, while something waits, after which all is given up.
 
     Raises:

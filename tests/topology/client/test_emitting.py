@@ -114,7 +114,7 @@ TOPICS = {
 
 @pytest.mark.parametrize(("method", "record", "key"), STRUCTS)
 async def test_each_kind_of_record_goes_to_its_topic_under_its_key(method: str, record: Any, key: bytes):
-    """Structs, mappings, JSON text and octets are one."""
+    """Structs, mappings, JSON text and bytes are one."""
     import msgspec
 
     slow = Slow()
@@ -140,7 +140,7 @@ async def test_a_missing_emitted_at_is_the_present():
 
 
 async def test_a_delivery_says_where_the_record_stands():
-    """With the octets, which sent again are a duplicate."""
+    """With the bytes, which sent again are a duplicate."""
     slow = Slow()
     async with emitter(slow) as emitting:
         delivery = await emitting.emit(EMISSION)

@@ -309,13 +309,13 @@ async def test_a_story_tells_its_progress(filled, readers, mode, monkeypatch):
             await asyncio.sleep(0.25)
         raise UnreachableError("gone")
 
-    async def hear(progress, total, message):
+    async def apply(progress, total, message):
         told.append((progress, total))
 
     monkeypatch.setattr(explained, "told", story)
     adapter = Adapter(readers, Settings(), now=lambda: NOW)
     async with Client(create_server(adapter), mode=mode) as client:
-        result = await client.call_tool("explain", {"emission_id": "em-1"}, progress_callback=hear)
+        result = await client.call_tool("explain", {"emission_id": "em-1"}, progress_callback=apply)
 
     assert "broker" in result.content[0].text
     assert told[0][0] >= 1
