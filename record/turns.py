@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 from msgspec.structs import replace
 
 from ..codecs.blocks import MAX_INPUT_BYTES
 from ..codecs.errors import UsageError
-from ..codecs.records import Assertion, Emission
+from ..codecs.records import Assertion, Effect, Emission, Emitter
 from ..codecs.spans import Span
 from ..codecs.times import format_time
-from .annotating import Known
+from .annotating import Annotator, Known
 from .events import ToolCall
 from .keeping import Calls
 from .naming import milliseconds
 from .pieces import Piece, Streaming, halves, pieces
 from .results import seen
-from .sinks import Recorded
-from .tools import output_of
-
-if TYPE_CHECKING:
-    from .recorder import Recorder
+from .sinks import Recorded, Sink
+from .tools import ToolMap, output_of
 
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _encode = msgspec.json.Encoder().encode
+
+
+class Recording(Protocol):
+    """What a turn asks of its recorder (`recorder.Recorder`, which says what each is)."""
+
+    emitter: Emitter
+    effect: Effect
+    sink: Sink
+    streamed: bool
+    clock: Callable[[], int]
+    tools: ToolMap
+    annotator: Annotator
+    read_file: Callable[[str], str | None] | None
+
+    @property
+    def root(self) -> str | None: ...
 
 
 class Turn:
@@ -40,7 +53,7 @@ class Turn:
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: Recording,
         group: str,
         attempt: int,
         headers: tuple[tuple[str, bytes], ...],
