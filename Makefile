@@ -73,6 +73,7 @@ lint: $(DEV) ## ruff, the direction of imports, and the prose
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_prose.py
+	$(BIN)/python tools/check_prose.py --python codecs streams record topology
 
 types: $(DEV) ## pyright, strict for codecs, streams and record
 	$(BIN)/pyright

@@ -191,7 +191,7 @@ def test_no_emission_carries_its_verdict() -> None:
 
 
 def test_every_field_is_one_of_the_records() -> None:
-    """No field beside those of records.md, in which a verdict could hide."""
+    """No field beside those of docs/reference/records.md, in which a verdict could hide."""
     for line in raw_lines():
         if isinstance(prepare(line, "emissions", NOW), Fault):
             continue

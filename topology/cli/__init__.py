@@ -1,8 +1,8 @@
 """The command line: one Click group, each subcommand in a module of its own, imported only when it is called.
 
-Data goes to standard output, messages to standard error. Exit status (cli.md): 0 done, 1 the thing asked about does
-not hold, 2 wrong usage or configuration, 3 a dependency is not to be reached, 130 interrupted by Ctrl-C. An error is
-one sentence; a traceback only with `--debug`.
+Data goes to standard output, messages to standard error. Exit status (docs/reference/commands.md): 0 done, 1 the thing
+asked about does not hold, 2 wrong usage or configuration, 3 a dependency is not to be reached, 130 interrupted by
+Ctrl-C. An error is one sentence; a traceback only with `--debug`.
 """
 
 from __future__ import annotations

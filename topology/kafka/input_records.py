@@ -1,4 +1,5 @@
-"""From a line of JSON to a record for an input topic: which topic, valid or not, and under which key (records.md).
+"""From a line of JSON to a record for an input topic: which topic, valid or not, and under which key
+(docs/reference/records.md).
 
 Validity is what the lanes' own decoders say, so nothing is sent that would only come back as a dead letter for its
 shape. The bytes of a line go out as they came; only a missing `emitted_at` is put in front. No clock is read here.

@@ -1,4 +1,4 @@
-"""One way through a ledger: each block is checked, linked to the one before, and folded (architecture.md, «Audit»)."""
+"""One way through a ledger: each block is checked, linked to the one before, and folded (ARCHITECTURE.md)."""
 
 from __future__ import annotations
 

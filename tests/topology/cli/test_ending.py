@@ -1,4 +1,6 @@
-"""However a command ends: one sentence on standard error, and the exit status of the contract (cli.md)."""
+"""However a command ends: one sentence on standard error, and the exit status of the contract
+(docs/reference/commands.md).
+"""
 
 from __future__ import annotations
 

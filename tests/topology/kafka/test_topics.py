@@ -122,7 +122,7 @@ def test_each_difference_is_a_sentence_with_what_is_and_what_should_be():
 
 
 def test_another_partition_count_of_the_ledger_is_told_with_the_reason():
-    """It never changes within a ledger (architecture.md, «Blocks»)."""
+    """It never changes within a ledger (ARCHITECTURE.md)."""
     assert compare("ledger", partitions=6) == [
         "topic ledger has a partition count of 6 (expected 4); the number never changes within a ledger"
     ]
