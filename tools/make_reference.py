@@ -19,6 +19,7 @@ from make_reference_policy import policy
 from make_reference_records import MADE, cell, record_pages, record_types, settings
 
 from sluice.codecs.errors import DeadLetterReason
+from sluice.codecs.strict_schema import strict_emission_schema
 from sluice.codecs.times import format_duration
 from sluice.streams.adjudication.decisions import TABLE
 from sluice.topology.cli import COMMANDS, main
@@ -165,6 +166,8 @@ def pages() -> dict[str, str]:
     for name, struct in record_types().items():
         schema = msgspec.json.format(msgspec.json.encode(msgspec.json.schema(struct)), indent=2)
         found[f"schemas/{name}.json"] = schema.decode() + "\n"
+    strict = msgspec.json.format(msgspec.json.encode(strict_emission_schema()), indent=2)
+    found["schemas/emission-strict.json"] = strict.decode() + "\n"
     return found
 
 

@@ -10,6 +10,7 @@ import msgspec
 from ...codecs import decode, inline, records
 from ...codecs.errors import Fault, UsageError, printable
 from ...codecs.parse_view import parsed_form
+from ...codecs.strict_schema import strict_emission_schema
 from ...streams.judging.checks import Unknown, parse_check
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy, locate
@@ -110,16 +111,29 @@ def read_policy(name: str | None, settings: Settings | None = None) -> Policy:
 
 @click.command()
 @click.argument("record", required=False)
-def schema(record: str | None) -> None:
+@click.option("--strict", is_flag=True, help="The emission as strict structured outputs take it.")
+def schema(record: str | None, strict: bool) -> None:
     """The JSON Schema of a record, or of all records by name.
 
     RECORD is an input (emission, observation, sighting, citation, attestation, review) or an output (admitted,
     inadmissible, review-request, re-emission-request, grounded).
 
+    With --strict, a model that is held to the schema answers with an emission: every member is there, null where the
+    record would leave it out; locators, contexts and metadata are lists of names and values.
+    `sluice.codecs.strict_answer` turns the answer into the record.
+
     \b
     Example:
       sluice schema emission > emission.schema.json
+      sluice schema emission --strict > strict.schema.json
     """
+    if strict:
+        if record not in ("emission", "emissions"):
+            raise UsageError(
+                "a model answers with emissions only", path="--strict", hint="sluice schema emission --strict"
+            )
+        write_document(strict_emission_schema())
+        return
     types: dict[str, type[msgspec.Struct]] = {**records.INPUTS, **records.OUTPUTS}
     if record is None:
         found: Any = {name: msgspec.json.schema(type_) for name, type_ in types.items()}

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 
 from sluice.codecs import records
 from sluice.codecs.errors import UsageError
+from sluice.codecs.strict_schema import strict_emission_schema
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.cli import main
 from sluice.topology.cli.filters import read_policy
@@ -200,6 +201,16 @@ def test_schema_prints_all_of_them_by_name() -> None:
 
     assert list(everything) == [*records.INPUTS, *records.OUTPUTS]
     assert everything["review"] == json.loads(sluice("schema", "review").stdout)
+
+
+def test_schema_prints_the_strict_one_of_an_emission() -> None:
+    """For a model that is held to a schema; no other record is a model's to write."""
+    assert json.loads(sluice("schema", "emission", "--strict").stdout) == strict_emission_schema()
+    assert json.loads(sluice("schema", "emissions", "--strict").stdout) == strict_emission_schema()
+    for arguments in (["--strict"], ["review", "--strict"]):
+        result = sluice("schema", *arguments)
+        assert result.exit_code == 2
+        assert "--strict: a model answers with emissions only" in result.stderr
 
 
 def test_schema_of_a_record_that_is_none_says_which_there_are() -> None:
