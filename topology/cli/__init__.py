@@ -10,12 +10,12 @@ from __future__ import annotations
 import importlib
 import sys
 from functools import partial
-from importlib import metadata
 from typing import Any
 
 import click
 
 from .ending import ended
+from .version import show_version
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
@@ -84,7 +84,14 @@ class LazyGroup(click.Group):
 @click.group(
     "sluice", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
 )
-@click.version_option(metadata.version("sluice"), prog_name="sluice")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_version,
+    help="Show the version, and whether the compiled core is there.",
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option(
     "--config",
