@@ -18,6 +18,7 @@ __all__ = [
     "quotes",
     "rendering",
     "results",
+    "teaching",
     "terms",
     "text_checks",
     "verify",

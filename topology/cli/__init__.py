@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "look": ("look:look", "what the observers see now of an emission's annotations"),
     "check": ("check:check", "what grounds what in Python sources, proved before they run"),
     "schema": ("filters:schema", "JSON Schemas of the records"),
+    "prompt": ("prompt:prompt", "what teaches a model to attach checks"),
     "asyncapi": ("asyncapi:asyncapi", "the AsyncAPI document of all topics"),
     "policy": ("policy:policy", "check a policy file, bring one into force, show the one in force"),
     "demo": ("demo:demo", "the main job from end to end, on real input"),
