@@ -19,7 +19,7 @@ from .version import show_version
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
-    "parse": ("filters:parse", "emissions to the JSON form, either encoding in"),
+    "parse": ("filters:parse", "emissions to the JSON form, either encoding in; other inputs as lanes read them"),
     "render": ("filters:render", "emissions to the in-line encoding"),
     "fold": ("filters:fold", "the whole of adjudication as a filter"),
     "sanitise": ("sanitation:sanitise", "attestations, sanitised and framed"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from ...codecs.strict_schema import strict_emission_schema
 from ...streams.judging.checks import Unknown, parse_check
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy, locate
+from ..kafka.input_records import INPUT_TOPICS, prepare, read_record
 from ..settings.settings import Settings, load_settings
 from .lines import files_argument, run_filter, run_filter_many
 from .policy import policy_text, warnings_of
@@ -22,8 +24,12 @@ from .standard import write_document
 
 @click.command()
 @files_argument
-def parse(files: tuple[str, ...]) -> None:
+@click.option("--topic", type=click.Choice(INPUT_TOPICS), help="Where every line belongs [its fields tell].")
+def parse(files: tuple[str, ...], topic: str | None) -> None:
     """Emissions in either encoding to the JSON form, with spans, canonical span keys, and terminal and unknown flags.
+
+    Takes what `sluice produce` takes, and refuses what that refuses, in the same words: observations, sightings,
+    reviews and attestations come out as lanes read them, and an emission without emitted_at gets the present time.
 
     An assertion's `unknown_checks` are the places of those of its checks that are malformed, or that this version does
     not know: it can not be admitted.
@@ -34,8 +40,11 @@ def parse(files: tuple[str, ...]) -> None:
     """
 
     def answer(line: bytes) -> Any:
-        emission = decode.decode_emission(line)
-        return emission if isinstance(emission, Fault) else _with_unknown_checks(parsed_form(emission))
+        prepared = prepare(line, topic, time.time_ns() // 1_000_000)
+        if isinstance(prepared, Fault):
+            return prepared
+        record = read_record(prepared)
+        return _with_unknown_checks(parsed_form(record)) if isinstance(record, records.Emission) else record
 
     run_filter(files, answer)
 
