@@ -39,7 +39,10 @@ def commands() -> str:
     parts = [
         f"# Commands\n\n{MADE}`sluice [--debug] [--config FILE] COMMAND`. Data goes to standard output, messages to "
         "standard error. Exit status: 0 done, 1 the thing asked about does not hold, 2 wrong usage or configuration, "
-        "3 a dependency is not to be reached, 130 interrupted by Ctrl-C.\n"
+        "3 a dependency is not to be reached, 130 interrupted by Ctrl-C.\n\n"
+        "**Completion.** The shell completes commands, options and their values once it has run "
+        '`eval "$(_SLUICE_COMPLETE=bash_source sluice)"`, for instance from `~/.bashrc`; `zsh_source` is for zsh, and '
+        "for fish it is `_SLUICE_COMPLETE=fish_source sluice | source`. A checkout's `.venv/bin` has to be on `PATH`.\n"
     ]
     context = click.Context(main, info_name="sluice")
     for name in COMMANDS:
