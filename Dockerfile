@@ -21,6 +21,7 @@ RUN /opt/sluice/bin/pip install --require-hashes --only-binary :all: --requireme
 COPY pyproject.toml README.md LICENSE ./
 COPY native native
 COPY codecs codecs
+COPY record record
 COPY streams streams
 COPY topology topology
 # Optional to an install, but not to this image: it is loaded once, so that a failed build is seen here.

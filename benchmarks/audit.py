@@ -33,7 +33,7 @@ from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import DEFAULT_POLICY
-from sluice.topology.audit.run import Question, audit
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.brokers import RealBroker
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.kafka.transactions import LaneProducer
@@ -198,7 +198,7 @@ async def run(emissions: int, broker: bool, runs: int, profile: str | None) -> d
     with tempfile.TemporaryDirectory() as folder:
         path, keys = Path(folder) / "export", (SIGNER.verifier,)
         await export(made, path, "now")
-        question = Question(Settings(), path, verifiers=keys)
+        question = AuditRequest(Settings(), path, verifiers=keys)
         if profile is not None:
             profiler = cProfile.Profile()
             profiler.enable()
@@ -214,7 +214,7 @@ async def run(emissions: int, broker: bool, runs: int, profile: str | None) -> d
         with RealBroker() as kafka:
             settings = Settings(broker=kafka.address, app_id="bench", partitions=LANES)
             await write(settings, made)
-            of_broker = Question(settings, verifiers=keys)
+            of_broker = AuditRequest(settings, verifiers=keys)
             results["audit from a broker"] = best(
                 [await timed(made.inputs, lambda: audit(of_broker, "now", collects=True)) for _ in range(runs)]
             )

@@ -33,7 +33,7 @@ class Measured(NamedTuple):
         cpu_us: CPU microseconds an input.
         octets: on the broker's disk, an emission with its evidence, by topic and before replication.
         validity: seconds that an admitted assertion lives, on average.
-        text: octets of an assertion's text.
+        text: bytes of an assertion's text.
     """
 
     rate: float
@@ -57,10 +57,10 @@ class Need(NamedTuple):
 
 
 def need(emissions: int, measured: Measured) -> Need:
-    """Processes, partitions, cores, live assertions, octets of memory, octets a second and a day on the brokers.
+    """Processes, partitions, cores, live assertions, bytes of memory, bytes a second and a day on the brokers.
 
     As many partitions as processes at the least, and room to grow to twice that: the number never changes within a
-    ledger. Brokers write every octet so many times as there are replicas.
+    ledger. Brokers write every byte so many times as there are replicas.
     """
     inputs = emissions * INPUTS
     processes = math.ceil(inputs / (measured.rate * HEADROOM))
@@ -78,7 +78,7 @@ def need(emissions: int, measured: Measured) -> Need:
 
 
 def disk_octets(data: Path, prefix: str) -> dict[str, int]:
-    """Octets of log that a broker's data folder holds for each topic under a prefix, indexes left out."""
+    """Bytes of log that a broker's data folder holds for each topic under a prefix, indexes left out."""
     found: dict[str, int] = {}
     for folder in sorted((data / "log").glob(f"{prefix}*")):
         topic = folder.name.removeprefix(prefix).rpartition("-")[0]
@@ -89,7 +89,7 @@ def disk_octets(data: Path, prefix: str) -> dict[str, int]:
 
 
 def spoken(octets: float) -> str:
-    """Octets with a decimal unit: `2.2 TB`."""
+    """Bytes with a decimal unit: `2.2 TB`."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if octets < 1000:
             return f"{octets:.3g} {unit}"
@@ -101,7 +101,7 @@ def section(measured: Measured) -> str:
     """What `docs/capacity.md` says about need."""
     by_topic = ", ".join(f"{topic} {size:,.0f}" for topic, size in measured.octets.items())
     lines = [
-        f"Measured: {measured.rate:,.0f} inputs/s a process, {measured.cpu_us:.1f} us CPU an input; octets on disk an "
+        f"Measured: {measured.rate:,.0f} inputs/s a process, {measured.cpu_us:.1f} us CPU an input; bytes on disk an "
         f"emission with its evidence, before replication: {by_topic or 'not measured'}.",
         "",
         "| emissions/s | processes | partitions | cores | live assertions | memory | brokers write | ledger a day |",

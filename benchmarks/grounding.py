@@ -149,7 +149,7 @@ def main() -> int:
         "attestations": parsed.attestations,
         "queries": parsed.queries,
         "taken in, a second": round(rate),
-        "octets of the view": size,
+        "bytes of the view": size,
         "milliseconds": results,
         "budget": BUDGET_MS,
         "held": results["ground"]["p95"] <= BUDGET_MS,

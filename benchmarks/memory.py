@@ -1,4 +1,4 @@
-"""Memory and restarts: octets of a live assertion, a simulated day, and a million assertions back from a snapshot.
+"""Memory and restarts: bytes of a live assertion, a simulated day, and a million assertions back from a snapshot.
 
 `.venv/bin/python benchmarks/memory.py [--live N] [--day EMISSIONS_PER_SECOND] [--json]`. One fold in this process, no
 broker: blocks of 4,000 records. A live assertion is one that is admitted on evidence of two classes; its text is
@@ -27,7 +27,7 @@ from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Sourc
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import snapshot
 from sluice.streams.policy.policy import Admissibility, Policy
-from sluice.topology.ledger.chain import Tip
+from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.recovery.snapshots import SnapshotStore, read_chunks
 
 T = 1_790_000_000_000
@@ -81,7 +81,7 @@ def records(number: int, at: int) -> Iterator[Event]:
 
 
 def resident() -> int:
-    """Octets of this process in memory."""
+    """Bytes of this process in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -99,7 +99,7 @@ def fill(lane: Lane, live: int, label: str) -> None:
 
 
 def per_assertion(live: int) -> dict[str, float]:
-    """Octets of a live assertion, by the allocator's own count and by what the process grew."""
+    """Bytes of a live assertion, by the allocator's own count and by what the process grew."""
     before, lane = resident(), Lane(Policy())  # first: what is freed later is not given back
     fill(lane, live, "resident")
     lane.state.at_rest()
@@ -126,7 +126,7 @@ def restart(live: int) -> dict[str, float]:
         began = time.perf_counter()
         chunks = snapshot.dump(lane.state)
         frozen = time.perf_counter() - began
-        store.write(Tip(height=1), 0, chunks)
+        store.write(ChainHead(height=1), 0, chunks)
         written = time.perf_counter() - began
         del lane, chunks
         gc.collect()

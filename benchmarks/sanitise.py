@@ -1,4 +1,4 @@
-"""What sanitation costs for one attestation of three fields and 900 octets, beside its peers, in one run.
+"""What sanitation costs for one attestation of three fields and 900 bytes, beside its peers, in one run.
 
 `.venv/bin/python benchmarks/sanitise.py [--json]`. Peers do less: nh3 only takes tags out (and decodes character
 references), `glyphguard.sanitize` and `stegdetect.analyze` (where it is installed) only do Unicode, InvisibleText only

@@ -103,7 +103,7 @@ def section(document: dict[str, Any]) -> str:
         lines.append(
             f"{head} {one['inputs_per_second']:,} | {one['cpu_us_per_input']} | {one['peak_mb']:,} | {whole} |"
         )
-    lines += ["", "| live assertions | fold, us/input | resident octets each |", "| ---: | ---: | ---: |"]
+    lines += ["", "| live assertions | fold, us/input | resident bytes each |", "| ---: | ---: | ---: |"]
     for one in document["live"]:
         lines.append(f"| {one['live']:,} | {one['fold_us_per_input']} | {one['resident_bytes_per_live']:,} |")
     return "\n".join(lines)

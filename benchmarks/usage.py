@@ -18,7 +18,7 @@ class Usage(NamedTuple):
     cpu: float
     """Seconds, user and system, of those that live and of those that they waited for."""
     resident: int
-    """Octets; what processes share counts for each."""
+    """Bytes; what processes share counts for each."""
 
 
 class Sample(NamedTuple):

@@ -22,7 +22,7 @@ from .errors import DoesNotHoldError
 FORMAT = 1
 MAX_EVENTS = 4000
 MAX_BYTES = 900_000
-"""A block closes at so many events or so many octets of them, whichever is first; one larger event stands alone."""
+"""A block closes at so many events or so many bytes of them, whichever is first; one larger event stands alone."""
 MAX_INPUT_BYTES = 1_000_000
 """An input record above this is `oversize`: the block carries its hash, length and source, not its bytes."""
 MAX_HEADERS = 10_000
@@ -210,7 +210,7 @@ def statement_hash(data: bytes) -> str:
 
 
 def read_statement(data: bytes) -> tuple[Header, bytes]:
-    """The header and the events' root (32 octets) that a statement names.
+    """The header and the events' root (32 bytes) that a statement names.
 
     Raises:
         DoesNotHoldError: it is none, or not in the form that `statement` writes.

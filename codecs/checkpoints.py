@@ -1,7 +1,7 @@
 """Checkpoints: what a lane's history was at one moment, to be signed and held against it later (C2SP tlog-checkpoint).
 
 A lane's blocks are the leaves of one RFC 6962 tree that only grows: the leaf at place h is the hash of block h, 32
-octets, hashed as a leaf. A checkpoint is a signed note of this text:
+bytes, hashed as a leaf. A checkpoint is a signed note of this text:
 
     sluice/ledger/2                          the log's origin: application, ledger topic and lane
     4712                                     how many blocks
@@ -39,7 +39,7 @@ NO_CHECKPOINT: Final = GENESIS
 
 
 class Head(NamedTuple):
-    """A tree: how many leaves it has, and its root (32 octets)."""
+    """A tree: how many leaves it has, and its root (32 bytes)."""
 
     size: int = 0
     root: bytes = merkle.EMPTY_ROOT

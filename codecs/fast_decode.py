@@ -48,6 +48,7 @@ class _Emitter(Emitter, frozen=True, gc=False, kw_only=True):
 
 class _Emission(Emission, frozen=True, gc=False, kw_only=True):
     emission_id: _Name
+    group: _Name | None = None
     emitter: _Emitter | None = None
     assertions: Annotated[list[_Assertion], msgspec.Meta(max_length=MAX_ASSERTIONS)] | None = (  # pyright: ignore[reportIncompatibleVariableOverride]
         None
@@ -66,7 +67,7 @@ def read_emission(data: bytes | None) -> Emission | Fault:
         emission = _fold_emissions(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return decode_emission(data)
-    names, emitter = [emission.emission_id], emission.emitter
+    names, emitter = [emission.emission_id, emission.group or ""], emission.emitter
     if emitter is not None:
         names += (emitter.system or "", emitter.model or "", emitter.prompt or "")
     for assertion in emission.assertions or ():

@@ -20,7 +20,7 @@ OCTETS = 32
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """SHA-256 over 0x00 and the data: 32 octets."""
+    """SHA-256 over 0x00 and the data: 32 bytes."""
     return sha256(b"\x00" + data).digest()
 
 
@@ -54,7 +54,7 @@ def _above(level: Sequence[bytes]) -> list[bytes]:
 
 
 class Frontier(NamedTuple):
-    """A tree that only grows, as little of it as its root and its growth need: 32 octets for each bit of its size.
+    """A tree that only grows, as little of it as its root and its growth need: 32 bytes for each bit of its size.
 
     Attributes:
         size: how many leaves there are.

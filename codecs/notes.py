@@ -2,11 +2,11 @@
 
     text line(s)
     <empty line>
-    — name base64(key id, 4 octets, and signature)
+    — name base64(key id, 4 bytes, and signature)
 
 Ed25519 only. Keys have the forms that C2SP and Go's `golang.org/x/mod/sumdb/note` give them: a verifier is
 `name+hhhhhhhh+base64(0x01, public key)`, a signer `PRIVATE+KEY+name+hhhhhhhh+base64(0x01, seed)`; the id is the first
-four octets of SHA-256 over the name, a line feed, 0x01 and the public key. Making a new key needs randomness, so that
+four bytes of SHA-256 over the name, a line feed, 0x01 and the public key. Making a new key needs randomness, so that
 is done elsewhere.
 """
 
@@ -43,7 +43,7 @@ class Verifier:
 
     Attributes:
         name: as signature lines have it.
-        id: 4 octets.
+        id: 4 bytes.
     """
 
     def __init__(self, name: str, public_key: Ed25519PublicKey) -> None:
@@ -71,7 +71,7 @@ class Verifier:
 
     @property
     def public_key(self) -> bytes:
-        """Its 32 octets."""
+        """Its 32 bytes."""
         return self._octets
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Signer:
         """
         Args:
             name: without white space and `+`; by it the signature is found.
-            seed: 32 octets that nobody else knows.
+            seed: 32 bytes that nobody else knows.
 
         Raises:
             UsageError: there is no such name or seed.
@@ -135,7 +135,7 @@ class Signer:
     __repr__ = __str__
 
     def sign_octets(self, octets: bytes) -> bytes:
-        """The 64 octets of a signature over these, for what is no note (signatures.py)."""
+        """The 64 bytes of a signature over these, for what is no note (signatures.py)."""
         return self._key.sign(octets)
 
     def sign(self, text: str) -> str:
@@ -173,11 +173,11 @@ def parse_note(note: str | bytes) -> Note:
     """
     octets = note if isinstance(note, bytes) else note.encode("utf-8", "surrogatepass")
     if len(octets) > MAX_OCTETS:
-        raise DoesNotHoldError("a note is too long", expected=f"{MAX_OCTETS} octets at most", got=f"{len(octets)}")
+        raise DoesNotHoldError("a note is too long", expected=f"{MAX_OCTETS} bytes at most", got=f"{len(octets)}")
     try:
         whole = octets.decode()
     except UnicodeDecodeError as error:
-        raise DoesNotHoldError(f"a note is not UTF-8: {error.reason} at octet {error.start}") from None
+        raise DoesNotHoldError(f"a note is not UTF-8: {error.reason} at byte {error.start}") from None
     if found := _CONTROL.search(whole):
         raise DoesNotHoldError("a note holds a control character", got=f"{found[0]!r} at character {found.start()}")
     text, found, below = whole.rpartition("\n\n")
@@ -235,9 +235,9 @@ def _names(keys: Iterable[tuple[str, bytes]]) -> str:
 
 
 def unbase64(text: str) -> bytes | None:
-    """The octets of a base64 text (RFC 4648, section 4), None where it is none.
+    """The bytes of a base64 text (RFC 4648, section 4), None where it is none.
 
-    Strict: one text for the same octets, so that no changed character means the same.
+    Strict: one text for the same bytes, so that no changed character means the same.
     """
     try:
         octets = base64.b64decode(text, validate=True)
@@ -251,7 +251,7 @@ def _key_id(name: str, public_key: bytes) -> bytes:
 
 
 def _parse_key(text: str, what: str) -> tuple[str, bytes, bytes]:
-    """A key's name, the id that it gives itself, and its 32 octets."""
+    """A key's name, the id that it gives itself, and its 32 bytes."""
     name, _, rest = text.partition("+")
     key_id, _, encoded = rest.partition("+")
     octets = unbase64(encoded)

@@ -2,7 +2,7 @@
 
 A lane reads and writes each record once, so these are its doors: what is common is done by the compiled core, a batch
 at a call, and what is here does the same without it. The layout is Kafka's own documentation's, «Message Format»: a
-header of 61 octets, then records whose numbers are zig-zag varints, packed as one where the batch is compressed.
+header of 61 bytes, then records whose numbers are zig-zag varints, packed as one where the batch is compressed.
 Checksums, compression and transactions are others' (`sluice.topology.kafka.batches.unpacking` and `packing`).
 
 Kafka asks nothing of a header but a length: its name may be no UTF-8, its value null. A name is read with U+FFFD for
@@ -21,13 +21,13 @@ from . import compiled_core
 from .blocks import MAX_HEADERS, MAX_INPUT_BYTES, Event, EventKind, Output
 
 MAGIC: Final = 2
-_FRONT: Final = Struct(">qi")  # base offset, and how many octets follow
+_FRONT: Final = Struct(">qi")  # base offset, and how many bytes follow
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _UNCHECKED: Final = Struct(">ibI")  # the leader's epoch, the format, the checksum of all that follows
 _CHECKED: Final = Struct(">hiqqqhii")
 _MAGIC_AT: Final = 16
 CHECKED_FROM: Final = 21
-"""Where in a batch the octets begin that its checksum is over."""
+"""Where in a batch the bytes begin that its checksum is over."""
 NO_PRODUCER: Final = -1
 _NO_LEADER: Final = -1
 _COMPRESSION, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
@@ -147,11 +147,11 @@ def read_events(
         cursor: where.
         source: of the events.
         first: records below this offset are passed: a batch is fetched whole, wherever in it was sought.
-        most, room: ends with so many events, or once they have so many octets.
+        most, room: ends with so many events, or once they have so many bytes.
         event_for: makes the event of a record that may be too large to keep, or have too many headers.
 
     Returns:
-        The events, and how many octets of keys, values and headers those have that were kept whole.
+        The events, and how many bytes of keys, values and headers those have that were kept whole.
 
     Raises:
         ValueError: the records are not what their own lengths say.
@@ -238,7 +238,7 @@ def salvage_events(
 ) -> tuple[list[Event], int]:
     """As `read_events`, of a dense batch in which something is no record: that becomes an event all the same.
 
-    Its value is its octets as they stand, its key null, so that the fold refuses it by name like whatever else cannot
+    Its value is its bytes as they stand, its key null, so that the fold refuses it by name like whatever else cannot
     be read. Where a record's end cannot be told, its value is all that follows in the batch, and what should have come
     behind it has none. A broker does not look into the records of a compressed batch as closely as we do, and an input
     that nobody can pass would stop its lane for ever.
@@ -277,7 +277,7 @@ def _octets(record: _Record) -> int:
 
 
 class _Reader:
-    """Numbers and octets of records, each within its bounds."""
+    """Numbers and bytes of records, each within its bounds."""
 
     __slots__ = ("at", "data", "end", "exact", "offset")
 
@@ -286,7 +286,7 @@ class _Reader:
         self.data, self.at, self.end, self.exact, self.offset = data, at, end, exact, 0
 
     def length(self) -> int:
-        """How many octets the next record has, of those that are there."""
+        """How many bytes the next record has, of those that are there."""
         length = self.number()
         if not 1 <= length <= self.end - self.at:
             raise ValueError("a record is longer than its batch")
@@ -361,12 +361,12 @@ class Producer(NamedTuple):
 
 
 def pack_records(outputs: list[Output], at: int, most: int) -> tuple[bytes, int]:
-    """The records of a batch, packed: outputs from `at` on, until they have more than `most` octets; one at least.
+    """The records of a batch, packed: outputs from `at` on, until they have more than `most` bytes; one at least.
 
     All are of the batch's own time, and numbered from 0 on.
 
     Returns:
-        Their octets, and the place of the first output that is not among them.
+        Their bytes, and the place of the first output that is not among them.
     """
     found = None if compiled_core.codecs is None else compiled_core.codecs.pack_records(outputs, at, most)
     if found is not None:
@@ -404,7 +404,7 @@ def batch_of(
         producer: who sends it.
         compression: Kafka's number for the codec, 0 for none.
         is_transactional: whether it is part of a transaction.
-        checksum: the CRC-32C of some octets.
+        checksum: the CRC-32C of some bytes.
     """
     bits = compression | (_TRANSACTIONAL if is_transactional else 0)
     checked = _CHECKED.pack(bits, count - 1, time, time, *producer, count) + records

@@ -28,6 +28,7 @@ Kind = Literal["assertion", "denial", "refusal"]
 Outcome = Literal["corroborates", "terms-present", "absent", "contradicts", "unavailable", "unknown-observation"]
 Tier = Literal["pseudonymous", "identity-bound"]
 Attempt = Annotated[int, Meta(ge=0, le=1_000_000)]
+Part = Annotated[int, Meta(ge=0, le=1_000_000)]
 Locator = dict[str, Any]
 Signature = Annotated[
     str,
@@ -211,6 +212,9 @@ class Emission(Record, frozen=True, gc=False):
         assertions: what it states, at most 1,000.
         contexts: texts that its assertions may quote from (`cites`), by name.
         attempt: 0, and higher for another try under the same id, which supersedes the earlier ones.
+        group: the answer that it is a piece of, where an answer is emitted piece by piece (recording.md).
+        part: which piece of its group it is, from 0.
+        final: whether it is the last piece of its group.
     """
 
     emission_id: Identifier
@@ -222,6 +226,9 @@ class Emission(Record, frozen=True, gc=False):
     assertions: Annotated[list[Assertion], Meta(max_length=MAX_ASSERTIONS)] | None = None
     contexts: dict[Identifier, str] = {}
     attempt: Attempt = 0
+    group: Identifier | None = None
+    part: Part | None = None
+    final: bool | None = None
 
 
 class Subject(Record, frozen=True, gc=False):

@@ -5,7 +5,7 @@ record without that member: of exactly the members that were sent, known ones an
 re-ordered or indented, and still hold; nothing can be added to it. What has no canonical form (a member named twice,
 an integer beyond 2^53) is signed by nobody.
 
-Pure: no key is made or read here. A public key is 32 octets; people write it as base64, as hex, or as the verifier line
+Pure: no key is made or read here. A public key is 32 bytes; people write it as base64, as hex, or as the verifier line
 that `sluice key` prints.
 """
 
@@ -26,7 +26,7 @@ from .notes import Signer, Verifier, unbase64
 SIGNATURE: Final = "signature"
 KEY_OCTETS: Final = 32
 SIGNATURE_OCTETS: Final = 64
-PUBLIC_KEY: Final = "an Ed25519 public key: base64 or hex of its 32 octets, or the line that `sluice key show` prints"
+PUBLIC_KEY: Final = "an Ed25519 public key: base64 or hex of its 32 bytes, or the line that `sluice key show` prints"
 """What a public key may be written as, for a sentence."""
 
 _P: Final = 2**255 - 19
@@ -35,7 +35,7 @@ _HEX: Final = re.compile(r"[0-9A-Fa-f]{64}")
 
 
 def public_key_of(text: str) -> str | None:
-    """A public key in its one form, the base64 of its 32 octets; None for what is none.
+    """A public key in its one form, the base64 of its 32 bytes; None for what is none.
 
     Args:
         text: base64, hex, or a C2SP verifier `name+id+base64`, whose id must be that of its name and key.

@@ -2,7 +2,7 @@
 
 A payload is taken as it stands (UTF-8, so that the corpus and the dictionary of libFuzzer are texts that a person can
 read) or as the choices of a small grammar: pieces of what attacks are made of, put behind and into one another. Raw
-octets alone hardly ever become a tag that a removed link held together; the grammar gets there in a few choices.
+bytes alone hardly ever become a tag that a removed link held together; the grammar gets there in a few choices.
 
 Needs atheris for the choices only; deterministic: the same bytes are the same subject.
 """

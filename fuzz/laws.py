@@ -92,7 +92,7 @@ def check_text(text: str, cap: int, confusables: Any, typing: Any, slow: Oracles
 def check_result(result: str, cap: int, confusables: str, cut: bool, slow: Oracles | None) -> None:
     """What can be said about a cleaned text alone."""
     body = result.removesuffix("…") if cut else result
-    hold(len(body.encode()) <= cap, f"at most {cap} octets come out", result)
+    hold(len(body.encode()) <= cap, f"at most {cap} bytes come out", result)
     hold(unicodedata2.normalize("NFKC", body) == body, "the result is NFKC", result)
     hold(not invisible(body), "nothing invisible comes out", result)
     if confusables != "flag":

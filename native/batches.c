@@ -154,7 +154,7 @@ static PyObject *next_pair(Reader *headers, Kept *kept, Py_ssize_t *size, int ex
     return Py_NewRef(kept->pair);
 }
 
-/* A record's headers, `most` at the most, their octets added to `size`; NULL with an exception. */
+/* A record's headers, `most` at the most, their bytes added to `size`; NULL with an exception. */
 static PyObject *headers_of(const Record *record, int64_t most, Py_ssize_t *size, int exact, Kept kept[KEPT])
 {
     Reader headers = record->headers;
@@ -174,7 +174,7 @@ static PyObject *headers_of(const Record *record, int64_t most, Py_ssize_t *size
 }
 
 typedef struct {
-    PyObject *data, *source; /* the octets that all lies in; whose events these are */
+    PyObject *data, *source; /* the bytes that all lies in; whose events these are */
     long long source_number, append_time;
     int has_append_time; /* else a record has its own */
     PyObject *type, *event_for; /* of what lies nowhere; of what is too large */
@@ -200,7 +200,7 @@ static PyObject *made(PyObject *make, PyObject **parts, int count)
     return found;
 }
 
-/* The event of a record; its octets are added to `octets` where it was kept whole. */
+/* The event of a record; its bytes are added to `octets` where it was kept whole. */
 static PyObject *event_of(const Record *record, const Making *making, long long *octets)
 {
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
@@ -244,7 +244,7 @@ static Py_ssize_t characters_of(View name)
     return length;
 }
 
-/* Looks through all headers without making them, their octets added to `size`; 0 with an exception. */
+/* Looks through all headers without making them, their bytes added to `size`; 0 with an exception. */
 static int look_through(const Record *record, Py_ssize_t *size, Kept kept[KEPT])
 {
     Reader headers = record->headers;
@@ -274,7 +274,7 @@ static int look_through(const Record *record, Py_ssize_t *size, Kept kept[KEPT])
     return headers.at == headers.end || malformed(NOT_SO_LONG);
 }
 
-/* The record as it is stored; its octets are added to `octets`. */
+/* The record as it is stored; its bytes are added to `octets`. */
 static PyObject *stored_of(const Record *record, const Making *making, long long *octets)
 {
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
@@ -311,7 +311,7 @@ PyObject *stored_headers(View raw, int64_t count)
     return list;
 }
 
-/* A header's name and content; 0 where it is no (text, octets). */
+/* A header's name and content; 0 where it is no (text, bytes). */
 static int header_of(PyObject *header, View *name, View *content)
 {
     Py_ssize_t length;
@@ -326,7 +326,7 @@ static int header_of(PyObject *header, View *name, View *content)
     return 1;
 }
 
-/* Whether a stored record's headers are these (text, octets); 0 also where something else stands in the list. */
+/* Whether a stored record's headers are these (text, bytes); 0 also where something else stands in the list. */
 int same_headers(PyObject *list, View raw, int64_t count)
 {
     Reader headers = {raw.at, raw.at + raw.length};
@@ -425,8 +425,8 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
 }
 
 /* read_events((data, at, end, left, base offset, first timestamp, append time, count, next offset, least offset),
- * (source, first, most, room, most octets of one, most headers of one), (Event, event_for, in place))
- * -> (events, octets, at, left, least offset) */
+ * (source, first, most, room, most bytes of one, most headers of one), (Event, event_for, in place))
+ * -> (events, bytes, at, left, least offset) */
 PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     return read_records(args, nargs, event_of);
@@ -467,7 +467,7 @@ static void put_part(Buffer *buffer, const void *data, size_t length)
     put(buffer, data, length);
 }
 
-/* How many octets follow upon a record's length; 0 where the output is not plain. */
+/* How many bytes follow upon a record's length; 0 where the output is not plain. */
 static size_t record_size(PyObject *output, int64_t place)
 {
     if (!PyTuple_Check(output) || PyTuple_GET_SIZE(output) != 4)
@@ -509,7 +509,7 @@ static void put_record(Buffer *buffer, PyObject *output, int64_t place)
     }
 }
 
-/* pack_records([Output, …], at, most) -> (octets of records, the first output that is not among them), or None. */
+/* pack_records([Output, …], at, most) -> (bytes of records, the first output that is not among them), or None. */
 PyObject *pack_records(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *outputs;

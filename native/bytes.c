@@ -32,7 +32,7 @@ int pass_values(Reader *self, uint64_t count)
             return 0; /* extensions, which nothing of ours writes */
         uint64_t there = (uint64_t)(self->end - self->at);
         if (octets > there || values > there)
-            return 0; /* a value has an octet at least: what is left stays a number of what is there */
+            return 0; /* a value has a byte at least: what is left stays a number of what is there */
         self->at += octets;
         left += values;
     }

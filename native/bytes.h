@@ -1,4 +1,4 @@
-/* Octets read and written with their bounds: a view of some, a buffer that grows, MessagePack both ways.
+/* Bytes read and written with their bounds: a view of some, a buffer that grows, MessagePack both ways.
  *
  * The writer gives what msgspec gives: every number and length in its shortest form. The reader takes that form only;
  * whatever else MessagePack allows is for Python to read. */
@@ -76,7 +76,7 @@ static inline void put_view(Buffer *self, View view) { put(self, view.at, view.l
 
 enum { DECIMAL_DIGITS = 20 };
 
-/* A number in decimals, without an end; how many octets those are. */
+/* A number in decimals, without an end; how many bytes those are. */
 static inline size_t decimal_of(int64_t value, char out[DECIMAL_DIGITS])
 {
     char digits[DECIMAL_DIGITS];
@@ -99,7 +99,7 @@ static inline void put_decimal(Buffer *self, int64_t value)
 
 /* ---------------------------------------------------------------- MessagePack, written */
 
-/* The octets of a number, the highest first; compilers know it for one instruction. */
+/* The bytes of a number, the highest first; compilers know it for one instruction. */
 static inline uint64_t big_endian64(uint64_t value)
 {
     const uint8_t octets[8] = {(uint8_t)(value >> 56), (uint8_t)(value >> 48), (uint8_t)(value >> 40),

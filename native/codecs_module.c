@@ -73,7 +73,7 @@ static PyObject *murmur2_of(PyObject *Py_UNUSED(module), PyObject *key)
 enum { EVENT_PARTS = 7, HEADERS = 4 };
 static Members event_members = {.names = {"kind", "source", "offset", "timestamp", "headers", "key", "value"}};
 
-/* Octets or nil, which is a view of NULL; 0 where it is neither. */
+/* Bytes or nil, which is a view of NULL; 0 where it is neither. */
 static int take_octets_or_nil(Reader *reader, View *view)
 {
     *view = (View){NULL, 0};
@@ -304,7 +304,7 @@ static int pack_event(Buffer *buffer, PyObject *one)
     return !buffer->failed;
 }
 
-/* seal_block(header, [Event, …]) -> (the block's octets, its events' root), or None. */
+/* seal_block(header, [Event, …]) -> (the block's bytes, its events' root), or None. */
 static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != 2 || !PyBytes_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[1]) == 0 ||
@@ -368,7 +368,7 @@ static Py_ssize_t event_octets(PyObject *one, Py_ssize_t framing)
     return sum;
 }
 
-/* portion(events, at, most, room, framing, header framing) -> (the first that does not fit, the octets of those before it) */
+/* portion(events, at, most, room, framing, header framing) -> (the first that does not fit, the bytes of those before it) */
 static PyObject *portion(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *events;
@@ -586,7 +586,7 @@ static PyObject *matching(PyObject *Py_UNUSED(module), PyObject *args)
     return PyErr_Occurred() ? NULL : PyLong_FromSsize_t(at < 0 ? 0 : place - at);
 }
 
-/* run([record, …], offset) -> the octets of their values, or None where their offsets do not increase from there on. */
+/* run([record, …], offset) -> the bytes of their values, or None where their offsets do not increase from there on. */
 static PyObject *run(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *records;
@@ -604,7 +604,7 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *args)
     return PyLong_FromSsize_t(octets);
 }
 
-/* crc32c(data, start, end) -> the CRC-32C of the octets in between; None where nothing here computes it. */
+/* crc32c(data, start, end) -> the CRC-32C of the bytes in between; None where nothing here computes it. */
 static PyObject *crc32c(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *data;

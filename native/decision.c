@@ -20,7 +20,7 @@ static void put_text(Buffer *out, const char *text) { put(out, text, strlen(text
 
 static int in_reach(int64_t milliseconds) { return milliseconds <= LATEST; }
 
-int can_speak(const Folder *self, Life *life)
+int can_speak(const Folder *self, AssertionState *life)
 {
     if (folder_is_pythons(self, life))
         return 0;
@@ -52,7 +52,7 @@ int can_speak(const Folder *self, Life *life)
 }
 
 /* What counts, by the names of its classes: by their numbers, since the names are numbered in their order. */
-static size_t counted_of(const Life *life, const Seen *counted[CLASSES])
+static size_t counted_of(const AssertionState *life, const ClassEvidence *counted[CLASSES])
 {
     size_t count = 0;
     for (int64_t number = 0; number < CLASSES; number++)
@@ -76,7 +76,7 @@ static int put_python(Buffer *out, PyObject *octets) /* takes it over */
 }
 
 /* An observation id as it may be shown; nothing where it may not. Whether Python could say so. */
-static int put_shown(const Folder *self, Buffer *out, const Life *life, const Seen *seen)
+static int put_shown(const Folder *self, Buffer *out, const AssertionState *life, const ClassEvidence *seen)
 {
     size_t start = out->length;
     if (self->shown == CLEAR_IDS) {
@@ -95,7 +95,7 @@ static int put_shown(const Folder *self, Buffer *out, const Life *life, const Se
     return put_python(out, shown);
 }
 
-static int put_who(const Folder *self, Buffer *out, const Life *life, const Seen *seen)
+static int put_who(const Folder *self, Buffer *out, const AssertionState *life, const ClassEvidence *seen)
 {
     PUT(out, "\"observer\":\"");
     put_view(out, seen->observer);
@@ -115,7 +115,7 @@ static int put_who(const Folder *self, Buffer *out, const Life *life, const Seen
 }
 
 /* Whether there is a text only, and sanitation leaves it as it is (sanitise/_steps.py, `clean`). */
-static int is_clean(const Folder *self, const Life *life, View prose, const Seen **counted, size_t count)
+static int is_clean(const Folder *self, const AssertionState *life, View prose, const ClassEvidence **counted, size_t count)
 {
     const uint8_t *at = prose.at;
     for (size_t i = 0; i < count; i++)
@@ -263,21 +263,21 @@ static View without(View text, Ranges spans, Arena *arena)
 }
 
 /* Of no check; what is beyond their number holds nothing. */
-static void told_begin(Told *told, const Life *life)
+static void told_begin(Told *told, const AssertionState *life)
 {
     told->count = 0;
     told->derived = NULL;
     told->prose = life->text;
 }
 
-static int is_spoken_for(const Life *life, const Decision *decision)
+static int is_spoken_for(const AssertionState *life, const Decision *decision)
 {
     return decision->basis != NULL &&
            (IS(life->basis, "review") || IS(life->basis, "declaration") || IS(life->basis, "emitter"));
 }
 
 /* `shown`: what a record of this status says of the checks; whether Python could say it. */
-static int told_of(Folder *self, const Life *life, Decision *decision)
+static int told_of(Folder *self, const AssertionState *life, Decision *decision)
 {
     Told *told = decision->told;
     const Checking *checks = life->checks;
@@ -406,7 +406,7 @@ static void put_canonical(Buffer *out, PyObject *about, Where where)
 }
 
 /* A commit is an observation id: it is told only where these leave in clear. */
-static Where where_shown(const Folder *self, const Life *life, size_t check)
+static Where where_shown(const Folder *self, const AssertionState *life, size_t check)
 {
     Where where = where_of(life->checks, check);
     if (self->shown != CLEAR_IDS)
@@ -415,7 +415,7 @@ static Where where_shown(const Folder *self, const Life *life, size_t check)
 }
 
 /* Inside the frame, where sanitation leaves all of it as it is; 0 where Python has to look. */
-static int put_checks(Folder *self, const Life *life, const Told *told)
+static int put_checks(Folder *self, const AssertionState *life, const Told *told)
 {
     Buffer *out = &self->checked;
     out->length = 0;
@@ -445,7 +445,7 @@ static int put_checks(Folder *self, const Life *life, const Told *told)
 
 /* For Python, the same: `(check, (path, first, last, commit))` of each that was verified; None where nothing is
  * said. */
-static PyObject *checks_of(const Folder *self, const Life *life, const Told *told)
+static PyObject *checks_of(const Folder *self, const AssertionState *life, const Told *told)
 {
     PyObject *list = told->count ? PyList_New(0) : Py_NewRef(Py_None);
     for (size_t i = 0; list != NULL && i < told->count; i++) {
@@ -465,7 +465,7 @@ static PyObject *checks_of(const Folder *self, const Life *life, const Told *tol
 enum { TEXT_JSON, ATTESTATIONS_JSON, CHAIN_JSON, META_JSON, CHECKS_JSON, FRAMED_PARTS };
 
 /* What strangers wrote, sanitised: that many byte strings of JSON. */
-static PyObject *framed(const Folder *self, const Life *life, const Seen **counted, size_t count, const Told *told)
+static PyObject *framed(const Folder *self, const AssertionState *life, const ClassEvidence **counted, size_t count, const Told *told)
 {
     PyObject *text = text_of(told->prose), *seen = PyList_New(0), *checks = checks_of(self, life, told), *found = NULL;
     PyObject *chain = life->has_chain ? octets_of(life->chain) : Py_NewRef(Py_None);
@@ -491,7 +491,7 @@ static PyObject *framed(const Folder *self, const Life *life, const Seen **count
 
 /* ---------------------------------------------------------------- members */
 /* The id that a decision is known by, and its claim's hash; `out`, which is written over, fails where memory does. */
-static void hash_decision(Buffer *out, const Life *life, Decision *decision)
+static void hash_decision(Buffer *out, const AssertionState *life, Decision *decision)
 {
     uint8_t of_name[SHA256_OCTETS], of_claim[SHA256_OCTETS];
     out->length = 0;
@@ -521,7 +521,7 @@ static void hash_decision(Buffer *out, const Life *life, Decision *decision)
     out->length = 0;
 }
 
-static int put_hash(const Folder *self, Buffer *out, const Life *life, const Decision *decision)
+static int put_hash(const Folder *self, Buffer *out, const AssertionState *life, const Decision *decision)
 {
     PUT(out, "\"canonical_hash\":\"");
     if (life->ascii) {
@@ -540,7 +540,7 @@ static int put_hash(const Folder *self, Buffer *out, const Life *life, const Dec
     return 1;
 }
 
-static int put_frame(const Folder *self, Buffer *out, const Life *life, const Seen **counted, size_t count,
+static int put_frame(const Folder *self, Buffer *out, const AssertionState *life, const ClassEvidence **counted, size_t count,
                       const Told *told, PyObject *parts)
 {
     put_view(out, self->frame);
@@ -573,7 +573,7 @@ static int put_frame(const Folder *self, Buffer *out, const Life *life, const Se
     return 1;
 }
 
-static void put_identity(Buffer *out, const Life *life, const Decision *decision)
+static void put_identity(Buffer *out, const AssertionState *life, const Decision *decision)
 {
     PUT(out, "\",\"@version\":\"1.0\",\"id\":\"");
     put(out, decision->id, sizeof decision->id);
@@ -592,7 +592,7 @@ static void put_identity(Buffer *out, const Life *life, const Decision *decision
     PUT(out, "\",");
 }
 
-static void put_verdict(Buffer *out, const Life *life, const Decision *decision)
+static void put_verdict(Buffer *out, const AssertionState *life, const Decision *decision)
 {
     if (decision->basis != NULL) {
         PUT(out, "\"basis\":\"");
@@ -617,7 +617,7 @@ static void put_verdict(Buffer *out, const Life *life, const Decision *decision)
     put_decimal(out, life->k);
 }
 
-static int put_evidence(const Folder *self, Buffer *out, const Life *life, const Seen **counted, size_t count)
+static int put_evidence(const Folder *self, Buffer *out, const AssertionState *life, const ClassEvidence **counted, size_t count)
 {
     PUT(out, ",\"classes\":[");
     for (size_t i = 0; i < count; i++) {
@@ -641,7 +641,7 @@ static int put_evidence(const Folder *self, Buffer *out, const Life *life, const
 }
 
 /* The union of the chain's data categories. */
-static int put_data(const Folder *self, Buffer *out, const Life *life)
+static int put_data(const Folder *self, Buffer *out, const AssertionState *life)
 {
     if (!life->has_chain) {
         put_text(out, life->grounded ? "[\"grounded\"]," : "[],");
@@ -658,10 +658,10 @@ static int put_data(const Folder *self, Buffer *out, const Life *life)
 }
 
 /* What a record says up to the index, in `head`; whether it could be written. */
-static int put_head(Folder *self, const Life *life, Decision *decision)
+static int put_head(Folder *self, const AssertionState *life, Decision *decision)
 {
     Buffer *out = &self->head;
-    const Seen *counted[CLASSES];
+    const ClassEvidence *counted[CLASSES];
     size_t count = counted_of(life, counted);
     hash_decision(out, life, decision);
     PUT(out, "{\"@type\":\"sluice:");
@@ -741,7 +741,7 @@ static PyObject *type_header(Folder *self, int topic, const char *status)
     return Py_XNewRef(*held);
 }
 
-static PyObject *headers_of(Folder *self, const Life *life, int topic, const Decision *decision)
+static PyObject *headers_of(Folder *self, const AssertionState *life, int topic, const Decision *decision)
 {
     PyObject *list = PyList_New(life->has_traceparent ? 7 : 6);
     if (list == NULL)
@@ -772,7 +772,7 @@ static PyObject *headers_of(Folder *self, const Life *life, int topic, const Dec
 }
 
 /* The record with its place among the block's outputs, `more` behind it, and the last brace. */
-static int put_output(Folder *self, const Life *life, int topic, const Decision *decision)
+static int put_output(Folder *self, const AssertionState *life, int topic, const Decision *decision)
 {
     Buffer *head = &self->head;
     size_t length = head->length;
@@ -809,7 +809,7 @@ static int put_output(Folder *self, const Life *life, int topic, const Decision 
     return fine;
 }
 
-int say_admitted(Folder *self, const Life *life, const char *status, const char *reason, int text)
+int say_admitted(Folder *self, const AssertionState *life, const char *status, const char *reason, int text)
 {
     Told told;
     told_begin(&told, life);
@@ -831,7 +831,7 @@ int say_admitted(Folder *self, const Life *life, const char *status, const char 
     return fine ? DONE : FAILED;
 }
 
-static void put_missing(Buffer *more, const Life *life)
+static void put_missing(Buffer *more, const AssertionState *life)
 {
     int first = 1;
     more->length = 0;
@@ -849,7 +849,7 @@ static void put_missing(Buffer *more, const Life *life)
     put_octet(more, ']');
 }
 
-int say_inadmissible(Folder *self, const Life *life, const char *status, const char *reason, int disposition)
+int say_inadmissible(Folder *self, const AssertionState *life, const char *status, const char *reason, int disposition)
 {
     Told told;
     told_begin(&told, life);

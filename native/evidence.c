@@ -3,7 +3,7 @@
 #include "hexadecimal.h"
 #include "life.h"
 
-enum { BARE, SHA256, TEXT }; /* what the first octet of a kept id says of the others */
+enum { BARE, SHA256, TEXT }; /* what the first byte of a kept id says of the others */
 enum { LEAST_PREFIX = 7, LONGEST_ID = 256 };
 
 int short_id(View id, Arena *arena, View *kept)
@@ -61,7 +61,7 @@ int may_be_credentials(View kept)
     return !exact;
 }
 
-/* An identifier of at most LONGEST_ID octets in lower case; 0 where it is longer, which none of ours is. */
+/* An identifier of at most LONGEST_ID bytes in lower case; 0 where it is longer, which none of ours is. */
 static size_t lowered(View kept, uint8_t out[LONGEST_ID])
 {
     uint8_t *at = out;
@@ -91,7 +91,7 @@ static int same_commit(View one, View other)
     return shorter >= LEAST_PREFIX && memcmp(first, second, shorter) == 0;
 }
 
-static void confirm(Life *self, View kept, int64_t ts)
+static void confirm(AssertionState *self, View kept, int64_t ts)
 {
     for (size_t i = 0; i < self->declared_count; i++) {
         Declared *one = &self->declared[i];
@@ -107,7 +107,7 @@ static void confirm(Life *self, View kept, int64_t ts)
     }
 }
 
-static int life_room(Life *self, Arena *arena)
+static int life_room(AssertionState *self, Arena *arena)
 {
     if (self->id_count < self->id_room)
         return 1;
@@ -121,7 +121,7 @@ static int life_room(Life *self, Arena *arena)
     return 1;
 }
 
-static int64_t place_of(const Life *self, View kept)
+static int64_t place_of(const AssertionState *self, View kept)
 {
     for (size_t i = 0; i < self->id_count; i++)
         if (same_view(self->ids[i], kept))
@@ -129,7 +129,7 @@ static int64_t place_of(const Life *self, View kept)
     return -1;
 }
 
-int life_declare(Life *self, Arena *arena, int64_t number, const View *id, const int64_t *ts)
+int life_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts)
 {
     Declared one = {.number = number, .id = -1, .confirmed = -1, .has_ts = ts != NULL, .ts = ts != NULL ? *ts : 0};
     if (id != NULL) {
@@ -158,7 +158,7 @@ int life_declare(Life *self, Arena *arena, int64_t number, const View *id, const
     return 1;
 }
 
-static int named(const Life *self, int64_t place)
+static int named(const AssertionState *self, int64_t place)
 {
     for (size_t i = 0; i < self->declared_count; i++)
         if (self->declared[i].id == place)
@@ -169,7 +169,7 @@ static int named(const Life *self, int64_t place)
     return 0;
 }
 
-static int keep_id(Life *self, Seen *seen, View kept, Arena *arena)
+static int keep_id(AssertionState *self, ClassEvidence *seen, View kept, Arena *arena)
 {
     seen->id = -1;
     int64_t place = place_of(self, kept);
@@ -186,15 +186,15 @@ static int keep_id(Life *self, Seen *seen, View kept, Arena *arena)
     return 1;
 }
 
-static Seen *seen_of(Life *self, int64_t number)
+static ClassEvidence *seen_of(AssertionState *self, int64_t number)
 {
     for (size_t i = 0; i < self->seen_count; i++)
         if (self->seen[i].number == number)
             return &self->seen[i];
     if (self->seen_count == CLASSES)
         return NULL; /* a class twice, which nothing of ours writes */
-    Seen *seen = &self->seen[self->seen_count++];
-    *seen = (Seen){.number = number, .latest = -1, .ts = -1, .id = -1, .observer = {(const uint8_t *)"", 0}};
+    ClassEvidence *seen = &self->seen[self->seen_count++];
+    *seen = (ClassEvidence){.number = number, .latest = -1, .ts = -1, .id = -1, .observer = {(const uint8_t *)"", 0}};
     return seen;
 }
 
@@ -241,7 +241,7 @@ static int merge(Ranges *self, Ranges others, Arena *arena)
 }
 
 /* `_note_coverage`: the least coverage of a class, with the spans that those who told it left open. */
-static int note_coverage(Verified *entry, const Life *life, const Observation *observation, Arena *arena)
+static int note_coverage(Verified *entry, const AssertionState *life, const Observation *observation, Arena *arena)
 {
     int64_t level = observation->coverage < 0 ? PART : observation->coverage;
     if (level == WHOLE || level > entry->coverage)
@@ -277,7 +277,7 @@ static Where told_where(const Observation *self, size_t check)
     return check < self->where_count ? self->wheres[check] : NOWHERE;
 }
 
-int is_elsewhere(const Life *self, const Observation *observation, int64_t places)
+int is_elsewhere(const AssertionState *self, const Observation *observation, int64_t places)
 {
     for (size_t check = 0; self->checks != NULL && check < self->checks->count; check++) {
         View own = where_of(self->checks, check).path, told = told_where(observation, check).path;
@@ -308,7 +308,7 @@ static Verified *verified_of(Checking *checks, int64_t number)
 }
 
 /* `note`: takes in what a fresh corroboration verifies; 1 where it is news, 0, or -1 where memory was refused. */
-static int note(Life *self, const Seen *seen, const Observation *observation, int64_t places, Arena *arena)
+static int note(AssertionState *self, const ClassEvidence *seen, const Observation *observation, int64_t places, Arena *arena)
 {
     if (places == AS_A_WHOLE && (self->checks == NULL || verified_of(self->checks, seen->number) == NULL))
         return 0; /* `seen` says all */
@@ -342,7 +342,7 @@ static int note(Life *self, const Seen *seen, const Observation *observation, in
     return note_coverage(entry, self, observation, arena) ? news : -1;
 }
 
-static int is_counted(const Life *self, int64_t number)
+static int is_counted(const AssertionState *self, int64_t number)
 {
     for (size_t i = 0; i < self->seen_count; i++)
         if (self->seen[i].number == number && self->seen[i].ts >= 0)
@@ -350,7 +350,7 @@ static int is_counted(const Life *self, int64_t number)
     return 0;
 }
 
-int64_t coverage_of(const Life *self, Arena *arena, Ranges *unchecked)
+int64_t coverage_of(const AssertionState *self, Arena *arena, Ranges *unchecked)
 {
     const Checking *checks = self->checks;
     int64_t least = WHOLE;
@@ -374,7 +374,7 @@ int64_t coverage_of(const Life *self, Arena *arena, Ranges *unchecked)
     return least;
 }
 
-int settle(Life *self, Arena *arena)
+int settle(AssertionState *self, Arena *arena)
 {
     Ranges unchecked;
     if (self->checks == NULL || self->checks->coverage >= 0)
@@ -389,11 +389,11 @@ int settle(Life *self, Arena *arena)
 
 /* ---------------------------------------------------------------- counted */
 
-int corroborate(Life *self, const Terms *terms, const Observation *observation, int64_t places, Arena *arena)
+int corroborate(AssertionState *self, const Terms *terms, const Observation *observation, int64_t places, Arena *arena)
 {
     if (places == NO_CHECK)
         return 0;
-    Seen *seen = seen_of(self, observation->number);
+    ClassEvidence *seen = seen_of(self, observation->number);
     View kept;
     int64_t ts = observation->ts;
     if (seen == NULL || !short_id(observation->observation_id, arena, &kept))
@@ -424,13 +424,13 @@ int corroborate(Life *self, const Terms *terms, const Observation *observation, 
 }
 
 /* The newest evidence of a class for a check; -1 where there is none. */
-static int64_t stamp_of(const Life *self, const Seen *seen, size_t check)
+static int64_t stamp_of(const AssertionState *self, const ClassEvidence *seen, size_t check)
 {
     const Verified *entry = self->checks != NULL && seen->ts >= 0 ? verified_of(self->checks, seen->number) : NULL;
     return entry == NULL ? seen->ts : entry->stamps[check];
 }
 
-int64_t classes_of_check(const Life *self, size_t check)
+int64_t classes_of_check(const AssertionState *self, size_t check)
 {
     int64_t classes = 0;
     for (size_t i = 0; i < self->seen_count; i++) {
@@ -440,14 +440,14 @@ int64_t classes_of_check(const Life *self, size_t check)
     return classes;
 }
 
-static size_t checks_of(const Life *self) { return self->checks == NULL ? 1 : self->checks->count; }
+static size_t checks_of(const AssertionState *self) { return self->checks == NULL ? 1 : self->checks->count; }
 
 /* `ends`: until when each class carries a check; the k-th of them, the longest first, or -1 below k. */
-static int64_t carried(const Life *self, const Terms *terms, size_t check)
+static int64_t carried(const AssertionState *self, const Terms *terms, size_t check)
 {
     int64_t ends[CLASSES], count = 0;
     for (size_t i = 0; i < self->seen_count; i++) {
-        const Seen *seen = &self->seen[i];
+        const ClassEvidence *seen = &self->seen[i];
         int64_t stamp = stamp_of(self, seen, check);
         if (stamp < 0)
             continue;
@@ -459,7 +459,7 @@ static int64_t carried(const Life *self, const Terms *terms, size_t check)
     return self->k < 1 || self->k > count ? -1 : ends[self->k - 1];
 }
 
-int64_t validity(const Life *self, const Terms *terms)
+int64_t validity(const AssertionState *self, const Terms *terms)
 {
     int64_t least = self->arrival + terms->max_validity;
     if (self->fresh < self->k)
@@ -473,7 +473,7 @@ int64_t validity(const Life *self, const Terms *terms)
     return least;
 }
 
-int64_t missing(const Life *self)
+int64_t missing(const AssertionState *self)
 {
     int64_t most = 0;
     for (size_t check = 0; check < checks_of(self); check++) {

@@ -59,19 +59,19 @@ static int routed(const Folder *self, View id, View key, const Place *place)
     return hash % self->lanes == self->lane;
 }
 
-static const Terms *terms_of(const Folder *self, const Life *life)
+static const Terms *terms_of(const Folder *self, const AssertionState *life)
 {
     return life->terms_number >= 0 && life->terms_number < self->terms_count ? &self->terms[life->terms_number] : NULL;
 }
 
-int folder_is_pythons(const Folder *self, const Life *life)
+int folder_is_pythons(const Folder *self, const AssertionState *life)
 {
     const Terms *terms = terms_of(self, life);
     return terms == NULL || !terms->counts_plainly || terms->min_observers[life->external ? 1 : 0] > 1;
 }
 
 /* The evidence is there: admits a life until then. Its place and words; what holds it is the caller's to write. */
-int folder_admit(Folder *self, Life *life, int64_t until)
+int folder_admit(Folder *self, AssertionState *life, int64_t until)
 {
     int filed = life->clock == ON_TIME && life->has_due && life->due <= until;
     if (!settle(life, &self->arena)) {
@@ -117,7 +117,7 @@ static int may_speak(const Folder *self, const Observation *one)
 }
 
 /* `may_count`: whether what an observation says counts for or against a life. 1, 0, or -1 with an exception. */
-static int may_count(const Folder *self, const Life *life, const Observation *one)
+static int may_count(const Folder *self, const AssertionState *life, const Observation *one)
 {
     if (one->confidence < self->min_confidence ||
         (!self->accepts_checks && one->has_verified && one->outcome == CORROBORATES))
@@ -141,7 +141,7 @@ static int may_count(const Folder *self, const Life *life, const Observation *on
 
 /* ---------------------------------------------------------------- checks (streams/adjudication/standing.py) */
 
-PyObject *folder_derived(const Folder *self, const Life *life)
+PyObject *folder_derived(const Folder *self, const AssertionState *life)
 {
     PyObject *text = PyUnicode_DecodeUTF8((const char *)life->text.at, (Py_ssize_t)life->text.length, NULL);
     PyObject *kind = PyUnicode_DecodeUTF8((const char *)life->kind.at, (Py_ssize_t)life->kind.length, NULL);
@@ -160,7 +160,7 @@ PyObject *folder_derived(const Folder *self, const Life *life)
 enum { RAISED = -2 };
 
 /* `verified`: the checks of a life that a corroboration verifies, a bit for each; AS_A_WHOLE, NO_CHECK, or RAISED. */
-static int64_t verified(const Folder *self, const Life *life, const Observation *one)
+static int64_t verified(const Folder *self, const AssertionState *life, const Observation *one)
 {
     const Checking *checks = life->checks;
     int64_t known = 1;
@@ -181,7 +181,7 @@ static int64_t verified(const Folder *self, const Life *life, const Observation 
 }
 
 /* `weigh`, of what corroborates or found the words: 1 it counts and is news, 0 it does not, PYTHON's is -1, RAISED. */
-static int weigh(Folder *self, Life *life, const Observation *one)
+static int weigh(Folder *self, AssertionState *life, const Observation *one)
 {
     int may = may_count(self, life, one);
     if (may <= 0)
@@ -202,7 +202,7 @@ static int weigh(Folder *self, Life *life, const Observation *one)
 }
 
 /* `has_unknown`: 1 where one of the declared checks is malformed or not known, 0, or -1 with an exception. */
-int folder_has_unknown(Folder *self, const Life *life)
+int folder_has_unknown(Folder *self, const AssertionState *life)
 {
     if (life->checks == NULL || life->checks->texts == NULL)
         return 0;
@@ -217,7 +217,7 @@ int folder_has_unknown(Folder *self, const Life *life)
 }
 
 /* `covers_enough`: 1, 0, or -1 with an exception. */
-int folder_covers_enough(Folder *self, const Life *life)
+int folder_covers_enough(Folder *self, const AssertionState *life)
 {
     Ranges unchecked;
     int64_t level = coverage_of(life, &self->arena, &unchecked);
@@ -227,7 +227,7 @@ int folder_covers_enough(Folder *self, const Life *life)
 }
 
 /* Whether evidence that carries a life until then admits it: 1, 0, or -1 with an exception. */
-static int admits(Folder *self, const Life *life, int64_t until)
+static int admits(Folder *self, const AssertionState *life, int64_t until)
 {
     if (until < 0 || until < self->time)
         return 0;
@@ -245,7 +245,7 @@ static PyObject *asked(const Folder *self, int callable, View raw)
     return found;
 }
 
-/* The octets of a byte string, in the arena; what it is of is given back. */
+/* The bytes of a byte string, in the arena; what it is of is given back. */
 static int kept(Folder *self, PyObject *octets, View *view)
 {
     uint8_t *copy = PyBytes_CheckExact(octets) ? arena_take(&self->arena, (size_t)PyBytes_GET_SIZE(octets)) : NULL;
@@ -274,7 +274,7 @@ static int heard(Folder *self, Observation *one, View record)
 }
 
 /* A chain as it is kept, and what it says of its assertion [C §3, §7]. */
-static int chain_read(Folder *self, Emission *emission, Life *life)
+static int chain_read(Folder *self, Emission *emission, AssertionState *life)
 {
     PyObject *octets, *confidence, *found = asked(self, CHAIN_OF, life->chain);
     long long latest;
@@ -323,7 +323,7 @@ static int said(Folder *self, Emission *emission, View record)
             return answer < 0 ? FAILED : PYTHON;
     }
     for (size_t i = 0; i < emission->count; i++) {
-        Life *life = &emission->lives[i];
+        AssertionState *life = &emission->lives[i];
         if (life->grounded && !life->has_chain)
             return PYTHON;
         int done = life->has_chain ? chain_read(self, emission, life) : DONE;
@@ -336,7 +336,7 @@ static int said(Folder *self, Emission *emission, View record)
 /* ---------------------------------------------------------------- observations */
 
 /* Writes the emission with one life anew. */
-static int keep_life(Folder *self, const Place *place, const Known *known, const Life *life, View lay)
+static int keep_life(Folder *self, const Place *place, const EmissionState *known, const AssertionState *life, View lay)
 {
     Buffer *out = &self->packing;
     const uint8_t *end = known->whole.at + known->whole.length, *behind = lay.at + lay.length;
@@ -348,7 +348,7 @@ static int keep_life(Folder *self, const Place *place, const Known *known, const
 }
 
 /* Moves an admitted life's validity on; that is told at the end of the block, once (verdicts.py, `renew`). */
-static int extend(Folder *self, Life *life, int64_t until, const Place *place)
+static int extend(Folder *self, AssertionState *life, int64_t until, const Place *place)
 {
     int filed = life->clock == ON_TIME && life->has_due && life->due <= until;
     life->valid_until = until;
@@ -367,7 +367,7 @@ static int extend(Folder *self, Life *life, int64_t until, const Place *place)
     return failed ? FAILED : DONE;
 }
 
-static int hear(Folder *self, const Place *place, const Known *known, Life *life, View lay, const Observation *one)
+static int hear(Folder *self, const Place *place, const EmissionState *known, AssertionState *life, View lay, const Observation *one)
 {
     if (life->phase == REVIEW) {
         folder_count(self, LATE, 1);
@@ -405,8 +405,8 @@ static int hear(Folder *self, const Place *place, const Known *known, Life *life
 int folder_renew(Folder *self, PyObject *renewed)
 {
     Place place;
-    Known known;
-    Life life;
+    EmissionState known;
+    AssertionState life;
     long long attempt;
     Py_ssize_t id_length, key_length;
     const char *id, *key;
@@ -434,7 +434,7 @@ int folder_renew(Folder *self, PyObject *renewed)
 }
 
 /* Evidence whose assertion is not known, kept for the horizon. `known` NULL: nothing of its emission is. */
-static int put_aside(Folder *self, const Place *place, const Known *known, const Observation *one, View record)
+static int put_aside(Folder *self, const Place *place, const EmissionState *known, const Observation *one, View record)
 {
     Buffer *out = &self->packing;
     int64_t due = self->time + self->horizon, order = self->order + 1;
@@ -456,8 +456,8 @@ static int put_aside(Folder *self, const Place *place, const Known *known, const
 
 static int observed(Folder *self, const Place *place, const Observation *one, View record)
 {
-    Known known;
-    Life life;
+    EmissionState known;
+    AssertionState life;
     Sought sought = {.span_key = one->span_key, .emission_id = one->emission_id, .life = &life, .arena = &self->arena};
     if (one->outcome == UNCOUNTED) {
         folder_count(self, NOT_COUNTED, 1);
@@ -530,13 +530,13 @@ static int traceparent_of(PyObject *headers, View *value)
 
 /* What waited, and what becomes of it: `lives[i]` is the life that it speaks of, or -1. */
 typedef struct {
-    Waiting *waiting;
+    PendingEvidence *waiting;
     Observation *said;
     int *lives;
     uint64_t count, matched;
 } Before;
 
-static int before_read(Folder *self, Before *before, const Known *known, const Emission *emission)
+static int before_read(Folder *self, Before *before, const EmissionState *known, const Emission *emission)
 {
     Arena *arena = &self->arena;
     Reader reader = {known->waiting_start, known->whole.at + known->whole.length};
@@ -547,7 +547,7 @@ static int before_read(Folder *self, Before *before, const Known *known, const E
     if (before->waiting == NULL || before->said == NULL || before->lives == NULL)
         return PYTHON;
     for (uint64_t i = 0; i < before->count; i++) {
-        Waiting *one = &before->waiting[i];
+        PendingEvidence *one = &before->waiting[i];
         if (!waiting_read(one, &reader))
             return PYTHON;
         before->lives[i] = -1;
@@ -579,7 +579,7 @@ static int lives_fill(Folder *self, const Emission *emission, const Before *befo
     }
     external |= emission->external;
     for (size_t i = 0; i < emission->count; i++) {
-        Life *life = &emission->lives[i];
+        AssertionState *life = &emission->lives[i];
         life->external = external | (life->external == 1);
         life->k = life->external ? self->k_external : self->k_internal;
         life->has_traceparent = traceparent.at != NULL;
@@ -613,7 +613,7 @@ static int lives_fill(Folder *self, const Emission *emission, const Before *befo
 static int lives_begin(Folder *self, const Emission *emission)
 {
     for (size_t i = 0; i < emission->count; i++) {
-        Life *life = &emission->lives[i];
+        AssertionState *life = &emission->lives[i];
         int64_t until = life->valid_until;
         if (until >= 0) {
             if (folder_admit(self, life, until) == FAILED)
@@ -661,7 +661,7 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     int64_t uncounted = 0;
     int done;
     if (place->octets != NULL) {
-        Known known;
+        EmissionState known;
         if (!known_read(&known, octets_of_bytes(place->octets), emission->attempt, NULL))
             return PYTHON;
         if (known.found) {

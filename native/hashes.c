@@ -1,6 +1,6 @@
 /* SHA-256, RFC 6962 trees over it, CRC-32C, and what keys are partitioned by.
  *
- * SHA-256 uses the processor's SHA instructions where they are there: 0.04 us for 64 octets, 0.3 without. One of them
+ * SHA-256 uses the processor's SHA instructions where they are there: 0.04 us for 64 bytes, 0.3 without. One of them
  * waits for the one before, so leaves and nodes go through two at a time, which takes a fifth less than one by one.
  * Everything takes a pointer and a length, and reads nothing beyond. */
 #include "hashes.h"
@@ -166,7 +166,7 @@ static void sha256_two(uint32_t *const state[2], const uint8_t *const data[2], s
 static const uint32_t INITIAL[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-/* A word with its octets in the order of the standard, the highest first; compilers know it for one instruction. */
+/* A word with its bytes in the order of the standard, the highest first; compilers know it for one instruction. */
 static uint32_t big_endian(uint32_t word)
 {
     const uint8_t octets[4] = {(uint8_t)(word >> 24), (uint8_t)(word >> 16), (uint8_t)(word >> 8), (uint8_t)word};

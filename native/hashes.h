@@ -21,7 +21,7 @@ void leaf_hash(const void *data, size_t length, uint8_t out[SHA256_OCTETS]);
 /* The same of `count` pieces of some data, one behind the other, up to these ends. */
 void leaf_hashes(const uint8_t *data, const size_t *ends, size_t count, uint8_t *leaves);
 
-/* RFC 6962: the root of `count` leaves of 32 octets each, at least one, over 0x01 and two hashes; overwrites them. */
+/* RFC 6962: the root of `count` leaves of 32 bytes each, at least one, over 0x01 and two hashes; overwrites them. */
 void merkle_root(uint8_t *leaves, size_t count, uint8_t out[SHA256_OCTETS]);
 
 uint32_t murmur2(const uint8_t *key, size_t length);

@@ -8,7 +8,7 @@ static __m128i digits_of(__m128i nibbles)
     return _mm_add_epi8(_mm_add_epi8(nibbles, _mm_set1_epi8('0')), _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10)));
 }
 
-/* Eight octets of sixteen digits, in the lower half of each pair; 0 where one is no digit. */
+/* Eight bytes of sixteen digits, in the lower half of each pair; 0 where one is no digit. */
 static int nibbles_of(const uint8_t *digits, __m128i *pairs)
 {
     const __m128i some = _mm_loadu_si128((const __m128i *)digits);

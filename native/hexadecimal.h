@@ -9,7 +9,7 @@
 /* `octets` as digits, without an end. */
 void hex_of(const uint8_t *octets, size_t length, char *out);
 
-/* The octets of `2 * length` digits; 0 where one is none. */
+/* The bytes of `2 * length` digits; 0 where one is none. */
 int octets_of_hex(const uint8_t *digits, size_t length, uint8_t *out);
 
 /* What a digit says; -1 where it is none. */

@@ -1,4 +1,4 @@
-/* Records that lie where they were read: in the octets of a block, or of a batch without its compression. Each is one
+/* Records that lie where they were read: in the bytes of a block, or of a batch without its compression. Each is one
  * object, where an event or a stored record made of its parts is six; a part that is asked for by name is made then. */
 #ifndef SLUICE_IN_PLACE_H
 #define SLUICE_IN_PLACE_H
@@ -11,7 +11,7 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *owner; /* the octets, held */
+    PyObject *owner; /* the bytes, held */
     View key, value; /* `at` NULL: null */
     int64_t kind, source, offset, timestamp; /* a stored record has neither of the first two */
     PyObject *headers;                       /* of an event: a list, NULL where there is none */

@@ -48,7 +48,7 @@ static inline const uint8_t *plain_end(const uint8_t *at, const uint8_t *end)
         at += 16;
     }
 #endif
-    /* Eight octets at a time: a bit of each octet that is one of those. A borrow can only mark more, never fewer. */
+    /* Eight bytes at a time: a bit of each byte that is one of those. A borrow can only mark more, never fewer. */
     while (end - at >= 8) {
         uint64_t eight;
         memcpy(&eight, at, 8);

@@ -33,7 +33,7 @@ static int may_be_sought(const Sought *sought, Reader reader, int *may)
 }
 
 /* Passes an attempt's lives, and reads the one that is looked for. */
-static int lives_pass(const Known *self, Reader *reader, Sought *sought)
+static int lives_pass(const EmissionState *self, Reader *reader, Sought *sought)
 {
     for (uint64_t i = 0; i < self->lives; i++) {
         const uint8_t *start = reader->at;
@@ -49,7 +49,7 @@ static int lives_pass(const Known *self, Reader *reader, Sought *sought)
     return 1;
 }
 
-int known_read(Known *self, View packed, int64_t attempt, Sought *sought)
+int known_read(EmissionState *self, View packed, int64_t attempt, Sought *sought)
 {
     Reader reader = {packed.at, packed.at + packed.length};
     self->whole = packed;
@@ -57,7 +57,7 @@ int known_read(Known *self, View packed, int64_t attempt, Sought *sought)
     if (!take_array_of(&reader, KNOWN_FIELDS) || !take_array(&reader, &self->attempts) || self->attempts > MOST)
         return 0;
     for (uint64_t i = 0; i < self->attempts; i++) {
-        Known one;
+        EmissionState one;
         if (!take_array_of(&reader, ATTEMPT_FIELDS) || !take_int(&reader, &one.number) ||
             !take_int(&reader, &one.emitted_at) || !take_octets(&reader, &one.digest) ||
             !take_int(&reader, &one.order) || !take_array(&reader, &one.lives))
@@ -118,7 +118,7 @@ int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_
     if (!take_array(&reader, &waiting))
         return -1;
     for (; waiting; waiting--) {
-        Waiting one;
+        PendingEvidence one;
         if (!waiting_read(&one, &reader))
             return -1;
         *clock = one.clock;
@@ -153,7 +153,7 @@ static int declared_read(Declared *self, Reader *reader, int64_t ids)
            self->id < ids;
 }
 
-static int seen_read(Seen *self, Reader *reader, int64_t ids)
+static int seen_read(ClassEvidence *self, Reader *reader, int64_t ids)
 {
     return take_array_of(reader, SEEN_FIELDS) && take_int(reader, &self->number) && take_int(reader, &self->latest) &&
            take_int(reader, &self->ts) && take_int(reader, &self->id) && take_text(reader, &self->observer) &&
@@ -162,7 +162,7 @@ static int seen_read(Seen *self, Reader *reader, int64_t ids)
            self->number < CLASSES && self->id >= -1 && self->id < ids;
 }
 
-static int fixed_read(Life *self, Reader *reader)
+static int fixed_read(AssertionState *self, Reader *reader)
 {
     View nothing, effect;
     int64_t zero, other;
@@ -263,7 +263,7 @@ static int wheres_read(Checking *self, Reader *reader, Arena *arena)
 
 /* Under terms that count plainly, and seen to hold in one file each; with a k for each check, or with evidence from
  * elsewhere, it is Python's. */
-static int checking_read(Life *self, Reader *reader, Arena *arena)
+static int checking_read(AssertionState *self, Reader *reader, Arena *arena)
 {
     const uint8_t *start = reader->at;
     uint64_t classes;
@@ -286,7 +286,7 @@ static int checking_read(Life *self, Reader *reader, Arena *arena)
     return 1;
 }
 
-Checking *checking_of(Life *self, Arena *arena)
+Checking *checking_of(AssertionState *self, Arena *arena)
 {
     if (self->checks == NULL) {
         Checking *one = self->checks = arena_take(arena, sizeof *one);
@@ -305,7 +305,7 @@ Checking *checking_of(Life *self, Arena *arena)
     return self->checks;
 }
 
-int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View emission_id)
+int life_read(AssertionState *self, Reader *reader, Arena *arena, const EmissionState *known, View emission_id)
 {
     uint64_t count;
     self->emission_id = emission_id;
@@ -348,7 +348,7 @@ int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View
     return checking_read(self, reader, arena);
 }
 
-int known_closed(const Known *self, View span_key)
+int known_closed(const EmissionState *self, View span_key)
 {
     Reader reader = {self->closed_start, self->closed_end};
     View key;
@@ -361,7 +361,7 @@ int known_closed(const Known *self, View span_key)
     return 0;
 }
 
-int waiting_read(Waiting *self, Reader *reader)
+int waiting_read(PendingEvidence *self, Reader *reader)
 {
     const uint8_t *start = reader->at;
     if (!take_array_of(reader, WAITING_FIELDS) || !take_octets(reader, &self->record) ||
@@ -381,7 +381,7 @@ static void due_pack(Buffer *out, int64_t clock, int has_due, int64_t due)
     has_due ? pack_int(out, due) : pack_nil(out);
 }
 
-static void fixed_pack(Buffer *out, const Life *self)
+static void fixed_pack(Buffer *out, const AssertionState *self)
 {
     put(out, "\xa0\x00\x00\xc0", 4); /* the emission knows the first four */
     pack_text(out, self->span_key);
@@ -452,7 +452,7 @@ static void checking_pack(Buffer *out, const Checking *self)
     pack_array(out, 0); /* nothing from elsewhere */
 }
 
-void life_pack(Buffer *out, const Life *self)
+void life_pack(Buffer *out, const AssertionState *self)
 {
     pack_array(out, LIFE_FIELDS);
     self->fixed.length ? put_view(out, self->fixed) : fixed_pack(out, self);
@@ -471,7 +471,7 @@ void life_pack(Buffer *out, const Life *self)
     pack_int(out, self->phase);
     pack_array(out, self->seen_count);
     for (size_t i = 0; i < self->seen_count; i++) {
-        const Seen *one = &self->seen[i];
+        const ClassEvidence *one = &self->seen[i];
         pack_array(out, SEEN_FIELDS);
         pack_int(out, one->number);
         pack_int(out, one->latest);

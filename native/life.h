@@ -1,7 +1,7 @@
 /* What streams/adjudication/emission_state.py keeps of one emission: read from where it lies packed, changed, and written back.
  *
  * An emission is never taken apart as a whole: what does not change is copied as it lies. Views point into the packed
- * octets, the record or the arena, and hold only as long as these do. */
+ * bytes, the record or the arena, and hold only as long as these do. */
 #ifndef SLUICE_LIFE_H
 #define SLUICE_LIFE_H
 
@@ -33,7 +33,7 @@ typedef struct {
     int64_t number, latest, ts, id;
     View observer, attestation;
     int identity_bound, has_attestation;
-} Seen;
+} ClassEvidence;
 
 /* Code points of an assertion, half open. */
 typedef struct {
@@ -83,12 +83,12 @@ typedef struct {
     int64_t k, terms_number, arrival, order;
     View *ids;
     Declared *declared;
-    Seen seen[CLASSES];
+    ClassEvidence seen[CLASSES];
     size_t id_count, id_room, declared_count, seen_count;
     int64_t phase, fresh, revision, admitted_at, valid_until, clock, due;
     int aged, touched, has_due, ascii; /* `ascii`: its text */
     int64_t start, end;                /* its span */
-} Life;
+} AssertionState;
 
 /* An observation as far as it can corroborate, or find an assertion's words. */
 typedef struct {
@@ -112,35 +112,35 @@ typedef struct {
     int has_due;
     View digest;
     const uint8_t *lives_start, *lives_end, *closed_start, *closed_end, *waiting_header, *waiting_start;
-} Known;
+} EmissionState;
 
 typedef struct {
     View record, span_key, raw;
     int64_t attempt, order, clock, due;
     int negative, has_due;
-} Waiting;
+} PendingEvidence;
 
 /* The life that is looked for on the way, by its span or by its order, and where it was found. */
 typedef struct {
     View span_key, emission_id, place;
-    int64_t order; /* where `span_key` has no octets */
-    Life *life;
+    int64_t order; /* where `span_key` has no bytes */
+    AssertionState *life;
     Arena *arena;
     int found;
 } Sought;
 
-/* Each gives 0 where the octets are not as emission_state.py writes them. `sought` NULL: no life of the attempt is read. */
-int known_read(Known *self, View packed, int64_t attempt, Sought *sought);
-int life_read(Life *self, Reader *reader, Arena *arena, const Known *known, View emission_id);
-int waiting_read(Waiting *self, Reader *reader);
+/* Each gives 0 where the bytes are not as emission_state.py writes them. `sought` NULL: no life of the attempt is read. */
+int known_read(EmissionState *self, View packed, int64_t attempt, Sought *sought);
+int life_read(AssertionState *self, Reader *reader, Arena *arena, const EmissionState *known, View emission_id);
+int waiting_read(PendingEvidence *self, Reader *reader);
 
 /* What an item, named by its order, waits for: 1 found, 0 it is gone, -1 Python has to look. */
 int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_t *due);
 
 /* Whether a span's life has been closed: 1, 0, or -1 where Python has to look. */
-int known_closed(const Known *self, View span_key);
+int known_closed(const EmissionState *self, View span_key);
 
-void life_pack(Buffer *out, const Life *self);
+void life_pack(Buffer *out, const AssertionState *self);
 void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due);
 
 /* An observation id as `short` has it, in the arena; 0 where memory was refused. And back. */
@@ -149,29 +149,29 @@ void put_whole_id(Buffer *out, View kept);
 int may_be_credentials(View kept); /* privacy.py */
 
 /* Takes an annotation's claim in; `id` may be NULL. */
-int life_declare(Life *self, Arena *arena, int64_t number, const View *id, const int64_t *ts);
+int life_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts);
 
 /* A life's checks, made where it has none yet; NULL where memory was refused. */
-Checking *checking_of(Life *self, Arena *arena);
+Checking *checking_of(AssertionState *self, Arena *arena);
 
 /* How many code points a UTF-8 text has. */
 int64_t code_points(View text);
 
 /* corroboration.py: takes a corroboration of so many checks in (1: it counts and is news; 0: not; -1: memory), and how
  * long what there is carries the assertion; -1 where a check falls short. */
-int corroborate(Life *self, const Terms *terms, const Observation *observation, int64_t places, Arena *arena);
-int64_t validity(const Life *self, const Terms *terms);
-int64_t missing(const Life *self); /* so many classes more the check that lacks the most would need */
+int corroborate(AssertionState *self, const Terms *terms, const Observation *observation, int64_t places, Arena *arena);
+int64_t validity(const AssertionState *self, const Terms *terms);
+int64_t missing(const AssertionState *self); /* so many classes more the check that lacks the most would need */
 
 /* standing.py: how much of its sentence the checks speak of, with what they leave open, or -1 where memory was refused;
  * the same, fixed; and how many classes verified a check by name. */
-int64_t coverage_of(const Life *self, Arena *arena, Ranges *unchecked);
-int settle(Life *self, Arena *arena);
-int64_t classes_of_check(const Life *self, size_t check);
+int64_t coverage_of(const AssertionState *self, Arena *arena, Ranges *unchecked);
+int settle(AssertionState *self, Arena *arena);
+int64_t classes_of_check(const AssertionState *self, size_t check);
 Where where_of(const Checking *self, size_t check);
 
 /* Whether an observation saw one of these checks hold in another file than the check's own: that is Python's. */
-int is_elsewhere(const Life *self, const Observation *observation, int64_t places);
+int is_elsewhere(const AssertionState *self, const Observation *observation, int64_t places);
 
 #pragma GCC visibility pop
 

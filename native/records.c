@@ -19,11 +19,11 @@ static const uint8_t *names_of(void)
 }
 
 #ifdef __SSE2__
-/* Whether sixteen octets are all of the same table: `-./0-9:`, `A-Z`, `a-z`, as they mostly are, and six alone. */
+/* Whether sixteen bytes are all of the same table: `-./0-9:`, `A-Z`, `a-z`, as they mostly are, and six alone. */
 static int are_of_names(const uint8_t *at)
 {
     const __m128i some = _mm_loadu_si128((const __m128i *)at);
-    const __m128i lower = _mm_or_si128(some, _mm_set1_epi8(0x20)); /* of no other octet does this make a letter */
+    const __m128i lower = _mm_or_si128(some, _mm_set1_epi8(0x20)); /* of no other byte does this make a letter */
     __m128i found = _mm_or_si128(octets_between(some, '-', ':'), octets_between(lower, 'a', 'z'));
     if (_mm_movemask_epi8(found) == 0xffff)
         return 1;
@@ -165,7 +165,7 @@ static int span_key(int64_t start, int64_t end, Arena *arena, View *key)
 
 /* ---------------------------------------------------------------- emissions */
 
-static int annotation_read(Emission *self, Life *life, Json *json)
+static int annotation_read(Emission *self, AssertionState *life, Json *json)
 {
     static const Name names[] = {NAME("substrate_class"), NAME("observation_id"), NAME("ts"), NAME("locator"),
                                  NAME("terminal"), NAME("unknown")};
@@ -198,7 +198,7 @@ static int annotation_read(Emission *self, Life *life, Json *json)
     return life_declare(life, json->arena, number, seen & 2 ? &id : NULL, seen & 4 ? &ts : NULL);
 }
 
-static int provenance_read(Emission *self, Life *life, Json *json)
+static int provenance_read(Emission *self, AssertionState *life, Json *json)
 {
     int found, first = 1;
     life->annotated = 1;
@@ -213,13 +213,13 @@ static int provenance_read(Emission *self, Life *life, Json *json)
     return found == 0;
 }
 
-static int kind_read(Life *life, Json *json)
+static int kind_read(AssertionState *life, Json *json)
 {
     int ascii;
     return json_text(json, &life->kind, &ascii) && (IS(life->kind, "assertion") || IS(life->kind, "denial"));
 }
 
-/* One value of a kind, as its octets. */
+/* One value of a kind, as its bytes. */
 static int raw_read(Json *json, char bracket, View *raw)
 {
     const uint8_t *start = json->at;
@@ -239,7 +239,7 @@ static int text_up_to(Json *json, int64_t most, View *text)
 }
 
 /* The checks that an assertion declares; an empty list is as none. */
-static int checks_read(Life *life, Json *json)
+static int checks_read(AssertionState *life, Json *json)
 {
     View texts[MOST_CHECKS];
     size_t count = 0;
@@ -260,7 +260,7 @@ static int checks_read(Life *life, Json *json)
     return 1;
 }
 
-static int assertion_read(Emission *self, Life *life, Json *json, View *said)
+static int assertion_read(Emission *self, AssertionState *life, Json *json, View *said)
 {
     static const Name names[] = {NAME("span"), NAME("span_key"), NAME("assertion"), NAME("kind"), NAME("provenance"),
                                  NAME("effect"), NAME("grounded"), NAME("chain"), NAME("confidence"), NAME("cites"),
@@ -296,14 +296,14 @@ static int more_lives(Emission *self, Arena *arena)
     if (count >= MOST_ASSERTIONS)
         return 0;
     if (count == 0 || (count >= 4 && (count & (count - 1)) == 0)) {
-        Life *lives = arena_take(arena, (count ? 2 * count : 4) * sizeof *lives);
+        AssertionState *lives = arena_take(arena, (count ? 2 * count : 4) * sizeof *lives);
         if (lives == NULL)
             return 0;
         if (count)
             memcpy(lives, self->lives, count * sizeof *lives);
         self->lives = lives;
     }
-    self->lives[count] = (Life){.kind = {(const uint8_t *)"assertion", 9},
+    self->lives[count] = (AssertionState){.kind = {(const uint8_t *)"assertion", 9},
                                 .basis = {(const uint8_t *)"corroboration", 13},
                                 .external = -1,
                                 .admitted_at = -1,
@@ -351,7 +351,7 @@ static int emitter_read(Emission *self, Json *json)
     return fine && found == 0;
 }
 
-/* The octets of a span of code points; 0 where the text has fewer. */
+/* The bytes of a span of code points; 0 where the text has fewer. */
 static int slice(View text, int64_t start, int64_t end, View *part, int *ascii)
 {
     const uint8_t *at = text.at, *last = text.at + text.length, *from = NULL;
@@ -373,7 +373,7 @@ static int slice(View text, int64_t start, int64_t end, View *part, int *ascii)
 static int place_lives(Emission *self, Arena *arena, const View *said)
 {
     for (size_t i = 0; i < self->count; i++) {
-        Life *life = &self->lives[i];
+        AssertionState *life = &self->lives[i];
         life->ascii = 1;
         if (self->ascii) {
             if ((uint64_t)life->end > self->text.length)
@@ -414,18 +414,19 @@ int emission_read(Emission *self, View record, Arena *arena)
 {
     static const Name names[] = {NAME("emission_id"), NAME("emitted_at"), NAME("emitter"), NAME("effect"),
                                  NAME("vocabulary"), NAME("text"), NAME("assertions"), NAME("contexts"),
-                                 NAME("attempt")};
+                                 NAME("attempt"), NAME("group"), NAME("part"), NAME("final")};
     Json json = {record.at, record.at + record.length, arena};
-    int found, first = 1, fine = 1, ascii;
+    int found, first = 1, fine = 1, ascii, final;
+    int64_t part;
     unsigned seen = 0, next = 0, member;
-    View vocabulary, said[MOST_ASSERTIONS];
+    View vocabulary, group, said[MOST_ASSERTIONS];
     *self = (Emission){.ascii = 1};
     if (!begins(&json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(&json, &first, names, &next, &member)) > 0) {
-        if (member < 9 && !once(&seen, member))
+        if (member < 12 && !once(&seen, member))
             return 0;
-        if (member == 2 && absent(&json))
+        if ((member == 2 || (member >= 9 && member < 12)) && absent(&json))
             continue;
         fine = member == 0   ? identifier(&json, &self->emission_id)
                : member == 1 ? instant(&json, &self->emitted_at)
@@ -436,7 +437,11 @@ int emission_read(Emission *self, View record, Arena *arena)
                : member == 6 ? assertions_read(self, &json, said)
                : member == 7 ? contexts_read(&json)
                : member == 8 ? attempt(&json, &self->attempt)
-                             : json_pass(&json, JSON_DEPTH);
+               /* which piece of an answer it is decides nothing: only its form is looked at */
+               : member == 9  ? identifier(&json, &group)
+               : member == 10 ? attempt(&json, &part)
+               : member == 11 ? json_bool(&json, &final)
+                              : json_pass(&json, JSON_DEPTH);
     }
     json_space(&json);
     if (!fine || found || json.at != json.end || !(seen & 1) || !(seen & 2) || !self->has_text || !self->count)

@@ -12,7 +12,7 @@ typedef struct {
     int has_text, has_system, external, ascii;
     int64_t emitted_at, attempt, latest; /* `latest`: the latest instant that it speaks of */
     /* A chain, and an observation's attestation, are the record's own octets: how they are kept is asked of Python. */
-    Life *lives; /* as far as the record says what they are; `external` is -1 where it does not */
+    AssertionState *lives; /* as far as the record says what they are; `external` is -1 where it does not */
     size_t count;
 } Emission;
 

@@ -382,7 +382,7 @@ static PyType_Slot folder_slots[] = {
 };
 static PyType_Spec folder_spec = {"sluice.streams._native.Folder", sizeof(Folder), 0, Py_TPFLAGS_DEFAULT, folder_slots};
 
-/* timer(octets, order) -> (clock, due), None where the item is gone, NotImplemented where Python has to look. */
+/* timer(bytes, order) -> (clock, due), None where the item is gone, NotImplemented where Python has to look. */
 static PyObject *timer(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     int64_t clock, due = 0;

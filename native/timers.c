@@ -76,10 +76,10 @@ typedef struct {
     int64_t due, order;
     PyObject *key; /* held, for the name */
     Place place;
-    Known known;
+    EmissionState known;
     enum { NOTHING, A_LIFE, AN_ATTEMPT, A_WAITING } kind;
-    Life life;
-    Waiting waiting;
+    AssertionState life;
+    PendingEvidence waiting;
     View lay; /* where the life or the waiting evidence lies */
 } Due;
 
@@ -182,7 +182,7 @@ static int64_t least_max_validity(const Folder *self, int64_t emitted_at)
 
 /* Writes the emission with its attempt as it is now, less the life that lies there (`lay.at` NULL: none); an attempt of
  * which nothing lives is remembered until a repetition would be too old. */
-static int keep_attempt(Folder *self, const Place *place, Known *known, View lay, View span_key)
+static int keep_attempt(Folder *self, const Place *place, EmissionState *known, View lay, View span_key)
 {
     Buffer *out = &self->packing;
     uint64_t lives = known->lives - (lay.at != NULL), closed = known->closed + (lay.at != NULL);
@@ -234,7 +234,7 @@ static int close_life(Folder *self, Due *due)
 
 static int drop_waiting(Folder *self, Due *due)
 {
-    Known *known = &due->known;
+    EmissionState *known = &due->known;
     Buffer *out = &self->packing;
     if (queue_pop(self->pending) < 0)
         return FAILED;
@@ -254,7 +254,7 @@ static int drop_waiting(Folder *self, Due *due)
 static int keep_life(Folder *self, Due *due)
 {
     Buffer *out = &self->packing;
-    const Known *known = &due->known;
+    const EmissionState *known = &due->known;
     const uint8_t *behind = due->lay.at + due->lay.length;
     out->length = 0;
     put(out, known->whole.at, (size_t)(due->lay.at - known->whole.at));
@@ -265,7 +265,7 @@ static int keep_life(Folder *self, Due *due)
 
 /* `stands`: whether enough classes verified every check, and every check is one that this version knows: 1, 0, or -1
  * with an exception. */
-static int stands(Folder *self, const Life *life)
+static int stands(Folder *self, const AssertionState *life)
 {
     if (life->checks == NULL)
         return life->fresh >= life->k;
@@ -279,7 +279,7 @@ static int end_life(Folder *self, Due *due)
     static const char *const statuses[ENDS] = {"below-floor", "decayed-to-uncertainty", "unverified-inference",
                                                "unannotated"};
     static const char *const reasons[ENDS] = {"below-floor", "aged-out", "no-corroboration", "no-corroboration"};
-    Life *life = &due->life;
+    AssertionState *life = &due->life;
     if (life->phase != PENDING || folder_is_pythons(self, life))
         return PYTHON;
     int enough = stands(self, life), covers = enough > 0 ? folder_covers_enough(self, life) : 1;
@@ -322,7 +322,7 @@ static int end_life(Folder *self, Due *due)
 /* A validity, a review window or a memory is over. */
 static int expire(Folder *self, Due *due)
 {
-    Life *life = &due->life;
+    AssertionState *life = &due->life;
     if (due->kind == A_WAITING || (due->kind == AN_ATTEMPT && due->known.lives) ||
         (due->kind == A_LIFE && (life->phase == ADMITTED ? !can_speak(self, life) : life->phase != REVIEW)))
         return PYTHON;

@@ -41,7 +41,7 @@ KEYS: Mapping[str, str] = {
     "effect.EMITTER": "the least effect of what this emitter writes",
     "disposition": "what becomes of it, by effect; or one word for both",
     "sanitation.confusables": "what look-alike characters in an assertion lead to, by effect",
-    "sanitation.caps": "how long a field may be, in octets (`quotes`: how many of them)",
+    "sanitation.caps": "how long a field may be, in bytes (`quotes`: how many of them)",
     "attestations.consensus_domains": "the domains that attestations may name",
     "attestations.DOMAIN.confusables": "what look-alike characters lead to in this domain's attestations",
     "attestations.DOMAIN.composition": "how validators' verdicts come to one: the most frequent, a majority, or all",

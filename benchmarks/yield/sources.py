@@ -78,7 +78,16 @@ def _make(package: Pinned, archive: Path, root: Path, rules: dict[str, Any]) -> 
         work = Path(scratch, "work")
         unpack(archive, work)
         commit_all(work, package, rules)
+        _keep(work, root)
+
+
+def _keep(work: Path, root: Path) -> None:
+    """Puts a finished repository in its place; where another process was first, that one's stands."""
+    try:
         work.rename(root)
+    except OSError:
+        if not root.is_dir():
+            raise
 
 
 def commit_all(root: Path, package: Pinned, rules: dict[str, Any]) -> None:
@@ -184,7 +193,7 @@ def forest(found: dict[str, Path], files: int, cache: Path = CACHE) -> Path:
         (work / ".git" / "info").mkdir(exist_ok=True)
         (work / ".git" / "info" / "attributes").write_text("* -text -filter -ident -working-tree-encoding\n", "utf-8")
         _commit(work, 0, "Import everything", "2026-01-10")
-        work.rename(root)
+        _keep(work, root)
     return root
 
 

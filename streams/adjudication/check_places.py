@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from ...codecs.records import Observation
-from .emission_state import Checking, Elsewhere, Life, Place, Verified
+from .emission_state import AssertionState, Checking, Elsewhere, Place, Verified
 
 MAX_ELSEWHERE: Final = 4
 """So many other files are kept for each class and check; further ones are left out."""
@@ -99,7 +99,7 @@ def keep_elsewhere(checking: Checking, new: Elsewhere) -> bool:
     return True
 
 
-def files(life: Life, check: int) -> list[tuple[Place, list[Stamp]]]:
+def files(life: AssertionState, check: int) -> list[tuple[Place, list[Stamp]]]:
     """For each file in which a check was seen to hold the evidence that counts there; the check's own file first."""
     checking = life.checking
     entries = {one.number: one for one in checking.classes} if checking is not None else {}

@@ -20,7 +20,7 @@ from ..judging.checks import Check, canonical, parse_check
 from ..judging.rendering import render
 from ..sanitise import Confusables, Trace, clean_tree
 from . import standing
-from .emission_state import COVERAGE, PART, Life, Place
+from .emission_state import COVERAGE, PART, AssertionState, Place
 
 CAP: Final = 64_000
 """Bytes that one sentence or check keeps: more than the longest check can need, so that none is ever cut."""
@@ -51,7 +51,7 @@ class Shown(NamedTuple):
         return f'"rendered":{_encode(rendered).decode()},"checked":{_encode(checked).decode()},'
 
 
-def shown(life: Life, status: Status, basis: Basis | None, *, commits: bool = True) -> Shown | None:
+def shown(life: AssertionState, status: Status, basis: Basis | None, *, commits: bool = True) -> Shown | None:
     """What a record of this status says of the life's checks; None where no observation verified one by name.
 
     Args:

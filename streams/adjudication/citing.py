@@ -33,7 +33,7 @@ MAX_READ: Final = 200_000
 """Characters that are looked through for terms in one emission, once for each annotation: 2 us each. A stranger
 chooses both, and the lane stands still meanwhile."""
 MAX_OCTETS: Final = 1_000_000
-"""Octets of one emission's citations together: what it may hold itself."""
+"""Bytes of one emission's citations together: what it may hold itself."""
 MAX_PATH: Final = 4096
 """Characters of a path that a citation repeats."""
 

@@ -40,7 +40,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def topics_of(block: Block) -> bytes:
-    """An octet for each source of a block: what the core may find there."""
+    """An byte for each source of a block: what the core may find there."""
     return b"".join(_TOPICS.get(source.topic, b"-") for source in block.header.sources)
 
 

@@ -16,7 +16,7 @@ from ...codecs.vocabulary import NEWEST, VERSIONS, recognise
 from ..policy.policy import BUILT_IN, Policy
 from ..policy.privacy import IDENTITY_BOUND, binds_identity
 from . import standing
-from .emission_state import ALONE, CLASSES, NUMBER_OF, Declared, Life, Seen, json_of, short, whole
+from .emission_state import ALONE, CLASSES, NUMBER_OF, AssertionState, ClassEvidence, Declared, json_of, short, whole
 from .witnesses import Witness, carried_until, count, note
 
 GIT_LOG = "substrate.git.log"
@@ -35,12 +35,12 @@ def same_observation(declared: str, observed: str, substrate_class: str) -> bool
     return len(shorter) >= _LEAST_PREFIX and longer.startswith(shorter)
 
 
-def is_fresh(life: Life, window: int, ts: int) -> bool:
+def is_fresh(life: AssertionState, window: int, ts: int) -> bool:
     """`t - W <= ts <= t + horizon`, both ends included."""
     return life.emitted_at - window <= ts <= life.emitted_at + life.bounds.horizon
 
 
-def may_count(policy: Policy, life: Life, observation: Observation) -> bool:
+def may_count(policy: Policy, life: AssertionState, observation: Observation) -> bool:
     """Whether anything that this observation says may count for or against this assertion.
 
     Not below the confidence floor, not by a judge whom the policy does not accept, not without a check where it wants
@@ -77,7 +77,7 @@ def class_of(observation: Observation | Sighting) -> str | None:
     return None if found.terminal else found.name
 
 
-def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, cls: str) -> bool:
+def corroborate(policy: Policy, life: AssertionState, observation: Observation, ts: int, cls: str) -> bool:
     """Takes a corroboration in; True where it counts for the assertion and is news."""
     places = standing.verified(life, observation)
     if places is not None and not places:
@@ -114,7 +114,7 @@ def corroborate(policy: Policy, life: Life, observation: Observation, ts: int, c
     return True
 
 
-def count_declarations(life: Life) -> None:
+def count_declarations(life: AssertionState) -> None:
     """Trust mode `declared`: the memo's plain count over the annotations [S §7]; one without `ts` does not count."""
     for declared in life.declared:
         ts = declared.ts
@@ -132,14 +132,14 @@ def count_declarations(life: Life) -> None:
             seen.identity_bound = declared.substrate_class in IDENTITY_BOUND
 
 
-def contradicts(life: Life, cls: str, ts: int) -> bool:
+def contradicts(life: AssertionState, cls: str, ts: int) -> bool:
     """Whether a contradiction holds: not older than `t - W`, and no observer has corroborated the class since."""
     if ts < life.emitted_at - life.bounds.windows[cls]:
         return False
     return all(seen.latest <= ts for seen in life.seen if seen.substrate_class == cls)
 
 
-def unmasks(life: Life, observation: Observation, cls: str, ts: int) -> bool:
+def unmasks(life: AssertionState, observation: Observation, cls: str, ts: int) -> bool:
     """Whether an `unknown-observation` holds against an id that the emitter declared [S §11.1].
 
     Only corroboration of that very id since then stands against it: a true annotation covers for no invented one.
@@ -153,7 +153,7 @@ def unmasks(life: Life, observation: Observation, cls: str, ts: int) -> bool:
     )
 
 
-def validity(life: Life) -> int:
+def validity(life: AssertionState) -> int:
     """Until when the evidence carries the assertion: the k-th largest of newest ts + W, Unix ms; -1 below k.
 
     Of several checks the one that is carried least. Where more than one observer is needed, no longer than so many
@@ -173,12 +173,12 @@ def validity(life: Life) -> int:
     return until
 
 
-def is_enough(life: Life) -> bool:
+def is_enough(life: AssertionState) -> bool:
     """Whether every check stands, by evidence of as many observers as are needed."""
     return standing.stands(life) and missing_observers(life) == 0
 
 
-def missing_observers(life: Life) -> int:
+def missing_observers(life: AssertionState) -> int:
     """How many more distinct observers would have to bear it out, of the check that has the fewest."""
     least = life.min_observers
     if least <= 1:
@@ -191,17 +191,17 @@ def observed_at(observation: Observation) -> int:
     return parse_time(observation.observed_at) or 0
 
 
-def _seen(life: Life, cls: str) -> Seen:
+def _seen(life: AssertionState, cls: str) -> ClassEvidence:
     number = NUMBER_OF[cls]
     for seen in life.seen:
         if seen.number == number:
             return seen
-    seen = Seen(number)
+    seen = ClassEvidence(number)
     life.seen.append(seen)
     return seen
 
 
-def _confirm(life: Life, kept: bytes, ts: int) -> None:
+def _confirm(life: AssertionState, kept: bytes, ts: int) -> None:
     """An observer has seen what annotations name: all with that id are confirmed, whichever class each is of."""
     ids, declarations = life.ids, life.declared
     for declared in declarations:
@@ -216,7 +216,7 @@ def _confirm(life: Life, kept: bytes, ts: int) -> None:
                     one.confirmed = ts
 
 
-def _was_declared(life: Life, kept: bytes, cls: str) -> bool:
+def _was_declared(life: AssertionState, kept: bytes, cls: str) -> bool:
     """Trust mode `both`: the class was declared, with this observation's id where one was declared."""
     return any(
         declared.substrate_class == cls and (declared.id < 0 or _names(life, declared, kept))
@@ -224,7 +224,7 @@ def _was_declared(life: Life, kept: bytes, cls: str) -> bool:
     )
 
 
-def _names(life: Life, declared: Declared, kept: bytes) -> bool:
+def _names(life: AssertionState, declared: Declared, kept: bytes) -> bool:
     """Whether an annotation declares this observation id (as `short` has it)."""
     if declared.id < 0:
         return False

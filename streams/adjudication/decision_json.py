@@ -24,7 +24,7 @@ from ...codecs.records import AnyStep, Basis, Effect, Reason, Status
 from ...codecs.spans import Span, parse_span_key
 from ...codecs.times import format_time
 from ..policy.policy import Policy
-from ..policy.privacy import Secret, Veil
+from ..policy.privacy import RedactionPolicy, Secret
 from ..sanitise import (
     WARNING,
     AttestationRules,
@@ -35,12 +35,12 @@ from ..sanitise import (
     frame_attestation,
 )
 from .checked_json import Shown, shown
-from .emission_state import ALONE, CLASSES, Life, Seen, steps_of, whole
+from .emission_state import ALONE, CLASSES, AssertionState, ClassEvidence, steps_of, whole
 from .grounding import data_categories
 from .witnesses import Witness
 
 _CHAIN_CAP = 2000
-"""Octets that any one string of a provenance chain keeps; the contract's cap for a rationale [V §4.1]."""
+"""Bytes that any one string of a provenance chain keeps; the contract's cap for a rationale [V §4.1]."""
 
 
 def to_json(value: Any) -> str:
@@ -57,7 +57,7 @@ _META_UNCHANGED = to_json(_UNCHANGED)
 _NO_TEXT = (f'{_FRAME}"",{_FRAME_TYPE},"attestations":[],"chain":[]}},', _META_UNCHANGED)
 
 
-def decision_id(life: Life, status: Status) -> str:
+def decision_id(life: AssertionState, status: Status) -> str:
     """The first 32 hex digits of SHA-256 over emission id, attempt, span key, status and revision."""
     named = f"{life.emission_id}\x1f{life.attempt}\x1f{life.span_key}\x1f{status}\x1f{life.revision}"
     return sha256(named.encode()).hexdigest()[:32]
@@ -88,7 +88,7 @@ class DecisionWriter:
     def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
         header = block.header
         self._policy = policy
-        self._veil = Veil(policy.privacy, secret)
+        self._veil = RedactionPolicy(policy.privacy, secret)
         self._ledger = (
             f'"canonicalisation_version":"0.3","policy":"{policy_hash}",'
             f'"ledger":{{"partition":{header.lane},"height":{header.height},"index":'
@@ -103,7 +103,7 @@ class DecisionWriter:
     def decision(
         self,
         type_: str,
-        life: Life,
+        life: AssertionState,
         status: Status,
         basis: Basis | None,
         reason: Reason | None,
@@ -144,7 +144,7 @@ class DecisionWriter:
         )
         return Decision(id_, head, self._behind + meta, len(counted))
 
-    def _who(self, life: Life, seen: Seen | Witness) -> str:
+    def _who(self, life: AssertionState, seen: ClassEvidence | Witness) -> str:
         """Who saw it, and what, as far as privacy lets it out (privacy.py)."""
         observation_id = whole(seen.id) if isinstance(seen, Witness) else life.id_of(seen)
         if observation_id is not None:
@@ -157,8 +157,8 @@ class DecisionWriter:
 
     def _frame(
         self,
-        life: Life,
-        counted: Sequence[Seen],
+        life: AssertionState,
+        counted: Sequence[ClassEvidence],
         retrievals: Sequence[str],
         steps: list[AnyStep] | None,
         checked: Shown | None,
@@ -251,18 +251,18 @@ def _characters(key: str) -> str:
     return to_json(parse_span_key(key))
 
 
-def _data(life: Life, steps: list[AnyStep] | None) -> str:
+def _data(life: AssertionState, steps: list[AnyStep] | None) -> str:
     if not steps:
         return '["grounded"]' if life.grounded else "[]"
     return to_json(data_categories(life.grounded, steps))
 
 
-def _counted(life: Life) -> Sequence[Seen]:
+def _counted(life: AssertionState) -> Sequence[ClassEvidence]:
     counted = [seen for seen in life.seen if seen.ts >= 0]
     counted.sort(key=_CLASS)
     return counted
 
 
-def _by_observer(life: Life) -> Sequence[Witness]:
+def _by_observer(life: AssertionState) -> Sequence[Witness]:
     """Where several observers are needed: what each has seen of each class."""
     return sorted(life.witnesses, key=lambda one: (CLASSES[one.number], one.observer))

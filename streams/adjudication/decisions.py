@@ -17,7 +17,7 @@ from ...codecs.vocabulary import Terminal
 from ..policy.policy import Policy
 from ..sanitise import unexpected_confusables
 from . import corroboration, grounding, standing
-from .emission_state import Life
+from .emission_state import AssertionState
 
 
 class Moment(StrEnum):
@@ -38,7 +38,7 @@ class Case(msgspec.Struct, gc=False):
         unknown: an annotation names a class of no loaded version [S §4].
     """
 
-    life: Life
+    life: AssertionState
     policy: Policy
     now: int
     emission: Emission | None = None

@@ -1,9 +1,9 @@
 """What a lane keeps of one emission: its attempts, their living assertions, and evidence that waits (architecture.md).
 
-At rest all of it is one MessagePack string (`pack`), a few hundred octets for an assertion with its evidence; it is
+At rest all of it is one MessagePack string (`pack`), a few hundred bytes for an assertion with its evidence; it is
 taken apart only while a block touches it (`unpack`). So a million live assertions are a million byte strings, which
 the garbage collector never walks, and a snapshot writes down as they are. To keep them short, what is the same for many
-is named by number (classes, terms), an observation id that is a hash is kept as its octets, and what the enclosing
+is named by number (classes, terms), an observation id that is a hash is kept as its bytes, and what the enclosing
 items know (`emission_id`, `attempt`, `emitted_at`) is left out and filled in again.
 
 No item refers back to what holds it: the structs are not tracked by the cyclic collector (style.md), so a cycle would
@@ -92,7 +92,7 @@ _BARE, _SHA256, _TEXT = b"\0", b"\1", b"\2"
 
 @lru_cache(maxsize=4096)  # an id is declared, then observed: 0.1 us instead of 0.6 from the second time on
 def short(observation_id: str) -> bytes:
-    """An id in as few octets as it can be had back from: those of a hash, or its text, behind one that says which."""
+    """An id in as few bytes as it can be had back from: those of a hash, or its text, behind one that says which."""
     match = _HASH.fullmatch(observation_id)
     if match is None:
         return _TEXT + observation_id.encode()
@@ -131,7 +131,7 @@ class Declared(msgspec.Struct, gc=False, eq=False, array_like=True):
         return CLASSES[self.number]
 
 
-class Seen(msgspec.Struct, gc=False, eq=False, array_like=True):
+class ClassEvidence(msgspec.Struct, gc=False, eq=False, array_like=True):
     """What corroborates one assertion in one class: the newest evidence only, whoever saw it.
 
     Attributes:
@@ -229,7 +229,7 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
     elsewhere: list[Elsewhere] = []
 
 
-class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
+class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     """One assertion of one attempt, from its arrival to its last word.
 
     Invariant: `phase` is CLOSED exactly when it is in no attempt's `lives`. `clock`, `due` and `order` are its timer
@@ -257,7 +257,7 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     ids: list[bytes] = []  # observation ids, each once
     declared: list[Declared] = []
     phase: Phase = Phase.PENDING
-    seen: list[Seen] = []
+    seen: list[ClassEvidence] = []
     fresh: int = 0  # how many of `seen` count: distinct classes
     aged: bool = False  # corroboration was seen that was already too old
     revision: int = 0
@@ -287,11 +287,11 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
         """No validity lies beyond this instant, Unix ms."""
         return self.arrival + self.bounds.max_validity
 
-    def id_of(self, one: Declared | Seen) -> str | None:
+    def id_of(self, one: Declared | ClassEvidence) -> str | None:
         """The observation id that a declaration or evidence names."""
         return None if one.id < 0 else whole(self.ids[one.id])
 
-    def keep_id(self, seen: Seen, kept: bytes) -> None:
+    def keep_id(self, seen: ClassEvidence, kept: bytes) -> None:
         """Makes evidence name this observation (as `short` has it); an id that nothing names any more goes."""
         seen.id = -1
         if kept not in self.ids:  # else an annotation or other evidence names it
@@ -304,7 +304,7 @@ class Life(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
 _chains = msgspec.json.Decoder(list[AnyStep])
 
 
-def steps_of(life: Life) -> list[AnyStep] | None:
+def steps_of(life: AssertionState) -> list[AnyStep] | None:
     """The provenance chain of an assertion, as its emission gave it."""
     return None if life.chain is None else _chains.decode(life.chain)
 
@@ -322,12 +322,12 @@ class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True)
     emitted_at: int
     digest: bytes
     order: int
-    lives: list[Life] = []
+    lives: list[AssertionState] = []
     closed: list[str] = []  # span keys
     clock: int = TIME
     due: int | None = None
 
-    def life(self, span_key: str) -> Life | None:
+    def life(self, span_key: str) -> AssertionState | None:
         """The living assertion of a span. A scan: an emission holds at most 1000, nearly always fewer than ten."""
         for life in self.lives:
             if life.span_key == span_key:
@@ -335,7 +335,7 @@ class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True)
         return None
 
 
-class Waiting(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
+class PendingEvidence(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     """An observation that came before its emission, or names a span that the emission does not have.
 
     Attributes:
@@ -353,11 +353,11 @@ class Waiting(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True)
     due: int | None = None
 
 
-class Known(msgspec.Struct, gc=False, eq=False, array_like=True):
+class EmissionState(msgspec.Struct, gc=False, eq=False, array_like=True):
     """All that a lane knows of one emission."""
 
     attempts: list[Attempt] = []
-    waiting: list[Waiting] = []
+    waiting: list[PendingEvidence] = []
 
     def attempt(self, number: int) -> Attempt | None:
         """The memory of one attempt, or None where it is not known (any more)."""
@@ -370,14 +370,14 @@ class Known(msgspec.Struct, gc=False, eq=False, array_like=True):
         """The newest attempt known, -1 where none is."""
         return max((attempt.number for attempt in self.attempts), default=-1)
 
-    def items(self) -> Iterator[Life | Attempt | Waiting]:
+    def items(self) -> Iterator[AssertionState | Attempt | PendingEvidence]:
         """Everything that may have a timer."""
         for attempt in self.attempts:
             yield attempt
             yield from attempt.lives
         yield from self.waiting
 
-    def item(self, order: int) -> Life | Attempt | Waiting | None:
+    def item(self, order: int) -> AssertionState | Attempt | PendingEvidence | None:
         """What has this order."""
         for attempt in self.attempts:
             if attempt.order == order:
@@ -392,10 +392,10 @@ class Known(msgspec.Struct, gc=False, eq=False, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Known).decode
+_decode = msgspec.msgpack.Decoder(EmissionState).decode
 
 
-def pack(known: Known) -> bytes:
+def pack(known: EmissionState) -> bytes:
     """What is known of an emission, at rest. `known` must not be used any more, unless it is filled in again."""
     for attempt in known.attempts:
         for life in attempt.lives:
@@ -403,12 +403,12 @@ def pack(known: Known) -> bytes:
     return _encode(known)
 
 
-def unpack(emission_id: str, packed: bytes, terms: Sequence[Terms]) -> Known:
+def unpack(emission_id: str, packed: bytes, terms: Sequence[Terms]) -> EmissionState:
     """What `pack` was given."""
     return fill(emission_id, _decode(packed), terms)
 
 
-def fill(emission_id: str, known: Known, terms: Sequence[Terms]) -> Known:
+def fill(emission_id: str, known: EmissionState, terms: Sequence[Terms]) -> EmissionState:
     """Puts in what is not packed: the lives' own place, and the terms by their number."""
     for attempt in known.attempts:
         number, emitted_at = attempt.number, attempt.emitted_at

@@ -36,7 +36,7 @@ from .citing import Citing
 from .claims import Claims, claims_of
 from .compiled import folder_for, topics_of
 from .decisions import Case, Moment
-from .emission_state import Attempt, Known, Life, Phase, Waiting, json_of
+from .emission_state import AssertionState, Attempt, EmissionState, PendingEvidence, Phase, json_of
 from .outputs import Writer, traceparent_of
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .verdicts import Verdicts
@@ -112,7 +112,7 @@ def _announce(state: State, event: Event) -> Fault | None:
     return None
 
 
-Item = Life | Attempt | Waiting
+Item = AssertionState | Attempt | PendingEvidence
 
 
 class _Folding:
@@ -161,11 +161,11 @@ class _Folding:
 
     def end_waiting(self, emission_id: str, item: Item) -> None:
         """No more evidence will come: the last verdict on an assertion, or the end of evidence without one."""
-        if isinstance(item, Waiting):
+        if isinstance(item, PendingEvidence):
             self.state.drop(emission_id, item)
             self.counters["unmatched"] += 1
             return
-        assert isinstance(item, Life)
+        assert isinstance(item, AssertionState)
         if item.arrival + item.bounds.horizon >= self.state.watermark:
             self.counters["stalled"] += 1
         self.verdicts.judge(Moment.END, self.verdicts.case(item))
@@ -175,7 +175,7 @@ class _Folding:
         if isinstance(item, Attempt):
             self.state.rest(emission_id, item)  # a policy that came since may have moved the end on
             return
-        assert isinstance(item, Life)
+        assert isinstance(item, AssertionState)
         if item.phase == Phase.ADMITTED:
             self.verdicts.close_admitted(item, "decayed-to-uncertainty", "validity-ended")
         else:
@@ -293,7 +293,7 @@ class _Folding:
         for assertion, claims in zip(emission.assertions or (), all_claims, strict=True):
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
             effect = self.effect(emitter, emission.effect, assertion.effect)
-            life = Life(
+            life = AssertionState(
                 emission_id=emission.emission_id,
                 attempt=emission.attempt,
                 span_key=assertion.span_key or "",
@@ -331,7 +331,7 @@ class _Folding:
                 greatest = effect
         return greatest
 
-    def supersede(self, known: Known, attempt: int) -> None:
+    def supersede(self, known: EmissionState, attempt: int) -> None:
         """A newer attempt closes what is still pending of earlier ones."""
         for earlier in list(known.attempts):
             if earlier.number < attempt:
@@ -340,9 +340,9 @@ class _Folding:
                     case.newer = True
                     self.verdicts.judge(Moment.NEWER, case)
 
-    def matched(self, emission_id: str, attempt: Attempt) -> dict[str, list[Waiting]]:
+    def matched(self, emission_id: str, attempt: Attempt) -> dict[str, list[PendingEvidence]]:
         """The evidence that waited for this attempt's assertions, by span key, in the order of its coming."""
-        found: dict[str, list[Waiting]] = {}
+        found: dict[str, list[PendingEvidence]] = {}
         known = self.state.known(emission_id)
         for waiting in known.waiting if known is not None else ():
             if waiting.attempt == attempt.number and attempt.life(waiting.span_key) is not None:
@@ -352,7 +352,7 @@ class _Folding:
                 self.state.drop(emission_id, waiting)
         return found
 
-    def begin(self, case: Case, came_before: Sequence[Waiting]) -> None:
+    def begin(self, case: Case, came_before: Sequence[PendingEvidence]) -> None:
         """An assertion's first verdict, on everything that is known of it, as if it had come at once."""
         life = case.life
         if case.newer or life.kind == "refusal":
@@ -402,7 +402,7 @@ class _Folding:
         attempt = known.attempt(subject.attempt) if known is not None else None
         life = attempt.life(key) if attempt is not None else None
         if life is not None:
-            self.hear(life, observation, ts, cls)
+            self.apply_observation(life, observation, ts, cls)
         elif attempt is not None and key in attempt.closed:
             self.counters["late"] += 1
         else:
@@ -412,7 +412,7 @@ class _Folding:
     def put_aside(self, event: Event, observation: Observation, key: str) -> None:
         """Keeps evidence whose assertion is not known for the horizon, as it came."""
         state, subject = self.state, observation.subject
-        waiting = Waiting(
+        waiting = PendingEvidence(
             record=event.value or b"",
             attempt=subject.attempt,
             span_key=key,
@@ -421,7 +421,7 @@ class _Folding:
         )
         state.put_aside(subject.emission_id, waiting, state.time + self.rules.horizon)
 
-    def hear(self, life: Life, observation: Observation, ts: int, cls: str) -> None:
+    def apply_observation(self, life: AssertionState, observation: Observation, ts: int, cls: str) -> None:
         """Evidence for an assertion that is there."""
         if life.phase == Phase.REVIEW:
             self.counters["late"] += 1
@@ -490,7 +490,7 @@ class _Folding:
 _RECORD: Final = int(EventKind.RECORD)  # a plain name in the loop: a member of an enum costs 0.1 us a look
 _ADJUDICATED: Final = (Phase.PENDING, Phase.ADMITTED)
 _UNCOUNTED: Final = ("absent", "unavailable")
-_NOTHING: Final[dict[str, list[Waiting]]] = {}
+_NOTHING: Final[dict[str, list[PendingEvidence]]] = {}
 
 _APPLIERS: dict[str, Callable[[_Folding, Event], Fault | None]] = {
     "emissions": _Folding.emission,

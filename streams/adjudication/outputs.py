@@ -21,7 +21,7 @@ from ..policy.privacy import Secret
 from . import corroboration, standing
 from .decision_json import Decision, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
-from .emission_state import Life
+from .emission_state import AssertionState
 
 ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
 REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
@@ -53,7 +53,9 @@ class Writer:
 
     # ------------------------------------------------------------ about assertions
 
-    def admitted(self, life: Life, status: Status, basis: Basis, reason: Reason | None = None, *, text: bool) -> None:
+    def admitted(
+        self, life: AssertionState, status: Status, basis: Basis, reason: Reason | None = None, *, text: bool
+    ) -> None:
         """A word on `admitted`. The closing words and a policy's refusal carry no text."""
         decision = self._decisions.decision("AdmittedAssertion", life, status, basis, reason, text=text)
         more = "" if life.admitted_at < 0 else f',"admitted_at":"{format_time(life.admitted_at)}"'
@@ -62,7 +64,12 @@ class Writer:
         self._put(ADMITTED, life, status, decision, more)
 
     def inadmissible(
-        self, life: Life, verdict: Verdict, disposition: Disposition, quote: dict[str, Any] | None, request: bool
+        self,
+        life: AssertionState,
+        verdict: Verdict,
+        disposition: Disposition,
+        quote: dict[str, Any] | None,
+        request: bool,
     ) -> None:
         """The record on `inadmissible`, and the request that the disposition asks for."""
         status, reason = verdict
@@ -80,7 +87,7 @@ class Writer:
                 more += f',"missing_observers":{corroboration.missing_observers(life)}'
             self._put(topic, life, status, decision, more)
 
-    def _put(self, topic: str, life: Life, status: Status, decision: Decision, more: str = "") -> None:
+    def _put(self, topic: str, life: AssertionState, status: Status, decision: Decision, more: str = "") -> None:
         headers = [
             _SPECVERSION,
             ("ce_id", f"{topic}/{decision.id}".encode()),

@@ -1,4 +1,4 @@
-"""A lane's state as octets and back: what a restart begins with instead of folding the whole ledger (architecture.md).
+"""A lane's state as bytes and back: what a restart begins with instead of folding the whole ledger (architecture.md).
 
 `dump(load(dump(state)))` is `dump(state)`, and a lane that goes on from `load` decides byte for byte as one that never
 stopped. The form is MessagePack: a head with clocks, counters and the policies, then every emission that anything is
@@ -22,18 +22,18 @@ from ..policy.policy import Policy, policy_of_document
 from ..policy.privacy import NO_SECRETS, Secrets
 from .emission_state import (
     CLASSES,
+    AssertionState,
     Attempt,
     Checking,
     CheckTerms,
+    ClassEvidence,
     Declared,
     Elsewhere,
-    Known,
-    Life,
+    EmissionState,
+    PendingEvidence,
     Place,
-    Seen,
     Terms,
     Verified,
-    Waiting,
 )
 from .state import State
 from .witnesses import Witness
@@ -66,10 +66,10 @@ class Head(msgspec.Struct, gc=False, kw_only=True):
 def layout_of(*parts: type[msgspec.Struct] | str) -> str:
     """A name for how a state lies in its octets: 16 hexadecimal digits, others for any other structs or fields.
 
-    Octets do not say what they are: one package would take another's for its own, fields for others, or leave them out.
+    Bytes do not say what they are: one package would take another's for its own, fields for others, or leave them out.
 
     Args:
-        parts: the structs, each with its fields in order, and whatever else the octets are read by.
+        parts: the structs, each with its fields in order, and whatever else the bytes are read by.
     """
     return sha256(repr([_told(part) for part in parts]).encode()).hexdigest()[:16]
 
@@ -85,20 +85,20 @@ _STRUCTS = (
     Head,
     Terms,
     CheckTerms,
-    Known,
+    EmissionState,
     Attempt,
-    Life,
+    AssertionState,
     Declared,
-    Seen,
+    ClassEvidence,
     Witness,
     Checking,
     Verified,
     Place,
     Elsewhere,
-    Waiting,
+    PendingEvidence,
 )
 LAYOUT: Final = layout_of(repr((FORMAT, CLASSES)), *_STRUCTS)
-"""Changes with the structs by itself; where octets only come to mean something else, raise `FORMAT`."""
+"""Changes with the structs by itself; where bytes only come to mean something else, raise `FORMAT`."""
 
 _encoder = msgspec.msgpack.Encoder(order="sorted")
 _head = msgspec.msgpack.Decoder(Head)
@@ -108,7 +108,7 @@ _chunk = msgspec.msgpack.Decoder(list[tuple[str, bytes]])
 def dump(state: State) -> Iterator[bytes]:
     """The state as it is now, in chunks of about a megabyte, each MessagePack by itself.
 
-    What is at rest are octets that never change: the chunks may be made later, in another thread, while the lane folds
+    What is at rest are bytes that never change: the chunks may be made later, in another thread, while the lane folds
     on; only the call itself must not be beside a fold.
     """
     head = Head(

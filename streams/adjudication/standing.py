@@ -20,11 +20,11 @@ from .emission_state import (
     NO_COVERAGE,
     PART,
     WHOLE,
+    AssertionState,
     Checking,
+    ClassEvidence,
     Elsewhere,
-    Life,
     Place,
-    Seen,
     Terms,
     Verified,
 )
@@ -33,7 +33,7 @@ from .independence import independent
 # ---------------------------------------------------------------- an assertion's checks
 
 
-def begin(life: Life, declared: Sequence[str] | None, terms: Terms) -> None:
+def begin(life: AssertionState, declared: Sequence[str] | None, terms: Terms) -> None:
     """Gives a new life its `Checking`, where it needs one from the start; may lower or raise its k."""
     plain = terms.checks.counts_plainly
     if plain and not declared:
@@ -49,25 +49,25 @@ def begin(life: Life, declared: Sequence[str] | None, terms: Terms) -> None:
         life.k = max(checking.needs)
 
 
-def texts(life: Life) -> Sequence[str]:
+def texts(life: AssertionState) -> Sequence[str]:
     """The checks of a life as text: those that it declares, or the one that its words give."""
     checking = life.checking
     declared = checking.texts if checking is not None else None
     return declared if declared is not None else checks_of(life.text, life.kind, None).checks
 
 
-def checks(life: Life) -> list[Check | Unknown]:
+def checks(life: AssertionState) -> list[Check | Unknown]:
     """The checks of a life, read."""
     return [parse_check(text) for text in texts(life)]
 
 
-def count(life: Life) -> int:
+def count(life: AssertionState) -> int:
     """How many checks are counted: at least one, so that what has none is counted as a whole."""
     checking = life.checking
     return 1 if checking is None or checking.texts is None else len(checking.texts)
 
 
-def _needs(life: Life) -> Iterator[tuple[int, int]]:
+def _needs(life: AssertionState) -> Iterator[tuple[int, int]]:
     """The place of each check, and its k."""
     needs = life.checking.needs if life.checking is not None else []
     for place in range(count(life)):
@@ -77,7 +77,7 @@ def _needs(life: Life) -> Iterator[tuple[int, int]]:
 # ---------------------------------------------------------------- evidence
 
 
-def verified(life: Life, observation: Observation) -> list[int] | None:
+def verified(life: AssertionState, observation: Observation) -> list[int] | None:
     """The checks of the assertion that a corroboration verifies, by place; None where it speaks of it as a whole.
 
     Empty where it verifies nothing that the assertion has, contradicts itself, its checks are not bound to the
@@ -96,7 +96,9 @@ def verified(life: Life, observation: Observation) -> list[int] | None:
     return [check for check in found if not is_elsewhere(checking, check, told(observation, check))]
 
 
-def note(life: Life, seen: Seen, observation: Observation, places: Sequence[int] | None, ts: int) -> bool:
+def note(
+    life: AssertionState, seen: ClassEvidence, observation: Observation, places: Sequence[int] | None, ts: int
+) -> bool:
     """Takes in what a fresh corroboration that counts verifies; True where it is news.
 
     Args:
@@ -139,24 +141,24 @@ def note(life: Life, seen: Seen, observation: Observation, places: Sequence[int]
     return news
 
 
-def own_file(life: Life, observation: Observation, places: Sequence[int]) -> int:
+def own_file(life: AssertionState, observation: Observation, places: Sequence[int]) -> int:
     """A bit for each of these checks that an observation verifies in the check's own file."""
     checking = _checking(life)
     return sum(1 << check for check in places if not is_elsewhere(checking, check, told(observation, check)))
 
 
-def note_words(life: Life) -> None:
+def note_words(life: AssertionState) -> None:
     """An observer found the assertion's words, and nothing was checked: that counts for nothing, and is told."""
     _checking(life).words = True
 
 
-def _checking(life: Life) -> Checking:
+def _checking(life: AssertionState) -> Checking:
     if life.checking is None:
         life.checking = Checking()
     return life.checking
 
 
-def _note_coverage(entry: Verified, observation: Observation, life: Life, *, whole: bool) -> None:
+def _note_coverage(entry: Verified, observation: Observation, life: AssertionState, *, whole: bool) -> None:
     """The least coverage of a class, with the spans that those who told it left open."""
     if whole:
         return
@@ -184,13 +186,13 @@ def merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 # ---------------------------------------------------------------- counting
 
 
-def least_k(life: Life) -> int:
+def least_k(life: AssertionState) -> int:
     """So many classes are needed for any check to stand."""
     needs = life.checking.needs if life.checking is not None else ()
     return min(needs, default=life.k)
 
 
-def stands(life: Life) -> bool:
+def stands(life: AssertionState) -> bool:
     """Whether enough classes verified every check, and every check is one that this version knows."""
     if life.checking is None:
         return life.fresh >= life.k
@@ -199,20 +201,20 @@ def stands(life: Life) -> bool:
     return not has_unknown(life)
 
 
-def has_unknown(life: Life) -> bool:
+def has_unknown(life: AssertionState) -> bool:
     """Whether one of the declared checks is malformed or not known: then the others cannot admit it."""
     declared = life.checking.texts if life.checking is not None else None
     return declared is not None and any(isinstance(parse_check(text), Unknown) for text in declared)
 
 
-def missing(life: Life) -> int:
+def missing(life: AssertionState) -> int:
     """How many classes more the check that lacks the most would need."""
     if life.checking is None:
         return max(0, life.k - life.fresh)
     return max(0, *(k - len(ends(life, place)) for place, k in _needs(life)))
 
 
-def carried(life: Life) -> int:
+def carried(life: AssertionState) -> int:
     """Until when the classes carry every check, Unix ms: the k-th largest of newest ts + W; -1 if one falls short."""
     least = -1
     for place, k in _needs(life):
@@ -223,17 +225,17 @@ def carried(life: Life) -> int:
     return least
 
 
-def ends(life: Life, check: int) -> list[int]:
+def ends(life: AssertionState, check: int) -> list[int]:
     """Until when each independent class carries a check in one file, Unix ms, the longest first."""
     return [end for end, _ in _carrying(life, check)[1]]
 
 
-def place_of(life: Life, check: int) -> Place:
+def place_of(life: AssertionState, check: int) -> Place:
     """Where a check holds: in the file that is carried longest."""
     return _carrying(life, check)[0]
 
 
-def _carrying(life: Life, check: int) -> tuple[Place, list[tuple[int, Stamp]]]:
+def _carrying(life: AssertionState, check: int) -> tuple[Place, list[tuple[int, Stamp]]]:
     """The file in which a check is carried longest, and the independent evidence there with its ends."""
     found = [(place, independent(life.bounds, stamps)) for place, stamps in files(life, check)]
     if len(found) == 1:
@@ -246,7 +248,7 @@ def _carrying(life: Life, check: int) -> tuple[Place, list[tuple[int, Stamp]]]:
 # ---------------------------------------------------------------- coverage
 
 
-def coverage(life: Life) -> tuple[int, list[tuple[int, int]]]:
+def coverage(life: AssertionState) -> tuple[int, list[tuple[int, int]]]:
     """How much of its sentence the checks speak of, and what they leave open: the least of what counts."""
     checking = life.checking
     if checking is None:
@@ -263,13 +265,13 @@ def coverage(life: Life) -> tuple[int, list[tuple[int, int]]]:
     return least, spans
 
 
-def covers_enough(life: Life) -> bool:
+def covers_enough(life: AssertionState) -> bool:
     """Whether the checks speak of as much of the sentence as the policy wants for its effect."""
     internal, external = life.bounds.checks.min_coverage
     return coverage(life)[0] >= (external if life.effect == "external" else internal)
 
 
-def settle(life: Life) -> None:
+def settle(life: AssertionState) -> None:
     """Fixes coverage, and the file of each check, at admission by evidence: what comes later does not change them."""
     checking = life.checking
     if checking is not None and checking.coverage < 0:
@@ -278,13 +280,13 @@ def settle(life: Life) -> None:
             check_places.settle(checking, [_chosen(life, check) for check in range(count(life))])
 
 
-def _chosen(life: Life, check: int) -> tuple[Place, list[Stamp]]:
+def _chosen(life: AssertionState, check: int) -> tuple[Place, list[Stamp]]:
     """The file in which a check is carried longest, and all evidence there."""
     place = place_of(life, check)
     return next(one for one in files(life, check) if one[0].path == place.path)
 
 
-def classes_by_check(life: Life) -> list[int]:
+def classes_by_check(life: AssertionState) -> list[int]:
     """For each check how many distinct classes verified it by name, in one file."""
     checking = life.checking
     if checking is None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from ..policy.policy import Policy
 from . import compiled_core
-from .emission_state import Attempt, Known, Life, Phase, Terms, Waiting, fill, pack, unpack
+from .emission_state import AssertionState, Attempt, EmissionState, PendingEvidence, Phase, Terms, fill, pack, unpack
 from .timers import TIME, WATERMARK, TimerQueue
 
 OPEN = 1000
@@ -47,14 +47,16 @@ class Table:
         self.ran: int = 0
         self.order: int = 0
         self.terms: list[Terms] = []
-        self.pending: TimerQueue[Life | Attempt | Waiting] = TimerQueue(WATERMARK, self.item, self.timer)
-        self.expiring: TimerQueue[Life | Attempt | Waiting] = TimerQueue(TIME, self.item, self.timer)
+        self.pending: TimerQueue[AssertionState | Attempt | PendingEvidence] = TimerQueue(
+            WATERMARK, self.item, self.timer
+        )
+        self.expiring: TimerQueue[AssertionState | Attempt | PendingEvidence] = TimerQueue(TIME, self.item, self.timer)
         self.counters: Counter[str] = Counter()
         self.max_validities: list[tuple[int, int]] = []  # (in force since, milliseconds), oldest first
         self.running: deque[tuple[int, int]] = deque()  # (ran, time) about once a second of running: for max_stall
         self.lives = self.asides = 0
         self._packed: dict[str, bytes] = {}
-        self._open: dict[str, Known] = {}
+        self._open: dict[str, EmissionState] = {}
 
     # ------------------------------------------------------------ emissions
 
@@ -66,7 +68,7 @@ class Table:
         """The emissions of which anything is known."""
         return iter(self._packed)
 
-    def known(self, emission_id: str) -> Known | None:
+    def known(self, emission_id: str) -> EmissionState | None:
         """All that is known of an emission; None where that is nothing."""
         known = self._open.get(emission_id)
         if known is None:
@@ -76,7 +78,7 @@ class Table:
             known = self._open[emission_id] = unpack(emission_id, packed, self.terms)
         return known
 
-    def item(self, emission_id: str, order: int) -> Life | Attempt | Waiting | None:
+    def item(self, emission_id: str, order: int) -> AssertionState | Attempt | PendingEvidence | None:
         """The item that a timer stands for."""
         known = self.known(emission_id)
         return None if known is None else known.item(order)
@@ -91,7 +93,7 @@ class Table:
         item = self.item(emission_id, order)
         return None if item is None else (item.clock, item.due)
 
-    def tables(self) -> tuple[dict[str, bytes], dict[str, Known], Counter[str], list[bytes], list[bytes]]:
+    def tables(self) -> tuple[dict[str, bytes], dict[str, EmissionState], Counter[str], list[bytes], list[bytes]]:
         """What holds everything, for the compiled core (native.py), which works on what lies packed."""
         return self._packed, self._open, self.counters, self.pending.keys(), self.expiring.keys()
 
@@ -126,7 +128,7 @@ class Table:
                 if item.due is not None:
                     queues[item.clock].file(emission_id, item.order, item.due)
 
-    def _let_go(self, emission_id: str, known: Known) -> None:
+    def _let_go(self, emission_id: str, known: EmissionState) -> None:
         if not known.attempts and not known.waiting:
             del self._packed[emission_id], self._open[emission_id]
 
@@ -174,12 +176,12 @@ class Table:
         known.attempts.remove(attempt)
         self._let_go(emission_id, known)
 
-    def add(self, attempt: Attempt, life: Life) -> None:
+    def add(self, attempt: Attempt, life: AssertionState) -> None:
         """Takes an assertion in."""
         attempt.lives.append(life)
         self.lives += 1
 
-    def close(self, life: Life) -> None:
+    def close(self, life: AssertionState) -> None:
         """Ends an assertion: only its span key is remembered, to tell late evidence from unmatched evidence."""
         life.phase = Phase.CLOSED
         life.due = None
@@ -192,22 +194,22 @@ class Table:
         if not attempt.lives:
             self.rest(life.emission_id, attempt)
 
-    def _opened(self, emission_id: str) -> Known:
+    def _opened(self, emission_id: str) -> EmissionState:
         known = self._open.get(emission_id) or self.known(emission_id)
         if known is None:
             self._packed[emission_id] = b""  # its place in the order
-            known = self._open[emission_id] = Known()
+            known = self._open[emission_id] = EmissionState()
         return known
 
     # ------------------------------------------------------------ waiting evidence
 
-    def put_aside(self, emission_id: str, waiting: Waiting, until: int) -> None:
+    def put_aside(self, emission_id: str, waiting: PendingEvidence, until: int) -> None:
         """Keeps evidence whose assertion is not known until the watermark has passed `until`."""
         self._opened(emission_id).waiting.append(waiting)
         self.asides += 1
         self.pending.wait(emission_id, waiting, until)
 
-    def drop(self, emission_id: str, waiting: Waiting) -> None:
+    def drop(self, emission_id: str, waiting: PendingEvidence) -> None:
         """Takes waiting evidence out: it was matched, or its time is over."""
         known = self._opened(emission_id)
         known.waiting.remove(waiting)

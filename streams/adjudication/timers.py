@@ -6,7 +6,7 @@ up, and files it again or drops it. So renewals cost nothing, and nothing is sea
 
 Order is by time, then by the item's own `order`, which never depends on when an entry was filed: a lane that was
 restored fires in the order of one that never stopped. A queue holds no items, only where to find them: a key of 14
-octets and a name, since a lane has as many entries as live assertions.
+bytes and a name, since a lane has as many entries as live assertions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WATERMARK: Final = 0
 """The clock of what waits for evidence (architecture.md, «Time»)."""
 TIME: Final = 1
 """The clock of what expires."""
-_DUE, _ORDER = 8, 6  # octets of each; instants before 1970 are negative
+_DUE, _ORDER = 8, 6  # bytes of each; instants before 1970 are negative
 _ZERO: Final = 1 << 62
 
 

@@ -120,7 +120,7 @@ def unauthorised(policy: Policy, seen: Observation | Sighting, value: bytes | No
 
 
 class _Carrier(msgspec.Struct, gc=False):
-    """What of a bound observation its sighting is: the octets as they were signed, member for member."""
+    """What of a bound observation its sighting is: the bytes as they were signed, member for member."""
 
     sighting: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 

@@ -12,7 +12,7 @@ from ...codecs.spans import Span
 from ..policy.policy import Policy
 from . import corroboration, standing
 from .decisions import Case, Moment, Verdict, citation, decide
-from .emission_state import Life, Phase
+from .emission_state import AssertionState, Phase
 from .outputs import Writer
 from .state import State
 
@@ -40,7 +40,7 @@ class Verdicts:
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
 
-    def case(self, life: Life) -> Case:
+    def case(self, life: AssertionState) -> Case:
         """What the table looks at, for an assertion that is there already."""
         return Case(life, self._policy, self._state.time)
 
@@ -55,19 +55,19 @@ class Verdicts:
             self._refuse(case, verdict)
         return True
 
-    def pass_on(self, life: Life) -> None:
+    def pass_on(self, life: AssertionState) -> None:
         """A refusal to answer is no claim: it is passed on, never adjudicated [S §5]."""
         life.revision += 1
-        self._speak(life, "refused", "emitter", text=True)
+        self._emit(life, "refused", "emitter", text=True)
         self._state.close(life)
 
-    def close_admitted(self, life: Life, status: Closing, reason: ClosingReason) -> None:
+    def close_admitted(self, life: AssertionState, status: Closing, reason: ClosingReason) -> None:
         """The last word on an admitted assertion: on `admitted`, never on `inadmissible`."""
         life.revision += 1
         self._writer.admitted(life, status, life.basis, reason, text=False)
         self._state.close(life)
 
-    def review_admitted(self, life: Life, decision: Literal["admit", "refuse"]) -> None:
+    def review_admitted(self, life: AssertionState, decision: Literal["admit", "refuse"]) -> None:
         """A reviewer on what is already admitted: a refusal closes it, another admission can make it last longer."""
         until = self._state.time + self._rules.max_validity
         if decision == "refuse":
@@ -79,7 +79,7 @@ class Verdicts:
         else:
             self._state.counters["not-counted"] += 1
 
-    def extend(self, life: Life, until: int) -> None:
+    def extend(self, life: AssertionState, until: int) -> None:
         """Moves an admitted assertion's validity on, if it does; `renew` tells it at the end of the block."""
         if until > life.valid_until:
             life.valid_until = until
@@ -97,9 +97,9 @@ class Verdicts:
             life.touched = False
             if life.phase == Phase.ADMITTED:
                 life.revision += 1
-                self._speak(life, "renewed", life.basis, text=True)
+                self._emit(life, "renewed", life.basis, text=True)
 
-    def _life(self, emission_id: str, number: int, span_key: str) -> Life | None:
+    def _life(self, emission_id: str, number: int, span_key: str) -> AssertionState | None:
         attempt = self._state.attempt(emission_id, number)
         return None if attempt is None else attempt.life(span_key)
 
@@ -116,7 +116,7 @@ class Verdicts:
         life.admitted_at, life.valid_until = state.time, until
         state.expiring.wait(life.emission_id, life, until)
         life.revision += 1
-        self._speak(life, "admitted", life.basis, text=True)
+        self._emit(life, "admitted", life.basis, text=True)
 
     def _refuse(self, case: Case, verdict: Verdict) -> None:
         """What is not admitted goes where the policy sends its status and effect [S §7]."""
@@ -131,23 +131,23 @@ class Verdicts:
         self._writer.inadmissible(life, verdict, disposition, _quote(case, verdict), request)
         # Where a newer attempt is known, the last word under this key on `admitted` is not this one's to write.
         if disposition == "refuse" and life.attempt >= state.newest(life.emission_id):
-            self._speak(life, "refused", "policy", verdict, text=False)
+            self._emit(life, "refused", "policy", verdict, text=False)
         if disposition == "review" and request:
             life.phase = Phase.REVIEW
             state.expiring.wait(life.emission_id, life, state.time + self._rules.review_window)
         else:
             state.close(life)
 
-    def _disposition(self, life: Life, verdict: Verdict) -> Disposition:
+    def _disposition(self, life: AssertionState, verdict: Verdict) -> Disposition:
         given = self._policy.disposition[verdict.status]
         chosen = given.external if life.effect == "external" else given.internal
         if chosen == "re-emit" and life.attempt + 1 >= self._rules.max_attempts:
             return "review"
         return chosen
 
-    def _speak(
+    def _emit(
         self,
-        life: Life,
+        life: AssertionState,
         status: Literal["admitted", "renewed", "refused"],
         basis: Basis,
         verdict: Verdict | None = None,

@@ -20,7 +20,7 @@ CAUTIOUS: Final[tuple[Verdict, ...]] = ("FALSE", "DISPUTED", "UNVERIFIABLE", "SU
 """From the verdict that lets the least through to the one that lets the most: so are draws decided."""
 
 
-class Word(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Vote(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One attestation of a claim within a consensus domain, as far as it matters here.
 
     Attributes:
@@ -50,7 +50,7 @@ class Composed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     verdicts: dict[Verdict, int]
 
 
-def standing(words: Iterable[Word]) -> dict[str, Word]:
+def standing_votes(words: Iterable[Vote]) -> dict[str, Vote]:
     """Each validator's word on one claim in one domain: the latest of its own.
 
     Args:
@@ -58,7 +58,7 @@ def standing(words: Iterable[Word]) -> dict[str, Word]:
             a second time under one canonical hash changes nothing.
     """
     seen: set[str] = set()
-    latest: dict[str, Word] = {}
+    latest: dict[str, Vote] = {}
     for word in words:
         if word.canonical_hash not in seen:
             seen.add(word.canonical_hash)
@@ -102,7 +102,7 @@ def _is_met(votes: int, count: int, composition: Composition, quorum: int) -> bo
     return composition == "most" or 2 * votes > count
 
 
-def summary(words: Iterable[Word]) -> Composed:
+def summary(words: Iterable[Vote]) -> Composed:
     """The summary of all words on one claim in one domain, in the order in which they came."""
-    counted = [word.verdict for word in standing(words).values() if word.counts]
+    counted = [word.verdict for word in standing_votes(words).values() if word.counts]
     return compose({verdict: counted.count(verdict) for verdict in CAUTIOUS})

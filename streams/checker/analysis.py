@@ -10,18 +10,19 @@ import ast
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from .annotations import GROUNDED
 from .arguments import declared_values, parameters
 from .bodies import BODIES, is_generator, is_stub
-from .calls import declare_names
+from .calls import call_value, declare_names
 from .definitions import hoist
 from .expressions import EXPRESSIONS
 from .findings import Finding, ignores, in_characters, is_ignored
 from .machine import Machine
+from .model import GROUNDED, Frame, Function, Module
 from .returning import promise_of, returned
-from .scopes import FACES, LIBRARY_NAMES, Frame, Module, Project, is_library
+from .scopes import FACES, LIBRARY_NAMES, Project, is_library
 from .statements import STATEMENTS
-from .values import BARE_NONE, Function
+from .targets import assign
+from .values import BARE_NONE
 
 MAX_PASSES: Final = 3
 _HANDED_ON: Final = frozenset(f"{face}.{name}" for face in FACES for name in (*LIBRARY_NAMES, "*"))
@@ -140,7 +141,7 @@ def _imports(tree: ast.Module) -> Iterable[tuple[str, int]]:
 
 
 def _passes(project: Project, errors: list[Finding]) -> list[Finding]:
-    machine = Machine(project, EXPRESSIONS, STATEMENTS)
+    machine = Machine(project, EXPRESSIONS, STATEMENTS, call_value, assign)
     troubles: list[Finding] = []
     for _ in range(MAX_PASSES):
         machine.begin()

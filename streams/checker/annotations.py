@@ -7,74 +7,21 @@ a module of the standard library that is known to hold plain types.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Protocol
 
 import msgspec
 
-from .values import (
-    ANYTHING,
-    BARE_NONE,
-    FROM_OUTSIDE,
-    NOTHING,
-    PLAIN,
-    Klass,
-    Named,
-    Value,
-    cells,
-    join,
-    of,
-)
-
-if TYPE_CHECKING:
-    from .machine import Machine
-    from .scopes import Frame
-
-GROUNDED: Final = 1
-BARE: Final = 2
-NULL: Final = 4
-ANY: Final = 8
+from .heap import Heap
+from .model import ANY, BARE, GROUNDED, GROUNDED_SLOT, NULL, OPEN, PLAIN_SLOT, Frame, Klass, Slot, TypeForm, cells
+from .values import ANYTHING, BARE_NONE, FROM_OUTSIDE, NOTHING, PLAIN, Named, Value, join, of
 
 
-class Slot(msgspec.Struct, frozen=True):
-    """What a place is declared to hold.
+class Evaluator(Protocol):
+    """What the reader of an annotation asks of the interpreter: the meaning of the names in it."""
 
-    Attributes:
-        accepts: the bits above; 0 is a place that nothing reaches (`NoReturn`).
-        element: of a container, what it holds.
-        items: of a tuple, what it holds place by place.
-        keys: of a mapping, its keys.
-        klass: the class, where its source was given.
-        kind: the kind of container, or empty.
-    """
-
-    accepts: int
-    element: Slot | None = None
-    items: tuple[Slot, ...] = ()
-    keys: Slot | None = None
-    klass: Klass | None = None
-    kind: str = ""
-
-    @property
-    def plain(self) -> bool:
-        """A `Grounded` loses its wrapper here."""
-        return not self.accepts & (GROUNDED | ANY)
-
-    @property
-    def promises(self) -> bool:
-        """Only a `Grounded` (or None, where it says so) may come here."""
-        return self.accepts & GROUNDED != 0 and not self.accepts & (BARE | ANY)
-
-
-OPEN: Final = Slot(ANY)
-PLAIN_SLOT: Final = Slot(BARE)
-GROUNDED_SLOT: Final = Slot(GROUNDED)
-
-
-class TypeForm(msgspec.Struct, frozen=True):
-    """An alias: the expression of a type, and the frame in which its names mean something."""
-
-    node: Any
-    frame: Any
+    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
+        """The abstract value of an expression."""
+        ...
 
 
 _SEQUENCES = frozenset(
@@ -99,7 +46,7 @@ _OPEN_NAMES = frozenset(
 _NEVER = frozenset({"NoReturn", "Never"})
 
 
-def slot_of(machine: Machine, frame: Frame, node: ast.expr | None, depth: int = 12) -> Slot:
+def slot_of(machine: Evaluator, frame: Frame, node: ast.expr | None, depth: int = 12) -> Slot:
     """The slot that an annotation declares; anything goes where there is none."""
     if node is None or not depth:
         return OPEN
@@ -116,7 +63,7 @@ def slot_of(machine: Machine, frame: Frame, node: ast.expr | None, depth: int = 
     return OPEN
 
 
-def _quoted(machine: Machine, frame: Frame, text: str, depth: int) -> Slot:
+def _quoted(machine: Evaluator, frame: Frame, text: str, depth: int) -> Slot:
     try:
         return slot_of(machine, frame, ast.parse(text.strip(), mode="eval").body, depth - 1)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -143,7 +90,7 @@ def _simple(value: Value) -> tuple[str, str]:
     return "", ""
 
 
-def _named(machine: Machine, frame: Frame, node: ast.expr, depth: int) -> Slot:
+def _named(machine: Evaluator, frame: Frame, node: ast.expr, depth: int) -> Slot:
     value = machine.evaluate(frame, node)
     found: list[Slot] = []
     for one in value.refs:
@@ -170,7 +117,7 @@ def _known(one: Named) -> Slot:
     return OPEN
 
 
-def _subscripted(machine: Machine, frame: Frame, node: ast.Subscript, depth: int) -> Slot:
+def _subscripted(machine: Evaluator, frame: Frame, node: ast.Subscript, depth: int) -> Slot:
     base = machine.evaluate(frame, node.value)
     name, origin = _simple(base)
     inner = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -201,7 +148,7 @@ def _subscripted(machine: Machine, frame: Frame, node: ast.Subscript, depth: int
     return PLAIN_SLOT if origin in _PLAIN_MODULES else OPEN
 
 
-def assumed(machine: Machine, slot: Slot, key: Any, depth: int = 4) -> Value:
+def assumed(heap: Heap, slot: Slot, key: Any, depth: int = 4) -> Value:
     """What a place holds that is declared so; `key` names the place, for the cells of its containers."""
     value = NOTHING
     if slot.accepts & ANY or not depth:
@@ -211,22 +158,22 @@ def assumed(machine: Machine, slot: Slot, key: Any, depth: int = 4) -> Value:
     if slot.accepts & NULL:
         value = join(value, BARE_NONE)
     if slot.accepts & BARE and depth:
-        value = join(value, _bare(machine, slot, key, depth))
+        value = join(value, _bare(heap, slot, key, depth))
     return value
 
 
-def _bare(machine: Machine, slot: Slot, key: Any, depth: int) -> Value:
+def _bare(heap: Heap, slot: Slot, key: Any, depth: int) -> Value:
     if slot.klass is not None:
         return of(slot.klass.cell, note=f"a {slot.klass.name}")
     if not slot.kind:
         return Value(PLAIN, note="a value that is declared plain")
-    cell = machine.cell((key, depth), slot.kind)
+    cell = heap.cell((key, depth), slot.kind)
     for place, one in enumerate(slot.items):
-        cell.items[place] = assumed(machine, one, (key, place), depth - 1)
+        cell.items[place] = assumed(heap, one, (key, place), depth - 1)
     if slot.element is not None:
-        cell.rest = join(cell.rest, assumed(machine, slot.element, (key, "rest"), depth - 1))
+        cell.rest = join(cell.rest, assumed(heap, slot.element, (key, "rest"), depth - 1))
     if slot.keys is not None:
-        cell.keys = join(cell.keys, assumed(machine, slot.keys, (key, "keys"), depth - 1))
+        cell.keys = join(cell.keys, assumed(heap, slot.keys, (key, "keys"), depth - 1))
     cell.declared = slot
     return of(cell)
 

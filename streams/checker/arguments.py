@@ -3,58 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from .annotations import GROUNDED, OPEN, Slot, assumed
-from .values import (
-    ANYTHING,
-    NOTHING,
-    SOME_PLAIN,
-    UNKNOWN,
-    Function,
-    Value,
-    cells,
-    derive,
-    holds_wrapped,
-    join,
-    of,
-)
+from .annotations import assumed
+from .model import GROUNDED, OPEN, Arguments, Frame, Function, Given, Slot, cells, holds_wrapped
+from .values import ANYTHING, NOTHING, SOME_PLAIN, UNKNOWN, Value, derive, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
-
-
-class Given(NamedTuple):
-    """One argument and where it stands."""
-
-    node: Any
-    value: Value
-
-
-class Arguments:
-    """What a call passes. `spread` and `doubled` are the elements behind `*` and `**`."""
-
-    __slots__ = ("doubled", "named", "node", "positional", "receiver", "spread")
-
-    def __init__(self, node: Any, positional: list[Given] | None = None, receiver: Value | None = None) -> None:
-        self.node, self.receiver = node, receiver
-        self.positional: list[Given] = positional or []
-        self.spread: list[Given] = []
-        self.named: dict[str, Given] = {}
-        self.doubled: list[Given] = []
-
-    def each(self) -> list[Given]:
-        """All of them, in the order of the source as far as Python keeps it."""
-        return [*self.positional, *self.spread, *self.named.values(), *self.doubled]
-
-    def value(self, place: int, name: str = "") -> Value:
-        """One argument by place or name; nothing if it is not there."""
-        if place < len(self.positional):
-            return self.positional[place].value
-        return self.named[name].value if name in self.named else NOTHING
 
 
 def collect(machine: Machine, frame: Frame, node: ast.Call, keeps: bool = False) -> Arguments:

@@ -5,28 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from .annotations import OPEN, Slot, assumed
+from .annotations import assumed
+from .calls import call_function
+from .members import field_slot, of_class
+from .model import OPEN, Arguments, Cell, Frame, Function, Klass
 from .sites import GROUNDED_FACE, UNWRAP
-from .values import (
-    ANYTHING,
-    NOTHING,
-    PLAIN,
-    SOME_PLAIN,
-    UNKNOWN,
-    Bound,
-    Cell,
-    Function,
-    Klass,
-    Named,
-    Value,
-    join,
-    of,
-    settled,
-)
+from .values import ANYTHING, NOTHING, PLAIN, SOME_PLAIN, UNKNOWN, Bound, Named, Value, join, of, settled
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
 
 _FACTS = frozenset({"__class__", "__doc__", "chain", "confidence", "data", "grounded"})
 
@@ -63,7 +50,7 @@ def _of_one(machine: Machine, frame: Frame, node: ast.Attribute, one: Any, value
     if type(one) is Named:
         return _of_named(machine, frame, one, name)
     if type(one) is Klass:
-        return of_class(machine, one, name, value, False)
+        return of_class(one, name, value, False)
     if type(one) is Cell and one.klass is not None:
         return _of_instance(machine, frame, node, one, value)
     if type(one) is Function and name in ("__wrapped__", "__call__", "func"):
@@ -80,41 +67,16 @@ def _of_named(machine: Machine, frame: Frame, one: Named, name: str) -> Value:
     return of(Named(one.kind, f"{one.name}.{name}"), kinds=UNKNOWN)
 
 
-def of_class(machine: Machine, klass: Klass, name: str, receiver: Value, bound: bool) -> Value:
-    """A member of a class, found along its bases; functions bind their receiver, properties are called."""
-    for one in klass.lineage():
-        member = one.members.get(name)
-        if member is not None:
-            return _bind(machine, member, receiver, bound)
-    return NOTHING
-
-
-def _bind(machine: Machine, member: Value, receiver: Value, bound: bool) -> Value:
-    if not any(type(one) is Function for one in member.refs):
-        return member
-    refs: list[Any] = []
-    for one in member.refs:
-        if type(one) is not Function or "staticmethod" in one.decorated:
-            refs.append(one)
-        elif bound or "classmethod" in one.decorated:
-            refs.append(Bound(receiver, one))
-        else:
-            refs.append(one)
-    return Value(member.kinds, refs=tuple(refs))
-
-
 def _of_instance(machine: Machine, frame: Frame, node: ast.Attribute, cell: Cell, value: Value) -> Value:
     klass = cell.klass
     assert klass is not None
-    member = of_class(machine, klass, node.attr, of(cell), True)
+    member = of_class(klass, node.attr, of(cell), True)
     for one in member.refs:
         if (
             type(one) is Bound
             and type(one.target) is Function
             and one.target.decorated & {"property", "cached_property"}
         ):
-            from .calls import Arguments, call_function
-
             return call_function(machine, frame, one.target, Arguments(node, receiver=of(cell)))
     if member.refs and all(type(one) in (Bound, Function) for one in member.refs):
         return member
@@ -127,11 +89,3 @@ def _of_instance(machine: Machine, frame: Frame, node: ast.Attribute, cell: Cell
     if found.kinds:
         return found
     return Value(UNKNOWN, open=True, refs=(Bound(of(cell), node.attr),))
-
-
-def field_slot(klass: Klass, name: str) -> Slot:
-    """What an attribute is declared to hold."""
-    for one in klass.lineage():
-        if name in one.fields:
-            return one.fields[name]
-    return OPEN

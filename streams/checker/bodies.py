@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .values import Function
+    from .model import Function
 
 BODIES: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 """Where statements stand in one another."""

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .arguments import Arguments, Given, inside
+from .arguments import inside
 from .containers import elements
+from .model import Arguments, Frame, Given, cells, holds_wrapped
 from .sites import UNWRAP
-from .values import (
-    ANYTHING,
-    BARE_NONE,
-    NOTHING,
-    SOME_PLAIN,
-    UNKNOWN,
-    Named,
-    Value,
-    cells,
-    derive,
-    holds_wrapped,
-    join,
-    of,
-)
+from .values import ANYTHING, BARE_NONE, NOTHING, SOME_PLAIN, UNKNOWN, Named, Value, derive, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
 
 NEUTRAL = frozenset({"isinstance", "issubclass", "type", "id", "callable", "hasattr", "super"})
 """They look at an object, not at what it wraps."""
@@ -75,12 +62,10 @@ def lifted(given: Arguments) -> Value:
 
 
 def _built(machine: Machine, frame: Frame, name: str, given: Arguments) -> Value:
-    from .calls import call_value
-
     place = (given.node, name)
     if name == "map":
         parts = [Given(one.node, elements(one.value)) for one in given.positional[1:]]
-        mapped = call_value(machine, frame, given.value(0), Arguments(_first_node(given), parts))
+        mapped = machine.call(frame, given.value(0), Arguments(_first_node(given), parts))
         return machine.holding(place, "generator", mapped)
     key = given.named.get("key")
     if key is not None or name == "filter":
@@ -89,7 +74,7 @@ def _built(machine: Machine, frame: Frame, name: str, given: Arguments) -> Value
         if not (name == "filter" and function.kinds == 1):
             parts = [Given(one.node, elements(one.value)) for one in items]
             called = Arguments(key.node if key else _first_node(given), parts)
-            result = call_value(machine, frame, function, called) if function.refs else NOTHING
+            result = machine.call(frame, function, called) if function.refs else NOTHING
         else:
             result = elements(items[0].value) if items else NOTHING
         if result.wrapped:

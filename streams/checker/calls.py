@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from . import known
-from .annotations import ANY, BARE, GROUNDED, NULL, Slot, assumed
-from .arguments import Arguments, collect, inside, meet, parameters
-from .attributes import of_class
+from .annotations import assumed
+from .arguments import collect, inside, meet, parameters, stranger
 from .bodies import annotated, is_generator, is_stub
 from .classes import construct
 from .machine import MAX_CONTEXTS, MAX_DEPTH
+from .members import of_class
+from .model import ANY, BARE, GROUNDED, NULL, Arguments, Cell, Frame, Function, Klass, Slot, cells, holds_wrapped
 from .returning import promise_of
-from .scopes import Frame
 from .values import (
     ANYTHING,
     BARE_NONE,
@@ -33,13 +33,8 @@ from .values import (
     UNKNOWN,
     WRAPPED,
     Bound,
-    Cell,
-    Function,
-    Klass,
     Named,
     Value,
-    cells,
-    holds_wrapped,
     join,
     of,
 )
@@ -90,7 +85,7 @@ def _purity(machine: Machine, frame: Frame, node: Any, function: Function, how: 
 def call_value(machine: Machine, frame: Frame, function: Value, given: Arguments) -> Value:
     """Calls whatever a value may be."""
     if not function.refs:
-        return known.stranger(machine, frame, given, "an unknown function")
+        return stranger(machine, frame, given, "an unknown function")
     found = NOTHING
     for one in function.refs:
         found = join(found, _call_one(machine, frame, one, given))
@@ -119,10 +114,10 @@ def _call_one(machine: Machine, frame: Frame, one: Any, given: Arguments) -> Val
         whole.named = one.given.named | given.named
         return call_value(machine, frame, one.function, whole)
     if kind is Cell and one.klass is not None:
-        member = of_class(machine, one.klass, "__call__", of(one), True)
+        member = of_class(one.klass, "__call__", of(one), True)
         if member.refs:
             return call_value(machine, frame, member, given)
-    return known.stranger(machine, frame, given, "an unknown function")
+    return stranger(machine, frame, given, "an unknown function")
 
 
 def call_function(machine: Machine, frame: Frame, function: Function, given: Arguments) -> Value:

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import known
-from .annotations import BARE, Slot
-from .arguments import Arguments
-from .attributes import of_class
-from .values import Klass, Value, holds_wrapped, of
+from .arguments import stranger
+from .members import of_class
+from .model import BARE, Arguments, Frame, Klass, Slot, holds_wrapped
+from .values import Value, of
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
 
 
 def construct(machine: Machine, frame: Frame, klass: Klass, given: Arguments) -> Value:
     """A new instance: fields are sites [C §9.3]; an `__init__` that is written out is followed."""
     made = of(klass.cell, note=f"a {klass.name}")
-    init = of_class(machine, klass, "__init__", made, True)
+    init = of_class(klass, "__init__", made, True)
     if init.refs:
-        from .calls import call_value
-
-        call_value(machine, frame, init, given)
+        machine.call(frame, init, given)
         return made
     fields = klass.slots()
     if not fields and klass.kind != "typed":
-        known.stranger(machine, frame, given, klass.name)
+        stranger(machine, frame, given, klass.name)
         return made
     names = list(fields)
     pairs = [(names[place], one) for place, one in enumerate(given.positional) if place < len(names)]

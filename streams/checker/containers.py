@@ -5,30 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from .annotations import TypeForm
-from .arguments import Arguments, Given
-from .attributes import of_class
+from .members import of_class
+from .model import Arguments, Cell, Frame, Given, Klass, TypeForm, cells
 from .narrowing import narrowed
 from .scopes import merge
-from .values import (
-    ANYTHING,
-    NOTHING,
-    PLAIN,
-    SOME_PLAIN,
-    UNKNOWN,
-    Cell,
-    Klass,
-    Named,
-    Value,
-    cells,
-    derive,
-    join,
-    of,
-)
+from .values import ANYTHING, NOTHING, PLAIN, SOME_PLAIN, UNKNOWN, Named, Value, derive, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
 
 
 def truth(machine: Machine, frame: Frame, node: ast.expr) -> Value:
@@ -62,15 +46,13 @@ def special(
     machine: Machine, frame: Frame, node: ast.expr, value: Value, name: str, argument: Value | None = None
 ) -> Value | None:
     """Calls a special method that a class of the given files defines; None where there is none."""
-    from .calls import call_value
-
     found: Value | None = None
     for one in value.refs:
         if type(one) is Cell and one.klass is not None:
-            member = of_class(machine, one.klass, name, of(one), True)
+            member = of_class(one.klass, name, of(one), True)
             if member.refs:
                 given = Arguments(node, [] if argument is None else [Given(node, argument)])
-                result = call_value(machine, frame, member, given)
+                result = machine.call(frame, member, given)
                 found = result if found is None else join(found, result)
     return found
 
@@ -183,13 +165,11 @@ def _any_of(cell: Cell) -> Value:
 def comprehension(
     machine: Machine, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 ) -> Value:
-    from .targets import assign
-
     before = dict(frame.names)
     own = {one.id for part in node.generators for one in ast.walk(part.target) if isinstance(one, ast.Name)}
     for part in node.generators:
         value = machine.evaluate(frame, part.iter)
-        assign(machine, frame, part.target, spread(machine, frame, part.iter, value), part.iter)
+        machine.assign(frame, part.target, spread(machine, frame, part.iter, value), part.iter)
         for test in part.ifs:
             truth(machine, frame, test)
             frame.names = narrowed(machine, frame, test, True)

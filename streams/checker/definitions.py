@@ -6,11 +6,11 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from . import known
-from .arguments import Arguments, Given
+from .calls import call_value
 from .expressions import default_slots
+from .model import Arguments, Frame, Function, Given, Klass
 from .roles import NO_ROLE
-from .scopes import Frame
-from .values import UNKNOWN, Function, Klass, Named, Value, of
+from .values import UNKNOWN, Named, Value, of
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -57,8 +57,6 @@ def _decorated(machine: Machine, frame: Frame, function: Function, node: ast.exp
             function.decorated |= {name}
             return value
         if type(one) is Function:
-            from .calls import call_value
-
             result = call_value(machine, frame, of(one), given)
             return result if result.refs else value
     if isinstance(node, ast.Attribute) and node.attr in _TRANSPARENT:

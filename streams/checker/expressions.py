@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from .annotations import TypeForm, assumed
+from .annotations import assumed
 from .attributes import attribute
+from .calls import call
 from .containers import (
     awaited,
     comprehension,
@@ -22,29 +23,16 @@ from .containers import (
     subscript,
     truth,
 )
+from .model import Frame, Function, TypeForm, cells
 from .narrowing import narrowed
+from .returning import yielded
 from .roles import NO_ROLE
 from .scopes import merge
-from .values import (
-    ANYTHING,
-    BARE,
-    BARE_NONE,
-    NONE,
-    NOTHING,
-    PLAIN,
-    SOME_PLAIN,
-    Function,
-    Value,
-    cells,
-    derive,
-    join,
-    of,
-    only,
-)
+from .targets import assign
+from .values import ANYTHING, BARE, BARE_NONE, NONE, NOTHING, PLAIN, SOME_PLAIN, Value, derive, join, of, only
 
 if TYPE_CHECKING:
     from .machine import Expression, Machine
-    from .scopes import Frame
 
 _OPERATORS: Final[dict[type, str]] = {
     ast.Add: "add",
@@ -91,8 +79,6 @@ def _bool_op(machine: Machine, frame: Frame, node: ast.BoolOp) -> Value:
 
 
 def _named(machine: Machine, frame: Frame, node: ast.NamedExpr) -> Value:
-    from .targets import assign
-
     value = machine.evaluate(frame, node.value)
     assign(machine, frame, node.target, value, node.value)
     return value
@@ -228,24 +214,14 @@ def _await(machine: Machine, frame: Frame, node: ast.Await) -> Value:
 
 
 def _yield(machine: Machine, frame: Frame, node: ast.Yield) -> Value:
-    from .returning import yielded
-
     yielded(machine, frame, node, machine.evaluate(frame, node.value) if node.value else BARE_NONE)
     return ANYTHING
 
 
 def _yield_from(machine: Machine, frame: Frame, node: ast.YieldFrom) -> Value:
-    from .returning import yielded
-
     value = machine.evaluate(frame, node.value)
     yielded(machine, frame, node, spread(machine, frame, node.value, value))
     return ANYTHING
-
-
-def _call(machine: Machine, frame: Frame, node: ast.Call) -> Value:
-    from .calls import call
-
-    return call(machine, frame, node)
 
 
 EXPRESSIONS: Final[dict[type, Expression]] = {
@@ -253,7 +229,7 @@ EXPRESSIONS: Final[dict[type, Expression]] = {
     ast.Await: _await,
     ast.BinOp: _bin_op,
     ast.BoolOp: _bool_op,
-    ast.Call: _call,
+    ast.Call: call,
     ast.Compare: _compare,
     ast.Constant: _constant,
     ast.Dict: mapping,

@@ -71,7 +71,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False, order=True):
 
     Attributes:
         path: the file, as it was named.
-        line, column: from 1; columns count characters, not octets.
+        line, column: from 1; columns count characters, not bytes.
         end_line, end_column: one past the end of the place.
         rule: the rule, or `error` for a file that cannot be checked.
         message: one sentence.
@@ -122,7 +122,7 @@ def is_ignored(finding: Finding, silenced: dict[int, frozenset[str]]) -> bool:
 
 
 def in_characters(finding: Finding, texts: dict[str, str]) -> Finding:
-    """The finding with its columns counted in characters: the parser counts octets of UTF-8."""
+    """The finding with its columns counted in characters: the parser counts bytes of UTF-8."""
     if finding.path not in texts:
         return finding
     lines = texts[finding.path].split("\n")

@@ -10,15 +10,15 @@ import ast
 from typing import TYPE_CHECKING, Any, Final
 
 from .containers import special, spread, truth
+from .model import Frame, Loop, State, cells
 from .narrowing import narrowed
 from .patterns import irrefutable, match_pattern
-from .scopes import Loop, State, merge
+from .scopes import merge
 from .targets import assign, bind
-from .values import ANYTHING, BARE, NOTHING, SEVERED, SOURCELESS, Value, cells, join, of, only
+from .values import ANYTHING, BARE, NOTHING, SEVERED, SOURCELESS, Value, join, of, only
 
 if TYPE_CHECKING:
     from .machine import Machine, Statement
-    from .scopes import Frame
 
 MAX_ROUNDS: Final = 4
 """Rounds of a loop's body until its state stands: kinds only grow, and chains of names are short."""

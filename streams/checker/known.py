@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import Arguments, stranger
 from .builtin import builtin
 from .library import Decorator, decorate, library
 from .methods import method
-from .standard import Partial, replaced, standard
+from .model import Arguments, Frame
+from .standard import Partial, standard
 from .values import Named, Value
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
 
 
 def named(machine: Machine, frame: Frame, one: Named, given: Arguments) -> Value:
@@ -25,4 +24,4 @@ def named(machine: Machine, frame: Frame, one: Named, given: Arguments) -> Value
     return standard(machine, frame, one.name, given)
 
 
-__all__ = ["Decorator", "Partial", "decorate", "method", "named", "replaced", "stranger"]
+__all__ = ["Decorator", "Partial", "decorate", "method", "named"]

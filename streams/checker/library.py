@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .arguments import Arguments, inside
+from .arguments import inside
+from .model import Arguments, Frame, Function, cells
 from .roles import Role
 from .sites import GROUNDED_FACE, UNWRAP
-from .values import ANYTHING, MAYBE, NOTHING, SOME_PLAIN, Bound, Function, Value, cells, derive, of
+from .values import ANYTHING, MAYBE, NOTHING, SOME_PLAIN, Bound, Value, derive, of
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
 
 
 class Decorator(msgspec.Struct, frozen=True):

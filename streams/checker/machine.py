@@ -1,7 +1,8 @@
-"""The interpreter's middle: looks names up, walks the tables of expressions and statements, keeps heap and findings.
+"""The interpreter's middle: looks names up, walks the tables of expressions and statements, keeps findings.
 
-The meaning of each construct is in `expressions`, `statements` and the modules of calls; they register themselves in
-the two tables by node class, so what is there can be counted, and the test of completeness counts it.
+The meaning of each construct is in `expressions`, `statements` and the modules of calls. `analysis` hands it in: two
+tables by node class, which the test of completeness counts, and what calls and what assigns. So those modules need
+this one, and it needs none of them.
 """
 
 from __future__ import annotations
@@ -11,29 +12,18 @@ import builtins
 from collections.abc import Callable
 from typing import Any, Final
 
-from . import annotations as types
-from .annotations import Slot
+from .annotations import slot_of
 from .findings import Finding, Rule
-from .scopes import EXPORTED, FACES, LIBRARY_NAMES, Frame, Module, Project, imported, is_library
+from .heap import Heap
+from .model import ANY, BARE, NULL, OPEN, Arguments, Cell, Frame, Function, Module, Slot, cells, holds_wrapped
+from .scopes import EXPORTED, FACES, LIBRARY_NAMES, Project, imported, is_library
 from .sites import SITES
-from .values import (
-    ANYTHING,
-    MAX_REFS,
-    NOTHING,
-    PLAIN,
-    UNKNOWN,
-    Cell,
-    Function,
-    Named,
-    Value,
-    cells,
-    holds_wrapped,
-    join,
-    of,
-)
+from .values import ANYTHING, PLAIN, UNKNOWN, Named, Value, join, of
 
 Expression = Callable[["Machine", Frame, Any], Value]
 Statement = Callable[["Machine", Frame, Any], None]
+Caller = Callable[["Machine", Frame, Value, Arguments], Value]
+Assigner = Callable[["Machine", Frame, ast.expr, Value, ast.AST], None]
 
 MAX_DEPTH: Final = 12
 """Calls followed into one another; deeper ones are unknown. Real programs of agents are three or four deep."""
@@ -47,23 +37,35 @@ _OF_THE_SOURCE: Final = ("function", "class", "generator", "annotated")
 _BUILTINS: Final[dict[str, Value]] = {name: of(Named("builtin", name)) for name in dir(builtins)}
 
 
-class Machine:
-    """One run over a project. Invariant: cells only grow, so passes repeated until none changes come to an end."""
+class Machine(Heap):
+    """One run over a project.
+
+    Args:
+        project: the sources.
+        expressions, statements: what each kind of node means.
+        caller: calls whatever a value may be.
+        assigner: assigns to any target; its last argument is where a finding about the value points.
+    """
 
     def __init__(
-        self, project: Project, expressions: dict[type, Expression], statements: dict[type, Statement]
+        self,
+        project: Project,
+        expressions: dict[type, Expression],
+        statements: dict[type, Statement],
+        caller: Caller,
+        assigner: Assigner,
     ) -> None:
+        super().__init__()
         self.project = project
         self._expressions, self._statements = expressions, statements
+        self._caller, self._assigner = caller, assigner
         self.findings: dict[tuple[str, int, int, str], Finding] = {}
-        self._cells: dict[Any, Cell] = {}
         self.memo: dict[Any, Any] = {}
         self.running: set[Any] = set()
         self.queue: list[tuple[Function, str]] = []
         self.queued: set[tuple[Any, str]] = set()
         self.handed_over: set[ast.expr] = set()
         self.contexts: dict[Any, int] = {}
-        self.dirty = False
         self.depth = 0
 
     def begin(self) -> None:
@@ -98,6 +100,14 @@ class Machine:
             if not frame.live:
                 return
             table[type(node)](self, frame, node)
+
+    def call(self, frame: Frame, function: Value, given: Arguments) -> Value:
+        """Calls whatever a value may be, reporting what happens inside."""
+        return self._caller(self, frame, function, given)
+
+    def assign(self, frame: Frame, target: ast.expr, value: Value, source: ast.AST) -> None:
+        """Assigns to a name, an attribute, an item, or a pattern of them."""
+        self._assigner(self, frame, target, value, source)
 
     # ------------------------------------------------------------ names
 
@@ -186,38 +196,12 @@ class Machine:
     def slot(self, frame: Frame, node: ast.expr | None) -> Slot:
         """The slot that an annotation declares."""
         if node is None:
-            return types.OPEN
+            return OPEN
         key = ("slot", node, frame.module.executed == 2)
         found = self.memo.get(key)
         if found is None:
-            found = self.memo[key] = types.slot_of(self, frame, node)
+            found = self.memo[key] = slot_of(self, frame, node)
         return found
-
-    # ------------------------------------------------------------ heap
-
-    def cell(self, key: Any, kind: str) -> Cell:
-        """The cell for a place in the source."""
-        found = self._cells.get(key)
-        if found is None:
-            found = self._cells[key] = Cell(kind)
-        return found
-
-    def put(self, cell: Cell, key: Any, value: Value) -> None:
-        """Puts something into a cell: under a key, or anywhere if it is None."""
-        old = cell.rest if key is None else cell.items.get(key, NOTHING)
-        new = join(old, value)
-        if new != old and len(new.refs) <= MAX_REFS:
-            self.dirty = self.dirty or cell.read
-            if key is None:
-                cell.rest = new
-            else:
-                cell.items[key] = new
-
-    def holding(self, key: Any, kind: str, element: Value) -> Value:
-        """A container made here that holds `element`."""
-        cell = self.cell(key, kind)
-        self.put(cell, None, element)
-        return of(cell)
 
     # ------------------------------------------------------------ findings
 
@@ -248,9 +232,9 @@ class Machine:
         """A value flows into a slot: nothing grounded may go where the slot is plain, at any depth."""
         if value.wrapped:
             if slot.plain:
-                self.coerced(frame, node, "optional" if slot.accepts == types.NULL | types.BARE else site, detail)
+                self.coerced(frame, node, "optional" if slot.accepts == NULL | BARE else site, detail)
             return
-        if not value.refs or not depth or slot.accepts & types.ANY:
+        if not value.refs or not depth or slot.accepts & ANY:
             return
         for one in cells(value):
             self._flow_inside(frame, node, one, slot, depth - 1)

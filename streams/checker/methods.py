@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .arguments import Arguments, Given, inside, stranger
+from .arguments import inside, stranger
+from .model import Arguments, Cell, Frame, Given, cells, holds_wrapped
 from .sites import UNWRAP
-from .values import (
-    ANYTHING,
-    BARE_NONE,
-    NOTHING,
-    PLAIN,
-    SEVERED,
-    SOME_PLAIN,
-    UNKNOWN,
-    Cell,
-    Value,
-    cells,
-    derive,
-    holds_wrapped,
-    join,
-    of,
-)
+from .standard import replaced
+from .values import ANYTHING, BARE_NONE, NOTHING, PLAIN, SEVERED, SOME_PLAIN, UNKNOWN, Value, derive, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
 
 _PUT = frozenset({"append", "add", "appendleft", "put", "put_nowait", "push", "insert", "setdefault"})
 _POUR = frozenset({"extend", "update", "extendleft", "union", "difference_update", "intersection_update"})
@@ -51,15 +37,13 @@ def method(machine: Machine, frame: Frame, receiver: Value, name: str, given: Ar
 
 
 def _of_grounded(machine: Machine, frame: Frame, receiver: Value, name: str, given: Arguments) -> Value:
-    from .calls import call_value
-
     if name == "sever":
         return Value(
             SEVERED, receiver.confidence, receiver.data, receiver.open, note="severed", weakest=receiver.weakest
         )
     if name == "map":
         # The function gets the plain value inside, and its result is wrapped anew: it cannot launder, only call.
-        call_value(machine, frame, given.value(0), Arguments(given.node, [Given(given.node, SOME_PLAIN)]))
+        machine.call(frame, given.value(0), Arguments(given.node, [Given(given.node, SOME_PLAIN)]))
         return derive(receiver, SOME_PLAIN)
     if name in ("format", "join"):
         found = receiver
@@ -91,10 +75,8 @@ def _of_container(machine: Machine, frame: Frame, cell: Cell, name: str, given: 
         for word, one in given.named.items():
             machine.put(cell, word, one.value)
     if name == "sort" and "key" in given.named:
-        from .calls import call_value
-
         key = given.named["key"]
-        if call_value(machine, frame, key.value, Arguments(key.node, [Given(key.node, cell.elements())])).wrapped:
+        if machine.call(frame, key.value, Arguments(key.node, [Given(key.node, cell.elements())])).wrapped:
             machine.coerced(frame, given.node, "condition", "sort() compares the keys")
     elif name in _COMPARE and (cell.elements().wrapped or any(one.value.wrapped for one in given.each())):
         machine.coerced(frame, given.node, "condition", f"{name}() compares its elements")
@@ -126,8 +108,6 @@ def _taken(machine: Machine, cell: Cell, name: str, given: Arguments) -> Value:
 
 
 def _of_object(machine: Machine, frame: Frame, receiver: Value, name: str, given: Arguments) -> Value:
-    from .standard import replaced
-
     if name in ("_replace", "model_copy", "__replace__"):
         update = given.named.get("update")
         if update is not None:

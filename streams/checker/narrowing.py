@@ -12,7 +12,7 @@ from .values import BARE, MAYBE, NONE, UNKNOWN, WRAPPED, Named, Value, only
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame, State
+    from .model import Frame, State
 
 
 def narrowed(machine: Machine, frame: Frame, test: ast.expr, positive: bool) -> State:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
+from .model import Frame, cells
 from .targets import bind
-from .values import ANYTHING, NOTHING, SOME_PLAIN, UNKNOWN, Value, cells, join, of
+from .values import ANYTHING, NOTHING, SOME_PLAIN, UNKNOWN, Value, join, of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .machine import Machine
-    from .scopes import Frame
 
 
 def match_pattern(machine: Machine, frame: Frame, pattern: Any, subject: Value) -> None:

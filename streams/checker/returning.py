@@ -7,25 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .annotations import ANY, BARE, GROUNDED, NULL, OPEN, Slot
+from .model import ANY, BARE, GROUNDED, NULL, OPEN, Frame, Function, Slot, cells
 from .values import BARE as BARE_KINDS
-from .values import (
-    NONE,
-    NOTHING,
-    SEVERED,
-    SOURCELESS,
-    UNKNOWN,
-    WRAPPED,
-    Function,
-    Value,
-    cells,
-    join,
-    only,
-)
+from .values import NONE, NOTHING, SEVERED, SOURCELESS, UNKNOWN, WRAPPED, Value, join, only
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
 
 
 def promise_of(machine: Machine, function: Function) -> Slot:

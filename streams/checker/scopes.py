@@ -1,4 +1,4 @@
-"""Where names live: modules, frames, and the files among which imports are resolved (docs/check.md).
+"""States of names where paths meet, and the files among which imports are resolved (docs/check.md).
 
 Resolution goes by paths alone, since nothing is imported or read: an absolute import finds the file whose path ends in
 the module's name and whose root is the importer's folder, one above it, or the root of the found file's own package;
@@ -7,13 +7,10 @@ a relative one goes up from the importer's folder. What is found nowhere is know
 
 from __future__ import annotations
 
-import ast
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from .values import NOTHING, Cell, Function, Klass, Named, Value, join, of
-
-if TYPE_CHECKING:
-    from .annotations import Slot
+from .model import Module, State
+from .values import Named, Value, join, of
 
 LIBRARY: Final = ("sluice.streams.grounded", "streams.grounded")
 """The module whose names are the contract; inside the repository itself the folder stands without its prefix."""
@@ -44,105 +41,6 @@ EXPORTED: Final = LIBRARY_NAMES | frozenset(
     }
 )
 """What `from sluice.streams.grounded import *` binds, and no more: `print` stays Python's."""
-
-State = dict[str, Value]
-
-
-class Module:
-    """A source: its tree, its frame, and where its imports start from."""
-
-    __slots__ = ("executed", "frame", "has_yield", "name", "parts", "path", "relevant", "tree")
-
-    def __init__(self, path: str, tree: ast.Module, has_yield: bool = True, place: str = "") -> None:
-        self.path, self.tree, self.has_yield = path, tree, has_yield
-        clean = [one for one in (place or path).replace("\\", "/").split("/") if one not in ("", ".")]
-        if clean:
-            clean[-1] = clean[-1].rpartition(".")[0] or clean[-1]
-        self.parts = tuple(clean)
-        self.name = clean[-1] if clean else ""
-        self.frame = Frame(self, None)
-        self.executed = 0
-        self.relevant = False
-
-    @property
-    def is_package(self) -> bool:
-        """Whether it is the `__init__` of a folder."""
-        return self.name == "__init__"
-
-    @property
-    def dotted(self) -> tuple[str, ...]:
-        """Its path as a module's name: a package goes by its folder's."""
-        return self.parts[:-1] if self.is_package else self.parts
-
-    @property
-    def folder(self) -> tuple[str, ...]:
-        """Where its relative imports start."""
-        return self.parts[:-1]
-
-
-class Loop:
-    """The states with which a loop's body was left or begun anew."""
-
-    __slots__ = ("breaks", "continues")
-
-    def __init__(self) -> None:
-        self.breaks: list[State] = []
-        self.continues: list[State] = []
-
-
-class Frame:
-    """The names of one module, class or function while it is followed.
-
-    Attributes:
-        names: the state on the path that is being followed.
-        live: whether any path arrives here.
-        origin: the `@grounded_pure` function on whose behalf it runs, or empty: then sites fail nothing.
-        categories, open: the data categories of what it calls, and whether there may be others.
-        asks: an agent or a pure function is being checked: what the functions that it calls do matters.
-        came_back: a `return` was reached.
-        own: it is the function's own check, not a call from elsewhere: rules about its declaration apply.
-    """
-
-    __slots__ = (
-        *(
-            "asks",
-            "came_back",
-            "categories",
-            "function",
-            "globals",
-            "handlers",
-            "is_class",
-            "klass",
-            "live",
-            "loops",
-            "module",
-            "names",
-            "nonlocals",
-        ),
-        *("open", "origin", "own", "parent", "promise", "returned", "slots", "stars", "yielded"),
-    )
-
-    def __init__(self, module: Module, parent: Frame | None, function: Function | None = None) -> None:
-        self.module, self.parent, self.function = module, parent, function
-        self.names: State = {}
-        self.live = True
-        self.origin = ""
-        self.own = True
-        self.slots: dict[str, Slot] = {}
-        self.globals: set[str] = set()
-        self.nonlocals: set[str] = set()
-        self.stars: list[str] = []
-        self.loops: list[Loop] = []
-        self.handlers: list[State] = []
-        self.returned: Value = NOTHING
-        self.yielded: Cell | None = None
-        self.promise: Slot | None = None
-        self.categories: set[str] = set()
-        self.open = False
-        self.came_back = False
-        self.asks = False
-        self.klass: Klass | None = None
-        self.is_class = False
 
 
 def merge(left: State, right: State) -> State:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .annotations import slot_of
-from .arguments import Arguments, Given, stranger
+from .arguments import stranger
 from .builtin import lifted
-from .values import ANYTHING, NOTHING, PLAIN, Cell, Function, Value, cells, join, of
+from .containers import awaited, elements
+from .model import Arguments, Cell, Frame, Function, Given, cells
+from .values import ANYTHING, NOTHING, PLAIN, Value, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .scopes import Frame
 
 _ITERTOOLS = frozenset(
     {"chain", "islice", "cycle", "repeat", "tee", "takewhile", "dropwhile", "zip_longest", "batched"}
@@ -57,9 +58,6 @@ class Partial(msgspec.Struct, frozen=True, eq=False):
 
 
 def standard(machine: Machine, frame: Frame, name: str, given: Arguments) -> Value:
-    from .calls import call_value
-    from .containers import awaited, elements
-
     head, last = name.partition(".")[0], name.rpartition(".")[2]
     first = given.value(0)
     if name in ("functools.partial", "functools.partialmethod") and given.positional:
@@ -96,12 +94,12 @@ def standard(machine: Machine, frame: Frame, name: str, given: Arguments) -> Val
     if name == "asyncio.to_thread" and given.positional:
         rest = Arguments(given.node, given.positional[1:])
         rest.named = given.named
-        return machine.holding(given.node, "coroutine", call_value(machine, frame, first, rest))
+        return machine.holding(given.node, "coroutine", machine.call(frame, first, rest))
     if name == "functools.reduce" and len(given.positional) >= 2:
         element = elements(given.value(1))
         seed = given.value(2) if len(given.positional) > 2 else element
         pair = [Given(given.node, join(seed, element)), Given(given.node, element)]
-        return join(call_value(machine, frame, first, Arguments(given.node, pair)), seed)
+        return join(machine.call(frame, first, Arguments(given.node, pair)), seed)
     if name in ("dataclasses.replace", "copy.replace", "msgspec.structs.replace"):
         return replaced(machine, frame, first, given)
     if (head == "itertools" and (last in _ITERTOOLS or "chain" in name)) or (
@@ -127,9 +125,7 @@ def _probe(machine: Machine, frame: Frame, function: Value, given: Arguments) ->
     for one in function.refs:
         if type(one) is Function and one.role.kind:
             return
-    from .calls import call_value
-
-    call_value(machine, frame, function, given)
+    machine.call(frame, function, given)
 
 
 def replaced(machine: Machine, frame: Frame, subject: Value, given: Arguments) -> Value:

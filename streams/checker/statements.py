@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
-from .annotations import OPEN
+from .annotations import declare
 from .arguments import inside
 from .definitions import define_class, define_function
 from .expressions import elements, truth
 from .flow import FLOW
+from .model import OPEN, Frame, TypeForm, cells
 from .narrowing import narrowed
 from .returning import returned
 from .scopes import imported
 from .targets import assign
-from .values import BARE_NONE, SOME_PLAIN, Named, cells, derive, of
+from .values import BARE_NONE, SOME_PLAIN, Named, derive, of
 
 if TYPE_CHECKING:
     from .machine import Machine, Statement
-    from .scopes import Frame
 
 
 def _expr(machine: Machine, frame: Frame, node: ast.Expr) -> None:
@@ -65,8 +65,6 @@ def _ann_assign(machine: Machine, frame: Frame, node: ast.AnnAssign) -> None:
     if node.value is None:
         return
     value = machine.evaluate(frame, node.value)
-    from .annotations import declare
-
     declare(value, slot)
     if frame.is_class:
         machine.flow(frame, node.value, value, slot, "field")
@@ -161,8 +159,6 @@ def _import_from(machine: Machine, frame: Frame, node: ast.ImportFrom) -> None:
 
 
 def _type_alias(machine: Machine, frame: Frame, node: Any) -> None:
-    from .annotations import TypeForm
-
     frame.names[node.name.id] = of(TypeForm(node.value, frame))
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .annotations import OPEN
-from .attributes import field_slot
 from .containers import elements
-from .values import ANYTHING, NOTHING, Klass, Named, Value, cells, join, of
+from .members import field_slot
+from .model import OPEN, Frame, Klass, Slot, cells
+from .values import ANYTHING, NOTHING, Named, Value, join, of
 
 if TYPE_CHECKING:
-    from .annotations import Slot
     from .machine import Machine
-    from .scopes import Frame
 
 
 def assign(machine: Machine, frame: Frame, target: ast.expr, value: Value, source: ast.AST) -> None:

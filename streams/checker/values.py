@@ -1,26 +1,19 @@
-"""What the checker knows of a value: a small lattice, and the things that a value may refer to (docs/check.md).
+"""What the checker knows of a value: a small lattice (docs/check.md).
 
 A `Value` says which *kinds* an expression may have on the paths that reach it, one bit each, and for its grounded
 part the least confidence and the data categories of the chain [C §2, §6, §7]. Joining two paths unites the bits, so a
 rule can ask «may it be plain here?» and «may it be grounded here?» apart. No bit at all means that nothing is known
 to arrive, which raises no alarm; neither does `UNKNOWN`.
 
-Containers, instances and closures are cells on a heap: one for each place in the source that makes them, written to
-weakly (what was once put in stays in), so aliases need no care. Never looks at a clock, a file or a hash's order.
+What a value may refer to is in `model` and `heap`. Never looks at a clock, a file or a hash's order.
 """
 
 from __future__ import annotations
 
-import ast
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
-
-if TYPE_CHECKING:
-    from .annotations import Slot
-    from .roles import Role
-    from .scopes import Frame, Module
 
 NONE: Final = 1
 PLAIN: Final = 2
@@ -74,87 +67,6 @@ BARE_NONE: Final = Value(NONE, note="None")
 SOME_PLAIN: Final = Value(PLAIN)
 FROM_OUTSIDE: Final = Value(SOURCED, open=True)
 """A parameter that is annotated `Grounded[…]`: who calls has to have retrieved it."""
-
-
-class Function:
-    """A `def` or a `lambda` in the frame that it was made in."""
-
-    __slots__ = ("decorated", "defaults", "frame", "module", "name", "node", "opaque", "owner", "role")
-
-    def __init__(
-        self,
-        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
-        module: Module,
-        frame: Frame,
-        role: Role,
-        owner: Klass | None = None,
-    ) -> None:
-        self.node, self.module, self.frame, self.role, self.owner = node, module, frame, role, owner
-        self.name: str = getattr(node, "name", "a lambda")
-        self.opaque = False
-        self.defaults: dict[str, Value] = {}
-        self.decorated: frozenset[str] = frozenset()
-
-
-class Klass:
-    """A class whose source was given; `cell` stands for all of its instances."""
-
-    __slots__ = ("bases", "cell", "fields", "kind", "members", "module", "name", "node")
-
-    def __init__(self, node: ast.ClassDef, module: Module) -> None:
-        self.node, self.module, self.name = node, module, node.name
-        self.bases: list[Klass] = []
-        self.fields: dict[str, Slot] = {}
-        self.members: dict[str, Value] = {}
-        self.kind = ""
-        self.cell = Cell("instance", self)
-
-    def lineage(self) -> list[Klass]:
-        """The class and its known bases, nearest first, each once."""
-        found: list[Klass] = []
-        waiting = [self]
-        while waiting:
-            one = waiting.pop(0)
-            if one not in found:
-                found.append(one)
-                waiting += one.bases
-        return found
-
-    def slots(self) -> dict[str, Slot]:
-        """Its annotated fields in order, those of its bases first."""
-        merged: dict[str, Slot] = {}
-        for one in reversed(self.lineage()):
-            merged |= one.fields
-        return merged
-
-
-class Cell:
-    """A container, an instance, or what an awaitable will give.
-
-    `items` holds what stands under known keys, `rest` what stands anywhere, `keys` a mapping's keys.
-    """
-
-    __slots__ = ("declared", "items", "keys", "kind", "klass", "read", "rest")
-
-    def __init__(self, kind: str, klass: Klass | None = None) -> None:
-        self.kind, self.klass = kind, klass
-        self.items: dict[Any, Value] = {}
-        self.rest, self.keys = NOTHING, NOTHING
-        self.declared: Slot | None = None
-        self.read = False
-
-    def elements(self) -> Value:
-        """Any one of its values. Mixed ones count as grounded only: which one it is, nobody can say."""
-        self.read = True
-        found = self.rest
-        for one in self.items.values():
-            found = join(found, one)
-        return settled(found)
-
-    def item(self, key: Any) -> Value:
-        """What stands under a key, or anywhere."""
-        self.read = True
-        return settled(join(self.items.get(key, NOTHING), self.rest))
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -249,24 +161,6 @@ def only(value: Value, kinds: int) -> Value:
     return msgspec.structs.replace(value, kinds=value.kinds & kinds)
 
 
-def cells(value: Value) -> list[Cell]:
-    """The cells that a value may be."""
-    return [one for one in value.refs if type(one) is Cell]
-
-
 def of(*refs: Any, kinds: int = PLAIN, note: str = "") -> Value:
     """A plain value that refers to something."""
     return Value(kinds, refs=refs, note=note)
-
-
-def holds_wrapped(value: Value, depth: int = 3) -> bool:
-    """Whether it is a `Grounded`, or a container of some within a few levels."""
-    if value.kinds & WRAPPED:
-        return True
-    if not depth or not value.refs:
-        return False
-    return any(
-        holds_wrapped(one.elements(), depth - 1) or holds_wrapped(one.keys, depth - 1)
-        for one in cells(value)
-        if one.kind != "instance"
-    )

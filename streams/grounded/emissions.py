@@ -90,7 +90,7 @@ def emission(
     )
     data = msgspec.json.encode(whole)
     if len(data) > MAX_INPUT_BYTES:
-        raise UsageError("an emission is too large", path=emission_id, expected=f"{MAX_INPUT_BYTES} octets at the most")
+        raise UsageError("an emission is too large", path=emission_id, expected=f"{MAX_INPUT_BYTES} bytes at the most")
     read = decode_emission(data)
     if isinstance(read, Fault):
         raise UsageError(f"no emission: {read.detail}", path=emission_id)

@@ -5,6 +5,7 @@ checks cover.
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
     "checks",
+    "claim_forms",
     "code",
     "commit_facts",
     "coverage",
@@ -12,6 +13,8 @@ __all__ = [
     "derivation",
     "documents",
     "facts",
+    "lexicon",
+    "literals",
     "matching",
     "moments",
     "outcomes",

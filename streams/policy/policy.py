@@ -38,7 +38,7 @@ INADMISSIBLE = (
 REFERENCE_FLOOR: dict[Effect, int] = {"internal": 2, "external": 3}
 """The memo's reference values of k [S §7]."""
 CAPS = {"rationale": 2000, "qualifications": 2000, "quote": 1000, "quotes": 5, "assertion": 2000, "title": 300}
-"""The contract's caps in octets (quotes: a count); a policy may only lower them [V §4.1]."""
+"""The contract's caps in bytes (quotes: a count); a policy may only lower them [V §4.1]."""
 
 
 MAX_QUORUM = 1_000_000
@@ -244,7 +244,7 @@ class Emitters(Part, frozen=True, gc=False):
 
 
 class Observer(Part, frozen=True, gc=False):
-    """What one observer may do: its key (base64 of 32 octets; with what is none nothing can be signed), the classes it
+    """What one observer may do: its key (base64 of 32 bytes; with what is none nothing can be signed), the classes it
     may speak for (all where none is named), and who can write to the substrate that it looks at."""
 
     public_key: str | None = None

@@ -116,7 +116,7 @@ def without_key(fold: str) -> str:
     return " ".join(word for word in fold.split(" ") if not word.startswith(_NAMED))
 
 
-class Veil:
+class RedactionPolicy:
     """What may be shown under one policy: the one place that decides it.
 
     Args:

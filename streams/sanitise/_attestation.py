@@ -32,7 +32,7 @@ WARNING: Final = (
 """The frame's warning [V §5.2]."""
 FRAME: Final = "veritas:UntrustedValidatorText"
 CAPS: Final = {"rationale": 2000, "qualifications": 2000, "quote": 1000, "quotes": 5, "title": 300}
-"""In octets, `quotes` a count [V §4.1]; titles are not in the contract."""
+"""In bytes, `quotes` a count [V §4.1]; titles are not in the contract."""
 MAX_WORKS: Final = 100
 """So many cited works stand in the output. The contract names no number, and a megabyte holds 90,000 of them, which
 their frame would make a record of 7 MB. What is left out is one entry of `_meta.truncated`."""
@@ -278,7 +278,7 @@ def _entry(
 
 
 def _cut_works(works: list[CitedWork], name: str, trace: Trace) -> None:
-    """Records the cited works past the last that stands: octets of all URIs and titles, and of those that stand."""
+    """Records the cited works past the last that stands: bytes of all URIs and titles, and of those that stand."""
     # A URI may hold a lone surrogate up to here; the hash refuses it.
     sizes = [len(work.uri.encode(errors="replace")) + len(work.title.encode()) for work in works]
     trace.cut(name, sum(sizes), sum(sizes[:MAX_WORKS]), len(works) - MAX_WORKS)

@@ -22,7 +22,7 @@ ELLIPSIS: Final = "…"
 """The mark of truncation, on top of the cap and after all other steps: NFKC would turn it into three dots."""
 MAX_ROUNDS: Final = 4
 """So often markup may come to light behind markup; then every `<` and `]` goes. Honest text needs one round, a nested
-bypass two or three; without a limit an attacker could buy 60 ms with 2,000 octets."""
+bypass two or three; without a limit an attacker could buy 60 ms with 2,000 bytes."""
 
 
 def clean(
@@ -38,7 +38,7 @@ def clean(
     Args:
         text: typed already, at least leniently: it holds no lone surrogates.
         field: what the trace calls the text, `evidence[0].quote`. It stands outside the frame, so never a stranger's.
-        cap: in octets of UTF-8, without the mark of truncation.
+        cap: in bytes of UTF-8, without the mark of truncation.
         confusables: `flag` leaves look-alikes and says that there are some; else they give way to ASCII. Whether
             `reject` refuses the text is the caller's to ask (`unexpected_confusables`).
         trace: where every change is recorded.
@@ -46,7 +46,7 @@ def clean(
             this one, where that is the same: typing and the canonical hash ask for it, too.
 
     Returns:
-        Text that is NFKC, holds no invisible character and no markup, of at most `cap` octets; and `…` behind it
+        Text that is NFKC, holds no invisible character and no markup, of at most `cap` bytes; and `…` behind it
         where it was cut. For text that was not cut, cleaning twice is cleaning once.
     """
     if text.isascii() and len(text) <= cap and "<" not in text and not may_be_link(text):
@@ -67,7 +67,7 @@ def clean(
 
 
 def cap_octets(text: str, field: str, cap: int, trace: Trace) -> str:
-    """4.1: at most `cap` octets of UTF-8, never through a character."""
+    """4.1: at most `cap` bytes of UTF-8, never through a character."""
     if len(text) * 4 <= cap:
         return text
     octets = text.encode()
@@ -226,7 +226,7 @@ def unexpected_confusables(text: str, cap: int | None = None) -> bool:
 
     Args:
         text: as it came.
-        cap: in octets, where the text is going to be cut: between a letter and its accent a cut leaves a look-alike
+        cap: in bytes, where the text is going to be cut: between a letter and its accent a cut leaves a look-alike
             that the whole text does not have.
     """
     if text.isascii():

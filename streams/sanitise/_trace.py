@@ -42,7 +42,7 @@ class Trace:
 
     Attributes:
         truncated: `{field, octets_before, octets_after}` for each cut [V §4.1]. For cited works that are left out one
-            entry, of the field `cited_works`: octets of the URIs and titles, and how many works are `omitted`.
+            entry, of the field `cited_works`: bytes of the URIs and titles, and how many works are `omitted`.
         normalised: the fields that NFKC changed [V §4.2]; of those past a full list the roots.
         confusables_replaced: `{field, position, character, replacement}` [V §4.3]; the character is a code point,
             `U+0430`, its replacement stands as it is.
@@ -140,7 +140,7 @@ class Trace:
         self.confusables_present = self.confusables_present or later.confusables_present
 
     def cut(self, field: str, before: int, after: int, omitted: int = 0) -> None:
-        """A text, or a quote too many, was cut to `after` octets; or a list to fewer items, so many omitted."""
+        """A text, or a quote too many, was cut to `after` bytes; or a list to fewer items, so many omitted."""
         entry: Entry = {"field": field, "octets_before": before, "octets_after": after}
         if omitted:
             entry["omitted"] = omitted

@@ -1,6 +1,6 @@
 """Hardening of URIs [V §4.5]: which may stand in the output, and how they are shown to a person.
 
-RFC 3986 by a real parser (`rfc3986`), the contract's schemes, at most 1,024 octets, and nothing hidden behind percent
+RFC 3986 by a real parser (`rfc3986`), the contract's schemes, at most 1,024 bytes, and nothing hidden behind percent
 signs. A refusal is one word of `UriRefusal`, for `_meta.uris_rejected`; the refused text itself is not repeated there.
 """
 

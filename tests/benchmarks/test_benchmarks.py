@@ -291,7 +291,7 @@ def test_the_page_has_every_section_that_is_written() -> None:
 
 
 def test_need_grows_with_the_rate_and_memory_with_validity() -> None:
-    """Ten times the emissions write ten times the octets; half the validity is half the live assertions."""
+    """Ten times the emissions write ten times the bytes; half the validity is half the live assertions."""
     measured = capacity.Measured(rate=28_000, cpu_us=20, octets={"ledger": 100.0, "admitted": 300.0})
     one, ten = capacity.need(1_000, measured), capacity.need(10_000, measured)
     assert (one.processes, one.partitions, ten.processes) == (1, 2, 2)

@@ -259,9 +259,9 @@ def test_a_statement_in_another_form_is_refused(change: Callable[[bytes], bytes]
 
 
 def test_a_block_whose_events_were_packed_otherwise_has_no_statement() -> None:
-    """Its hash is over other octets than ours would be; that is said, not papered over."""
+    """Its hash is over other bytes than ours would be; that is said, not papered over."""
     packed = msgspec.msgpack.encode(TWO_EVENTS[0])
-    wide = b"\xdc\x00\x07" + packed[1:]  # the same array of seven, its length in two octets
+    wide = b"\xdc\x00\x07" + packed[1:]  # the same array of seven, its length in two bytes
     _, data = blocks.seal(HEADER, TWO_EVENTS[:1])
     block = blocks.unseal(data.replace(packed, wide))
     assert list(block.events) == TWO_EVENTS[:1]

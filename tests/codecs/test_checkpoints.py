@@ -132,7 +132,7 @@ def test_the_next_checkpoint_names_the_hash_of_the_text() -> None:
 
 
 def test_the_leaf_of_a_block_is_over_the_octets_of_its_hash() -> None:
-    """32 octets, hashed as a leaf (RFC 6962, section 2.1)."""
+    """32 bytes, hashed as a leaf (RFC 6962, section 2.1)."""
     assert leaf_of("sha256:" + "0a" * 32) == sha256(b"\x00" + b"\x0a" * 32).digest()
 
 

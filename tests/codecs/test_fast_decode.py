@@ -53,6 +53,9 @@ EMISSIONS = spoilt(
     emitter=spoilt(system=either("bot", NAMES), model=either("m", NAMES), prompt=either("p", NAMES)),
     text=st.sampled_from(["It is. It was.", None]),
     attempt=either(0, st.sampled_from([-1, 1_000_001, "0"])),
+    group=either("an-answer", NAMES),
+    part=either(3, st.sampled_from([-1, 1_000_001, "0", 1.5, None])),
+    final=either(True, st.sampled_from([0, "true", None])),
     assertions=st.lists(
         spoilt(
             span=either({"chars": [0, 6]}, SPAN),

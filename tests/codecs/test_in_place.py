@@ -31,7 +31,7 @@ from sluice.topology.ledger.export_files import Stored
 
 @given(HEADERS, st.lists(EVENTS, max_size=5))
 def test_events_in_place_are_like_those_that_are_made(header: Header, events: list[Event]) -> None:
-    """Equal both ways and part by part, shown alike, and packed to the same octets, by the core and by Python."""
+    """Equal both ways and part by part, shown alike, and packed to the same bytes, by the core and by Python."""
     block, data = seal(header, events)
     found = unseal(data, in_place=True)
 

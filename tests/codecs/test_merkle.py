@@ -312,9 +312,9 @@ def test_an_empty_tree_has_one_root(first: int, root: bytes) -> None:
 
 
 def test_the_border_between_two_hashes_is_where_it_is() -> None:
-    """Octets moved from one hash of a proof to the next would hash alike: a hash has 32 octets or is none."""
+    """Bytes moved from one hash of a proof to the next would hash alike: a hash has 32 bytes or is none."""
     path, root = merkle.consistency_proof(LEAVES[:7], 6), merkle.root(LEAVES[:7])
-    # The first climb of this proof is (path[2], path[0]): 64 octets that could be cut elsewhere.
+    # The first climb of this proof is (path[2], path[0]): 64 bytes that could be cut elsewhere.
     start, right, left = path
 
     with pytest.raises(DoesNotHoldError, match="no hash"):

@@ -1,4 +1,4 @@
-"""Signed notes are those of C2SP and of Go's `sumdb/note`: the published example, octet for octet, and nothing near."""
+"""Signed notes are those of C2SP and of Go's `sumdb/note`: the published example, byte for byte, and nothing near."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_what_is_signed_is_read_back(name: str, seed: bytes, text: str) -> None:
 
 @given(st.data())
 def test_no_octet_of_a_note_can_change(data: st.DataObject) -> None:
-    """Any one octet changed, dropped or added, and the note is none, or nobody's whose key is known."""
+    """Any one byte changed, dropped or added, and the note is none, or nobody's whose key is known."""
     whole = NOTE.encode()
     at = data.draw(st.integers(0, len(whole) - 1))
     put = data.draw(st.binary(max_size=2).filter(lambda octets: octets != whole[at : at + 1]))
@@ -108,7 +108,7 @@ def test_no_octet_of_a_key_can_change(data: st.DataObject) -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_whatever_is_no_note_is_refused_in_one_sentence(data: bytes | str) -> None:
-    """Nothing but our error comes out, for octets as for text."""
+    """Nothing but our error comes out, for bytes as for text."""
     with pytest.raises(DoesNotHoldError) as caught:
         demand_signed(parse_note(data), [peter])
 
@@ -161,7 +161,7 @@ def test_sixteen_signatures_are_few_and_a_hundred_and_one_too_many() -> None:
 
 
 def test_an_eligible_key_that_is_no_point_signs_nothing() -> None:
-    """A public key of any 32 octets can be named; no signature holds under it."""
+    """A public key of any 32 bytes can be named; no signature holds under it."""
     octets = bytes([2] + 31 * [0])
     text = f"x+{notes._key_id('x', octets).hex()}+{base64.b64encode(notes.ED25519 + octets).decode()}"
     other = Verifier.parse(text)
@@ -194,7 +194,7 @@ def test_an_eligible_key_that_is_no_point_signs_nothing() -> None:
         (f"{TEXT}\n{PETERS.replace('BwJnAM=', 'BwJnAN=')}", "no signature"),  # unused bits that are not zero
         (f"{TEXT}\n{PETERS.replace('x08go', 'x0 8go')}", "no signature"),
         (f"{TEXT}\n{PETERS.replace('x08go/', 'x08go_')}", "no signature"),
-        (f"{TEXT}\n— PeterNeumann x08gow==\n", "no signature"),  # an id, and no octet behind it
+        (f"{TEXT}\n— PeterNeumann x08gow==\n", "no signature"),  # an id, and no byte behind it
         (f"{'x' * 1_000_000}\n\n{PETERS}", "too long"),
     ],
 )
@@ -278,7 +278,7 @@ def test_a_name_with_which_no_note_could_be_signed_is_refused(name: str) -> None
 
 @pytest.mark.parametrize("seed", [b"", bytes(31), bytes(33)])
 def test_a_seed_has_32_octets(seed: bytes) -> None:
-    """Others are refused, with their length, not their octets."""
+    """Others are refused, with their length, not their bytes."""
     with pytest.raises(UsageError, match=f"got {len(seed)} octets"):
         Signer("name", seed)
 

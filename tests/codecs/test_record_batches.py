@@ -94,7 +94,7 @@ def test_portions_make_the_whole(core: None, records: list[Any], most: int, room
 @settings(max_examples=400)
 @given(RECORDS, st.data())
 def test_damage_is_told_alike(core: None, records: list[Any], data: st.DataObject) -> None:
-    """Octets changed, lost or added anywhere: the compiled core reads, or refuses, what Python does."""
+    """Bytes changed, lost or added anywhere: the compiled core reads, or refuses, what Python does."""
     cursor = cursor_of(packed(records))
     start = data.draw(st.integers(0, len(cursor.data)))
     end = data.draw(st.integers(start, min(len(cursor.data), start + 4)))
@@ -134,7 +134,7 @@ def test_what_is_no_record_is_refused(core: None, octets: bytes, sentence: str) 
 
 
 def test_a_name_that_is_no_text_is_read_all_the_same(core: None) -> None:
-    """Kafka takes any octets as a header's name, and null as its value; a record that nobody can read blocks all."""
+    """Kafka takes any bytes as a header's name, and null as its value; a record that nobody can read blocks all."""
     headers = zigzag(2) + text(b"\xff\xfea") + text(b"1") + text(b"null") + NULL
 
     (event,) = read(record(NOUGHT, NOUGHT, text(b"k"), NULL, headers))
@@ -204,7 +204,7 @@ def test_too_many_headers_are_too_large(core: None, count: int, kind: EventKind)
 @settings(max_examples=300)
 @given(RECORDS, st.data())
 def test_every_offset_of_a_dense_batch_becomes_an_event(core: None, records: list[Any], data: st.DataObject) -> None:
-    """Whatever its octets are: what is a record is one, what is none has its octets for a value."""
+    """Whatever its bytes are: what is a record is one, what is none has its bytes for a value."""
     cursor = cursor_of(packed(records), 7)
     start = data.draw(st.integers(cursor.at, cursor.end))
     end = data.draw(st.integers(start, min(cursor.end, start + 4)))
@@ -237,7 +237,7 @@ def test_what_is_no_record_has_its_octets_for_a_value(core: None) -> None:
 
 
 def test_what_is_too_large_to_keep_is_asked_for(core: None) -> None:
-    """By the callable that knows what becomes of it; its octets do not count."""
+    """By the callable that knows what becomes of it; its bytes do not count."""
     data = packed([(T, b"k", b"x" * MAX_INPUT_BYTES, []), (T, b"k", b"y", [])])
     events, octets = read_events(cursor_of(data), 0, 0, 9, 10**9, event_for)
 
@@ -277,7 +277,7 @@ def test_batches_of_older_formats_are_told(core: None) -> None:
 
 @given(st.binary(max_size=200))
 def test_headers_of_anything_end(core: None, data: bytes) -> None:
-    """Any octets are batches that follow one upon the other, or none."""
+    """Any bytes are batches that follow one upon the other, or none."""
     ends = [(batch.start, batch.end) for batch in batches(data)]
 
     assert all(start < end <= len(data) for start, end in ends)
@@ -320,7 +320,7 @@ def test_headers_that_come_again_are_each_record_s_own(core: None, headers: list
 
 
 def test_a_name_that_is_no_text_is_no_stored_record(core: None) -> None:
-    """Who looks at every octet must not be shown others."""
+    """Who looks at every byte must not be shown others."""
     data = record(NOUGHT, NOUGHT, NULL, NULL, zigzag(1), text(b"\xff"), NULL)
     with pytest.raises(ValueError, match="utf-8"):
         read_stored(raw_cursor(data), 0, 9, 9, lambda *parts: parts)

@@ -116,7 +116,7 @@ def test_what_is_no_signature_does_not_hold(signature: str) -> None:
 
 
 def test_a_signature_has_one_spelling() -> None:
-    """The same octets in the alphabet of URLs, or with other padding bits, are not that text."""
+    """The same bytes in the alphabet of URLs, or with other padding bits, are not that text."""
     form = signed(RECORD, SIGNER)
     text = form["signature"]
     changed = text[:-3] + chr(ord(text[-3]) + 1) + "=="

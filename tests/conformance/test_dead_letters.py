@@ -180,7 +180,7 @@ def test_the_whole_text_is_in_range(adjudicate, emission):
 
 
 def test_offsets_count_code_points(adjudicate, dead_letter, emission):
-    """A character outside the Basic Multilingual Plane is one, as it is neither two units nor four octets."""
+    """A character outside the Basic Multilingual Plane is one, as it is neither two units nor four bytes."""
     text = "🌱🌱🌱"
 
     assert adjudicate([emission(0, text=text, span={"chars": [0, 3]})]).dead == []

@@ -23,7 +23,7 @@ KEYS = {name: Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32) for num
 
 
 def raw(name: str) -> bytes:
-    """An observer's public key, 32 octets."""
+    """An observer's public key, 32 bytes."""
     return KEYS[name].public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
@@ -116,7 +116,7 @@ def test_evidence_that_waited_is_not_asked_for_its_signature_again(adjudicate, e
 
 @pytest.mark.parametrize("form", ["base64", "hex", "verifier"])
 def test_a_key_is_taken_as_people_have_it(adjudicate, observation, tmp_path: Path, form: str):
-    """Base64 or hex of its octets, or the line that `sluice key new` prints; `sluice look` signs with that key."""
+    """Base64 or hex of its bytes, or the line that `sluice key new` prints; `sluice look` signs with that key."""
     file = tmp_path / "observer.key"
     verifier = CliRunner().invoke(main, ["key", "new", "observer/a", "--out", str(file)]).stdout.strip()
     octets = base64.b64decode(verifier.split("+", 2)[2])[1:]

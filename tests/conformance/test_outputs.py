@@ -371,7 +371,7 @@ def test_plain_text_passes_unchanged(adjudicate, emission):
 
 
 def test_long_text_is_cut_and_the_cut_is_told(adjudicate, emission):
-    """An assertion is capped at 2,000 octets, with a mark on top of the cap [V §4.1]."""
+    """An assertion is capped at 2,000 bytes, with a mark on top of the cap [V §4.1]."""
     (word,) = adjudicate([emission(0, text="word " * 600, kind="refusal")]).on("admitted")
 
     text = word["_untrusted_text"]["assertion"]

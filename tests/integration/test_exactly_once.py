@@ -24,6 +24,7 @@ async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[
         yield settings, workers
 
 
+@pytest.mark.path
 async def test_two_workers_write_what_their_ledgers_fold_to(lanes: tuple[Settings, Workers]):
     """Outputs are byte for byte, and in order, what folding the same blocks gives."""
     settings, workers = lanes
@@ -87,7 +88,7 @@ async def test_a_restart_restores_and_goes_on(lanes: tuple[Settings, Workers]):
 async def test_a_broker_that_goes_away_stops_nothing_for_good(prefix: str, tmp_path: Path, way: str):
     """Under load: once the broker is back, the same workers go on, and nothing is lost or doubled.
 
-    One that ends in order leaves metadata without leaders behind, and hands its coordinators over to nobody.
+    One that ends in order hands its coordinators over to nobody.
     """
     with RealBroker() as broker:
         settings = Settings(broker=broker.address, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2)

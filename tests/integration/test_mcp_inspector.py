@@ -143,7 +143,7 @@ async def until_ready(path: Path) -> None:
 
 async def test_over_stdio(inspector: list[str], environment: dict[str, str], tmp_path: Path):
     """Each call starts an adapter of its own; one keeps the view meanwhile."""
-    keeper = await asyncio.create_subprocess_exec(
+    scheduler = await asyncio.create_subprocess_exec(
         SLUICE,
         "mcp",
         stdin=asyncio.subprocess.PIPE,
@@ -155,8 +155,8 @@ async def test_over_stdio(inspector: list[str], environment: dict[str, str], tmp
         variables = [part for name, value in environment.items() for part in ("-e", f"{name}={value}")]
         check(await ask_everything(inspector, [*variables, SLUICE, "mcp"], environment))
     finally:
-        keeper.kill()
-        await keeper.wait()
+        scheduler.kill()
+        await scheduler.wait()
 
 
 async def test_over_http_with_a_token(inspector: list[str], environment: dict[str, str], tmp_path: Path):

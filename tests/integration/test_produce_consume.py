@@ -132,7 +132,7 @@ def test_lines_come_out_as_they_went_in(topics: Settings):
 
 
 def test_an_input_of_the_greatest_size_is_taken(topics: Settings):
-    """1,000,000 octets are no `oversize` yet, so the topic must take them."""
+    """1,000,000 bytes are no `oversize` yet, so the topic must take them."""
     start = b'{"emission_id":"em-1","emitted_at":1,"text":"'
     line = start + b"x" * (1_000_000 - len(start) - 2) + b'"}'
 

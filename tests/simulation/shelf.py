@@ -16,7 +16,7 @@ from typing import Any
 
 import sluice.topology.recovery.snapshot_schedule
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.ledger.chain import Tip
+from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.recovery.snapshots import Facts
 
 KEPT = 2
@@ -33,7 +33,7 @@ class Shelf:
         self._kept: list[tuple[Path, Facts]] = []
         self.chunks: dict[Path, list[bytes]] = {}
 
-    async def write(self, tip: Tip, offset: int, chunks: Iterable[bytes]) -> str:
+    async def write(self, tip: ChainHead, offset: int, chunks: Iterable[bytes]) -> str:
         """Keeps a state; in the product this is a thread's, so here it takes turns with the lane."""
         kept: list[bytes] = []
         await asyncio.sleep(self._random.choice((0.0, 0.001, 0.3)))

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, Output
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
-from sluice.topology.kafka.frames import Frame as Fetched
+from sluice.topology.kafka.frames import Fetched
 from sluice.topology.kafka.transactions import LaneProducer, Written
-from sluice.topology.ledger.chain import Tip
-from sluice.topology.ledger.folds import Adjudicate, Bind, Frame
+from sluice.topology.ledger.chain import ChainHead
+from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import KafkaLedger, Ledger
 from sluice.topology.ledger.positions import StatelessLedger
@@ -110,7 +110,7 @@ class DumpingLate(Adjudicate):
         yield from super().dump(state)
 
 
-class Uncounting(Frame):
+class Uncounting(FrameAttestations):
     """Frames nothing of what comes as the second of a block."""
 
     def fold(self, state: Any, block: Block) -> list[Output]:
@@ -173,7 +173,7 @@ def believed_at_once() -> Mutation:
     """A checkpoint is taken for written before it is committed, and never read again."""
     draft, begin = Checkpoints.draft, Checkpoints.begin
 
-    def mutated(checkpoints: Checkpoints, tip: Tip) -> Draft:
+    def mutated(checkpoints: Checkpoints, tip: ChainHead) -> Draft:
         drafted = draft(checkpoints, tip)
         checkpoints._last = drafted.checkpoint
         return drafted
@@ -200,11 +200,11 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
         "exactly-once|outputs",
     ),
     "a fold with memory beside its state": (
-        lambda: Mutation(make_folds=lambda: (Remembering(), Bind(), Frame())),
+        lambda: Mutation(make_folds=lambda: (Remembering(), Bind(), FrameAttestations())),
         "outputs|fold|failure",
     ),
     "a snapshot of a state that has gone on": (
-        lambda: Mutation(make_folds=lambda: (DumpingLate(), Bind(), Frame())),
+        lambda: Mutation(make_folds=lambda: (DumpingLate(), Bind(), FrameAttestations())),
         "failure|fold",
     ),
     "attestations that get lost": (
@@ -212,7 +212,7 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
         "outputs",
     ),
     "a pair that is not remembered": (
-        lambda: Mutation(make_folds=lambda: (Adjudicate(), Unknowing(), Frame())),
+        lambda: Mutation(make_folds=lambda: (Adjudicate(), Unknowing(), FrameAttestations())),
         "outputs|fold|failure",
     ),
     "citations that go to the wrong lane": (misplaced, "outputs"),

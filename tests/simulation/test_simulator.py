@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluice.topology.ledger.chain import Tip
+from sluice.topology.ledger.chain import ChainHead
 
 from .group import Group
 from .loop import LivelockError, Process, SimulatedLoop
@@ -138,7 +138,7 @@ class TestShelves:
 
         async def keep() -> list[list[int]]:
             seen = [[facts.offset for _, facts in shelves.of("a", "adjudicate", 0).found()]]
-            await shelves.of("a", "adjudicate", 0).write(Tip(height=4), 9, iter([b"one", b"two"]))
+            await shelves.of("a", "adjudicate", 0).write(ChainHead(height=4), 9, iter([b"one", b"two"]))
             seen.append([facts.offset for _, facts in shelves.of("a", "adjudicate", 0).found()])
             return seen
 

@@ -19,13 +19,13 @@ from aiokafka.errors import IllegalStateError, KafkaError
 from sluice.codecs.notes import Signer
 from sluice.streams.adjudication.fold import event_for
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of
-from sluice.topology.kafka.frames import Bounds, Frame
+from sluice.topology.kafka.frames import Bounds, Fetched
 from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import Ledger, ledger_of
 from sluice.topology.ledger.positions import StatelessLedger
 from sluice.topology.ledger.replay import Restored
-from sluice.topology.recovery.snapshot_schedule import Keeper
+from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler
 from sluice.topology.recovery.standby import Standby, Standbys
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker.lane import Lane
@@ -70,8 +70,8 @@ class Fetcher:
         self.assigned: frozenset[int] = frozenset()
         self._placed: dict[Place, _Placed] = {}
         self._epochs = count()
-        self._outbox: deque[Frame] = deque()
-        self._sent: list[Frame] = []  # the last ones, for stale repetitions
+        self._outbox: deque[Fetched] = deque()
+        self._sent: list[Fetched] = []  # the last ones, for stale repetitions
 
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
         places = [(topic, lane) for topic in topics]
@@ -117,7 +117,7 @@ class Fetcher:
 
     def _hear(self, answers: dict[Place, Any]) -> None:
         now = self._process.now_ms()
-        frames: list[Frame] = []
+        frames: list[Fetched] = []
         for (topic, number), read in answers.items():
             placed = self._placed[topic, number]
             if placed.assignment is not self.assignment:
@@ -131,9 +131,9 @@ class Fetcher:
             self.lanes.on_its_way(frame)
             self._send(frame)
 
-    def _cut(self, topic: str, number: int, placed: _Placed, read: Read) -> list[Frame]:
+    def _cut(self, topic: str, number: int, placed: _Placed, read: Read) -> list[Fetched]:
         """One to three frames of what one answer brought."""
-        records, start, frames = read.records, placed.position, list[Frame]()
+        records, start, frames = read.records, placed.position, list[Fetched]()
         while len(records) > 1 and len(frames) < 2 and self._random.random() < 0.3:
             size = self._random.randrange(1, len(records))
             frames.append(_frame(topic, number, placed.epoch, start, records[size - 1].offset + 1, records[:size]))
@@ -143,7 +143,7 @@ class Fetcher:
             frames.append(_frame(topic, number, placed.epoch, start, read.next, records))
         return frames
 
-    def _send(self, frame: Frame) -> None:
+    def _send(self, frame: Fetched) -> None:
         """Lets the frame reach its lane, or not, or twice, or after others."""
         weather, happens, random = self._network.weather, self._network.happens, self._random
         self._sent = [*self._sent[-20:], frame]
@@ -164,9 +164,9 @@ class Fetcher:
         self.lanes.offer(self._outbox.popleft())
 
 
-def _frame(topic: str, number: int, epoch: int, start: int, end: int, records: Sequence[Record]) -> Frame:
+def _frame(topic: str, number: int, epoch: int, start: int, end: int, records: Sequence[Record]) -> Fetched:
     events = [event_for(SOURCES[topic], r.offset, r.timestamp, r.headers, r.key, r.value) for r in records]
-    return Frame(topic, number, epoch, start, end, events, sum(record.octets for record in records))
+    return Fetched(topic, number, epoch, start, end, events, sum(record.octets for record in records))
 
 
 class Worker:
@@ -196,10 +196,12 @@ class Worker:
         self.fetcher = Fetcher(process, loop, broker, random)
         tips = Tips(settings.partitions)
 
-        def keeper(fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None) -> Keeper | None:
+        def scheduler(
+            fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None
+        ) -> SnapshotScheduler | None:
             if fold.stateless or snapshots_every is None:
                 return None
-            return Keeper(shelves.of(process.name, fold.name, number), fold, snapshots_every, standby)
+            return SnapshotScheduler(shelves.of(process.name, fold.name, number), fold, snapshots_every, standby)
 
         def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
             if fold.ledger != "ledger" or signer is None:
@@ -207,7 +209,7 @@ class Worker:
             return checkpoints_of(settings, signer, number, tips)
 
         def make_standby(fold: Fold, number: int) -> Standby:
-            kept = keeper(fold, number)
+            kept = scheduler(fold, number)
             return Standby(settings, fold, number, kept.starts if kept is not None else lambda: iter(()))
 
         def make(fold: Fold, number: int) -> Lane:
@@ -220,7 +222,7 @@ class Worker:
                 policy=policy,
                 max_block_wait=settings.max_block_wait,
                 clock=process.now_ms,
-                keeper=keeper(fold, number, lambda: self.standbys[fold.name].take(number)),
+                scheduler=scheduler(fold, number, lambda: self.standbys[fold.name].take(number)),
                 checkpoints=checkpoints(fold, number),
             )
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sluice.codecs.checkpoints import origin
 from sluice.codecs.notes import Signer
-from sluice.topology.ledger.folds import Adjudicate, Bind, Frame
+from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.settings.settings import Settings
 
@@ -53,7 +53,7 @@ class Mutation(NamedTuple):
     """Parts of the product to be replaced: how a test proves that the invariants can fail."""
 
     make_ledger: MakeLedger = make_ledger
-    make_folds: Callable[[], Sequence[Fold]] = lambda: (Adjudicate(), Bind(), Frame())
+    make_folds: Callable[[], Sequence[Fold]] = lambda: (Adjudicate(), Bind(), FrameAttestations())
     patches: Sequence[tuple[Any, str, Any]] = ()  # (module or class, name, what stands there meanwhile)
 
 

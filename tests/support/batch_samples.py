@@ -1,4 +1,4 @@
-"""Kafka's record batches to be drawn, as a producer makes them or octet by octet."""
+"""Kafka's record batches to be drawn, as a producer makes them or byte by byte."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cursor_of(data: bytes, base: int = 0) -> Cursor:
 
 
 def raw_cursor(data: bytes, count: int = 1, base: int = 0, end: int | None = None) -> Cursor:
-    """In octets that are no more than records; dense where no end is given."""
+    """In bytes that are no more than records; dense where no end is given."""
     return Cursor(data, 0, len(data), count, base, T, None, count, base + count if end is None else end, base)
 
 

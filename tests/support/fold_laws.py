@@ -283,7 +283,7 @@ class Naive:
         negatives = [
             one["outcome"]
             for one in sorted(said, key=lambda one: one["outcome"] != "corroborates")
-            if self.hear(claim, one) and one["outcome"] != "corroborates"
+            if self.apply(claim, one) and one["outcome"] != "corroborates"
         ]
         declared = [note["substrate_class"] for note in claim["said"]["provenance"]]
         terminal = next((one for one in declared if one in TERMINALS), None)
@@ -316,7 +316,7 @@ class Naive:
             self.aside.append({**waiting, "until": self.now + self.rules.horizon, "order": self.next_order()})
         elif claim["state"] in ("review", "closed"):
             self.fates["late"] += 1
-        elif self.hear(claim, value):
+        elif self.apply(claim, value):
             self.act(claim, value["outcome"])
         return None
 
@@ -374,7 +374,7 @@ class Naive:
 
     # -- counting
 
-    def hear(self, claim: Claim, said: dict[str, Any]) -> bool:
+    def apply(self, claim: Claim, said: dict[str, Any]) -> bool:
         """Takes an observation into the history; whether it says anything that counts and was not known."""
         may_count = said["confidence"] >= self.rules.min_confidence and not (
             claim["bot"] and said["observer"] == "captured"

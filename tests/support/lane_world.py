@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from sluice.codecs.blocks import Block, Event, EventKind, Output, unseal
-from sluice.topology.kafka.frames import Bounds, Frame
+from sluice.topology.kafka.frames import Bounds, Fetched
 from sluice.topology.kafka.transactions import FencedError, Written
 from sluice.topology.worker.lane import Lane
 
@@ -178,12 +178,12 @@ class ToyInputs:
                 self.lane.offer(frame(topic, start, self.logs[topic][start:end], epoch=len(self.placed)))
 
 
-def frame(topic: str, start: int, values: Sequence[bytes], *, epoch: int = 1, next: int | None = None) -> Frame:
+def frame(topic: str, start: int, values: Sequence[bytes], *, epoch: int = 1, next: int | None = None) -> Fetched:
     """A frame of records with these values, at consecutive offsets."""
     source = INPUTS.index(topic)
     events = [Event(EventKind.RECORD, source, start + place, 1, [], b"k", value) for place, value in enumerate(values)]
     octets = sum(len(value) + 1 for value in values)
-    return Frame(topic, 0, epoch, start, start + len(values) if next is None else next, events, octets)
+    return Fetched(topic, 0, epoch, start, start + len(values) if next is None else next, events, octets)
 
 
 class World:

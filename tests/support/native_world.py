@@ -152,7 +152,7 @@ Step = tuple[int, int, list[Raw | Policy]]
 def fold(steps: list[Step], rules: Policy, lanes: int = 1, partitioner: Any = "murmur2") -> Folded:
     """Folds blocks of records into a new state; the state's snapshot is taken out and put back half way.
 
-    Every other block's events are as an audit has them: with the core they lie in the block's octets.
+    Every other block's events are as an audit has them: with the core they lie in the block's bytes.
     """
     state = core.new_state(0, lanes, partitioner, SECRETS)
     core.fold(state, block_of(state, 0, T, T, [Event(EventKind.POLICY, 0, 0, T, [], None, rules.document)]))
@@ -348,6 +348,9 @@ class World:
             ("vocabulary", "1.0"),
             ("vocabulary", "2.0"),
             ("contexts", self.choose({}, {"c": "Ünï"}, {"c": 1}, {"not one": ""})),
+            ("group", self.choose("answer-1", "answer-1", None, "not one", "", 5)),
+            ("part", self.choose(0, 7, None, -1, 1.5, 1_000_001)),
+            ("final", self.choose(True, False, None, 1)),
         )
         return "emissions", value["emission_id"], value
 

@@ -51,7 +51,7 @@ def test_there_is_a_contract_for_each_direction() -> None:
     layers = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
     forbidding = [contract for contract in contracts if contract["type"] == "forbidden"]
 
-    assert layers[0] == ["sluice.topology", "sluice.streams", "sluice.codecs"]
+    assert layers[0] == ["sluice.topology", "sluice.record", "sluice.streams", "sluice.codecs"]
     assert any(
         set(contract["source_modules"]) >= {"sluice.codecs", "sluice.streams"}
         and set(contract["forbidden_modules"]) >= {"socket", "subprocess", "random", "time", "aiokafka", "faust"}

@@ -20,7 +20,7 @@ from ...codecs.checkpoints import leaf_of
 from ...codecs.merkle import Frontier
 from ..ledger.export_files import Stored
 from .divergences import Divergence, Findings, Kind
-from .records import Claim, Record, height_of, prev_of, read, short_hash, succeeds
+from .records import CheckpointedSize, Record, height_of, prev_of, read, short_hash, succeeds
 
 AHEAD: Final = 12
 """So many records are looked at where a block does not follow: moves over more than that look like a gap."""
@@ -44,7 +44,7 @@ class Linked(NamedTuple):
     changed: bool = False
 
 
-class Chain:
+class ChainCheck:
     """One lane's ledger, in the order of its chain. `feed`, `end`, and `take` while it gives something.
 
     Attributes:
@@ -54,7 +54,7 @@ class Chain:
         witness: by height, the block hash that something outside the ledger names; filled by the caller.
     """
 
-    def __init__(self, findings: Findings, lane: int, signed: Mapping[int, Claim]) -> None:
+    def __init__(self, findings: Findings, lane: int, signed: Mapping[int, CheckpointedSize]) -> None:
         """
         Args:
             findings: told what is wrong.
@@ -65,7 +65,7 @@ class Chain:
         self._ahead, self._strays = deque[Record](), list[Record]()
         self._ended = False
         self._hash: str | None = GENESIS  # that the next block must name; None: not known
-        self._seen = array("Q")  # of the hashes taken, by height, 8 octets each: who is there again
+        self._seen = array("Q")  # of the hashes taken, by height, 8 bytes each: who is there again
         self._offset = -1
         self._missing: dict[str, int] = {}
         self.height, self.tree = -1, Frontier()
@@ -288,7 +288,7 @@ class Chain:
             f"{head.why}; decisions of this lane cannot be recomputed beyond it",
             height=height,
             expected=named or "a block",
-            got=f"{len(head.stored.value or b'')} octets that are none",
+            got=f"{len(head.stored.value or b'')} bytes that are none",
             breaks=True,
         )
         self._advance(height, named, known=named)

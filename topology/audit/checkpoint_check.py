@@ -20,7 +20,7 @@ from ...codecs.times import format_time
 from ..ledger.export_files import Cut, Stored
 from ..ledger.interfaces import Logs
 from .divergences import Divergence, Findings
-from .records import Claim
+from .records import CheckpointedSize
 
 TOPIC = "checkpoints"
 TOGETHER = 8
@@ -38,8 +38,8 @@ class Claims(msgspec.Struct):
         count: how many records the lane's checkpoints are.
     """
 
-    own: dict[int, Claim] = {}
-    named: dict[int, Claim] = {}
+    own: dict[int, CheckpointedSize] = {}
+    named: dict[int, CheckpointedSize] = {}
     unverified: dict[int, bytes] = {}
     signers: dict[str, tuple[int, str]] = {}
     count: int = 0
@@ -57,7 +57,7 @@ class Claims(msgspec.Struct):
         """The greatest size that anybody names."""
         return max((*self.own, *self.named), default=0)
 
-    def at(self, size: int) -> Sequence[Claim]:
+    def at(self, size: int) -> Sequence[CheckpointedSize]:
         """What is said of so many blocks."""
         return [claims[size] for claims in (self.own, self.named) if size in claims]
 
@@ -135,7 +135,7 @@ class Signed:
                         continue
                 before = unverified = read.digest
                 size, bad = read.head.size, None
-                claims.own.setdefault(size, Claim(read.head.root, place, read.block, read.time))
+                claims.own.setdefault(size, CheckpointedSize(read.head.root, place, read.block, read.time))
                 if record.offset < settled:
                     self._hear(lane, read, place)
 
@@ -190,7 +190,7 @@ class Signed:
     def _hear(self, lane: int, checkpoint: Checkpoint, place: str) -> None:
         for other, tip in enumerate(checkpoint.tips[: self._logs.lanes]):
             if other != lane and tip.size:
-                known = self.claims[other].named.setdefault(tip.size, Claim(tip.root, place))
+                known = self.claims[other].named.setdefault(tip.size, CheckpointedSize(tip.root, place))
                 if known.root != tip.root:
                     self.findings[other].add(
                         "checkpoint-root",

@@ -181,7 +181,7 @@ class Findings:
 
 
 def short(value: object) -> str:
-    """A value for `expected` and `got`: octets as text, nothing that a terminal would obey, at most 80 characters."""
+    """A value for `expected` and `got`: bytes as text, nothing that a terminal would obey, at most 80 characters."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "backslashreplace")
     return cut(printable(str(value)))

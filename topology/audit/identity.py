@@ -96,7 +96,7 @@ def _octets(mine: bytes, other: bytes) -> tuple[str, str]:
     at = next((place for place, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), None)
     at = min(len(mine), len(other)) if at is None else at
     start = max(0, at - 12)
-    return f"octet {at}: {short(mine[start : at + 24])}", f"octet {at}: {short(other[start : at + 24])}"
+    return f"byte {at}: {short(mine[start : at + 24])}", f"byte {at}: {short(other[start : at + 24])}"
 
 
 def _header(header: tuple[str, bytes | None] | None) -> str:

@@ -24,11 +24,11 @@ from ..ledger.folds import Adjudicate
 from ..ledger.interfaces import Logs
 from ..ledger.log_reader import OUTPUTS
 from ..ledger.retention import taken
-from .chain_check import Chain, Linked
+from .chain_check import ChainCheck, Linked
 from .checkpoint_check import Claims
 from .divergences import Divergence, Findings
 from .identity import named_by
-from .models import LaneReport, Progress, Span
+from .models import AuditProgress, LaneReport, Span
 from .outputs import Comparison, Expected
 from .rules import Rules
 
@@ -61,7 +61,7 @@ def expect_lane(logs: Logs, lane: int) -> None:
 
 
 async def audit_lane(
-    logs: Logs, task: Task, told: Callable[[Progress], None], ending: Callable[[], None] = lambda: None
+    logs: Logs, task: Task, told: Callable[[AuditProgress], None], ending: Callable[[], None] = lambda: None
 ) -> LaneReport:
     """Audits one lane.
 
@@ -139,12 +139,14 @@ class _OutputStream(_Stream):
 class _Auditing:
     """One lane on its way. `state` is the fold of the chain up to its height while `folding`."""
 
-    def __init__(self, logs: Logs, task: Task, told: Callable[[Progress], None], ending: Callable[[], None]) -> None:
+    def __init__(
+        self, logs: Logs, task: Task, told: Callable[[AuditProgress], None], ending: Callable[[], None]
+    ) -> None:
         self._logs, self._told, self._ending = logs, told, ending
         _, lane, claims, span = task
         self._cut, self._lane, self._claims, self._span = task
         self.findings = Findings(lane, *span)
-        self._chain = Chain(self.findings, lane, claims.own)
+        self._chain = ChainCheck(self.findings, lane, claims.own)
         self._rules = Rules(self.findings, lane, logs.lanes)
         self._ledger = _Stream(self.findings, "ledger", lane)
         self._topics: dict[str, tuple[_Stream, Comparison]] = {}
@@ -230,7 +232,7 @@ class _Auditing:
     def _tell(self, offset: int) -> None:
         outputs = sum(comparison.counts.equal for _, comparison in self._topics.values())
         end = self._cut.ends["ledger"][self._lane]
-        self._told(Progress(self._lane, offset, end, self._report.inputs, outputs, monotonic()))
+        self._told(AuditProgress(self._lane, offset, end, self._report.inputs, outputs, monotonic()))
 
     def _stop_folding(self) -> None:
         self._folding, self._state = False, None

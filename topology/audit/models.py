@@ -38,7 +38,7 @@ class Span(NamedTuple):
     until: int = 1 << 62
 
 
-class Progress(NamedTuple):
+class AuditProgress(NamedTuple):
     """How far a lane's audit is: the ledger's offset, and what was read up to there. `end` is the ledger's.
 
     `at` is `time.monotonic()` when it was so: the machine's, so it is that of all processes of an audit.

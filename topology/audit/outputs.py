@@ -69,7 +69,7 @@ def matching(some: list[Output], at: int, records: Iterable[Stored]) -> int:
 
 
 def run_of(batch: Sequence[Stored], before: int) -> int | None:
-    """The octets of the records' values, if their offsets increase from one before them on; else None."""
+    """The bytes of the records' values, if their offsets increase from one before them on; else None."""
     if compiled_core.codecs is not None and isinstance(batch, list):
         octets = compiled_core.codecs.run(batch, before)
         if octets is not None:

@@ -12,10 +12,10 @@ from ...codecs.errors import DoesNotHoldError
 from ..ledger.export_files import Stored
 
 
-class Claim(msgspec.Struct, frozen=True, array_like=True):
+class CheckpointedSize(msgspec.Struct, frozen=True, array_like=True):
     """What a checkpoint says of a lane's first `size` blocks. `block` and `time` only where it is the lane's own.
 
-    300 octets each; at one a minute that is 160 MB a year and lane.
+    300 bytes each; at one a minute that is 160 MB a year and lane.
     """
 
     root: bytes
@@ -60,5 +60,5 @@ def height_of(record: Record) -> int:
 
 
 def short_hash(block_hash: str) -> int:
-    """The first 8 octets of a block's hash: enough to know it again."""
+    """The first 8 bytes of a block's hash: enough to know it again."""
     return int(block_hash[7:23], 16)

@@ -28,13 +28,13 @@ from ..settings.settings import Settings
 from .checkpoint_check import Signed, demand_all, expect_checkpoints
 from .divergences import Divergence
 from .lane import Task, audit_lane, expect_lane
-from .models import LaneReport, Progress, Span
+from .models import AuditProgress, LaneReport, Span
 from .report import Report, in_order, judge
 
-Told = Callable[[Progress], None]
+OnProgress = Callable[[AuditProgress], None]
 
 
-class Question(NamedTuple):
+class AuditRequest(NamedTuple):
     """What is to be audited.
 
     Attributes:
@@ -53,7 +53,9 @@ class Question(NamedTuple):
     processes: int = 1
 
 
-async def audit(question: Question, at: str, told: Told = lambda _: None, *, collects: bool = False) -> Report:
+async def audit(
+    question: AuditRequest, at: str, told: OnProgress = lambda _: None, *, collects: bool = False
+) -> Report:
     """Audits what is asked about.
 
     Args:
@@ -106,7 +108,7 @@ def _is_of_ledger(one: Divergence) -> bool:
     return one.place == f"ledger/{one.lane}"
 
 
-def _asked(question: Question, logs: Logs) -> list[int]:
+def _asked(question: AuditRequest, logs: Logs) -> list[int]:
     """The lanes that are to be audited, in order."""
     asked = sorted(set(question.lanes)) or list(range(logs.lanes))
     if not 0 <= asked[0] <= asked[-1] < logs.lanes:
@@ -115,7 +117,7 @@ def _asked(question: Question, logs: Logs) -> list[int]:
     return asked
 
 
-async def _in_turn(logs: Logs, tasks: Iterator[Task], told: Told, collects: bool) -> list[LaneReport]:
+async def _in_turn(logs: Logs, tasks: Iterator[Task], told: OnProgress, collects: bool) -> list[LaneReport]:
     """Audits lanes, one after the other: the next one is asked for while the last blocks of one are folded."""
     reports: list[LaneReport] = []
     upcoming = next(tasks, None)
@@ -135,12 +137,12 @@ async def _in_turn(logs: Logs, tasks: Iterator[Task], told: Told, collects: bool
 
 
 @contextmanager
-def _collecting(told: Told) -> Iterator[Told]:
+def _collecting(told: OnProgress) -> Iterator[OnProgress]:
     """The cyclic collector in our own hands, between blocks: left to itself it walks every live assertion again."""
     collector = Collector()
     collector.start()
 
-    def after_block(progress: Progress) -> None:
+    def after_block(progress: AuditProgress) -> None:
         collector.between_blocks()
         told(progress)
 
@@ -201,10 +203,10 @@ def _work(settings: Settings, folder: Path | None, number: int, lane: int) -> li
 class _Few:
     """Passes on the first progress, and then one in some: a queue between processes costs 50 us an entry."""
 
-    def __init__(self, put: Callable[[Progress], None]) -> None:
+    def __init__(self, put: Callable[[AuditProgress], None]) -> None:
         self._put, self._count = put, 0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: AuditProgress) -> None:
         if self._count % 16 == 0:
             self._put(progress)
         self._count += 1
@@ -218,7 +220,7 @@ class _Crew(NamedTuple):
 
 
 @asynccontextmanager
-async def _crew(question: Question, lanes: Sequence[int]) -> AsyncIterator[_Crew | None]:
+async def _crew(question: AuditRequest, lanes: Sequence[int]) -> AsyncIterator[_Crew | None]:
     """The processes, where there are to be several.
 
     They start up and ask for a lane each while the cut is taken and the claims are read.
@@ -251,7 +253,7 @@ async def _crew(question: Question, lanes: Sequence[int]) -> AsyncIterator[_Crew
             raise
 
 
-async def _in_processes(tasks: Sequence[Task], told: Told, crew: _Crew) -> list[LaneReport]:
+async def _in_processes(tasks: Sequence[Task], told: OnProgress, crew: _Crew) -> list[LaneReport]:
     queues = crew.queues
     for queue, task in zip(queues.firsts, tasks, strict=False):
         queue.put(task)

@@ -27,7 +27,7 @@ from ...codecs.notes import Signer, demand_signed, parse_note
 from ..kafka.connect import open_consumer
 from ..kafka.partition_reader import TAIL, last_record
 from ..kafka.topics import topic_name
-from ..ledger.chain import AUDIT, Tip
+from ..ledger.chain import AUDIT, ChainHead
 from ..ledger.replay import Blocks
 from ..settings.settings import Settings
 from .signing import load_or_make_signer, load_signer
@@ -68,7 +68,7 @@ class Tips:
     def __init__(self, lanes: int) -> None:
         self._heads = [Head()] * lanes
 
-    def hear(self, lane: int, head: Head) -> None:
+    def apply(self, lane: int, head: Head) -> None:
         """Somebody names this as a lane's."""
         if lane < len(self._heads) and head.size > self._heads[lane].size:
             self._heads[lane] = head
@@ -173,7 +173,7 @@ class Checkpoints:
 
         return passing
 
-    def hold(self, tip: Tip) -> None:
+    def hold(self, tip: ChainHead) -> None:
         """The ledger is restored, up to this tip: its last checkpoint must be of no more than that.
 
         Raises:
@@ -192,7 +192,7 @@ class Checkpoints:
             if last.head.size == tip.tree.size:
                 self._demand((last.block, last.head.root) == (tip.hash, tip.tree.root()), last, tip.hash)
             for lane, head in enumerate(last.tips):
-                self._tips.hear(lane, head)
+                self._tips.apply(lane, head)
         self.after_block(tip)
 
     def _demand(self, holds: bool, last: Checkpoint, block: str) -> None:
@@ -207,7 +207,7 @@ class Checkpoints:
 
     # ------------------------------------------------------------ while it runs
 
-    def after_block(self, tip: Tip) -> None:
+    def after_block(self, tip: ChainHead) -> None:
         """The ledger ends with this tip now."""
         covered = self._last.head.size if self._last is not None else 0
         if self._news_at is None and tip.tree.size > covered:
@@ -222,7 +222,7 @@ class Checkpoints:
             due = max(due, self._written_at + self._every)
         return due - self._clock()
 
-    def draft(self, tip: Tip) -> Draft:
+    def draft(self, tip: ChainHead) -> Draft:
         """The checkpoint of the ledger up to this tip, for the transaction of its last block."""
         head = Head(tip.tree.size, tip.tree.root())
         previous = self._last.digest if self._last is not None else NO_CHECKPOINT
@@ -234,7 +234,7 @@ class Checkpoints:
     def written(self, draft: Draft) -> None:
         """It is committed: nothing is news any more."""
         self._last, self._written_at, self._news_at = draft.checkpoint, self._clock(), None
-        self._tips.hear(self._lane, draft.checkpoint.head)
+        self._tips.apply(self._lane, draft.checkpoint.head)
 
     def postpone(self) -> None:
         """The block that was to bear it has outputs, which no header names yet: another one has to come."""
@@ -304,6 +304,6 @@ async def _follow(settings: Settings, tips: Tips) -> None:
             for partition, records in (await consumer.getmany(timeout_ms=FETCH_WAIT_MS)).items():
                 for record in records:
                     try:
-                        tips.hear(partition.partition, read_checkpoint(record.value, names[partition.partition]).head)
+                        tips.apply(partition.partition, read_checkpoint(record.value, names[partition.partition]).head)
                     except DoesNotHoldError:
                         continue  # its own lane tells of it

@@ -20,7 +20,7 @@ from ..terminal.showing import escaped
 
 VERSION: Final = "1.0"
 MAX_FILE: Final = 64 << 20
-"""Octets of a proof's file: the greatest record, in base64 and once more in readable form, takes half of that."""
+"""Bytes of a proof's file: the greatest record, in base64 and once more in readable form, takes half of that."""
 
 What = Literal["input", "output"]
 

@@ -15,7 +15,7 @@ from ...codecs import merkle
 from ...codecs.blocks import INPUT_KINDS, Block, Event, Header, Output, leaf_data, statement
 from ...codecs.partition import Partitioner
 from ...streams.policy.privacy import NO_SECRETS, Secrets
-from ..ledger.chain import Tip, demand_version
+from ..ledger.chain import ChainHead, demand_version
 from ..ledger.folds import Adjudicate
 from ..terminal.showing import DECIDED
 from .proof_files import Step, What, make_path
@@ -83,7 +83,7 @@ class Outputs:
         self.takes_last = takes_last
         self._fold, self._is_it = Adjudicate(partitioner, secrets), is_it
         self._lane, self._lanes = lane, lanes
-        self._state, self._tip = self._fold.new(lane, lanes), Tip()
+        self._state, self._tip = self._fold.new(lane, lanes), ChainHead()
 
     def look(self, block: Block) -> Hit | None:
         where = f"ledger of lane {self._lane}, block {block.header.height}"

@@ -21,7 +21,7 @@ from .options import broker, topic_prefix
 from .proofs import read_verifier
 
 if TYPE_CHECKING:
-    from ..audit.models import Progress
+    from ..audit.models import AuditProgress
     from ..audit.report import Report
 
 DRAW_SECONDS = 0.1
@@ -71,7 +71,7 @@ def audit(
     """
     from ..audit.models import Span
     from ..audit.page import page
-    from ..audit.run import Question
+    from ..audit.run import AuditRequest
     from ..kafka import connect
 
     if into is not None and offline is not None:
@@ -85,7 +85,7 @@ def audit(
     verifiers = [read_verifier(key) for key in keys]
     if html is not None:
         _demand_writable(Path(html))
-    question = Question(settings, folder, lanes, span, verifiers, processes)
+    question = AuditRequest(settings, folder, lanes, span, verifiers, processes)
     report = asyncio.run(_audit(question, None if into is None else Path(into)))
     _tell(report, as_json)
     if html is not None:  # last: if the disk is full by now, the report has been told all the same
@@ -151,7 +151,7 @@ async def _audit(question: Any, into: Path | None) -> Report:
         question = question._replace(folder=into)
     first = math.inf
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: AuditProgress) -> None:
         nonlocal first
         first = min(first, progress.at)
         told(progress)
@@ -197,7 +197,7 @@ def _exporting() -> Iterator[Callable[[str, int, int], None]]:
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[Callable[[Progress], None]]:
+def _progress(what: str) -> Iterator[Callable[[AuditProgress], None]]:
     """A bar for each lane on a terminal, a line every few seconds elsewhere; both on standard error."""
     began = time.monotonic()
     if not sys.stderr.isatty():
@@ -214,7 +214,7 @@ def _progress(what: str) -> Iterator[Callable[[Progress], None]]:
         tasks: dict[int, Any] = {}
         started: dict[int, float] = {}
 
-        def told(progress: Progress) -> None:
+        def told(progress: AuditProgress) -> None:
             nonlocal drawn
             if progress.lane not in tasks:
                 started[progress.lane] = time.monotonic()
@@ -228,11 +228,11 @@ def _progress(what: str) -> Iterator[Callable[[Progress], None]]:
         yield told
 
 
-def _lines(what: str, began: float) -> Callable[[Progress], None]:
+def _lines(what: str, began: float) -> Callable[[AuditProgress], None]:
     told_at = began
     inputs: dict[int, int] = {}
 
-    def told(progress: Progress) -> None:
+    def told(progress: AuditProgress) -> None:
         nonlocal told_at
         inputs[progress.lane] = progress.inputs
         now = time.monotonic()

@@ -79,7 +79,7 @@ def prove(
             file.write(data)
     except OSError as error:
         raise UsageError(f"the proof cannot be written: {error.strerror}", path=out) from None
-    click.echo(f"sluice: {len(data)} octets in {out}; `sluice verify {out} --key KEY` checks them", err=True)
+    click.echo(f"sluice: {len(data)} bytes in {out}; `sluice verify {out} --key KEY` checks them", err=True)
 
 
 def _sizes(ids: tuple[str, ...]) -> list[int]:
@@ -192,7 +192,7 @@ def _read(file: str) -> bytes:
         hint = "name a file that `sluice prove … --out` has written"
         raise UsageError(f"the proof cannot be read: {error.strerror}", path=file, hint=hint) from None
     if len(data) > MAX_FILE:
-        too_long = DoesNotHoldError("this is no proof: it is too long", expected=f"{MAX_FILE} octets at most")
+        too_long = DoesNotHoldError("this is no proof: it is too long", expected=f"{MAX_FILE} bytes at most")
         raise _of_file(file, too_long)
     return data
 

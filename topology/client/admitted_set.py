@@ -24,7 +24,7 @@ from .changes import (
 NEVER = 1 << 62
 
 
-class Word(NamedTuple):
+class AdmittedRead(NamedTuple):
     """One record of the topic `admitted`, as it was read."""
 
     partition: int
@@ -80,7 +80,7 @@ class AdmittedSet(Mapping[str, AdmittedRecord]):
 
     # ------------------------------------------------------------ taking
 
-    def take(self, word: Word, now: int) -> AnyChange | None:
+    def take(self, word: AdmittedRead, now: int) -> AnyChange | None:
         """What a word changes; None where it changes nothing that was not told already.
 
         Args:
@@ -139,5 +139,5 @@ class AdmittedSet(Mapping[str, AdmittedRecord]):
             heappop(timers)
 
 
-def _change(kind: type[AnyChange], key: str, record: AdmittedRecord, word: Word) -> AnyChange:
+def _change(kind: type[AnyChange], key: str, record: AdmittedRecord, word: AdmittedRead) -> AnyChange:
     return kind(key=key, record=record, partition=word.partition, offset=word.offset)

@@ -17,7 +17,7 @@ from ...codecs.errors import UsageError
 from ...codecs.notes import Verifier
 from ...codecs.times import EXPECTED, LATEST, format_time, parse_time
 from ..audit.report import Report
-from ..audit.run import Question, audit
+from ..audit.run import AuditRequest, audit
 from ..ledger.interfaces import Logs
 from ..ledger.log_reader import open_logs
 from ..settings.clock import now_ms
@@ -105,7 +105,7 @@ class AsyncAuditor:
         self._demand_open()
         if self._given is not None:
             raise UsageError("a fake has no topics that could differ from its ledger", path="auditor")
-        return await audit(Question(self._settings, self._folder, verifiers=verifiers), format_time(now_ms()))
+        return await audit(AuditRequest(self._settings, self._folder, verifiers=verifiers), format_time(now_ms()))
 
     def _demand_open(self) -> Logs:
         if not self._opened or self._logs is None:

@@ -17,7 +17,7 @@ from ..kafka.input_records import Prepared
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .changes import AdmittedRecord, AnyChange
-from .emitting import BUFFER_OCTETS, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery
+from .emitting import BUFFER_OCTETS, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery, Headers
 from .errors import BufferFullError, ClosedError
 from .portal import Held, next_of
 from .ports import Clock, Delivered, Outlet, Position, Source
@@ -59,18 +59,19 @@ class Emitter(Held):
         )
         super().__init__("emitter", self._emitter)
 
-    def emit(self, emission: AnyEmission, timeout: float | None = None) -> Future[Delivered]:
+    def emit(self, emission: AnyEmission, timeout: float | None = None, *, headers: Headers = ()) -> Future[Delivered]:
         """Takes an emission; the future is done once the broker has stored it.
 
         Args:
             emission: a struct, a `Draft`, a mapping or JSON.
             timeout: seconds to wait for room in the buffer; None: as long as it takes.
+            headers: of the Kafka record, such as `traceparent`, which outputs pass through.
 
         Raises:
             InvalidRecordError: the lanes would refuse it; nothing is sent.
             BufferFullError: there was no room in time; nothing is sent.
         """
-        return self._take(self._emitter.prepare("emissions", emission), timeout)
+        return self._take(self._emitter.prepare("emissions", emission)._replace(headers=tuple(headers)), timeout)
 
     def observe(self, observation: AnyObservation, timeout: float | None = None) -> Future[Delivered]:
         """Takes what an observer saw; as `emit`."""

@@ -1,6 +1,6 @@
 """The emitter: typed records in, validated, keyed rightly, batched, sent by an idempotent producer in their order.
 
-Its buffer is bounded in records and octets. Once it is full, `emit` waits: whoever makes records faster than the broker
+Its buffer is bounded in records and bytes. Once it is full, `emit` waits: whoever makes records faster than the broker
 takes them is slowed down, and memory does not grow. What the broker has stored is told by a future for each record.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
@@ -32,6 +33,8 @@ DELIVERY_SECONDS = 120.0
 tries for ever: giving up on a batch would leave a hole in its sequence numbers."""
 
 Delivery: TypeAlias = "asyncio.Future[Delivered]"
+Headers: TypeAlias = Sequence[tuple[str, bytes]]
+"""Of a Kafka record, in their order."""
 
 
 class AsyncEmitter:
@@ -47,7 +50,7 @@ class AsyncEmitter:
         settings: where to, under which prefix, by which partitioner.
         bootstrap: a broker's address instead; all else is as the environment and `sluice.toml` have it.
         buffer: so many records may wait for the broker at the most.
-        buffer_octets: and so many octets of them; a single record always fits.
+        buffer_octets: and so many bytes of them; a single record always fits.
         delivery_timeout: seconds without any acknowledgement, while something waits, after which all is given up.
 
     Raises:
@@ -77,11 +80,12 @@ class AsyncEmitter:
 
     # ------------------------------------------------------------ what there is to say
 
-    async def emit(self, emission: AnyEmission) -> Delivery:
+    async def emit(self, emission: AnyEmission, *, headers: Headers = ()) -> Delivery:
         """Takes an emission of a language model; waits while the buffer is full.
 
         Args:
             emission: a struct, a `Draft`, a mapping or JSON. Without `emitted_at` it gets the present time.
+            headers: of the Kafka record, such as `traceparent`, which outputs pass through.
 
         Returns:
             A future, done once the broker has stored it. Who needs no word on each record lets it go: `flush` and
@@ -90,7 +94,7 @@ class AsyncEmitter:
         Raises:
             InvalidRecordError: the lanes would refuse it; nothing is sent.
         """
-        return await self.put(self.prepare("emissions", emission))
+        return await self.put(self.prepare("emissions", emission)._replace(headers=tuple(headers)))
 
     async def observe(self, observation: AnyObservation) -> Delivery:
         """Takes what an observer saw when it looked at a substrate for an assertion; as `emit`."""

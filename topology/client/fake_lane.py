@@ -39,7 +39,7 @@ class FakeLane:
     def take(self, record: Prepared, time: int) -> int:
         """An input record comes; returns its offset."""
         self.pass_to(time)
-        offset = self.put(record.topic, record.key, record.value, [], time)
+        offset = self.put(record.topic, record.key, record.value, list(record.headers), time)
         self._read(time)
         return offset
 

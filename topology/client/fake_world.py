@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from ...codecs.errors import UsageError
 from ...streams.policy.policy import Policy
 from ..kafka.input_records import Prepared
-from .admitted_set import Word
+from .admitted_set import AdmittedRead
 from .fake_lane import FakeLane
 from .ports import Delivered, Position, Stored
 
@@ -92,7 +92,7 @@ class FakeSource:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._news.set)
 
-    async def fetch(self, seconds: float) -> Sequence[Word]:
+    async def fetch(self, seconds: float) -> Sequence[AdmittedRead]:
         found = self._take()
         if not found and seconds > 0:
             self._news.clear()
@@ -105,11 +105,11 @@ class FakeSource:
                 found = self._take()
         return found
 
-    def _take(self) -> Sequence[Word]:
+    def _take(self) -> Sequence[AdmittedRead]:
         with self._world.lock:
             found = self._world.lane.after("admitted", self._next)
             self._next = max(self._next, self._world.lane.end("admitted"))
-        return [Word(0, record.offset, record.key, record.value) for record in found]
+        return [AdmittedRead(0, record.offset, record.key, record.value) for record in found]
 
     async def at(self, partition: int) -> int:
         return self._next

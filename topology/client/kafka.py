@@ -25,7 +25,7 @@ from ..kafka.partition_reader import EMPTY_ANSWERS, EMPTY_SECONDS
 from ..kafka.topics import topic_name
 from ..settings.clock import now_ms
 from ..settings.settings import Settings, load_settings
-from .admitted_set import Word
+from .admitted_set import AdmittedRead
 from .ports import Position, Stored
 
 BATCH_BYTES = 131_072
@@ -74,7 +74,9 @@ class KafkaOutlet:
             self._topics[record.topic] = name
         while True:
             try:
-                return await self._producer.send(name, key=record.key, value=record.value)
+                return await self._producer.send(
+                    name, key=record.key, value=record.value, headers=list(record.headers) or None
+                )
             except KafkaTimeoutError:
                 continue  # no room in a batch for 40 s: the emitter says when to give up
 
@@ -140,13 +142,13 @@ class KafkaSource:
         """What is read."""
         return self._places
 
-    async def fetch(self, seconds: float) -> Sequence[Word]:
+    async def fetch(self, seconds: float) -> Sequence[AdmittedRead]:
         try:
             fetched = await self.consumer.getmany(timeout_ms=max(1, int(seconds * 1000)))
         except (KafkaError, OSError) as error:
             raise unreachable(self._settings, error) from None
         return [
-            Word(place.partition, record.offset, record.key, record.value)
+            AdmittedRead(place.partition, record.offset, record.key, record.value)
             for place, records in fetched.items()
             for record in records
         ]

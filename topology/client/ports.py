@@ -10,7 +10,7 @@ import msgspec
 
 from ...codecs.errors import UsageError
 from ..kafka.input_records import Prepared
-from .admitted_set import Word
+from .admitted_set import AdmittedRead
 
 Clock = Callable[[], int]
 """The present in Unix milliseconds."""
@@ -76,7 +76,7 @@ class Source(Protocol):
         """Begins; returns the partitions."""
         ...
 
-    async def fetch(self, seconds: float) -> Sequence[Word]:
+    async def fetch(self, seconds: float) -> Sequence[AdmittedRead]:
         """What has come, in order within each partition; waits so long at the most if nothing has."""
         ...
 

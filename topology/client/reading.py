@@ -18,7 +18,7 @@ import structlog
 from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
-from .admitted_set import AdmittedSet, Word
+from .admitted_set import AdmittedRead, AdmittedSet
 from .changes import AdmittedRecord, AnyChange
 from .errors import ClosedError
 from .kafka import KafkaSource, settings_for
@@ -79,7 +79,7 @@ class AsyncAdmittedReader:
         self._set = AdmittedSet(clock, int(grace * 1000))
         self._from = from_position
         self._offsets: dict[int, int] = {}
-        self._queue: deque[Word] = deque()
+        self._queue: deque[AdmittedRead] = deque()
         self._opened, self._fetched_at = False, 0
         self._committed, self._committed_at = Position(), 0.0
 
@@ -167,7 +167,7 @@ class AsyncAdmittedReader:
         # Only what had ended before the last fetch began: else the lane's own word may be there, and not looked at.
         return self._set.expire(self._fetched_at)
 
-    async def _fetch(self, seconds: float) -> Sequence[Word]:
+    async def _fetch(self, seconds: float) -> Sequence[AdmittedRead]:
         now = self._clock()
         fetched = await self._source.fetch(seconds)
         self._fetched_at = now

@@ -17,7 +17,7 @@ from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.records import Admitted as AdmittedRecord
 from ...codecs.records import Emission, Inadmissible, Observation, Request, Review
 from ...streams.policy.privacy import without_key
-from ..audit.chain_check import Chain, Linked
+from ..audit.chain_check import ChainCheck, Linked
 from ..audit.divergences import Findings
 from ..audit.lane import FOLDS, follows
 from ..audit.report import describe
@@ -123,7 +123,7 @@ async def replay(logs: Logs, lane: int) -> AsyncGenerator[ReplayedBlock, None]:
 
 async def _chain(logs: Logs, lane: int, findings: Findings) -> AsyncGenerator[Linked, None]:
     """The blocks of a lane in the order of the chain, as far as its ledger goes now."""
-    chain, end = Chain(findings, lane, {}), (await logs.range("ledger", lane)).end
+    chain, end = ChainCheck(findings, lane, {}), (await logs.range("ledger", lane)).end
     async with aclosing(logs.batches("ledger", lane, end=end)) as batches:
         ended = False
         while True:

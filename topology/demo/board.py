@@ -148,7 +148,7 @@ class Board:
         """The assertions in the order in which they were emitted."""
         return list(self._entries.values())
 
-    def hear(self, topic: str, record: Record) -> None:
+    def apply(self, topic: str, record: Record) -> None:
         """Takes in a record of an output topic; who is not asked about (an earlier run's, say) is passed over."""
         shown = parse(topic, record)
         if topic == "dead-letters":

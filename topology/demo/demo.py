@@ -212,7 +212,7 @@ async def _send(settings: Settings, sent: Sequence[Sent]) -> None:
 async def _watch(settings: Settings, topic: str, board: Board) -> None:
     async with aclosing(read(settings, topic, follow=True)) as records:
         async for record in records:
-            board.hear(topic, record)
+            board.apply(topic, record)
 
 
 async def _attend(

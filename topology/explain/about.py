@@ -17,13 +17,13 @@ from ...codecs.times import format_time, parse_time
 from ...codecs.vocabulary import recognise
 from ...streams.adjudication.corroboration import class_of
 from ...streams.policy.policy import Policy
-from ...streams.policy.privacy import IDENTITY_BOUND, Veil, binds_identity
+from ...streams.policy.privacy import IDENTITY_BOUND, RedactionPolicy, binds_identity
 from ...streams.sanitise import Trace, clean, clean_tree
 from .checks import Stated, rest_of, told_of
 from .explanation import Claim, Observed, Reviewed
 
 VALUE_CAP: Final = 2000
-"""Octets that any one string of a locator or a detail keeps; the contract's cap for a rationale [V §4.1]."""
+"""Bytes that any one string of a locator or a detail keeps; the contract's cap for a rationale [V §4.1]."""
 _ESCAPED: Final = re.compile(rb"\\(?:u00[2-7]|/)")
 """How JSON may hide the characters of an identifier."""
 
@@ -74,7 +74,7 @@ def is_bound(observation: Observation) -> bool:
     return binds_identity(observation.tier, class_of(observation) or "")
 
 
-def observed(policy: Policy, veil: Veil, observation: Observation, of: Stated | None) -> Observed:
+def observed(policy: Policy, redaction: RedactionPolicy, observation: Observation, of: Stated | None) -> Observed:
     """An observation, as far as it may be shown [S §12]: its id as in the outputs; where that is not in clear, nothing
     of the place that was looked at either, and of the detail only which terms were found and why not.
 
@@ -85,8 +85,8 @@ def observed(policy: Policy, veil: Veil, observation: Observation, of: Stated | 
         of: the assertion that it speaks of; None where that is not known.
     """
     bound = is_bound(observation)
-    hidden = bound or veil.hides_ids
-    shown = veil.observation_id(observation.observation_id, identity_bound=bound)
+    hidden = bound or redaction.hides_ids
+    shown = redaction.observation_id(observation.observation_id, identity_bound=bound)
     detail = rest_of(observation.detail)
     return Observed(
         substrate_class=_class(observation.substrate_class),
@@ -124,20 +124,20 @@ def reviewed(review: Review) -> Reviewed:
     )
 
 
-def claims(veil: Veil, emission: Emission, assertion: Assertion) -> list[Claim]:
+def claims(redaction: RedactionPolicy, emission: Emission, assertion: Assertion) -> list[Claim]:
     """An assertion's annotations, as far as they may be shown."""
-    return [_claim(veil, emission, annotation) for annotation in assertion.annotations]
+    return [_claim(redaction, emission, annotation) for annotation in assertion.annotations]
 
 
-def _claim(veil: Veil, emission: Emission, annotation: Annotation) -> Claim:
+def _claim(redaction: RedactionPolicy, emission: Emission, annotation: Annotation) -> Claim:
     found = recognise(annotation.substrate_class, emission.vocabulary)
     bound, declared = found.name in IDENTITY_BOUND, annotation.observation_id
-    shown = None if declared is None else veil.observation_id(declared, identity_bound=bound)
+    shown = None if declared is None else redaction.observation_id(declared, identity_bound=bound)
     return Claim(
         substrate_class=_class(annotation.substrate_class),
         observation_id=UNSET if shown is None else shown,
         ts=UNSET if annotation.ts is None else _time(annotation.ts),
-        locator=UNSET if bound or veil.hides_ids else _value(annotation.locator),
+        locator=UNSET if bound or redaction.hides_ids else _value(annotation.locator),
         terminal=found.terminal,
         unknown=found.name is None or annotation.unknown,
     )

@@ -18,16 +18,16 @@ from ...codecs.records import Emission, Observation, Review
 from ...codecs.spans import Span, parse_span_key, span_key
 from ...codecs.times import format_time, parse_time
 from ...streams.adjudication import standing
-from ...streams.adjudication.emission_state import Life, Phase, Waiting
+from ...streams.adjudication.emission_state import AssertionState, PendingEvidence, Phase
 from ...streams.adjudication.outputs import source_of
 from ...streams.adjudication.state import State
 from ...streams.policy.policy import Policy
-from ...streams.policy.privacy import Veil
+from ...streams.policy.privacy import RedactionPolicy
 from . import explanation as told
 from .about import claims, emitter_of, is_bound, observed, reviewed
 from .checks import checks, counts, stated
-from .isolated import Alone, Step
-from .log import Aside, Beat, Book, Tale, still
+from .isolated import IsolatedFold, Step
+from .log import Aside, Beat, ExplainLog, Timeline, still
 from .text import shown_text
 from .why import why_not
 
@@ -35,7 +35,7 @@ Record = Emission | Observation | Review
 _DECODERS = {"emissions": decode_emission, "observations": decode_observation, "reviews": decode_review}
 
 
-class Chapter:
+class BlockTrace:
     """A block, read before the lane folds it. The lane's state is only looked at.
 
     Attributes:
@@ -44,7 +44,7 @@ class Chapter:
         came: evidence that this block put aside; `matched`: that it took from there.
     """
 
-    def __init__(self, book: Book, state: State, block: Block, places: Sequence[int], policy: Policy) -> None:
+    def __init__(self, book: ExplainLog, state: State, block: Block, places: Sequence[int], policy: Policy) -> None:
         """
         Args:
             book: so far; inputs, attempts and tales are added to it.
@@ -54,10 +54,10 @@ class Chapter:
             policy: in force in this block.
         """
         self.policy, self.time, self.height = policy, format_time(block.header.time), block.header.height
-        self.veil = Veil(policy.privacy, state.secrets.named(block.header.fold, policy.privacy))
+        self.redaction = RedactionPolicy(policy.privacy, state.secrets.named(block.header.fold, policy.privacy))
         self.script: list[Beat] = []
         self.came, self.matched = list[Aside](), list[Aside]()
-        self._book, self._block, self._alone = book, block, Alone(state, book.emission_id)
+        self._book, self._block, self._alone = book, block, IsolatedFold(state, book.emission_id)
         before = self._alone.copy().life
         self._note(self._alone.step(block.header, None), before)
         pool, _ = still(book.aside, self._alone.known.waiting)
@@ -123,24 +123,24 @@ class Chapter:
                 "form": said.form,
                 "checks": checks(self.policy, said),
                 "min_observers": UNSET if of.min_observers == 1 else of.min_observers,
-                "claims": claims(self.veil, emission, assertion),
+                "claims": claims(self.redaction, emission, assertion),
                 "grounded": UNSET if assertion.grounded is None else assertion.grounded,
                 "confidence": UNSET if assertion.confidence is None else assertion.confidence,
             }
-            tale = Tale(emission.attempt, key, said, facts)
-            self._book.tales.append(tale)
-            self._book.current[tale.attempt, key] = tale
-            self.script.append(Beat(tale, told.Event(**self.at, what="claimed", source=entry.source, k=of.k), []))
+            timeline = Timeline(emission.attempt, key, said, facts)
+            self._book.timelines.append(timeline)
+            self._book.current[timeline.attempt, key] = timeline
+            self.script.append(Beat(timeline, told.Event(**self.at, what="claimed", source=entry.source, k=of.k), []))
 
     def _weigh(
         self,
-        before: Alone,
+        before: IsolatedFold,
         event: Event,
-        waiting: Sequence[tuple[Waiting, Aside]],
+        waiting: Sequence[tuple[PendingEvidence, Aside]],
         matched: Sequence[Aside],
     ) -> None:
         """The fates of the evidence that waited for the assertions that have just come."""
-        groups: dict[str, list[tuple[Waiting, Aside]]] = {}
+        groups: dict[str, list[tuple[PendingEvidence, Aside]]] = {}
         for one, aside in waiting:
             if aside in matched:
                 groups.setdefault(one.span_key, []).append((one, aside))
@@ -149,15 +149,15 @@ class Chapter:
             for (one, aside), (fate, life) in zip(group, fates, strict=True):
                 entry, observation = aside.input, decode_observation(one.record)
                 assert isinstance(observation, Observation), "it was decoded when it came"
-                tale = self._book.current[one.attempt, key]
-                entry.observation = observed(self.policy, self.veil, observation, tale.stated)
+                timeline = self._book.current[one.attempt, key]
+                entry.observation = observed(self.policy, self.redaction, observation, timeline.stated)
                 entry.settled_at = self.time
                 entry.fate = fate
                 if fate == "not-counted":
                     entry.why = why_not(self.policy, life, observation)
                 elif fate == "late":
                     entry.why = "closed"
-                tale.moments.append((entry.height, aside.number, _moment(entry)))
+                timeline.moments.append((entry.height, aside.number, _moment(entry)))
 
     def _other(
         self,
@@ -167,7 +167,7 @@ class Chapter:
         pool: list[Aside],
     ) -> list[Aside]:
         """An observation, a review, or what nobody can read."""
-        key, life, tale = "", None, None
+        key, life, timeline = "", None, None
         if isinstance(record, Observation):
             entry.attempt, key = record.subject.attempt, span_key(record.subject.span)
             if is_bound(record):
@@ -180,16 +180,18 @@ class Chapter:
             subject = record.subject if isinstance(record, Observation) else record
             ours = subject.emission_id == self._book.emission_id
             attempt = subject.attempt
-            life, tale = self._alone.life(attempt, key), self._book.current.get((attempt, key)) if ours else None
+            life, timeline = self._alone.life(attempt, key), self._book.current.get((attempt, key)) if ours else None
         if isinstance(record, Observation):
-            entry.observation = observed(self.policy, self.veil, record, None if tale is None else tale.stated)
+            entry.observation = observed(
+                self.policy, self.redaction, record, None if timeline is None else timeline.stated
+            )
         before = len(self._alone.known.waiting)
         step = self._alone.step(self._block.header, event)
         number = self._book.next()
         if _is_refused(entry, step):
             pass
         elif isinstance(record, Observation) and len(self._alone.known.waiting) > before:
-            entry.fate, tale = "waiting", None
+            entry.fate, timeline = "waiting", None
             aside = Aside(event.value or b"", entry, number)
             self.came.append(aside)
             pool = [*pool, aside]
@@ -199,17 +201,17 @@ class Chapter:
             entry.fate, entry.why = "not-counted", "no-longer-than-now"
         else:
             entry.fate = "decided"
-        if tale is not None:
+        if timeline is not None:
             moment = _moment(entry)
-            after = self._alone.life(tale.attempt, key)
+            after = self._alone.life(timeline.attempt, key)
             if entry.fate == "counted":
-                moment.counted, moment.k = _count(after, step), tale.facts["k"]
+                moment.counted, moment.k = _count(after, step), timeline.facts["k"]
                 moment.short = _short(after)
-            self.script.append(Beat(tale, moment, []))
+            self.script.append(Beat(timeline, moment, []))
         self._note(step, lambda *_: life)
         return pool
 
-    def _note(self, step: Step, before: Callable[[int, str], Life | None]) -> None:
+    def _note(self, step: Step, before: Callable[[int, str], AssertionState | None]) -> None:
         """Keeps what a step said for the time when the lane's own words are known, and ends it.
 
         Args:
@@ -243,7 +245,7 @@ def _is_refused(entry: told.Input, step: Step) -> bool:
 
 
 def _judge_observation(
-    entry: told.Input, step: Step, policy: Policy, life: Life | None, observation: Observation
+    entry: told.Input, step: Step, policy: Policy, life: AssertionState | None, observation: Observation
 ) -> None:
     if step.counted["late"]:
         entry.fate = "late"
@@ -268,11 +270,11 @@ def _moment(entry: told.Input) -> told.Event:
     )
 
 
-def _count(after: Life | None, step: Step) -> int:
+def _count(after: AssertionState | None, step: Step) -> int:
     return after.fresh if after is not None else max((len(one.word.classes) for one in step.words), default=0)
 
 
-def _short(after: Life | None) -> int | UnsetType:
+def _short(after: AssertionState | None) -> int | UnsetType:
     """How many classes the check that has the fewest lacks, where as many as k count and it is not enough."""
     short = 0 if after is None or after.fresh < after.k else standing.missing(after)
     return short or UNSET

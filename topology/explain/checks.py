@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from ...codecs.decode import assertion_text
 from ...codecs.records import MAX_CHECKS, Assertion, CheckForm, Effect, Emission, Observation
 from ...streams.adjudication import standing
-from ...streams.adjudication.emission_state import CLASSES, Life
+from ...streams.adjudication.emission_state import CLASSES, AssertionState
 from ...streams.judging.checks import Unknown, canonical, parse_check
 from ...streams.judging.derivation import checks_of
 from ...streams.judging.results import HeldReason
@@ -67,7 +67,7 @@ def checks(policy: Policy, of: Stated) -> list[told.Check]:
 # ---------------------------------------------------------------- how far they have come
 
 
-def counts(life: Life) -> list[told.CheckCount]:
+def counts(life: AssertionState) -> list[told.CheckCount]:
     """For each check of a life how many independent classes carry it, and which verified it by name."""
     if not standing.texts(life):
         return []
@@ -82,7 +82,7 @@ def counts(life: Life) -> list[told.CheckCount]:
     ]
 
 
-def _by_name(life: Life, place: int) -> list[str]:
+def _by_name(life: AssertionState, place: int) -> list[str]:
     if life.checking is None:
         return []
     counted = {seen.number for seen in life.seen if seen.ts >= 0}

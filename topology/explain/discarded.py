@@ -25,14 +25,14 @@ from ...streams.adjudication.state import State
 from ...streams.policy.policy import PerEffect, Policy
 
 
-class Frame(msgspec.Struct, frozen=True, gc=False):
+class FramedText(msgspec.Struct, frozen=True, gc=False):
     """What stands in the frame of an output about an assertion, as far as a story needs it: sanitised."""
 
     assertion: str = ""
     rendered: list[str] | UnsetType = UNSET
 
 
-class Word(msgspec.Struct, frozen=True, gc=False):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """What an output says about an assertion, as far as a story or a comparison needs it (records.md)."""
 
     id: str
@@ -55,26 +55,26 @@ class Word(msgspec.Struct, frozen=True, gc=False):
     missing_observers: int | UnsetType = UNSET
     coverage: CoverageLevel | UnsetType = UNSET
     unchecked: list[tuple[int, int]] | UnsetType = UNSET
-    frame: Frame = field(name="_untrusted_text", default=Frame())
+    frame: FramedText = field(name="_untrusted_text", default=FramedText())
 
 
-class Said(NamedTuple):
+class DecisionOutput(NamedTuple):
     """A word, and where it was said."""
 
     topic: str
     span_key: str
-    word: Word
+    word: Decision
 
 
-_words = msgspec.json.Decoder(Word)
+_words = msgspec.json.Decoder(Decision)
 _NO_WORDS = (DEAD_LETTERS, CITATIONS)
 
 
-def said(outputs: Iterable[Output]) -> Iterator[Said]:
+def decisions_in(outputs: Iterable[Output]) -> Iterator[DecisionOutput]:
     """The words among some outputs, in order; dead letters and citations are none."""
     for topic, key, value, _ in outputs:
         if topic not in _NO_WORDS:
-            yield Said(topic, (key or b"").decode().partition("#")[2], _words.decode(value))
+            yield DecisionOutput(topic, (key or b"").decode().partition("#")[2], _words.decode(value))
 
 
 def reveal(policy: Policy) -> Policy:
@@ -99,7 +99,7 @@ def _shown(disposition: Disposition) -> Disposition:
     return "review" if disposition == "discard" else disposition
 
 
-def is_discarded(policy: Policy, topic: str, word: Word) -> bool:
+def is_discarded(policy: Policy, topic: str, word: Decision) -> bool:
     """Whether a word that was said under `reveal(policy)` would have been a discard under the policy itself."""
     if word.disposition != "review" or topic == "admitted":
         return False
@@ -107,7 +107,7 @@ def is_discarded(policy: Policy, topic: str, word: Word) -> bool:
     return (given.external if word.effect == "external" else given.internal) == "discard"
 
 
-def conceal(state: State, policy: Policy, words: Iterable[Said]) -> None:
+def conceal(state: State, policy: Policy, words: Iterable[DecisionOutput]) -> None:
     """Closes what `policy` would have discarded, of what was just said under `reveal(policy)`; between blocks only."""
     for topic, span_key, word in words:
         if topic == INADMISSIBLE and is_discarded(policy, topic, word):

@@ -27,7 +27,7 @@ from ..ledger.interfaces import Logs
 from ..ledger.replay import Follower
 from .about import About
 from .explanation import Explanation
-from .timeline import Story
+from .timeline import ExplanationBuilder
 
 Progress = Callable[[int, int, int], None]
 """Told after each block: its offset in the ledger, the first offset, and the end."""
@@ -38,7 +38,7 @@ class Watching(Adjudicate):
 
     def __init__(self, emission_id: str, partitioner: Partitioner, secrets: Secrets = NO_SECRETS) -> None:
         super().__init__(partitioner, secrets)
-        self.story = Story(emission_id)
+        self.story = ExplanationBuilder(emission_id)
         self._emission_id, self._about = emission_id, About(emission_id)
         self._due: tuple[int | None, int | None] = (None, None)  # of the emission, on the watermark and on time
 
@@ -47,9 +47,9 @@ class Watching(Adjudicate):
         in_force = state.next_policy or state.policy
         if in_force is None or not (places or self._may_fire(state, block.header)):
             return super().fold(state, block)
-        chapter = self.story.open(state, block, places, in_force)
+        trace = self.story.open(state, block, places, in_force)
         outputs = super().fold(state, block)
-        self.story.close(chapter, state, outputs)
+        self.story.close(trace, state, outputs)
         self._due = _next_due(state, self._emission_id)
         return outputs
 

@@ -15,11 +15,11 @@ from typing import Literal, NamedTuple
 
 from ...codecs.blocks import Block, Event, Header, Output
 from ...streams.adjudication import fold as core
-from ...streams.adjudication.emission_state import Known, Life, Waiting, fill, pack
+from ...streams.adjudication.emission_state import AssertionState, EmissionState, PendingEvidence, fill, pack
 from ...streams.adjudication.outputs import DEAD_LETTERS
 from ...streams.adjudication.state import State
 from ...streams.policy.policy import Policy
-from .discarded import Said, conceal, reveal, reveal_all, said
+from .discarded import DecisionOutput, conceal, decisions_in, reveal, reveal_all
 from .why import copy_of
 
 Weighed = Literal["late", "not-counted", "counted"]
@@ -28,12 +28,12 @@ Weighed = Literal["late", "not-counted", "counted"]
 class Step(NamedTuple):
     """What one event did, or what was due: the words, a dead letter's reason and detail, and what was counted."""
 
-    words: list[Said]
+    words: list[DecisionOutput]
     dead: tuple[str, str] | None
     counted: Counter[str]
 
 
-class Alone:
+class IsolatedFold:
     """A lane's state with one emission in it; discards are revealed (discarded.py).
 
     Args:
@@ -43,7 +43,12 @@ class Alone:
     """
 
     def __init__(
-        self, state: State, emission_id: str, shown: Callable[[Policy], Policy] = reveal, *, known: Known | None = None
+        self,
+        state: State,
+        emission_id: str,
+        shown: Callable[[Policy], Policy] = reveal,
+        *,
+        known: EmissionState | None = None,
     ) -> None:
         self._emission_id = emission_id
         self.state = alone = State(state.lane, state.lanes, state.partitioner, state.secrets)
@@ -59,9 +64,9 @@ class Alone:
             alone.put_back({emission_id: octets})
 
     @property
-    def known(self) -> Known:
+    def known(self) -> EmissionState:
         """What is known of the emission; empty where that is nothing."""
-        return self.state.known(self._emission_id) or Known()
+        return self.state.known(self._emission_id) or EmissionState()
 
     @property
     def rules(self) -> Policy:
@@ -69,28 +74,30 @@ class Alone:
         assert self.state.policy is not None, "a ledger begins with a policy"
         return self.state.policy
 
-    def life(self, attempt: int, span_key: str) -> Life | None:
+    def life(self, attempt: int, span_key: str) -> AssertionState | None:
         """A copy of a living assertion."""
         known = self.known.attempt(attempt)
         life = known.life(span_key) if known is not None else None
         return None if life is None else copy_of(life)
 
-    def copy(self) -> Alone:
+    def copy(self) -> IsolatedFold:
         """The same once more, for trying something out."""
-        return Alone(self.state, self._emission_id)
+        return IsolatedFold(self.state, self._emission_id)
 
     def step(self, header: Header, event: Event | None) -> Step:
         """Folds one event, or lets the clocks move to the block's where that is None; `conceal` comes after it."""
         before = Counter(self.state.counters)
         outputs = core.fold(self.state, Block(header, [] if event is None else [event], ""))
         counted = self.state.counters - before
-        return Step(list(said(outputs)), _dead(outputs), counted)
+        return Step(list(decisions_in(outputs)), _dead(outputs), counted)
 
     def conceal(self, policy: Policy, step: Step) -> None:
         """Closes what `policy` discards."""
         conceal(self.state, policy, step.words)
 
-    def weighed(self, header: Header, event: Event, waiting: Sequence[Waiting]) -> list[tuple[Weighed, Life | None]]:
+    def weighed(
+        self, header: Header, event: Event, waiting: Sequence[PendingEvidence]
+    ) -> list[tuple[Weighed, AssertionState | None]]:
         """What an emission's coming makes of the evidence that waited for one of its assertions.
 
         Found by letting the emission come with ever more of it: what the last one adds to the counters is its fate.
@@ -105,13 +112,13 @@ class Alone:
         """
         # Corroborations first, as the fold weighs what waited.
         order = sorted(range(len(waiting)), key=lambda place: waiting[place].negative)
-        fates: list[tuple[Weighed, Life | None]] = [("counted", None)] * len(waiting)
+        fates: list[tuple[Weighed, AssertionState | None]] = [("counted", None)] * len(waiting)
         one = waiting[0] if waiting else None
 
-        def with_first(number: int) -> tuple[Counter[str], Life | None]:
+        def with_first(number: int) -> tuple[Counter[str], AssertionState | None]:
             chosen = [waiting[place] for place in order[:number]]
-            known = Known(self.known.attempts, chosen)
-            alone = Alone(self.state, self._emission_id, reveal_all, known=known)
+            known = EmissionState(self.known.attempts, chosen)
+            alone = IsolatedFold(self.state, self._emission_id, reveal_all, known=known)
             counted = alone.step(header, event).counted
             life = alone.life(one.attempt, one.span_key) if one is not None else None
             if life is not None:

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...streams.adjudication.emission_state import Waiting
+from ...streams.adjudication.emission_state import PendingEvidence
 from . import explanation as told
 from .checks import Stated
-from .discarded import Said
+from .discarded import DecisionOutput
 from .explanation_checks import CheckCount
 
 
 @dataclass(eq=False)
-class Tale:
+class Timeline:
     """One assertion of one attempt. `moments` are (height, number, event): the order of the telling."""
 
     attempt: int
@@ -39,7 +39,7 @@ class Aside:
 
 
 @dataclass(eq=False)
-class Book:
+class ExplainLog:
     """Everything that is known so far.
 
     Invariant: between blocks, `aside` is, in order, what the lane's state keeps waiting for this emission, and a tale
@@ -53,8 +53,8 @@ class Book:
     emission_id: str
     inputs: list[told.Input] = field(default_factory=list[told.Input])
     attempts: list[told.Attempt] = field(default_factory=list[told.Attempt])
-    tales: list[Tale] = field(default_factory=list[Tale])
-    current: dict[tuple[int, str], Tale] = field(default_factory=dict[tuple[int, str], Tale])
+    timelines: list[Timeline] = field(default_factory=list[Timeline])
+    current: dict[tuple[int, str], Timeline] = field(default_factory=dict[tuple[int, str], Timeline])
     aside: list[Aside] = field(default_factory=list[Aside])
     bound: set[str] = field(default_factory=set[str])
     number: int = 0
@@ -68,12 +68,12 @@ class Book:
 class Beat(NamedTuple):
     """Something that the copy brought about: a word or an event of a tale, and how far its checks had come then."""
 
-    tale: Tale
-    what: Said | told.Event
+    timeline: Timeline
+    what: DecisionOutput | told.Event
     checks: list[CheckCount]
 
 
-def still(asides: Sequence[Aside], waiting: Sequence[Waiting]) -> tuple[list[Aside], list[Aside]]:
+def still(asides: Sequence[Aside], waiting: Sequence[PendingEvidence]) -> tuple[list[Aside], list[Aside]]:
     """Which of some evidence still waits, in order, and which does not. Of equal records the earlier one is gone."""
     left, gone = list[Aside](), list[Aside]()
     at = len(waiting)

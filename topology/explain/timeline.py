@@ -14,16 +14,16 @@ from msgspec import UNSET, UnsetType
 from ...codecs.blocks import Block, Output
 from ...codecs.times import format_time
 from ...streams.adjudication import standing
-from ...streams.adjudication.emission_state import Life, Phase
+from ...streams.adjudication.emission_state import AssertionState, Phase
 from ...streams.adjudication.outputs import ADMITTED, DEAD_LETTERS, INADMISSIBLE
 from ...streams.adjudication.state import State
 from ...streams.policy.policy import Policy
 from . import explanation as told
-from .block_trace import Chapter
+from .block_trace import BlockTrace
 from .checks import counts
-from .discarded import Said, Word, is_discarded, said
+from .discarded import Decision, DecisionOutput, decisions_in, is_discarded
 from .explanation_checks import Check, CheckCount
-from .log import Book, Tale, still
+from .log import ExplainLog, Timeline, still
 from .text import marked
 
 _OPEN = ("admitted", "renewed")
@@ -37,24 +37,24 @@ _BEFORE_EVIDENCE = frozenset(
 """Reasons that have nothing to do with how far checks have come."""
 
 
-class Story:
+class ExplanationBuilder:
     """For each block that may touch the emission: `open` before its fold, `close` after it; in the end `tell`."""
 
     def __init__(self, emission_id: str) -> None:
-        self._book = Book(emission_id)
+        self._book = ExplainLog(emission_id)
 
     @property
     def inputs(self) -> list[told.Input]:
         """Every input about the emission so far, in the ledger's order."""
         return self._book.inputs
 
-    def open(self, state: State, block: Block, places: Sequence[int], policy: Policy) -> Chapter:
-        """Reads a block that is about to be folded; see `Chapter`."""
-        return Chapter(self._book, state, block, places, policy)
+    def open(self, state: State, block: Block, places: Sequence[int], policy: Policy) -> BlockTrace:
+        """Reads a block that is about to be folded; see `BlockTrace`."""
+        return BlockTrace(self._book, state, block, places, policy)
 
     # ------------------------------------------------------------ after the fold
 
-    def close(self, chapter: Chapter, state: State, outputs: Sequence[Output]) -> None:
+    def close(self, trace: BlockTrace, state: State, outputs: Sequence[Output]) -> None:
         """Puts the lane's own words in, and notes what ended without one.
 
         Args:
@@ -63,58 +63,60 @@ class Story:
             outputs: of the block.
         """
         own = f"{self._book.emission_id}#".encode()
-        words = list(said(one for one in outputs if one.topic != DEAD_LETTERS and (one.key or b"").startswith(own)))
+        words = list(
+            decisions_in(one for one in outputs if one.topic != DEAD_LETTERS and (one.key or b"").startswith(own))
+        )
         awaited = [one for one in words if one.word.status != "renewed"]
         requests = {
-            (tale, one.word.revision): one.word
-            for tale, one, _ in chapter.script
-            if isinstance(one, Said) and one.topic not in (ADMITTED, INADMISSIBLE)
+            (timeline, one.word.revision): one.word
+            for timeline, one, _ in trace.script
+            if isinstance(one, DecisionOutput) and one.topic not in (ADMITTED, INADMISSIBLE)
         }
         known = state.known(self._book.emission_id)
-        for tale, one, checks in chapter.script:
+        for timeline, one, checks in trace.script:
             if isinstance(one, told.Event):
-                self._add(tale, one)
-            elif not is_discarded(chapter.policy, one.topic, one.word):
+                self._add(timeline, one)
+            elif not is_discarded(trace.policy, one.topic, one.word):
                 # Where more is due than a block fires, the copy may be ahead of the lane: a later block has it.
                 if awaited and _named(awaited[0]) == _named(one):
-                    self._speak(chapter, tale, awaited.pop(0), checks)
-            elif one.topic == INADMISSIBLE and self._life(state, tale) is None:
-                request = requests.get((tale, one.word.revision), one.word)
-                self._say(chapter, tale, Said("", one.span_key, request), checks, disposition="discard")
+                    self._emit(trace, timeline, awaited.pop(0), checks)
+            elif one.topic == INADMISSIBLE and self._life(state, timeline) is None:
+                request = requests.get((timeline, one.word.revision), one.word)
+                self._say(trace, timeline, DecisionOutput("", one.span_key, request), checks, disposition="discard")
         for one in (*awaited, *(one for one in words if one.word.status == "renewed")):
-            tale = self._book.current[one.word.attempt, one.span_key]
-            life = self._life(state, tale)
-            self._speak(chapter, tale, one, [] if life is None else counts(life))
-        self._end(chapter, state, words)
+            timeline = self._book.current[one.word.attempt, one.span_key]
+            life = self._life(state, timeline)
+            self._emit(trace, timeline, one, [] if life is None else counts(life))
+        self._end(trace, state, words)
         waiting = [] if known is None else known.waiting
-        candidates = [one for one in (*self._book.aside, *chapter.came) if one not in chapter.matched]
+        candidates = [one for one in (*self._book.aside, *trace.came) if one not in trace.matched]
         self._book.aside, gone = still(candidates, waiting)
         for one in gone:
-            one.input.fate, one.input.settled_at = "unmatched", chapter.time
+            one.input.fate, one.input.settled_at = "unmatched", trace.time
 
-    def _end(self, chapter: Chapter, state: State, words: Iterable[Said]) -> None:
+    def _end(self, trace: BlockTrace, state: State, words: Iterable[DecisionOutput]) -> None:
         """What lives no more: by its own last word, or without one."""
-        for tale in self._book.tales:
-            if not tale.lives or self._life(state, tale) is not None:
+        for timeline in self._book.timelines:
+            if not timeline.lives or self._life(state, timeline) is not None:
                 continue
-            tale.lives = False
-            last = tale.verdicts[-1] if tale.verdicts else None
-            if last is not None and last.height == chapter.height and last.status not in _OPEN:
+            timeline.lives = False
+            last = timeline.verdicts[-1] if timeline.verdicts else None
+            if last is not None and last.height == trace.height and last.status not in _OPEN:
                 continue
             newer = [
                 one.word.attempt
                 for one in words
-                if (one.topic, one.span_key) == (ADMITTED, tale.span_key) and one.word.attempt > tale.attempt
+                if (one.topic, one.span_key) == (ADMITTED, timeline.span_key) and one.word.attempt > timeline.attempt
             ]
-            ended = told.Event(**chapter.at, what="ended", why="newer-attempt" if newer else "review-window-over")
+            ended = told.Event(**trace.at, what="ended", why="newer-attempt" if newer else "review-window-over")
             ended.by_attempt = newer[0] if newer else UNSET
-            self._add(tale, ended)
+            self._add(timeline, ended)
 
-    def _speak(self, chapter: Chapter, tale: Tale, one: Said, checks: list[CheckCount]) -> None:
+    def _emit(self, trace: BlockTrace, timeline: Timeline, one: DecisionOutput, checks: list[CheckCount]) -> None:
         word = one.word
         self._say(
-            chapter,
-            tale,
+            trace,
+            timeline,
             one,
             checks,
             revision=word.revision,
@@ -126,10 +128,12 @@ class Story:
             ledger=word.ledger,
         )
 
-    def _say(self, chapter: Chapter, tale: Tale, one: Said, checks: list[CheckCount], **fields: Any) -> None:
+    def _say(
+        self, trace: BlockTrace, timeline: Timeline, one: DecisionOutput, checks: list[CheckCount], **fields: Any
+    ) -> None:
         word = one.word
         verdict = told.Verdict(
-            **chapter.at,
+            **trace.at,
             status=word.status,
             k=word.k,
             classes=word.classes,
@@ -141,71 +145,73 @@ class Story:
             missing_observers=word.missing_observers,
             rendered=word.frame.rendered,
             assertion=word.frame.assertion or UNSET,
-            marked=_marked(chapter.policy, tale, word),
+            marked=_marked(trace.policy, timeline, word),
             coverage=word.coverage,
             unchecked=word.unchecked,
             checks=checks if checks and word.reason not in _BEFORE_EVIDENCE else UNSET,
             **fields,
         )
-        tale.verdicts.append(verdict)
-        self._add(tale, told.Event(**chapter.at, what="verdict", verdict=verdict))
+        timeline.verdicts.append(verdict)
+        self._add(timeline, told.Event(**trace.at, what="verdict", verdict=verdict))
 
-    def _add(self, tale: Tale, event: told.Event) -> None:
-        tale.moments.append((event.height, self._book.next(), event))
+    def _add(self, timeline: Timeline, event: told.Event) -> None:
+        timeline.moments.append((event.height, self._book.next(), event))
 
-    def _life(self, state: State, tale: Tale) -> Life | None:
+    def _life(self, state: State, timeline: Timeline) -> AssertionState | None:
         """The life of a tale; of an attempt that was forgotten and came again, only the later tale has one."""
-        attempt = state.attempt(self._book.emission_id, tale.attempt)
-        if attempt is None or self._book.current[tale.attempt, tale.span_key] is not tale:
+        attempt = state.attempt(self._book.emission_id, timeline.attempt)
+        if attempt is None or self._book.current[timeline.attempt, timeline.span_key] is not timeline:
             return None
-        return attempt.life(tale.span_key)
+        return attempt.life(timeline.span_key)
 
     # ------------------------------------------------------------ at the end
 
     def tell(self, state: State, now: int) -> tuple[list[told.Attempt], list[told.Assertion]]:
         """The attempts and the assertions, as they stand at the ledger's end; `now` is Unix ms."""
-        for tale in self._book.tales:
-            for claim in tale.facts["claims"]:
+        for timeline in self._book.timelines:
+            for claim in timeline.facts["claims"]:
                 if claim.observation_id in self._book.bound:
                     claim.observation_id = claim.locator = UNSET
-        return self._book.attempts, [self._assertion(state, tale, now) for tale in self._book.tales]
+        return self._book.attempts, [self._assertion(state, timeline, now) for timeline in self._book.timelines]
 
-    def _assertion(self, state: State, tale: Tale, now: int) -> told.Assertion:
-        life = self._life(state, tale) if tale.lives else None
-        last = tale.verdicts[-1] if tale.verdicts else None
+    def _assertion(self, state: State, timeline: Timeline, now: int) -> told.Assertion:
+        life = self._life(state, timeline) if timeline.lives else None
+        last = timeline.verdicts[-1] if timeline.verdicts else None
         if life is not None:
             classes = sorted(seen.substrate_class for seen in life.seen if seen.ts >= 0)
             seen = sorted(seen.substrate_class for seen in life.seen if seen.latest >= 0 or seen.ts >= 0)
         else:
             classes = last.classes if last is not None else []
-            seen = next((one.classes_seen for one in reversed(tale.verdicts) if one.classes_seen is not UNSET), UNSET)
-        shown = next((one for one in reversed(tale.verdicts) if one.rendered is not UNSET), None)
+            seen = next(
+                (one.classes_seen for one in reversed(timeline.verdicts) if one.classes_seen is not UNSET), UNSET
+            )
+        shown = next((one for one in reversed(timeline.verdicts) if one.rendered is not UNSET), None)
         return told.Assertion(
-            **{**tale.facts, "checks": _checks(tale, life)},
+            **{**timeline.facts, "checks": _checks(timeline, life)},
             rendered=UNSET if shown is None else shown.rendered,
             marked=UNSET if shown is None else shown.marked,
-            span_key=tale.span_key,
-            attempt=tale.attempt,
-            events=[event for *_, event in sorted(tale.moments, key=lambda moment: moment[:2])],
-            verdicts=tale.verdicts,
+            span_key=timeline.span_key,
+            attempt=timeline.attempt,
+            events=[event for *_, event in sorted(timeline.moments, key=lambda moment: moment[:2])],
+            verdicts=timeline.verdicts,
             classes=classes,
             classes_seen=seen,
-            missing_floor=_missing(tale, life, len(classes)),
-            now=_now(tale, life, now),
+            missing_floor=_missing(timeline, life, len(classes)),
+            now=_now(timeline, life, now),
         )
 
 
-def _marked(policy: Policy, tale: Tale, word: Word) -> str | UnsetType:
+def _marked(policy: Policy, timeline: Timeline, word: Decision) -> str | UnsetType:
     """The emitter's words with what no check speaks of in double brackets; nothing where no check was verified."""
     if word.coverage is UNSET or word.coverage == "whole":
         return UNSET
-    of, spans = tale.stated, [] if word.unchecked is UNSET else word.unchecked
+    of, spans = timeline.stated, [] if word.unchecked is UNSET else word.unchecked
     return marked(policy, of.text, of.effect, spans)
 
 
-def _checks(tale: Tale, life: Life | None) -> list[Check]:
+def _checks(timeline: Timeline, life: AssertionState | None) -> list[Check]:
     """The assertion's checks, while it lives with how far each has come."""
-    checks: list[Check] = tale.facts["checks"]
+    checks: list[Check] = timeline.facts["checks"]
     if life is None or life.kind == "refusal":
         return checks
     return [
@@ -214,27 +220,29 @@ def _checks(tale: Tale, life: Life | None) -> list[Check]:
     ]
 
 
-def _missing(tale: Tale, life: Life | None, classes: int) -> int:
+def _missing(timeline: Timeline, life: AssertionState | None, classes: int) -> int:
     """How many classes more it would need, of the check that has the fewest."""
     if life is not None:
         return standing.missing(life)
-    last = tale.verdicts[-1] if tale.verdicts else None
+    last = timeline.verdicts[-1] if timeline.verdicts else None
     if last is None or last.checks is UNSET or last.status in _OPEN:
-        return max(0, tale.facts["k"] - classes)
+        return max(0, timeline.facts["k"] - classes)
     return max([0, *(one.k - one.counted for one in last.checks)])
 
 
-def _named(one: Said) -> tuple[str, str, int, str]:
+def _named(one: DecisionOutput) -> tuple[str, str, int, str]:
     return one.topic, one.span_key, one.word.attempt, one.word.status
 
 
-def _now(tale: Tale, life: Life | None, now: int) -> told.Now:
+def _now(timeline: Timeline, life: AssertionState | None, now: int) -> told.Now:
     """How an assertion stands: by its life where it has one, else by its last decision."""
     as_of = format_time(now)
     if life is not None and life.phase == Phase.PENDING:
         return told.Now(status="pending", as_of=as_of, holds=False, waits_for="evidence", until=_time(life.due))
     # A refusal that a policy substitutes says what is done about a decision, not what was decided.
-    decided = [one for one in tale.verdicts if one.topic in (UNSET, ADMITTED, INADMISSIBLE) and one.basis != "policy"]
+    decided = [
+        one for one in timeline.verdicts if one.topic in (UNSET, ADMITTED, INADMISSIBLE) and one.basis != "policy"
+    ]
     last = decided[-1]
     valid = next((one.valid_until for one in reversed(decided) if one.valid_until is not UNSET), UNSET)
     stands = told.Now(

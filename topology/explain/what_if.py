@@ -29,10 +29,10 @@ from ...streams.adjudication import fold as core
 from ...streams.adjudication.outputs import DEAD_LETTERS
 from ...streams.policy.policy import Policy, policy_of_document
 from ...streams.policy.privacy import NO_SECRETS, Secrets
-from ..ledger.chain import Tip, demand_version
+from ..ledger.chain import ChainHead, demand_version
 from ..ledger.folds import partitioner_named
 from ..ledger.interfaces import Logs
-from .discarded import Said, conceal, reveal, said
+from .discarded import DecisionOutput, conceal, decisions_in, reveal
 from .what_if_compare import Arrival, Comparison, Heard
 
 Progress = Callable[[int, int, int], None]
@@ -76,9 +76,9 @@ class Side:
             heard.words.extend(self._fold(header, [one for event in events for one in self._shown(event)], heard))
         return heard
 
-    def _fold(self, header: Header, events: Sequence[Event], heard: Heard) -> list[Said]:
+    def _fold(self, header: Header, events: Sequence[Event], heard: Heard) -> list[DecisionOutput]:
         outputs = core.fold(self.state, Block(header, events, ""))
-        words = list(said(outputs))
+        words = list(decisions_in(outputs))
         if self._policy is not None:
             conceal(self.state, self._policy, words)
         for output in outputs:
@@ -167,7 +167,7 @@ async def what_if(
         UsageError: the ledger's identifiers are hashed with a secret that is not given.
     """
     old = new = None
-    tip, (first, end) = Tip(), await logs.range("ledger", lane)
+    tip, (first, end) = ChainHead(), await logs.range("ledger", lane)
     async with aclosing(logs.records("ledger", lane)) as records:
         async for record in records:
             block = unseal(record.value or b"")

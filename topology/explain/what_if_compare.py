@@ -16,7 +16,7 @@ from msgspec import UNSET
 from ...codecs.times import format_time
 from ...streams.adjudication.outputs import ADMITTED, INADMISSIBLE
 from ...streams.adjudication.state import State
-from .discarded import Said
+from .discarded import DecisionOutput
 
 PENDING: Final = "pending"
 """Shown in the place of a status: at the ledger's end there was no decision yet."""
@@ -86,8 +86,8 @@ class Heard(NamedTuple):
         news: the sources of emissions of which it did not know that attempt before.
     """
 
-    due: list[Said]
-    words: list[Said]
+    due: list[DecisionOutput]
+    words: list[DecisionOutput]
     dead: dict[str, str]
     news: set[str]
 
@@ -149,7 +149,7 @@ class Comparison:
         if len(self._rows) > self._sweep_at or self._behind % END_EVERY == 1:
             self._sweep(states)
 
-    def _hear(self, place: int, words: Sequence[Said]) -> None:
+    def _hear(self, place: int, words: Sequence[DecisionOutput]) -> None:
         for topic, span_key, word in words:
             if topic not in (ADMITTED, INADMISSIBLE) or word.basis == "policy":
                 continue

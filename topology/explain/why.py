@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ...codecs.records import Observation
 from ...streams.adjudication import corroboration, standing
-from ...streams.adjudication.emission_state import Life
+from ...streams.adjudication.emission_state import AssertionState
 from ...streams.policy.policy import BUILT_IN, Policy
 from ..terminal.showing_checks import WORDS_ALONE
 
@@ -62,15 +62,15 @@ SENTENCES: Final[dict[str, str]] = {
 assert set(SENTENCES) == set(get_args(Why))
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Life).decode
+_decode = msgspec.msgpack.Decoder(AssertionState).decode
 
 
-def copy_of(life: Life) -> Life:
+def copy_of(life: AssertionState) -> AssertionState:
     """A life that may be changed without changing this one, nor anything that it holds: its evidence, its checks."""
     return _decode(_encode(life))
 
 
-def why_not(policy: Policy, life: Life | None, observation: Observation) -> Why:
+def why_not(policy: Policy, life: AssertionState | None, observation: Observation) -> Why:
     """Why an observation that did not count did not.
 
     Args:
@@ -100,7 +100,7 @@ def why_not(policy: Policy, life: Life | None, observation: Observation) -> Why:
     return "outweighed" if corroboration.unmasks(unseen, observation, cls, ts) else "not-declared"
 
 
-def _unseen(life: Life) -> Life:
+def _unseen(life: AssertionState) -> AssertionState:
     """A copy of a life as it was before any evidence came."""
     unseen = copy_of(life)
     unseen.seen, unseen.witnesses, unseen.fresh, unseen.aged = [], [], 0, False
@@ -109,7 +109,7 @@ def _unseen(life: Life) -> Life:
     return unseen
 
 
-def _why_not_at_all(policy: Policy, life: Life, observation: Observation) -> Why:
+def _why_not_at_all(policy: Policy, life: AssertionState, observation: Observation) -> Why:
     """Why nothing that an observation says may count: the last of the circumstances that have to go, one by one."""
     judging = policy.judging
     certain = replace(observation, confidence=1.0)
@@ -122,7 +122,7 @@ def _why_not_at_all(policy: Policy, life: Life, observation: Observation) -> Why
     return "checks-required" if corroboration.may_count(lenient, life, certain) else "writable-by-emitter"
 
 
-def _why_no_check(life: Life, observation: Observation) -> Why:
+def _why_no_check(life: AssertionState, observation: Observation) -> Why:
     """Why a corroboration that names checks verifies none."""
     consistent = replace(observation, refuted=None)
     if standing.verified(life, consistent):
@@ -130,7 +130,7 @@ def _why_no_check(life: Life, observation: Observation) -> Why:
     return "check-not-bound" if standing.verified(life, replace(consistent, coverage=None)) else "verifies-nothing"
 
 
-def _why_no_corroboration(policy: Policy, life: Life, observation: Observation, ts: int, cls: str) -> Why:
+def _why_no_corroboration(policy: Policy, life: AssertionState, observation: Observation, ts: int, cls: str) -> Why:
     if standing.verified(life, observation) == []:
         return _why_no_check(life, observation)
     trust = policy.admissibility.trust
@@ -138,7 +138,7 @@ def _why_no_corroboration(policy: Policy, life: Life, observation: Observation, 
         return "declarations-only"
     trusting = replace(policy, admissibility=replace(policy.admissibility, trust="observed"))
 
-    def counts(rules: Policy, one: Life) -> bool:
+    def counts(rules: Policy, one: AssertionState) -> bool:
         return corroboration.corroborate(rules, one, observation, ts, cls)
 
     unseen = _unseen(life)

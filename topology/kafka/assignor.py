@@ -22,7 +22,7 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, Cons
 VERSION = 0
 
 
-class Claim(msgspec.Struct, frozen=True):
+class MemberState(msgspec.Struct, frozen=True):
     """What a member has: its lanes, and by lane how high the ledger is that it has followed as standby."""
 
     lanes: frozenset[int] = frozenset()
@@ -34,11 +34,11 @@ class Claim(msgspec.Struct, frozen=True):
         return msgspec.json.encode({"lanes": sorted(self.lanes), "standby": dict(sorted(self.standby.items()))})
 
 
-_claim = msgspec.json.Decoder(Claim)
+_claim = msgspec.json.Decoder(MemberState)
 _lanes = msgspec.json.Decoder(list[int])
 
 
-def share(lanes: Iterable[int], claims: Mapping[str, Claim]) -> dict[str, list[int]]:
+def share(lanes: Iterable[int], claims: Mapping[str, MemberState]) -> dict[str, list[int]]:
     """Shares lanes out among members.
 
     Args:
@@ -70,7 +70,9 @@ def share(lanes: Iterable[int], claims: Mapping[str, Claim]) -> dict[str, list[i
     return {member: sorted(numbers) for member, numbers in given.items()}
 
 
-def share_standbys(shares: Mapping[str, list[int]], claims: Mapping[str, Claim], count: int) -> dict[str, list[int]]:
+def share_standbys(
+    shares: Mapping[str, list[int]], claims: Mapping[str, MemberState], count: int
+) -> dict[str, list[int]]:
     """Gives every lane up to `count` standbys beside its owner, evenly; who stands by already goes on where it can."""
     members = sorted(shares)
     given: dict[str, list[int]] = {member: [] for member in members}
@@ -103,7 +105,7 @@ class LaneAssignor(AbstractPartitionAssignor):
 
     def __init__(
         self,
-        claim: Callable[[], Claim],
+        claim: Callable[[], MemberState],
         standbys: int = 0,
         stand_by: Callable[[list[int]], None] = lambda lanes: None,
     ) -> None:
@@ -139,8 +141,8 @@ class LaneAssignor(AbstractPartitionAssignor):
         self._stand_by(lanes)
 
 
-def _read(user_data: bytes) -> Claim:
+def _read(user_data: bytes) -> MemberState:
     try:
         return _claim.decode(user_data)
     except msgspec.MsgspecError:
-        return Claim()
+        return MemberState()

@@ -21,8 +21,8 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from . import membership
-from .assignor import Claim, LaneAssignor
-from .frames import Bounds, Frame
+from .assignor import LaneAssignor, MemberState
+from .frames import Bounds, Fetched
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
 from .reconnect import paced
@@ -34,7 +34,7 @@ PARTIAL_WAIT_MS = 10
 """The same where some inputs are left out of it, since what came of them has not been taken yet."""
 PACE_SECONDS = 0.04
 PACED_OCTETS = 65_536
-"""A request begins so long behind the one before at the least, where that brought so many octets; never longer behind
+"""A request begins so long behind the one before at the least, where that brought so many bytes; never longer behind
 than a block may stay open."""
 EMPTY_SECONDS = 5.0
 """An input's end must be out of reach for so long, with nothing fetched, before somebody looks what is there."""
@@ -49,7 +49,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class Poll(NamedTuple):
     """What one poll brought: frames, where the fetched inputs end and when that was told, and lost positions."""
 
-    frames: dict[TP, Frame]
+    frames: dict[TP, Fetched]
     answers: list[tuple[TP, int, int]]
     lost: list[TP]
 
@@ -150,8 +150,8 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
                 self.app.loop.call_soon_threadsafe(self.app.fail, error)
                 return
 
-    def _claim(self) -> Claim:
-        return Claim(self.app.lanes.numbers, dict(self.app.heights))
+    def _claim(self) -> MemberState:
+        return MemberState(self.app.lanes.numbers, dict(self.app.heights))
 
     def _stand_by(self, lanes: list[int]) -> None:
         self.app.loop.call_soon_threadsafe(self.app.stand_by, lanes)
@@ -228,7 +228,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
             (batch, octets), start, position = records.get(partition, NOTHING), placed.handed, state.position
             if batch or position != start:
                 placed.handed, placed.looks_at = position, None
-                frames[partition] = Frame(
+                frames[partition] = Fetched(
                     partition.topic, partition.partition, placed.epoch, start, position, batch, octets
                 )
             end = state.lso if state.lso is not None and state.lso >= 0 else state.highwater

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from ...codecs.blocks import Event
 
 HELD_BYTES = 2_000_000
-"""An input of a lane is not fetched further while so many octets of it wait: two blocks' worth, so that a transaction
+"""An input of a lane is not fetched further while so many bytes of it wait: two blocks' worth, so that a transaction
 in flight never leaves the fold idle, and a slow broker never makes the worker grow."""
 
 
-class Frame(NamedTuple):
+class Fetched(NamedTuple):
     """What one fetch brought of one partition: the events of a range of offsets, those of one input of a lane.
 
     `octets` counts keys, values and headers; `epoch` names the seek that it follows.

@@ -26,6 +26,7 @@ class Prepared(NamedTuple):
     topic: str
     key: bytes
     value: bytes
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 class _Shape(msgspec.Struct, gc=False):

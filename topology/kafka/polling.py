@@ -1,7 +1,7 @@
-"""What one poll takes out of aiokafka's fetcher: bounded in octets, not only in records (architecture.md, step 1).
+"""What one poll takes out of aiokafka's fetcher: bounded in bytes, not only in records (architecture.md, step 1).
 
 aiokafka counts records; 4,000 of them may be 4 GB, and a compressed batch of 900 kB can hide 100 MB. Here a poll ends
-once so many octets are out, of all partitions and of each, and a record that is too large to be kept becomes an event
+once so many bytes are out, of all partitions and of each, and a record that is too large to be kept becomes an event
 of its hash the moment it is unpacked. What stays in the fetcher is bounded by `fetch_bytes`, and by one unpacked batch
 for each partition.
 """
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from aiokafka.consumer.fetcher import FetchError, PartitionRecords
 from aiokafka.errors import CorruptRecordException
 
-from .batches.unpacking import Legacy, Making, Storing, Unpacking, unpacking
+from .batches.unpacking import EventDecoder, Legacy, RecordDecoder, Unpacking, unpacking
 from .frames import HELD_BYTES
 
 POLL_BYTES = 16_000_000
@@ -30,7 +30,7 @@ Where there is not, a batch above that still comes, whole, when its partition is
 
 
 class Drained(NamedTuple):
-    """Events of one partition (or its records, as they are stored), and the octets of those that were kept whole."""
+    """Events of one partition (or its records, as they are stored), and the bytes of those that were kept whole."""
 
     events: list[Any]
     octets: int
@@ -44,8 +44,8 @@ def fetch_bytes(partitions: int) -> int:
     return max(LEAST_BYTES, min(MOST_BYTES, FETCHED_BYTES // max(partitions, 1)))
 
 
-def take(result: Any, most: int, room: int, making: Making | Storing) -> Drained:
-    """Events of one of aiokafka's fetch results, until there are `most`, or `room` octets, or no more.
+def take(result: Any, most: int, room: int, making: EventDecoder | RecordDecoder) -> Drained:
+    """Events of one of aiokafka's fetch results, until there are `most`, or `room` bytes, or no more.
 
     Raises:
         CorruptRecordException: the next batch is damaged.
@@ -63,11 +63,15 @@ def take(result: Any, most: int, room: int, making: Making | Storing) -> Drained
 
 
 async def drain(
-    fetcher: Any, wanted: Container[Any], patience: float, most: int, making: Callable[[Any], Making | Storing]
+    fetcher: Any,
+    wanted: Container[Any],
+    patience: float,
+    most: int,
+    making: Callable[[Any], EventDecoder | RecordDecoder],
 ) -> dict[Any, Drained]:
     """What has come of the wanted partitions; waits up to `patience` seconds for the first records.
 
-    As aiokafka's `Fetcher.fetched_records`, by octets.
+    As aiokafka's `Fetcher.fetched_records`, by bytes.
 
     Raises:
         KafkaError: what the fetcher has to say of a partition, where nothing else came.
@@ -89,7 +93,7 @@ async def drain(
 
 
 def _drain_now(
-    fetcher: Any, wanted: Container[Any], most: int, making: Callable[[Any], Making | Storing]
+    fetcher: Any, wanted: Container[Any], most: int, making: Callable[[Any], EventDecoder | RecordDecoder]
 ) -> dict[Any, Drained]:
     drained: dict[Any, Drained] = {}
     room = POLL_BYTES

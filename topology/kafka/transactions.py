@@ -35,7 +35,7 @@ from .security import client_options
 from .topics import TOPICS, topic_name
 
 BATCH_BYTES = 3_000_000
-"""Octets of one batch before compression; topics take 4 MiB, and one record alone may exceed this."""
+"""Bytes of one batch before compression; topics take 4 MiB, and one record alone may exceed this."""
 INPUT_BATCH_BYTES = 800_000
 """The same for topics that are inputs of other lanes: they take 1 MB, and not every text gets smaller."""
 SHRINK = 8
@@ -67,7 +67,7 @@ class TooLargeError(Exception):
 
     def __init__(self, topic: str, records: int, octets: int) -> None:
         self.topic, self.records, self.octets = topic, records, octets
-        super().__init__(f"the broker refuses a batch of {records} for {topic} as too large ({octets} octets)")
+        super().__init__(f"the broker refuses a batch of {records} for {topic} as too large ({octets} bytes)")
 
 
 class Written(NamedTuple):

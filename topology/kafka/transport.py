@@ -24,7 +24,7 @@ from faust.types.tuples import ConsumerMessage
 
 from ...codecs.errors import DoesNotHoldError
 from .consumer import FAUST_LOG, FrameConsumerThread
-from .frames import Bounds, Frame
+from .frames import Bounds, Fetched
 
 POLL_SECONDS = 0.1
 """How long one poll waits for records. Fetch answers without any are noticed this late, so marks lag by no more."""
@@ -81,7 +81,7 @@ class FrameConsumer(driver.Consumer):
             lanes.answered(tp.partition, logical[tp.topic], end, time)
         for tp in poll.lost:
             lanes.lost(tp.partition, logical[tp.topic])
-        found: dict[TP, list[Frame]] = {}
+        found: dict[TP, list[Fetched]] = {}
         for tp, frame in poll.frames.items():
             frame = frame._replace(topic=logical[tp.topic])
             lanes.on_its_way(frame)

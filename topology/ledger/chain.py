@@ -1,7 +1,7 @@
 """The end of a lane's chain of blocks, and what the next block must be to continue it (architecture.md, «Blocks»).
 
 Pure: blocks and outputs in, a sentence out where the chain is broken. Whoever follows a ledger (a lane that restores,
-and one that writes) keeps a `Tip` and moves it on with each block.
+and one that writes) keeps a `ChainHead` and moves it on with each block.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AUDIT = "`sluice audit` tells where the ledger and its decisions part"
 NO_OUTPUTS = outputs_root(())
 
 
-class Tip(NamedTuple):
+class ChainHead(NamedTuple):
     """The last block of a lane, as far as the next one depends on it.
 
     `height` is -1 before the first block; `outputs` is the root of the last block's outputs; `positions` are the next
@@ -35,11 +35,11 @@ class Tip(NamedTuple):
     positions: Mapping[str, int] = {}
     tree: merkle.Frontier = merkle.Frontier()
 
-    def after(self, block: Block, outputs: Sequence[Output]) -> Tip:
+    def after(self, block: Block, outputs: Sequence[Output]) -> ChainHead:
         """The tip once this block stands in the ledger and these are its outputs."""
         header = block.header
         positions = {source.topic: source.next for source in header.sources}
-        return Tip(
+        return ChainHead(
             header.height,
             block.hash,
             header.time,

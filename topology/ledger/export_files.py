@@ -1,7 +1,7 @@
 """Exports: the topics that an audit needs, in files that anybody can keep (architecture.md, «Audit»).
 
 An export is a folder: `manifest.json`, and for each partition a file `TOPIC-PARTITION.records` of (length, record)*,
-the length in 4 octets, big-endian, the record a MessagePack array `[offset, timestamp, key, value, headers]`. Topics go
+the length in 4 bytes, big-endian, the record a MessagePack array `[offset, timestamp, key, value, headers]`. Topics go
 by their logical names. The manifest tells what the broker held, and each file's SHA-256: that finds a disk's mistakes.
 It proves nothing about who made it: what the records prove, they prove by their chain, roots and checkpoints.
 """
@@ -192,14 +192,14 @@ def _batches(file: BinaryIO | FileIO, name: str, seen: Callable[[bytes], None]) 
             yield batch
         at += used
         if why:
-            raise DoesNotHoldError(f"a file of the export is damaged at octet {at}: {why}", path=name)
+            raise DoesNotHoldError(f"a file of the export is damaged at byte {at}: {why}", path=name)
         rest = data[used:]
     if rest:
-        raise DoesNotHoldError(f"a file of the export is damaged at octet {at}: it is cut short", path=name)
+        raise DoesNotHoldError(f"a file of the export is damaged at byte {at}: it is cut short", path=name)
 
 
 def _parse(data: bytes) -> tuple[list[Stored], int, str]:
-    """The whole records at the beginning of these octets, how many octets they take, and what is wrong behind them."""
+    """The whole records at the beginning of these bytes, how many bytes they take, and what is wrong behind them."""
     # A plain loop: with the decoding of what is in it, this is 1.5 us a record.
     batch: list[Stored] = []
     view, at, size = memoryview(data), 0, len(data)

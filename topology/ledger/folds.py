@@ -140,7 +140,7 @@ class Bind(_Keyed):
         return binding_state.load(chunks)
 
 
-class Frame(_Keyed):
+class FrameAttestations(_Keyed):
     """Attestations are typed, sanitised and framed (streams/attestations/framing.py)."""
 
     name = "frame"
@@ -190,7 +190,7 @@ def folds(partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS, r
             got=str(raised),
             hint="upgrade every worker first, then raise it (docs/howto/upgrade.md)",
         )
-    return Adjudicate(partitioner, secrets, raised), Bind(partitioner, raised), Frame(partitioner, raised)
+    return Adjudicate(partitioner, secrets, raised), Bind(partitioner, raised), FrameAttestations(partitioner, raised)
 
 
 async def partitioner_of(logs: Logs) -> Partitioner:

@@ -48,14 +48,14 @@ class Fold(Protocol):
 
     def counters(self, state: Any) -> dict[str, int]: ...
     def dump(self, state: Any) -> Iterator[bytes]:
-        """The state as octets. The call is quick; the chunks may be made in another thread while the lane folds on."""
+        """The state as bytes. The call is quick; the chunks may be made in another thread while the lane folds on."""
         ...
 
     def load(self, chunks: Iterable[bytes]) -> Any:
         """The state that `dump` was given.
 
         Raises:
-            DoesNotHoldError: they are not the octets of one.
+            DoesNotHoldError: they are not the bytes of one.
         """
         ...
 

@@ -17,7 +17,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CorruptRecordException, KafkaError
 
 from ...codecs.errors import DoesNotHoldError, UsageError
-from ..kafka.batches.unpacking import Storing
+from ..kafka.batches.unpacking import RecordDecoder
 from ..kafka.connect import open_consumer, open_reader, partitions_of, unreachable
 from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.polling import NOTHING, drain
@@ -41,20 +41,20 @@ from .export_files import (
 from .interfaces import Logs
 
 TAKEN: Final = 4000
-"""So many records are taken of a fetch at once; polling.py bounds their octets."""
+"""So many records are taken of a fetch at once; polling.py bounds their bytes."""
 TOGETHER: Final = 8
 """So many partitions are waited for at once."""
 
 
-_STORING = Storing(Stored)
-_LYING = Storing(Stored, in_place=True)
+_STORING = RecordDecoder(Stored)
+_LYING = RecordDecoder(Stored, in_place=True)
 
 
-def _as_stored(_: TopicPartition) -> Storing:
+def _as_stored(_: TopicPartition) -> RecordDecoder:
     return _STORING
 
 
-def _as_lying(_: TopicPartition) -> Storing:
+def _as_lying(_: TopicPartition) -> RecordDecoder:
     return _LYING
 
 
@@ -65,8 +65,8 @@ async def open_logs(settings: Settings, folder: Path | None = None, *, in_place:
     Args:
         settings: the broker.
         folder: of the export; None: the broker is read.
-        in_place: whether a broker's records of output topics may lie in the octets that came, for who looks at each
-            once: they are like `Stored`, a part is made whenever it is asked for, and each holds all those octets.
+        in_place: whether a broker's records of output topics may lie in the bytes that came, for who looks at each
+            once: they are like `Stored`, a part is made whenever it is asked for, and each holds all those bytes.
 
     Raises:
         UsageError: the folder is no export, or the broker has no ledger.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...codecs.blocks import unseal
 from ...codecs.errors import DoesNotHoldError
-from .chain import Tip, demand_version
+from .chain import ChainHead, demand_version
 from .interfaces import Fold
 
 
@@ -18,7 +18,7 @@ class Restored(NamedTuple):
     """
 
     state: Any
-    tip: Tip
+    tip: ChainHead
     offset: int | None
 
 
@@ -34,7 +34,7 @@ class Follower:
 
     def __init__(self, fold: Fold, lane: int, lanes: int, start: Restored | None = None) -> None:
         self._fold, self._lane, self._lanes = fold, lane, lanes
-        self.restored = start or Restored(fold.new(lane, lanes), Tip(), None)
+        self.restored = start or Restored(fold.new(lane, lanes), ChainHead(), None)
 
     def take(self, offset: int, data: bytes) -> None:
         """Folds the next block; the one that the state already has is only compared.

@@ -29,7 +29,7 @@ from .search import find
 from .view_file import ASSERTION_WORDS
 
 MAX_QUERY: Final = 2000
-"""Octets of a query that are echoed, and characters of one that are taken."""
+"""Bytes of a query that are echoed, and characters of one that are taken."""
 MAX_LIMIT: Final = 50
 MAX_CLAIMS: Final = 200
 """A query finds so many claims at the most; the last page says that there are no more."""

@@ -33,7 +33,7 @@ from .tokens import Tokens
 
 PATH: Final = "/mcp"
 MAX_BODY: Final = 65_536
-"""Octets of a request: the longest arguments are some 10,000 characters."""
+"""Bytes of a request: the longest arguments are some 10,000 characters."""
 BODY_SECONDS: Final = 10.0
 MAX_SESSIONS: Final = 1000
 SESSION_SECONDS: Final = 600.0

@@ -51,7 +51,7 @@ class Request:
             self.outcome = "unreachable" if isinstance(error, UnreachableError) else "wrong"
 
 
-class Seen(NamedTuple):
+class ViewFigures(NamedTuple):
     """How the view stood when it was looked at.
 
     Attributes:
@@ -135,14 +135,14 @@ class AdapterMetrics:
         return generate_latest(self.registry)
 
 
-def _seen(db: sqlite3.Connection) -> Seen:
+def _seen(db: sqlite3.Connection) -> ViewFigures:
     """Counted by indexes alone: the rows are large."""
     about = dict(db.execute("SELECT name, value FROM about"))
     holding: int = db.execute("SELECT count(*) FROM assertions WHERE holds").fetchone()[0]
     decided: int = db.execute("SELECT count(*) FROM assertions").fetchone()[0]
     verdicts = db.execute("SELECT verdict, count(*) FROM attestations WHERE standing GROUP BY verdict")
     at = about.get("caught_up_at")
-    return Seen(
+    return ViewFigures(
         {verdict: count for verdict, count in verdicts if verdict in get_args(Verdict)},
         {"admitted": holding, "refused": decided - holding},
         None if at is None else int(at),
@@ -155,7 +155,7 @@ class _OfView(Collector):
 
     def __init__(self, sessions: Callable[[], int], refused: Mapping[str, int], now: Callable[[], int]) -> None:
         self._sessions, self._refused, self._now = sessions, refused, now
-        self.seen: Seen | None = None
+        self.seen: ViewFigures | None = None
 
     def collect(self) -> Iterable[Metric]:
         attestations = GaugeMetricFamily(

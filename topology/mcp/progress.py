@@ -12,7 +12,7 @@ from mcp.server.session import ServerSession
 LEAST_SECONDS: Final = 0.2
 
 
-class Progress:
+class ToolProgress:
     """Passes on what `tell` was told last; a client that asked for no progress gets none."""
 
     def __init__(self, session: ServerSession) -> None:
@@ -39,7 +39,7 @@ class Progress:
                 await self._session.report_progress(done, of)
             await asyncio.sleep(LEAST_SECONDS)
 
-    async def __aenter__(self) -> Progress:
+    async def __aenter__(self) -> ToolProgress:
         return self
 
     async def __aexit__(

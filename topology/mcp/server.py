@@ -27,7 +27,7 @@ from .answers import AssertionAnswer, GroundedAnswer
 from .asked import AskAssertion, AskExplain, AskGround, asked, schema
 from .explained import ExplainedAnswer
 from .metering import AdapterMetrics, Request
-from .progress import Progress
+from .progress import ToolProgress
 from .resources import LISTED
 
 RESOURCES: Final = "resources"
@@ -179,7 +179,7 @@ async def _called(
     began = monotonic()
     try:
         ask = asked(kind.takes, arguments)
-        async with Progress(ctx.session) as progress:
+        async with ToolProgress(ctx.session) as progress:
             if isinstance(ask, AskGround):
                 answer: msgspec.Struct = await adapter.ground(ask)
             elif isinstance(ask, AskAssertion):

@@ -24,12 +24,12 @@ from .snapshots import Facts, SnapshotStore, read_chunks
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Keeper:
+class SnapshotScheduler:
     """The snapshots of one lane, while it is here. `starts` on each take-over; `after_block` after each block.
 
     Args:
         store: where they are.
-        fold: makes octets of a state, and a state of octets.
+        fold: makes bytes of a state, and a state of bytes.
         every: seconds between two; None for no new ones.
         standby: the lane's state as a standby has it, taken from it, or None; the best start there is.
     """

@@ -1,13 +1,13 @@
 """Snapshots: a lane's state in files, so that a restart need not fold the whole ledger (architecture.md).
 
 A snapshot only ever saves time. Each file names the block after which its state was taken and the hash of its own
-octets; a lane checks both, the block against the ledger, and otherwise folds from an older snapshot or from the
+bytes; a lane checks both, the block against the ledger, and otherwise folds from an older snapshot or from the
 beginning. A file is written under a name of its own and renamed when it is whole, and two workers that share the folder
-write the same octets under the same name, so nothing has to be locked. Of each lane the two newest are kept.
+write the same bytes under the same name, so nothing has to be locked. Of each lane the two newest are kept.
 
     file = magic, (length, chunk)*, 0, facts, SHA-256 of the facts, length of the facts
 
-Lengths are 4 octets, big-endian; the facts, in JSON, name the hash of the chunks.
+Lengths are 4 bytes, big-endian; the facts, in JSON, name the hash of the chunks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import msgspec
 import structlog
 
 from ...codecs.errors import DoesNotHoldError
-from ..ledger.chain import Tip
+from ..ledger.chain import ChainHead
 
 MAGIC: Final = b"sluice snapshot 2\n"
 KEPT: Final = 2
@@ -45,7 +45,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     lane: int
     lanes: int
     fold: str
-    tip: Tip
+    tip: ChainHead
     offset: int
     state: str
 
@@ -68,11 +68,11 @@ class SnapshotStore:
         self._folder = folder / f"lane-{lane}-of-{lanes}"
         self._lane, self._lanes, self._fold = lane, lanes, fold
 
-    def write(self, tip: Tip, offset: int, chunks: Iterable[bytes]) -> str:
+    def write(self, tip: ChainHead, offset: int, chunks: Iterable[bytes]) -> str:
         """Keeps a state; only files of this store are touched. May take seconds: not for the event loop.
 
         Returns:
-            The hash of the state's octets.
+            The hash of the state's bytes.
 
         Raises:
             OSError: the folder cannot be written to, or is full; what was there is untouched.
@@ -89,7 +89,7 @@ class SnapshotStore:
         self._prune()
         return facts.state
 
-    def _write(self, file: BinaryIO, tip: Tip, offset: int, chunks: Iterable[bytes]) -> Facts:
+    def _write(self, file: BinaryIO, tip: ChainHead, offset: int, chunks: Iterable[bytes]) -> Facts:
         digest = sha256()
         file.write(MAGIC)
         for chunk in chunks:
@@ -143,7 +143,7 @@ def read_chunks(path: Path, facts: Facts) -> Iterator[bytes]:
     """A snapshot's chunks; whether they are whole is known at the end only, so nothing may be believed before.
 
     Raises:
-        DoesNotHoldError: the file is cut short, or its octets are not those that were written.
+        DoesNotHoldError: the file is cut short, or its bytes are not those that were written.
         OSError: it cannot be read.
     """
     digest = sha256()
@@ -154,7 +154,7 @@ def read_chunks(path: Path, facts: Facts) -> Iterator[bytes]:
             digest.update(chunk)
             yield chunk
     if "sha256:" + digest.hexdigest() != facts.state:
-        raise DoesNotHoldError("the snapshot is damaged: its octets have another hash than it names", path=str(path))
+        raise DoesNotHoldError("the snapshot is damaged: its bytes have another hash than it names", path=str(path))
 
 
 def _read_facts(path: Path) -> Facts:

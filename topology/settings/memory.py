@@ -27,7 +27,7 @@ MMAP_THRESHOLD: Final = -3
 LARGEST: Final = 32 << 20
 """Larger blocks go back: glibc takes no greater threshold where a word has 64 bits."""
 NEVER: Final = 2**31 - 1
-"""So many octets must be free at the heap's end before they go back: what an int holds."""
+"""So many bytes must be free at the heap's end before they go back: what an int holds."""
 SAID: Final = ("MALLOC_", "glibc.malloc.")
 """What an operator says of the allocator begins so: in names of the environment, and within GLIBC_TUNABLES."""
 
@@ -69,7 +69,7 @@ class Collector:
 
 
 def keep_freed() -> bool:
-    """Has glibc keep blocks of up to `LARGEST` octets that are let go of; it cannot be taken back.
+    """Has glibc keep blocks of up to `LARGEST` bytes that are let go of; it cannot be taken back.
 
     Returns:
         Whether it does now. Another C library has its own way, and what the environment says of glibc's stands.

@@ -20,8 +20,8 @@ from faust.types import AppT
 from ...codecs.notes import Signer
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key
-from ..kafka.batches.unpacking import Making
-from ..kafka.frames import Frame
+from ..kafka.batches.unpacking import EventDecoder
+from ..kafka.frames import Fetched
 from ..kafka.polling import fetch_bytes
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS
@@ -33,7 +33,7 @@ from ..ledger.obligations import demand_grounded
 from ..ledger.policies import PolicyFeed
 from ..ledger.positions import StatelessLedger
 from ..ledger.replay import Restored
-from ..recovery.snapshot_schedule import Keeper
+from ..recovery.snapshot_schedule import SnapshotScheduler
 from ..recovery.snapshots import SnapshotStore
 from ..recovery.standby import Standby, Standbys
 from ..settings.secrets import secrets_of
@@ -133,11 +133,11 @@ class App(faust.App):
         """By lane that this worker follows, how far: that of the group that has most to fold comes first."""
         return dict(next(iter(self.standbys.values())).heights) if self.standbys else {}
 
-    def making(self, partition: TopicPartition) -> Making:
+    def making(self, partition: TopicPartition) -> EventDecoder:
         """How records of this partition become events of their lane."""
         topic = self.logical[partition.topic]
         fold = self.folds[topic]
-        return Making(list(fold.inputs).index(topic), fold.event_for)
+        return EventDecoder(list(fold.inputs).index(topic), fold.event_for)
 
     def stand_by(self, numbers: list[int]) -> None:
         """The group's leader has said which lanes to stand by for; called in the app's loop."""
@@ -207,7 +207,7 @@ def create_app(
         key_serializer="raw",
     )
     app.settings, app.tips = settings, Tips(settings.partitions)
-    app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.nudge())
+    app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.wake())
     app.exactly_once = settings.delivery == "exactly-once"
     app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
     app.logical = {name: topic for topic, name in app.physical.items()}
@@ -217,12 +217,14 @@ def create_app(
     # Whatever is in order may take longer where the time-outs are longer.
     patience = max(settings.stall_timeout, settings.transaction_timeout + GRACE_SECONDS, 2 * session)
 
-    def keeper(fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None) -> Keeper | None:
+    def scheduler(
+        fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None
+    ) -> SnapshotScheduler | None:
         if fold.stateless or not (settings.snapshot_interval or settings.standby):
             return None
         folder = Path(settings.state_dir) / topic_name(settings, fold.ledger)
         store = SnapshotStore(folder, number, settings.partitions, fold.form)
-        return Keeper(store, fold, settings.snapshot_interval or None, standby)
+        return SnapshotScheduler(store, fold, settings.snapshot_interval or None, standby)
 
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
         if fold.ledger != "ledger" or app.signer is None:
@@ -230,7 +232,7 @@ def create_app(
         return checkpoints_of(settings, app.signer, number, app.tips)
 
     def make_standby(fold: Fold, number: int) -> Standby:
-        kept = keeper(fold, number)
+        kept = scheduler(fold, number)
         return Standby(settings, fold, number, kept.starts if kept is not None else lambda: iter(()))
 
     def make(fold: Fold, number: int) -> Lane:
@@ -243,7 +245,7 @@ def create_app(
             policy=document,
             max_block_wait=settings.max_block_wait,
             stops_on_loss=settings.on_lost_input == "stop",
-            keeper=keeper(fold, number, lambda: app.standbys[fold.name].take(number)),
+            scheduler=scheduler(fold, number, lambda: app.standbys[fold.name].take(number)),
             checkpoints=checkpoints(fold, number),
             policies=app.policies,
             meter=meter,
@@ -258,7 +260,7 @@ def create_app(
     async def receive(frames: Any) -> None:
         """Hands each frame to its lane; the lane's intake is where it waits."""
         async for event in frames.events():
-            frame: Frame = event.value
+            frame: Fetched = event.value
             app.lanes.offer(frame)
 
     for topic, name in app.physical.items():

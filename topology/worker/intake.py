@@ -16,10 +16,10 @@ from time import monotonic
 
 from ...codecs import compiled_core
 from ...codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, Source
-from ..kafka.frames import HELD_BYTES, Frame
+from ..kafka.frames import HELD_BYTES, Fetched
 
 FRAMING, HEADER_FRAMING = 40, 6
-"""Octets of an event beside key, value and headers, and of a header beside name and value, about."""
+"""Bytes of an event beside key, value and headers, and of a header beside name and value, about."""
 
 
 class Intake:
@@ -37,10 +37,10 @@ class Intake:
         """So many events make a block full: fewer after the broker has refused one."""
         self.count = 0
         self.octets = 0.0
-        """Of all that waits, about: a frame's octets are taken as spread evenly over its records."""
+        """Of all that waits, about: a frame's bytes are taken as spread evenly over its records."""
         self.since = 0.0
         """`time.monotonic()` when the oldest waiting record came."""
-        self._frames: deque[Frame] = deque()
+        self._frames: deque[Fetched] = deque()
         self._done = 0  # records of the first frame that are in a block already
         self._ends = dict.fromkeys(self.inputs, 0)
         self._blocked = dict(self.positions)  # positions as of the last block
@@ -62,7 +62,7 @@ class Intake:
         self._frames.clear()
         self.epoch, self.count, self.octets, self._done = epoch, 0, 0.0, 0
 
-    def on_its_way(self, frame: Frame) -> None:
+    def on_its_way(self, frame: Fetched) -> None:
         """The fetcher has let go of a frame: from here on it counts as held."""
         if frame.epoch == self.epoch:
             self._held[frame.topic] += _weight(frame)
@@ -71,7 +71,7 @@ class Intake:
         """A fetch answer said that the input ends at `end`."""
         self._ends[topic] = end
 
-    def offer(self, frame: Frame) -> bool:
+    def offer(self, frame: Fetched) -> bool:
         """Takes a frame in.
 
         Returns:
@@ -118,7 +118,7 @@ class Intake:
 
     @property
     def held(self) -> int:
-        """Octets that wait here or are on their way."""
+        """Bytes that wait here or are on their way."""
         return sum(self._held.values())
 
     @property
@@ -180,12 +180,12 @@ class Intake:
 
 
 def portion(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int, int]:
-    """How far from `at` on events fit into a block: the first that does not, and the octets of those before it.
+    """How far from `at` on events fit into a block: the first that does not, and the bytes of those before it.
 
     Args:
         events: in order.
         at: the first.
-        most, room: so many, and so many octets, a block still takes.
+        most, room: so many, and so many bytes, a block still takes.
     """
     if compiled_core.codecs is not None and isinstance(events, list):
         return compiled_core.codecs.portion(events, at, most, room, FRAMING, HEADER_FRAMING)
@@ -200,6 +200,6 @@ def portion(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int
     return last, octets
 
 
-def _weight(frame: Frame) -> int:
-    """Octets of memory, about: a record without any takes some too, and millions of them must not pass for nothing."""
+def _weight(frame: Fetched) -> int:
+    """Bytes of memory, about: a record without any takes some too, and millions of them must not pass for nothing."""
     return frame.octets + FRAMING * len(frame.events)

@@ -25,21 +25,21 @@ from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Header, Output, Sour
 from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import number_of
 from ..checkpoints.checkpointing import Checkpoints
-from ..kafka.frames import Frame
+from ..kafka.frames import Fetched
 from ..kafka.transactions import TooLargeError
-from ..ledger.chain import Tip
+from ..ledger.chain import ChainHead
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import Ledger
 from ..ledger.policies import TOPIC as POLICIES
 from ..ledger.policies import PolicyFeed
 from ..ledger.replay import Restored
 from ..recovery.restore import positions_within, restore
-from ..recovery.snapshot_schedule import Keeper
+from ..recovery.snapshot_schedule import SnapshotScheduler
 from ..settings.clock import now_ms
 from .intake import Intake
 from .interfaces import Committed, Inputs, LaneStatus, Meter
-from .liveness import Progress
-from .retry import Failures, Portion, loss, place_of
+from .liveness import LaneProgress
+from .retry import BlockSizer, Failures, loss, place_of
 from .skew import Skew
 from .watermark import Watermark
 
@@ -70,7 +70,7 @@ class Lane:
         policy: bytes,
         max_block_wait: float = 0.05,
         stops_on_loss: bool = False,
-        keeper: Keeper | None = None,
+        scheduler: SnapshotScheduler | None = None,
         checkpoints: Checkpoints | None = None,
         policies: PolicyFeed | None = None,
         meter: Meter | None = None,
@@ -95,12 +95,12 @@ class Lane:
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
         self._between_blocks, self._after_restore = between_blocks, after_restore
-        self._keeper, self._checkpoints, self._feed, self._meter = keeper, checkpoints, policies, meter
+        self._scheduler, self._checkpoints, self._feed, self._meter = scheduler, checkpoints, policies, meter
         self.intake = Intake(fold.inputs)
         self._watermark = Watermark(fold.inputs)
-        self._progress, self._portion = Progress(fold.inputs), Portion()
+        self._progress, self._portion = LaneProgress(fold.inputs), BlockSizer()
         self._state: Any = None
-        self._tip = Tip()
+        self._tip = ChainHead()
         self._tip_offset: int | None = None
         self._gaps: list[Event] = []
         self._due: tuple[int | None, int | None] = (None, None)
@@ -150,7 +150,7 @@ class Lane:
         """The next offset of each input as the ledger has it; empty before the lane is taken over."""
         return self._tip.positions if self._state is not None else {}
 
-    def offer(self, frame: Frame) -> None:
+    def offer(self, frame: Fetched) -> None:
         """A frame of one of the inputs has come."""
         if not self.intake.offer(frame):
             log.warning("a frame was lost on the way: seeking back", topic=frame.topic, offset=frame.start)
@@ -187,7 +187,7 @@ class Lane:
             self._suspended, self._check_tip = False, True
             self._wake.set()
 
-    def nudge(self) -> None:
+    def wake(self) -> None:
         """A policy was applied."""
         self._wake.set()
 
@@ -281,8 +281,8 @@ class Lane:
         log.info("lane taken over", seconds=round(seconds, 3), **found)
 
     async def _restore(self) -> None:
-        fold, keeper, checkpoints, blocks = self._fold, self._keeper, self._checkpoints, self._ledger.blocks
-        starts = () if keeper is None else keeper.starts(self._progress.moved)
+        fold, scheduler, checkpoints, blocks = self._fold, self._scheduler, self._checkpoints, self._ledger.blocks
+        starts = () if scheduler is None else scheduler.starts(self._progress.moved)
         if checkpoints is not None:
             blocks = checkpoints.held(blocks)
         found = await restore(blocks, fold, self.number, self._lanes, self._ends_after_block, starts)
@@ -473,8 +473,8 @@ class Lane:
         except Exception as error:  # noqa: BLE001 -- whatever it is, the next owner begins from the ledger
             log.info("no last checkpoint: the next owner will write one", error=str(error) or repr(error))
 
-    def _fold_next(self, time: int, mark: int, events: list[Event]) -> tuple[bytes, list[Output], Tip]:
-        """The next block, of these events: its octets, its outputs, and the tip once it is committed."""
+    def _fold_next(self, time: int, mark: int, events: list[Event]) -> tuple[bytes, list[Output], ChainHead]:
+        """The next block, of these events: its bytes, its outputs, and the tip once it is committed."""
         fold, tip, began = self._fold, self._tip, clocks.monotonic()
         header = Header(
             lane=self.number,
@@ -487,7 +487,7 @@ class Lane:
             fold=fold.named(self._state, tip.fold),
             sources=self._sources(events),
             outputs=tip.outputs,
-            snapshot=(self._keeper and self._keeper.news()) or UNSET,
+            snapshot=(self._scheduler and self._scheduler.news()) or UNSET,
         )
         block, data = seal(header, events)
         tip.demand_next(block, self.number, self._lanes)  # what no reader would take is never written
@@ -496,7 +496,7 @@ class Lane:
         self._fold_seconds = clocks.monotonic() - began
         return data, outputs, after
 
-    async def _commit(self, data: bytes, outputs: list[Output], after: Tip, events: list[Event]) -> None:
+    async def _commit(self, data: bytes, outputs: list[Output], after: ChainHead, events: list[Event]) -> None:
         """Commits a block with its outputs as one; then, and only then, the lane's tip is that block."""
         self._in_flight, began = True, clocks.monotonic()
         try:
@@ -522,8 +522,8 @@ class Lane:
         self._blocks += 1
         self._due = self._fold.next_due(self._state)
         self._skew.judge(self._clock(), written.appended_at)
-        if self._keeper is not None:
-            self._keeper.after_block(Restored(self._state, after, written.offset))
+        if self._scheduler is not None:
+            self._scheduler.after_block(Restored(self._state, after, written.offset))
         if self._checkpoints is not None:
             self._checkpoints.after_block(after)
         self._between_blocks()

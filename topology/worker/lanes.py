@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import structlog
 
 from ...codecs.errors import DoesNotHoldError
-from ..kafka.frames import Frame
+from ..kafka.frames import Fetched
 from ..ledger.interfaces import Fold
 from .interfaces import LaneStatus
 from .lane import STOP_SECONDS, Lane
 
 HELD_BYTES = 64_000_000
-"""While so many octets wait in all lanes together, only lanes that hold nothing are fetched for."""
+"""While so many bytes wait in all lanes together, only lanes that hold nothing are fetched for."""
 
 STALL_SECONDS = 60.0
 LOOK_SECONDS = 1.0
@@ -85,10 +85,10 @@ class Lanes:
             if topic in self._reader
         }
 
-    def nudge(self) -> None:
+    def wake(self) -> None:
         """A policy was applied: every lane takes it in."""
         for lane in self._lanes.values():
-            lane.nudge()
+            lane.wake()
 
     # ------------------------------------------------------------ assignment
 
@@ -195,12 +195,12 @@ class Lanes:
 
         return may_be_fetched
 
-    def on_its_way(self, frame: Frame) -> None:
+    def on_its_way(self, frame: Fetched) -> None:
         """A frame has left the fetcher, and will be offered soon."""
         if lane := self._lane(frame.topic, frame.partition):
             lane.intake.on_its_way(frame)
 
-    def offer(self, frame: Frame) -> None:
+    def offer(self, frame: Fetched) -> None:
         """A frame for the lane that reads its partition; without one it belongs to somebody else by now."""
         if lane := self._lane(frame.topic, frame.partition):
             lane.offer(frame)

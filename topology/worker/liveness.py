@@ -14,7 +14,7 @@ QUIET_SECONDS = 2.0
 """Answers come several times a second; so long without one is still no sign of anything."""
 
 
-class Progress:
+class LaneProgress:
     """When one lane last got on. Times are those of a clock that never goes back, in seconds."""
 
     def __init__(self, inputs: Iterable[str], clock: Callable[[], float] = monotonic) -> None:

@@ -65,7 +65,7 @@ class Failures:
         return pause
 
 
-class Portion:
+class BlockSizer:
     """How many events a block may hold: fewer for a while once the broker has refused one with its outputs."""
 
     def __init__(self) -> None:

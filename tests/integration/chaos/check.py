@@ -21,7 +21,7 @@ from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Sourc
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.adjudication import fold as core
 from sluice.streams.attestations import framing
-from sluice.topology.ledger.folds import Frame
+from sluice.topology.ledger.folds import FrameAttestations
 from sluice.topology.settings.settings import Settings, bootstrap
 
 from .load import NUMBER, Load
@@ -225,7 +225,7 @@ def _judge_chain(counts: Counts, chain: list[Block], lane: int) -> None:
 
 
 def _judge_blocks(counts: Counts, chain: list[Block], inputs: dict[str, list[Any]], lane: int) -> None:
-    """Every input stands in exactly one block, in order, with its octets."""
+    """Every input stands in exactly one block, in order, with its bytes."""
     taken: dict[str, list[Any]] = {topic: [] for topic in inputs}
     for block in chain:
         for event in block.events:
@@ -266,7 +266,7 @@ def _judge_framing(
     counts: Counts, records: list[Any], policy: bytes, written: tuple[list[Any], list[Any]], lane: int, of: Settings
 ) -> None:
     """Every attestation has one output, which is what framing it gives."""
-    fold = Frame(of.partitioner)
+    fold = FrameAttestations(of.partitioner)
     state = fold.new(lane, of.partitions)
     events = [Event(EventKind.POLICY, 0, 0, 0, [], None, policy)]
     events += [fold.event_for(0, one.offset, one.timestamp, list(one.headers), one.key, one.value) for one in records]

@@ -56,7 +56,7 @@ class Disk:
         self._aside = folder.with_name(folder.name + ".aside")
 
     def fill(self) -> None:
-        """Not an octet more can be written."""
+        """Not a byte more can be written."""
         if not self.is_small:
             self.folder.rename(self._aside)
             self.folder.write_bytes(b"")

@@ -206,7 +206,7 @@ class Faults:
         self._tell(f"the broker is back after {time.monotonic() - began:.1f} s")
 
     async def _fill_disk(self, fault: Fault) -> None:
-        """Not an octet more for snapshots: the worker says so and goes on, and writes them again once it can."""
+        """Not a byte more for snapshots: the worker says so and goes on, and writes them again once it can."""
         async with self._fleet.claim(fault.pick, _is_snapped) as slot:
             slot.disk.fill()
             self._begins("disk", f"full disk of {slot.name}")
@@ -263,7 +263,7 @@ class Faults:
                 moved = await self._until_moved(slot, fault.seconds)
             finally:
                 self._proxy.mend()
-            self._tell(f"network of {slot.name} is back: {moved}; {self._proxy.held - held} octets come late")
+            self._tell(f"network of {slot.name} is back: {moved}; {self._proxy.held - held} bytes come late")
             await self._goes_on(slot, "the cut of its network")
 
     async def _comes(self, slot: Slot, trace: Callable[[], bool], complaint: str) -> bool:

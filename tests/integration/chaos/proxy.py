@@ -18,7 +18,7 @@ class Proxy:
     def __init__(self) -> None:
         self.target = 0
         self.held = 0
-        """Octets that came while it was cut, over all cuts."""
+        """Bytes that came while it was cut, over all cuts."""
         self._whole = asyncio.Event()
         self._whole.set()
         self._server: asyncio.Server | None = None

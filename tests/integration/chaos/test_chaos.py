@@ -28,7 +28,7 @@ from sluice.codecs.times import parse_time
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.folds import Frame
+from sluice.topology.ledger.folds import FrameAttestations
 from sluice.topology.settings.settings import Settings, bootstrap
 
 RUN = Path(__file__).with_name("run.py")
@@ -147,7 +147,7 @@ class Lane:
             self._add(output.topic, output.key, output.value, output.headers)
 
     def _frame(self) -> None:
-        fold = Frame()
+        fold = FrameAttestations()
         state = fold.new(0, 1)
         sent = [self._send("attestations", b"k%d" % number, b"no json") for number in range(3)]
         claim = b"0x" + b"ab" * 32

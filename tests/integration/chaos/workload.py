@@ -33,7 +33,7 @@ rejected = "review"
 """
 """Short times, so that everything that can become of an assertion does so within a run."""
 OVERSIZE = 1_000_100
-"""Octets of a record that the broker takes and no block keeps."""
+"""Bytes of a record that the broker takes and no block keeps."""
 
 
 class Sending(NamedTuple):

@@ -1,7 +1,7 @@
 """The compiled core against the Python that it stands in for: every output, snapshot, counter and due timer alike.
 
 Histories are made of what the core takes in itself and of what it leaves to Python, in every mixture, and of records
-with something wrong or unusual about them, down to single octets. Where no compiler was there both sides are Python;
+with something wrong or unusual about them, down to single bytes. Where no compiler was there both sides are Python;
 in CI the core has to be there.
 """
 
@@ -24,6 +24,7 @@ from native_world import (
     IDS,
     MINUTE,
     Raw,
+    Step,
     T,
     World,
     block_of,
@@ -139,6 +140,36 @@ def test_observers_are_counted_alike(observers: int, early: bool) -> None:
 
     told = [output.topic for block in found.outputs for output in block]
     assert told == (["admitted"] if observers == 2 else ["inadmissible", "review-requests"])
+
+
+@pytest.mark.parametrize(
+    ("more", "taken"),
+    [
+        ({"group": "answer-1", "part": 0, "final": False}, True),
+        ({"group": "a" * 256, "part": 1_000_000, "final": True}, True),
+        ({"group": None, "part": None, "final": None}, True),
+        ({"group": "a" * 257}, False),
+        ({"group": "not one"}, False),
+        ({"group": 5}, False),
+        ({"part": -1}, False),
+        ({"part": 1_000_001}, False),
+        ({"part": "0"}, False),
+        ({"final": 1}, False),
+    ],
+)
+def test_pieces_of_an_answer_are_read_alike(more: dict[str, Any], taken: bool) -> None:
+    """Which piece of which answer an emission is decides nothing; what is no such name or number is a dead letter."""
+    steps: list[Step] = [(T, T, [("emissions", *emission(1, **more)), *_both(1)])]
+
+    found = same(steps, Policy())
+
+    assert [output.topic for block in found.outputs for output in block][:1] == (
+        ["admitted"] if taken else ["dead-letters"]
+    )
+
+
+def _both(number: int) -> list[Raw | Policy]:
+    return [("observations", *observation(number, cls)) for cls in CLASSES[:2]]
 
 
 def test_an_observer_that_came_before_its_emission_is_counted() -> None:
@@ -289,7 +320,7 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
         assert [field.name for field in fields(kind)] == names.split(), kind
 
 
-# ---------------------------------------------------------------- octet by octet
+# ---------------------------------------------------------------- byte by byte
 
 _RECORDS = (
     ("emissions", *emission(1)[:2]),
@@ -310,7 +341,7 @@ def _one(topic: str, key: bytes, value: bytes) -> None:
 @WIDE
 @given(st.sampled_from(_RECORDS), st.data())
 def test_damaged_records_fare_alike(record: tuple[str, bytes, bytes], data: st.DataObject) -> None:
-    """Octets changed, taken out or put in anywhere give the same fault or the same reading."""
+    """Bytes changed, taken out or put in anywhere give the same fault or the same reading."""
     topic, key, value = record
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(value)))
@@ -388,7 +419,7 @@ def test_every_time_fares_alike(at: str | int) -> None:
 
 @given(st.lists(st.binary(max_size=200), max_size=40))
 def test_hashes_and_roots_are_pythons(leaves: list[bytes]) -> None:
-    """SHA-256 over every length of octets, and the trees over any number of them."""
+    """SHA-256 over every length of bytes, and the trees over any number of them."""
     hashed = [merkle.leaf_hash(leaf) for leaf in leaves]
     with pure():
         expected = merkle.root(hashed)
@@ -424,7 +455,7 @@ def test_blocks_are_sealed_alike(events: list[blocks.Event]) -> None:
 @WIDE
 @given(st.binary(max_size=6), st.data())
 def test_damaged_blocks_fare_alike(octets: bytes, data: st.DataObject) -> None:
-    """A block with octets changed anywhere reads alike, or is refused with the same sentence."""
+    """A block with bytes changed anywhere reads alike, or is refused with the same sentence."""
     state = core.new_state(0, 1)
     events = [event_of((topic, key, value, [("traceparent", b"x")])) for topic, key, value in _RECORDS]
     sealed = blocks.seal(block_of(state, 0, T, T, events).header, events)[1]

@@ -211,7 +211,7 @@ def test_one_file_is_the_cores(seen: tuple[dict[str, Any], ...], python: int, mo
     ],
 )
 def test_bounds_are_alike(most: int, emission: Any, seen: Any) -> None:
-    """What is just within them is taken, what is just beyond them is a dead letter; in characters, not in octets."""
+    """What is just within them is taken, what is just beyond them is a dead letter; in characters, not in bytes."""
     for length in (most, most + 1):
         made = checked(1, **{"checks": [CHECKS[0]], **emission(length)})
         records: list[Raw | Policy] = [("emissions", *made)]

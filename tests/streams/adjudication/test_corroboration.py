@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sluice.codecs.records import Observation, Subject
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import corroboration
-from sluice.streams.adjudication.emission_state import NUMBER_OF, Declared, Life, Terms, short
+from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, Declared, Terms, short
 from sluice.streams.policy.policy import Admissibility, Observer, Policy, Trust
 
 GIT, GREP, CODE = "substrate.git.log", "substrate.grep", "substrate.code.read"
@@ -35,13 +35,13 @@ class Claim(NamedTuple):
     ts: int | None
 
 
-def life(*claims: Claim, k: int = 2, emitter: str | None = "bot", **fields: Any) -> Life:
+def life(*claims: Claim, k: int = 2, emitter: str | None = "bot", **fields: Any) -> AssertionState:
     ids = [short(name) for name in dict.fromkeys(one.observation_id for one in claims) if name is not None]
     declared = [
         Declared(NUMBER_OF[one.cls], -1 if one.observation_id is None else ids.index(short(one.observation_id)), one.ts)
         for one in claims
     ]
-    return Life(
+    return AssertionState(
         emission_id="em-1",
         attempt=0,
         span_key="c:0-4",
@@ -78,14 +78,14 @@ def observation(ts: int, cls: str = GREP, observation_id: str = "o1", **fields: 
     )
 
 
-def corroborate(one: Life, *seen: Observation, policy: Policy = OBSERVED) -> list[bool]:
+def corroborate(one: AssertionState, *seen: Observation, policy: Policy = OBSERVED) -> list[bool]:
     return [
         corroboration.corroborate(policy, one, observed, corroboration.observed_at(observed), observed.substrate_class)
         for observed in seen
     ]
 
 
-def classes(one: Life) -> list[str]:
+def classes(one: AssertionState) -> list[str]:
     """The classes that count."""
     return sorted(seen.substrate_class for seen in one.seen if seen.ts >= 0)
 

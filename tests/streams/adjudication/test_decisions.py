@@ -11,7 +11,7 @@ from sluice.codecs.records import Assertion, Cites, Emission, Reason, Retrieval,
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import decisions
 from sluice.streams.adjudication.decisions import TABLE, Case, Moment, Verdict, decide
-from sluice.streams.adjudication.emission_state import NUMBER_OF, Life, Seen, Terms, short
+from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, ClassEvidence, Terms, short
 from sluice.streams.policy.policy import Admissibility, ConfusablesByEffect, Policy, Sanitation
 
 GREP, GIT = "substrate.grep", "substrate.git.log"
@@ -22,7 +22,7 @@ RULES = Policy(
 )
 
 
-def life(**fields: Any) -> Life:
+def life(**fields: Any) -> AssertionState:
     defaults: dict[str, Any] = {
         "emission_id": "em-1",
         "attempt": 0,
@@ -44,18 +44,18 @@ def life(**fields: Any) -> Life:
         "terms_number": 0,
         "order": 1,
     }
-    return Life(**{**defaults, **fields})
+    return AssertionState(**{**defaults, **fields})
 
 
-def case(one: Life | None = None, assertion: Assertion | None = None, now: int = 1000, **fields: Any) -> Case:
+def case(one: AssertionState | None = None, assertion: Assertion | None = None, now: int = 1000, **fields: Any) -> Case:
     """A case that has just arrived, with nothing wrong about it and nothing known of it."""
     given = assertion or Assertion(span=Span(chars=(0, 9)))
     emission = Emission("em-1", 1000, text="It is so.", assertions=[given], contexts={"ctx": "It was “so”."})
     return Case(one or life(), RULES, now, emission, given, **fields)
 
 
-def corroborated(*classes: str, ts: int = 1000, **fields: Any) -> Life:
-    seen = [Seen(NUMBER_OF[cls], ts, ts, 0, "observer-1") for cls in classes]
+def corroborated(*classes: str, ts: int = 1000, **fields: Any) -> AssertionState:
+    seen = [ClassEvidence(NUMBER_OF[cls], ts, ts, 0, "observer-1") for cls in classes]
     return life(seen=seen, fresh=len(classes), ids=[short("o1")], **fields)
 
 

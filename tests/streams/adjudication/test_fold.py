@@ -400,7 +400,7 @@ def test_a_key_that_is_not_the_emission_id_is_misrouted(new_lane: Any, topic: st
 
 
 def test_a_record_as_large_as_an_input_may_be_is_taken_whole() -> None:
-    """Value, key and headers together count; one octet more, and only hash and length are kept."""
+    """Value, key and headers together count; one byte more, and only hash and length are kept."""
     value = b"x" * 999_980
     fits = core.event_for(0, 5, T, [("name", b"0123456789")], b"em-xxx", value)
     over = core.event_for(0, 5, T, [("name", b"0123456789")], b"em-xxxx", value)

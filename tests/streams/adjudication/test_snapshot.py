@@ -12,7 +12,7 @@ import pytest
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import snapshot
-from sluice.streams.adjudication.emission_state import Known, Life, Terms, pack, short, unpack, whole
+from sluice.streams.adjudication.emission_state import AssertionState, EmissionState, Terms, pack, short, unpack, whole
 from sluice.streams.policy.policy import Admissibility, Policy
 
 T = 1_790_000_000_000
@@ -109,7 +109,7 @@ def test_another_format_is_refused(new_lane: Any) -> None:
     ],
 )
 def test_an_observation_id_is_kept_short(observation_id: str, octets: int) -> None:
-    """The octets of a hash; every other id as it stands."""
+    """The bytes of a hash; every other id as it stands."""
     kept = short(observation_id)
 
     assert (whole(kept), len(kept)) == (observation_id, octets)
@@ -138,9 +138,9 @@ def test_renewals_do_not_make_a_life_longer(new_lane: Any) -> None:
 def test_an_emission_packed_and_unpacked_is_itself() -> None:
     """What the holder knows is left out and filled in."""
     terms = [Terms({"substrate.grep": 1}, 2, 3)]
-    known = unpack("em-1", pack(Known()), terms)
+    known = unpack("em-1", pack(EmissionState()), terms)
     assert (known.attempts, known.waiting) == ([], [])
-    assert Life.__struct_fields__[:4] == ("emission_id", "attempt", "emitted_at", "terms")
+    assert AssertionState.__struct_fields__[:4] == ("emission_id", "attempt", "emitted_at", "terms")
 
 
 def structs_in(kind: Any) -> set[type]:
@@ -160,13 +160,13 @@ def test_the_layout_names_every_struct_of_a_state(monkeypatch: pytest.MonkeyPatc
     assert call is not None
     eval(call[1], vars(snapshot))
 
-    assert structs_in(snapshot.Head) | structs_in(Known) == {one for one in named if not isinstance(one, str)}
+    assert structs_in(snapshot.Head) | structs_in(EmissionState) == {one for one in named if not isinstance(one, str)}
 
 
 def test_another_field_is_another_layout() -> None:
     """Its name, its type and its place, of any struct."""
 
-    class Life(msgspec.Struct):
+    class AssertionState(msgspec.Struct):
         k: int
         text: str
 
@@ -178,7 +178,7 @@ def test_another_field_is_another_layout() -> None:
         k: float
         text: str
 
-    Other.__name__ = Wider.__name__ = "Life"
+    Other.__name__ = Wider.__name__ = "AssertionState"
 
-    assert len({snapshot.layout_of(one) for one in (Life, Other, Wider)}) == 3
-    assert snapshot.layout_of(Life) == snapshot.layout_of(Life)
+    assert len({snapshot.layout_of(one) for one in (AssertionState, Other, Wider)}) == 3
+    assert snapshot.layout_of(AssertionState) == snapshot.layout_of(AssertionState)

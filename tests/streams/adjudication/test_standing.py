@@ -9,7 +9,7 @@ import pytest
 from sluice.codecs.records import LookedAt, Observation, Subject
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import corroboration, standing
-from sluice.streams.adjudication.emission_state import NUMBER_OF, WHOLE, CheckTerms, Life, Terms
+from sluice.streams.adjudication.emission_state import NUMBER_OF, WHOLE, AssertionState, CheckTerms, Terms
 from sluice.streams.policy.policy import Admissibility, Judging, Policy
 
 GIT, GREP, CODE, MCP = "substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.mcp.brief"
@@ -18,9 +18,11 @@ TWO = ["equals(a, 1, path=x.py)", "calls(f, g, path=x.py)"]
 POLICY = Policy(admissibility=Admissibility())
 
 
-def life(checks: list[str] | None = TWO, terms: CheckTerms | None = None, effect: str = "internal", k: int = 2) -> Life:
+def life(
+    checks: list[str] | None = TWO, terms: CheckTerms | None = None, effect: str = "internal", k: int = 2
+) -> AssertionState:
     bounds = Terms(WINDOWS, 500, 10_000, (1, 1), terms or CheckTerms())
-    made = Life(
+    made = AssertionState(
         emission_id="em-1",
         attempt=0,
         emitted_at=1000,
@@ -61,7 +63,7 @@ def saw(cls: str, ts: int = 1000, verified: list[int] | None = None, **fields: A
     )
 
 
-def take(one: Life, *observations: Observation, policy: Policy = POLICY) -> list[bool]:
+def take(one: AssertionState, *observations: Observation, policy: Policy = POLICY) -> list[bool]:
     """Whether each observation counted and was news."""
     found: list[bool] = []
     for observation in observations:

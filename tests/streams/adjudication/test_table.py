@@ -12,7 +12,16 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from sluice.streams.adjudication import emission_state as module
 from sluice.streams.adjudication import table as table_module
-from sluice.streams.adjudication.emission_state import Attempt, Declared, Known, Life, Phase, Seen, Terms, Waiting
+from sluice.streams.adjudication.emission_state import (
+    AssertionState,
+    Attempt,
+    ClassEvidence,
+    Declared,
+    EmissionState,
+    PendingEvidence,
+    Phase,
+    Terms,
+)
 from sluice.streams.adjudication.table import Table
 
 LONG = 1_000_000
@@ -26,8 +35,8 @@ def new_table(max_validity: int = LONG) -> Table:
     return table
 
 
-def life(table: Table, name: str, number: int, span_key: str) -> Life:
-    return Life(
+def life(table: Table, name: str, number: int, span_key: str) -> AssertionState:
+    return AssertionState(
         emission_id=name,
         attempt=number,
         span_key=span_key,
@@ -55,8 +64,8 @@ def attempt(table: Table, name: str = "em-1", number: int = 0) -> Attempt:
     return made
 
 
-def waiting(table: Table, name: str = "em-1", until: int = 10) -> Waiting:
-    made = Waiting(record=b"{}", attempt=0, span_key="c:0-1", negative=False, order=table.next_order())
+def waiting(table: Table, name: str = "em-1", until: int = 10) -> PendingEvidence:
+    made = PendingEvidence(record=b"{}", attempt=0, span_key="c:0-1", negative=False, order=table.next_order())
     table.put_aside(name, made, until)
     return made
 
@@ -123,7 +132,7 @@ class Lives(RuleBasedStateMachine):
     def drop(self, data: st.DataObject) -> None:
         name, order = self.aside.pop(data.draw(st.integers(0, len(self.aside) - 1)))
         found = self.table.item(name, order)
-        assert isinstance(found, Waiting)
+        assert isinstance(found, PendingEvidence)
         self.table.drop(name, found)
 
     @rule()
@@ -151,7 +160,7 @@ class Lives(RuleBasedStateMachine):
             known = table.known(name)
             assert (known is not None) == (name in table) == bool(numbers or asides)
             assert table.newest(name) == max(numbers, default=-1)
-            found = Known() if known is None else known
+            found = EmissionState() if known is None else known
             assert sorted(one.number for one in found.attempts) == sorted(numbers)
             assert [one.order for one in found.waiting] == asides
             for one in found.attempts:
@@ -220,7 +229,9 @@ def test_orders_are_unique_and_grow() -> None:
     assert [table.next_order() for _ in range(3)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("struct", [Declared, Seen, Life, Attempt, Waiting, Known, Terms])
+@pytest.mark.parametrize(
+    "struct", [Declared, ClassEvidence, AssertionState, Attempt, PendingEvidence, EmissionState, Terms]
+)
 def test_no_item_is_tracked_by_the_cyclic_collector(struct: Any) -> None:
     """Hundreds of thousands of them would halve the throughput (style.md, «Measured habits»)."""
     assert not struct.__struct_config__.gc
@@ -232,7 +243,7 @@ def test_lives_of_one_table_share_nothing_that_changes() -> None:
     table = new_table()
     one, other = life(table, "a", 0, "c:0-1"), life(table, "b", 0, "c:0-1")
 
-    one.seen.append(Seen(0))
+    one.seen.append(ClassEvidence(0))
 
     assert other.seen == []
     assert not gc.is_tracked(one)

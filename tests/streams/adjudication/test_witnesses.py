@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sluice.codecs.records import Observation, Subject
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import corroboration
-from sluice.streams.adjudication.emission_state import NUMBER_OF, Known, Life, Terms, pack, unpack
+from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, EmissionState, Terms, pack, unpack
 from sluice.streams.adjudication.emission_state import Attempt as Memory
 from sluice.streams.adjudication.witnesses import Witness, carried_until, count, note
 from sluice.streams.policy.policy import DEFAULT_POLICY
@@ -33,8 +33,8 @@ class Seen(NamedTuple):
 SEEN = st.builds(Seen, st.sampled_from(CLASSES), st.sampled_from("abcde"), st.integers(60, 115))
 
 
-def life(k: int, n: int) -> Life:
-    return Life(
+def life(k: int, n: int) -> AssertionState:
+    return AssertionState(
         emission_id="em-1",
         attempt=0,
         span_key="c:0-4",
@@ -175,7 +175,7 @@ def test_witnesses_outlive_their_rest() -> None:
         seen = Seen("substrate.grep", name, 100)
         corroboration.corroborate(DEFAULT_POLICY, one, observation(seen), seen.ts, seen.cls)
     terms = [one.bounds]
-    known = Known([Memory(number=0, emitted_at=EMITTED, digest=b"", order=0, lives=[one])])
+    known = EmissionState([Memory(number=0, emitted_at=EMITTED, digest=b"", order=0, lives=[one])])
 
     again = unpack("em-1", pack(known), terms).attempts[0].lives[0]
 

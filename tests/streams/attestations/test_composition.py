@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.attestations.composition import CAUTIOUS, Word, compose, standing, summary
+from sluice.streams.attestations.composition import CAUTIOUS, Vote, compose, standing_votes, summary
 
 
-def word(by: str = "did:x:a", verdict: str = "VERIFIED", hashed: str = "", counts: bool = True) -> Word:
-    return Word(
+def word(by: str = "did:x:a", verdict: str = "VERIFIED", hashed: str = "", counts: bool = True) -> Vote:
+    return Vote(
         validator_did=by,
         verdict=verdict,  # type: ignore[arg-type]
         canonical_hash=hashed or f"{by}{verdict}{counts}",
@@ -30,7 +30,7 @@ words = st.lists(
 )
 
 
-def naive(given: list[Word]) -> Counter[str]:
+def naive(given: list[Vote]) -> Counter[str]:
     """The same by hand: the first of each hash, then the last of each validator, then who counts."""
     firsts = [
         one for place, one in enumerate(given) if one.canonical_hash not in [x.canonical_hash for x in given[:place]]
@@ -75,7 +75,7 @@ def test_an_attestation_that_is_sent_again_changes_nothing():
     """An old word of a validator, repeated by whomever, is not its latest one."""
     old, new = word(verdict="VERIFIED"), word(verdict="DISPUTED")
 
-    assert standing([old, new, old]) == {"did:x:a": new}
+    assert standing_votes([old, new, old]) == {"did:x:a": new}
 
 
 def test_an_attestation_with_look_alikes_left_in_place_does_not_count():

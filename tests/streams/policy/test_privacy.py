@@ -21,9 +21,9 @@ from sluice.streams.adjudication import snapshot
 from sluice.streams.policy.policy import Policy, Privacy, PrivacyRules
 from sluice.streams.policy.privacy import (
     NO_SECRETS,
+    RedactionPolicy,
     Secret,
     Secrets,
-    Veil,
     key_named,
     may_be_credentials,
     with_key,
@@ -39,7 +39,7 @@ IDS = st.from_regex(IDENTIFIER_PATTERN, fullmatch=True)
 
 @given(IDS)
 def test_a_hashed_id_is_an_hmac_behind_its_key_s_id_and_an_identifier(observation_id: str) -> None:
-    """HMAC-SHA256 over the id's octets, behind 8 hexadecimal digits of the secret's SHA-256: no more is to be known."""
+    """HMAC-SHA256 over the id's bytes, behind 8 hexadecimal digits of the secret's SHA-256: no more is to be known."""
     shown = ONE.hashed(observation_id)
     digest = hmac.new(SECRET.encode(), observation_id.encode(), hashlib.sha256).hexdigest()
 
@@ -52,7 +52,7 @@ def test_only_clear_shows_an_id_as_it_is(observation_id: str, bound: bool) -> No
     """Of the identity-bound tier not even that; hashed, equal ids stay equal."""
     for rules in (CLEAR, HASHED, OMITTED):
         for secret in (None, ONE):
-            shown = Veil(rules, secret).observation_id(observation_id, identity_bound=bound)
+            shown = RedactionPolicy(rules, secret).observation_id(observation_id, identity_bound=bound)
             is_clear = rules is CLEAR and not bound and not may_be_credentials(observation_id)
             assert (shown == observation_id) == is_clear
             if rules is HASHED:
@@ -66,8 +66,8 @@ def test_only_clear_shows_an_id_as_it_is(observation_id: str, bound: bool) -> No
 )
 def test_what_may_be_a_peer_s_credentials_never_leaves_in_clear(claimed: str) -> None:
     """Whatever tier an observer claims for it, and though an emitter declared it; an HMAC over them may."""
-    assert Veil(CLEAR).observation_id(claimed, identity_bound=False) is None
-    assert Veil(CLEAR).observation_id(PSEUDONYM, identity_bound=False) == PSEUDONYM
+    assert RedactionPolicy(CLEAR).observation_id(claimed, identity_bound=False) is None
+    assert RedactionPolicy(CLEAR).observation_id(PSEUDONYM, identity_bound=False) == PSEUDONYM
 
 
 def test_a_chain_s_sources_follow_their_own_rule() -> None:
@@ -76,7 +76,7 @@ def test_a_chain_s_sources_follow_their_own_rule() -> None:
     expected: list[dict[str, Any]] = [{"step": "retrieval", "source": ONE.hashed("a.md")}, {"step": "retrieval"}]
     for secret, inner in zip((ONE, None), expected, strict=True):
         copy = msgspec.json.decode(msgspec.json.encode(step))
-        Veil(HASHED, secret).source(copy)
+        RedactionPolicy(HASHED, secret).source(copy)
         assert copy["left"] == [inner]
 
 

@@ -241,7 +241,7 @@ def test_the_policy_for_confusables_is_the_domains():
 
 
 def test_texts_are_cut_at_the_contracts_caps():
-    """2,000, 2,000 and 1,000 octets, five quotes, recorded one by one [V §4.1]."""
+    """2,000, 2,000 and 1,000 bytes, five quotes, recorded one by one [V §4.1]."""
     envelope = framed(
         rationale="x" * 50_000,
         qualifications="y" * 2001,
@@ -481,7 +481,7 @@ def test_reject_asks_about_the_text_that_comes_out():
 
 
 def test_at_most_a_hundred_cited_works_stand_in_the_frame():
-    """The contract names no number; what is left out is one entry, with its octets and how many works there were."""
+    """The contract names no number; what is left out is one entry, with its bytes and how many works there were."""
     works = [{"uri": "urn:doi:1", "title": "\u00e9"}] * 100
     assert framed(cited_works=works)["_meta"]["truncated"] == []
     envelope = framed(cited_works=[*works, {"uri": "arxiv:1"}, {"uri": "javascript:\u00e9", "title": "a\u200db"}])

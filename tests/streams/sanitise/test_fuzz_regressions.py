@@ -40,7 +40,7 @@ def check_text(text, confusables="replace", cap=2000, typing="lenient"):
 @pytest.mark.parametrize("confusables", grammar.CONFUSABLES)
 @pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.stem)
 def test_every_law_holds_for_the_seeds(path, confusables):
-    """As a text, as octets, and as a field of an attestation, under each policy."""
+    """As a text, as bytes, and as a field of an attestation, under each policy."""
     text = path.read_text("utf-8")
     check_text(text, confusables)
     check_text(text, confusables, cap=20)

@@ -86,7 +86,7 @@ def test_cleaning_twice_is_cleaning_once(text, confusables):
 @settings(max_examples=400)
 @given(TEXTS, st.integers(1, 60), POLICIES)
 def test_the_result_is_capped_and_clean(text, cap, confusables):
-    """Cut or not, it is NFKC, holds nothing invisible, no markup for any parser, and no more octets than the cap."""
+    """Cut or not, it is NFKC, holds nothing invisible, no markup for any parser, and no more bytes than the cap."""
     result, trace = cleaned(text, cap, confusables)
     body = result.removesuffix("…") if trace.truncated else result
     assert len(body.encode()) <= cap
@@ -194,7 +194,7 @@ def test_the_order_of_the_steps_is_the_contracts():
 
 
 def test_a_cut_never_goes_through_a_character():
-    """Octets count, and a character of several stays whole or goes whole; the mark comes on top of the cap."""
+    """Bytes count, and a character of several stays whole or goes whole; the mark comes on top of the cap."""
     result, trace = cleaned("ä" * 6, cap=7)
     assert result == "äää…"
     assert trace.truncated == [{"field": "rationale", "octets_before": 12, "octets_after": 6}]

@@ -94,7 +94,7 @@ def test_a_bad_uri_is_refused_with_a_word(uri, refusal):
 
 
 def test_the_longest_uri_is_let_through():
-    """1,024 octets are allowed, one more is not."""
+    """1,024 bytes are allowed, one more is not."""
     uri = "https://example.org/"
     assert harden_uri(uri + "a" * (1024 - len(uri)))[1] is None
     assert harden_uri(uri + "a" * (1025 - len(uri)))[1] == "too-long"

@@ -481,7 +481,7 @@ def test_the_order_of_arrival_does_not_matter(records: list[Record], data: st.Da
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(SIGHTINGS | CITATIONS, st.integers(0, HOUR)), max_size=12), st.data())
 def test_restored_is_uninterrupted(steps: list[tuple[Record, int]], data: st.DataObject):
-    """At every cut: the same outputs, and the same octets of the state."""
+    """At every cut: the same outputs, and the same bytes of the state."""
     cut = data.draw(st.integers(0, len(steps)))
     lane, other = Lane(), Lane()
     other._next = lane._next

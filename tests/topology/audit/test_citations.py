@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from exported import ExportedLane
 
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy, Sightings
-from sluice.topology.audit.run import Question, audit
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.cli import main
 from sluice.topology.settings.settings import Settings
 
@@ -37,7 +37,7 @@ async def test_they_are_passed_over_and_everything_else_is_compared(tmp_path: Pa
     made = lane(CITING)
     assert [one.topic for one in made.outputs].count("citations") == 5
 
-    report = await audit(Question(Settings(), made.export(tmp_path)), "now")
+    report = await audit(AuditRequest(Settings(), made.export(tmp_path)), "now")
 
     (found,) = report.lanes
     assert found.divergences == []
@@ -50,7 +50,7 @@ async def test_one_that_is_otherwise_is_told_by_the_root(tmp_path: Path, monkeyp
     made = lane(CITING)
     monkeypatch.setattr("sluice.streams.adjudication.citing.MAX_READ", 0)
 
-    report = await audit(Question(Settings(), made.export(tmp_path)), "now")
+    report = await audit(AuditRequest(Settings(), made.export(tmp_path)), "now")
 
     assert [one.kind for one in report.lanes[0].divergences] == ["outputs-root"]
 
@@ -63,7 +63,7 @@ async def test_dead_letters_of_the_binding_lane_are_foreign(tmp_path: Path):
         headers = [("sluice-reason", b"schema"), ("sluice-source", f"{topic}/0/7".encode())]
         made.outputs.append(own._replace(headers=headers))
 
-    report = await audit(Question(Settings(), made.export(tmp_path)), "now")
+    report = await audit(AuditRequest(Settings(), made.export(tmp_path)), "now")
 
     assert report.lanes[0].divergences == []
     assert report.lanes[0].topics["dead-letters"].foreign == 2

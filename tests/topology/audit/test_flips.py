@@ -1,4 +1,4 @@
-"""Whatever single octet of an export's records is changed, the audit finds it."""
+"""Whatever single byte of an export's records is changed, the audit finds it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.topology.audit.report import Report
-from sluice.topology.audit.run import Question, audit
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.ledger.export_files import file_name
 from sluice.topology.settings.settings import Settings
 
@@ -23,11 +23,11 @@ PLACES = sorted(place for place, records in ORIGINAL.topics.items() if records)
 
 def audited(folder: Path) -> Report:
     """The report of an export."""
-    return asyncio.run(audit(Question(Settings(), folder, verifiers=(SIGNER.verifier,)), "now"))
+    return asyncio.run(audit(AuditRequest(Settings(), folder, verifiers=(SIGNER.verifier,)), "now"))
 
 
 def flipped(data: bytes, at: int, mask: int) -> bytes:
-    """The data with some bits of one octet changed."""
+    """The data with some bits of one byte changed."""
     return data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]
 
 

@@ -20,7 +20,7 @@ from sluice.codecs.blocks import Output
 from sluice.codecs.record_batches import Cursor, batches, read_stored
 from sluice.topology.audit.outputs import Comparison, matching, run_of
 from sluice.topology.audit.report import Report
-from sluice.topology.audit.run import Question, audit
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.ledger.export_files import Stored
 from sluice.topology.settings.settings import Settings
 
@@ -30,7 +30,7 @@ ORIGINAL = World()
 def audited(world: World) -> Report:
     """The report of a world."""
     with tempfile.TemporaryDirectory() as folder:
-        question = Question(Settings(), world.save(Path(folder)), verifiers=(SIGNER.verifier,))
+        question = AuditRequest(Settings(), world.save(Path(folder)), verifiers=(SIGNER.verifier,))
         return asyncio.run(audit(question, "now"))
 
 

@@ -17,7 +17,7 @@ from audit_world import World
 
 from sluice.codecs.errors import SluiceError
 from sluice.topology.audit import run
-from sluice.topology.audit.run import Question, audit
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
@@ -30,7 +30,7 @@ from sluice.topology.audit import run
 from sluice.topology.settings.settings import Settings
 
 async def main() -> None:
-    async with run._crew(run.Question(Settings(), processes=3), range(3)):
+    async with run._crew(run.AuditRequest(Settings(), processes=3), range(3)):
         print("ready", flush=True)
         await asyncio.sleep(600)
 
@@ -85,7 +85,7 @@ def test_a_process_that_is_killed_is_one_sentence(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(run.Signed, "read", read)  # the processes have been started by then
     with pytest.raises(SluiceError, match=r"a process of the audit was killed.*memory") as caught:
-        asyncio.run(audit(Question(Settings(), folder, processes=2), "now"))
+        asyncio.run(audit(AuditRequest(Settings(), folder, processes=2), "now"))
 
     assert caught.value.exit_status == 2
 
@@ -97,7 +97,7 @@ from sluice.topology.audit import run
 from sluice.topology.settings.settings import Settings
 
 async def main() -> None:
-    async with run._crew(run.Question(Settings(), Path(sys.argv[2]), processes=2), range(2)):
+    async with run._crew(run.AuditRequest(Settings(), Path(sys.argv[2]), processes=2), range(2)):
         await asyncio.sleep(0.3)  # what the children inherit is at work in them
         raise RuntimeError("the cut failed")
 

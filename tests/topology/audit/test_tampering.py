@@ -22,7 +22,7 @@ from sluice.topology.audit import divergences
 from sluice.topology.audit.divergences import MEANING
 from sluice.topology.audit.models import Span
 from sluice.topology.audit.report import Report, lines
-from sluice.topology.audit.run import Question, audit
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.settings.settings import Settings
 
 KEYS = (SIGNER.verifier,)
@@ -37,7 +37,7 @@ def world() -> World:
 
 def audited(world: World, folder: Path, **asked: Any) -> Report:
     """The report of an audit of the world, exported to a folder."""
-    question = Question(Settings(), world.save(folder), **{"verifiers": KEYS, **asked})
+    question = AuditRequest(Settings(), world.save(folder), **{"verifiers": KEYS, **asked})
     return asyncio.run(audit(question, "2026-11-21T09:00:00Z"))
 
 
@@ -84,7 +84,7 @@ def test_the_list_of_kinds_is_closed():
 
 
 def flipped(data: bytes, at: int) -> bytes:
-    """The data with one bit of one octet changed."""
+    """The data with one bit of one byte changed."""
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
@@ -720,7 +720,7 @@ def test_a_changed_header_is_told_by_its_name(world: World, tmp_path: Path):
 
     (found,) = audited(world, tmp_path).divergences
 
-    assert found.expected.startswith(f"header {name}, octet {len(value)}: ")
+    assert found.expected.startswith(f"header {name}, byte {len(value)}: ")
     assert found.got.endswith("!")
     assert found.expected != found.got
     assert "b'" not in found.expected + found.got
@@ -764,7 +764,7 @@ def test_a_file_that_is_cut_short_is_unreadable(world: World, tmp_path: Path):
     file = folder / "admitted-1.records"
     file.write_bytes(file.read_bytes()[:-3])
 
-    report = asyncio.run(audit(Question(Settings(), folder, verifiers=KEYS), "now"))
+    report = asyncio.run(audit(AuditRequest(Settings(), folder, verifiers=KEYS), "now"))
 
     assert "unreadable" in kinds(report)
 
@@ -774,7 +774,7 @@ def test_a_file_that_is_not_there_is_unreadable(world: World, tmp_path: Path):
     folder = world.save(tmp_path)
     (folder / "dead-letters-1.records").unlink()
 
-    report = asyncio.run(audit(Question(Settings(), folder, verifiers=KEYS), "now"))
+    report = asyncio.run(audit(AuditRequest(Settings(), folder, verifiers=KEYS), "now"))
 
     assert "unreadable" in kinds(report)
 
@@ -786,7 +786,7 @@ def test_an_unreadable_ledger_is_one_root_cause(world: World, tmp_path: Path, le
     file = folder / "ledger-1.records"
     file.write_bytes(b"\xff" * 8 + file.read_bytes()[:left])
 
-    report = asyncio.run(audit(Question(Settings(), folder, verifiers=KEYS), "now"))
+    report = asyncio.run(audit(AuditRequest(Settings(), folder, verifiers=KEYS), "now"))
 
     assert kinds(report) == ["unreadable"]
     follows = report.divergences[0].follows
@@ -802,7 +802,7 @@ def test_unreadable_checkpoints_are_not_called_missing(world: World, tmp_path: P
     folder = world.save(tmp_path)
     (folder / "checkpoints-1.records").write_bytes(b"\xff" * 8)
 
-    report = asyncio.run(audit(Question(Settings(), folder, verifiers=KEYS), "now"))
+    report = asyncio.run(audit(AuditRequest(Settings(), folder, verifiers=KEYS), "now"))
 
     assert kinds(report) == ["unreadable"]
     assert report.divergences[0].follows["checkpoint-missing"] > 0

@@ -112,7 +112,7 @@ def test_what_is_there_to_read_is_what_the_bytes_say(files: dict[str, bytes]) ->
 
 
 async def test_nothing_in_a_file_moves_a_terminal(tmp_path: Path) -> None:
-    """What strangers wrote is there to read, escaped; also octets that are no UTF-8."""
+    """What strangers wrote is there to read, escaped; also bytes that are no UTF-8."""
     lane = CheckpointedLane(STRICT, T)
     lane.block(T + 1, [("emissions", (b"em\x1b[2J", "\u202e\u009b".encode() + b"\xff\x00"))])
     lane.checkpoint()
@@ -284,7 +284,7 @@ def test_parts_of_two_proofs_make_none(files: dict[str, bytes]) -> None:
 
 
 def test_a_statement_cannot_be_passed_off_as_a_record(files: dict[str, bytes]) -> None:
-    """Leaves and nodes are told apart by their first octet, records and blocks by their trees."""
+    """Leaves and nodes are told apart by their first byte, records and blocks by their trees."""
     proof = json.loads(files["output"])
     inner = b"".join([bytes.fromhex(proof["log"]["path"][0]), leaf_of(statement_hash(proof["next"].encode()))])
     proof["record"]["leaf"] = base64.b64encode(inner).decode()

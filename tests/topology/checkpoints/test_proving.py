@@ -76,7 +76,7 @@ async def test_the_last_verdict_is_the_last_one(lane: CheckpointedLane, logs: Fo
 async def test_every_output_about_an_assertion_is_proved_by_its_id(
     lane: CheckpointedLane, logs: FolderLogs, topic: str
 ) -> None:
-    """The record itself, octet for octet; a request has its verdict's id, so its topic goes before it as in `ce_id`."""
+    """The record itself, byte for byte; a request has its verdict's id, so its topic goes before it as in `ce_id`."""
     output = next(output for output in lane.outputs if output.topic == topic)
     name = dict(output.headers)["ce_id"].decode()
     assert name.startswith(f"{topic}/")

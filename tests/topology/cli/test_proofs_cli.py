@@ -71,7 +71,7 @@ def test_where_a_proof_was_written_is_a_message(export: Path, tmp_path: Path) ->
     result = run("prove", "em-2", "--offline", export, "--out", tmp_path / "p.json")
 
     assert (result.exit_code, result.stdout) == (0, "")
-    assert f"octets in {tmp_path / 'p.json'}; `sluice verify" in said(result)
+    assert f"bytes in {tmp_path / 'p.json'}; `sluice verify" in said(result)
 
 
 def test_what_was_shown_is_one_json_object(proof: Path) -> None:

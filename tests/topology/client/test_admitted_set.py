@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sluice.codecs.times import format_time
 from sluice.topology.client import Admitted, AnyChange, Decayed, FakeSluice, Refused, Renewed
-from sluice.topology.client.admitted_set import AdmittedSet, Word
+from sluice.topology.client.admitted_set import AdmittedRead, AdmittedSet
 from sluice.topology.terminal.showing import Shown, what_holds
 
 START = 1_795_251_600_000
@@ -28,18 +28,18 @@ def template() -> dict[str, Any]:
 TEMPLATE = template()
 
 
-def word(offset: int, key: str, status: str, until: int | None) -> Word:
+def word(offset: int, key: str, status: str, until: int | None) -> AdmittedRead:
     record = {name: value for name, value in TEMPLATE.items() if name != "valid_until"} | {"status": status}
     if until is not None:
         record["valid_until"] = format_time(START + until)
-    return Word(0, offset, key.encode(), msgspec.json.encode(record))
+    return AdmittedRead(0, offset, key.encode(), msgspec.json.encode(record))
 
 
 STATUSES = st.sampled_from(["admitted", "renewed", "decayed-to-uncertainty", "contradicted", "rejected", "refused"])
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[tuple[int, Word]]:
+def histories(draw: st.DrawFn) -> list[tuple[int, AdmittedRead]]:
     """Words, each with the time at which it is read."""
     found, time = [], 0
     for offset in range(draw(st.integers(1, 25))):
@@ -57,7 +57,7 @@ class Reading:
         self.set = AdmittedSet(lambda: START + self.now, 0)
         self.told: dict[str, Any] = {}
 
-    def take(self, time: int, one: Word) -> None:
+    def take(self, time: int, one: AdmittedRead) -> None:
         self.pass_to(time)
         self.apply(self.set.take(one, START + time))
 
@@ -75,7 +75,7 @@ class Reading:
 
 @settings(deadline=None)
 @given(histories(), st.integers(0, 100))
-def test_the_set_is_what_the_topic_says_at_this_instant(history: list[tuple[int, Word]], later: int):
+def test_the_set_is_what_the_topic_says_at_this_instant(history: list[tuple[int, AdmittedRead]], later: int):
     """The last word of each key, where it neither closes the assertion, refuses, nor is past."""
     reading = Reading()
     for time, one in history:
@@ -90,7 +90,7 @@ def test_the_set_is_what_the_topic_says_at_this_instant(history: list[tuple[int,
 
 @settings(deadline=None)
 @given(histories(), st.integers(0, 200))
-def test_the_changes_add_up_to_the_set(history: list[tuple[int, Word]], later: int):
+def test_the_changes_add_up_to_the_set(history: list[tuple[int, AdmittedRead]], later: int):
     """Who adds what is admitted and takes away what ends has the set, at any time."""
     reading = Reading()
     for time, one in history:
@@ -102,7 +102,7 @@ def test_the_changes_add_up_to_the_set(history: list[tuple[int, Word]], later: i
 
 @settings(deadline=None)
 @given(histories(), st.data())
-def test_an_end_is_never_left_out_after_a_resumption(history: list[tuple[int, Word]], data: st.DataObject):
+def test_an_end_is_never_left_out_after_a_resumption(history: list[tuple[int, AdmittedRead]], data: st.DataObject):
     """A second reader that goes on where the first one stood brings what was made of the changes to the same end."""
     first = Reading()
     cut = data.draw(st.integers(0, len(history)))
@@ -121,7 +121,7 @@ def test_an_end_is_never_left_out_after_a_resumption(history: list[tuple[int, Wo
 
 @settings(deadline=None)
 @given(histories(), st.data())
-def test_compaction_changes_nothing_in_the_end(history: list[tuple[int, Word]], data: st.DataObject):
+def test_compaction_changes_nothing_in_the_end(history: list[tuple[int, AdmittedRead]], data: st.DataObject):
     """The last words alone give the same set as all words."""
     whole, compacted = Reading(), Reading()
     last = {one.key: one.offset for _, one in history}
@@ -200,7 +200,7 @@ def test_a_word_that_is_none_is_counted_and_changes_nothing(value: bytes | None)
     """A foreign record or a later version's must not stop a reader."""
     reading = Reading()
     reading.take(0, word(0, "a", "admitted", 10))
-    assert reading.set.take(Word(0, 1, b"a", value), START) is None
+    assert reading.set.take(AdmittedRead(0, 1, b"a", value), START) is None
     assert list(reading.set) == ["a"]
     assert reading.set.unreadable == 1
 

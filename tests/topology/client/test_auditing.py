@@ -110,7 +110,7 @@ async def test_a_block_that_is_gone_ends_the_replay(height: int):
 
 @pytest.mark.parametrize("height", range(7))
 async def test_no_changed_block_goes_unnoticed(height: int):
-    """One octet of an event is enough; the last block alone has nobody who would know."""
+    """One byte of an event is enough; the last block alone has nobody who would know."""
     fake = story()
     ledger = lane_of(fake).topics["ledger"]
     value = ledger[height].value or b""

@@ -79,6 +79,18 @@ async def until(holds: Callable[[], bool]) -> None:
 # ---------------------------------------------------------------- what is sent
 
 
+async def test_headers_go_with_the_record() -> None:
+    """Those that were given, in their order; none where none were."""
+    slow, headers = Slow(), [("traceparent", b"00-ab-cd-01"), ("tracestate", b"")]
+    async with emitter(slow) as one:
+        await one.emit({"emission_id": "em-1", "text": "It is."}, headers=headers)
+        await one.emit({"emission_id": "em-2", "text": "It is."})
+        await until(lambda: len(slow.sent) == 2)
+        slow.answer(2)
+
+    assert [record.headers for record in slow.sent] == [tuple(headers), ()]
+
+
 SPAN = Span(chars=(0, 9))
 STRUCTS: list[tuple[str, Any, bytes]] = [
     (
@@ -102,7 +114,7 @@ TOPICS = {
 
 @pytest.mark.parametrize(("method", "record", "key"), STRUCTS)
 async def test_each_kind_of_record_goes_to_its_topic_under_its_key(method: str, record: Any, key: bytes):
-    """Structs, mappings, JSON text and octets are one."""
+    """Structs, mappings, JSON text and bytes are one."""
     import msgspec
 
     slow = Slow()
@@ -128,7 +140,7 @@ async def test_a_missing_emitted_at_is_the_present():
 
 
 async def test_a_delivery_says_where_the_record_stands():
-    """With the octets, which sent again are a duplicate."""
+    """With the bytes, which sent again are a duplicate."""
     slow = Slow()
     async with emitter(slow) as emitting:
         delivery = await emitting.emit(EMISSION)

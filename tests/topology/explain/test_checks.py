@@ -17,7 +17,7 @@ from msgspec import UNSET
 from rich.console import Console
 
 from sluice.streams.adjudication import standing
-from sluice.streams.adjudication.emission_state import Life
+from sluice.streams.adjudication.emission_state import AssertionState
 from sluice.streams.policy.policy import (
     DEFAULT_POLICY,
     INADMISSIBLE,
@@ -410,7 +410,7 @@ def test_a_copy_of_a_life_shares_nothing_with_it():
     before = msgspec.msgpack.encode(life)
 
     copy = copy_of(life)
-    assert isinstance(copy, Life)
+    assert isinstance(copy, AssertionState)
     assert copy.checking is not None
     copy.checking.classes[0].stamps[0] = 7
     copy.checking.classes[0].unchecked.append((1, 2))

@@ -1,4 +1,4 @@
-"""What one poll takes out of the fetcher: whole in the end, in order, and never more octets than its bound."""
+"""What one poll takes out of the fetcher: whole in the end, in order, and never more bytes than its bound."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from sluice.codecs.times import format_time
 from sluice.streams.adjudication import compiled_core, fold
 from sluice.streams.adjudication.fold import event_for
 from sluice.streams.policy.policy import Policy
-from sluice.topology.kafka.batches.unpacking import KeptRecords, Making
-from sluice.topology.kafka.frames import HELD_BYTES, Frame
+from sluice.topology.kafka.batches.unpacking import EventDecoder, KeptRecords
+from sluice.topology.kafka.frames import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import (
     FETCHED_BYTES,
     LEAST_BYTES,
@@ -115,8 +115,8 @@ class Fetcher:
     def _notify(self, future: Any) -> None: ...
 
 
-def making(partition: TopicPartition) -> Making:
-    return Making(["emissions", "observations"].index(partition.topic), event_for)
+def making(partition: TopicPartition) -> EventDecoder:
+    return EventDecoder(["emissions", "observations"].index(partition.topic), event_for)
 
 
 async def poll(fetcher: Fetcher, wanted: Any = None, most: int = 4000) -> dict[TopicPartition, Any]:
@@ -142,7 +142,7 @@ async def test_a_compressed_batch_comes_out_in_portions():
 
 
 async def test_one_poll_is_bounded_over_all_partitions():
-    """Sixteen of them at once give no more than one poll's octets, and none is left out for good."""
+    """Sixteen of them at once give no more than one poll's bytes, and none is left out for good."""
     data = packed([500_000] * 6)
     fetcher, found, polls = Fetcher(dict.fromkeys(PLACES, data)), dict.fromkeys(PLACES, 0), 0
     while fetcher._records:
@@ -171,7 +171,7 @@ async def test_what_is_too_large_to_keep_is_shrunk_at_once():
 
 
 async def test_headers_count():
-    """Octets may hide in headers as well as in values."""
+    """Bytes may hide in headers as well as in values."""
     fetcher = Fetcher({PLACES[0]: packed([10] * 100, headers=100_000)})
 
     assert len((await poll(fetcher))[PLACES[0]].events) == 20
@@ -216,7 +216,7 @@ async def test_what_was_fetched_is_what_the_core_was_made_for(monkeypatch: pytes
     queue = Intake(fold.INPUTS)
     queue.restart(1, dict.fromkeys(queue.inputs, 0), dict.fromkeys(queue.inputs, 0))
     for (topic, _), drained in (await poll(Fetcher(answers))).items():
-        queue.offer(Frame(topic, 0, 1, 0, len(drained.events), drained.events, drained.octets))
+        queue.offer(Fetched(topic, 0, 1, 0, len(drained.events), drained.events, drained.octets))
     lane, outputs = fold.new_state(0, 1), []
     for events in [Event(EventKind.POLICY, 0, 0, T, [], None, Policy().document)], queue.take():
         outputs = fold.fold(lane, Block(header(), events, GENESIS))

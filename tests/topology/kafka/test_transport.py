@@ -19,7 +19,7 @@ from faust.types import TP
 
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology.kafka.consumer import FrameConsumerThread, FrameFetcher, Poll
-from sluice.topology.kafka.frames import HELD_BYTES, Frame
+from sluice.topology.kafka.frames import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import Drained
 from sluice.topology.kafka.transport import FrameConsumer, Transport
 from sluice.topology.settings.settings import Settings
@@ -98,7 +98,7 @@ class TestPoll:
 
         found = await poll(thread)
 
-        assert found.frames == {EMISSIONS: Frame("emissions", 0, 7, 10, 12, [*thread._consumer.brings[EMISSIONS]], 4)}
+        assert found.frames == {EMISSIONS: Fetched("emissions", 0, 7, 10, 12, [*thread._consumer.brings[EMISSIONS]], 4)}
 
     async def test_markers_between_batches_are_part_of_a_frame(self, thread: Any):
         """Offsets that a transaction's marker took leave no gap between two frames."""
@@ -173,7 +173,7 @@ PLACES = [TopicPartition("emissions", number) for number in range(3)]
 
 
 class Answers:
-    """A broker that answers each fetch with so many octets of one record, and when it was asked."""
+    """A broker that answers each fetch with so many bytes of one record, and when it was asked."""
 
     def __init__(self, *octets: int) -> None:
         self.octets, self.asked = list(octets), list[float]()
@@ -297,7 +297,7 @@ class TestConsumer:
         partition = TP("p.emissions", 0)
 
         async def getmany(partitions: Any, seconds: float) -> Poll:
-            return Poll({partition: Frame("p.emissions", 0, 1, 0, 1, [], 0)}, [(partition, 1, 1000)], [partition])
+            return Poll({partition: Fetched("p.emissions", 0, 1, 0, 1, [], 0)}, [(partition, 1, 1000)], [partition])
 
         consumer: Any = app.consumer
         monkeypatch.setattr(consumer._thread, "getmany", getmany)
@@ -338,7 +338,7 @@ class TestConsumer:
     async def test_a_message_carries_its_frame_undecoded(self, app: App):
         """The agent's event holds the very frame."""
         consumer: Any = app.consumer
-        frame = Frame("emissions", 0, 1, 5, 9, [], 0)
+        frame = Fetched("emissions", 0, 1, 5, 9, [], 0)
 
         message = consumer._to_message(TP("p.emissions", 0), frame)
 

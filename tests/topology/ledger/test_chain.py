@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, Header, Output, Source, seal
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
-from sluice.topology.ledger.chain import Tip, demand_version
+from sluice.topology.ledger.chain import ChainHead, demand_version
 
 OUTPUTS = [Output("admitted", b"k", b"v", [])]
 
 
-def block(tip: Tip, **changes: Any) -> Block:
+def block(tip: ChainHead, **changes: Any) -> Block:
     """A block that continues `tip`, but for the changes."""
     fields = {
         "lane": 1,
@@ -34,20 +34,20 @@ def block(tip: Tip, **changes: Any) -> Block:
 
 
 @pytest.fixture
-def tip() -> Tip:
+def tip() -> ChainHead:
     """The tip after one block with an output."""
-    return Tip().after(block(Tip(), time=100, watermark=50), OUTPUTS)
+    return ChainHead().after(block(ChainHead(), time=100, watermark=50), OUTPUTS)
 
 
-def test_the_next_block_is_taken(tip: Tip):
+def test_the_next_block_is_taken(tip: ChainHead):
     """Height, link, outputs, clocks and offsets follow."""
     tip.demand_next(block(tip), 1, 4)
 
 
 @given(st.integers(0, 40))
 def test_the_tree_is_that_of_all_blocks(count: int):
-    """A leaf for each block, in order: the 32 octets of its hash."""
-    tip, hashes = Tip(), list[bytes]()
+    """A leaf for each block, in order: the 32 bytes of its hash."""
+    tip, hashes = ChainHead(), list[bytes]()
     for number in range(count):
         following = block(tip, time=tip.time + number)
         tip = tip.after(following, [])
@@ -65,7 +65,7 @@ def test_the_tree_is_that_of_all_blocks(count: int):
         ({"height": 2}, "expected height 1"),
         ({"height": 0}, "expected height 1"),
         ({"prev": "sha256:00"}, "the chain of blocks is broken"),
-        ({"outputs": Tip().outputs}, "does not give the outputs that were written"),
+        ({"outputs": ChainHead().outputs}, "does not give the outputs that were written"),
         ({"time": 99}, "goes back"),
         ({"watermark": 49}, "goes back"),
         ({"fold": "0 x"}, "the fold's version goes back"),
@@ -73,14 +73,14 @@ def test_the_tree_is_that_of_all_blocks(count: int):
         ({"sources": [Source("emissions", 9, 8)]}, "do not follow upon one another"),
     ],
 )
-def test_what_does_not_follow_is_told(tip: Tip, changes: dict[str, Any], says: str):
+def test_what_does_not_follow_is_told(tip: ChainHead, changes: dict[str, Any], says: str):
     """Each break has its sentence, with lane and height in it."""
     with pytest.raises(DoesNotHoldError, match=says) as broken:
         tip.demand_next(block(tip, **changes), 1, 4)
     assert "ledger of lane 1, block" in str(broken.value)
 
 
-def test_an_input_that_is_new_may_start_anywhere(tip: Tip):
+def test_an_input_that_is_new_may_start_anywhere(tip: ChainHead):
     """A lane that reads one more topic than before takes it up where that begins."""
     tip.demand_next(block(tip, sources=[Source("emissions", 9, 9), Source("reviews", 7, 8)]), 1, 4)
 

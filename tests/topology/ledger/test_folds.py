@@ -15,7 +15,7 @@ from sluice.streams.adjudication import fold as core
 from sluice.streams.attestations.framing import RENEWAL
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.kafka.topics import TOPICS
-from sluice.topology.ledger.folds import Adjudicate, Bind, Frame, folds
+from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations, folds
 from sluice.topology.ledger.interfaces import Fold
 
 T = 1_800_000_000_000
@@ -126,7 +126,7 @@ def test_the_version_names_the_partitioner(partitioner: Partitioner):
 @pytest.mark.parametrize("partitioner", ["murmur2", "crc32"])
 def test_the_partitioner_reaches_the_lane(partitioner: Partitioner):
     """A claim of another lane by this partitioner is a dead letter here."""
-    frame = Frame(partitioner)
+    frame = FrameAttestations(partitioner)
     hashes = ["0x" + sha256(bytes([number])).hexdigest() for number in range(20)]
     events = [frame.event_for(0, number, T, [], one.encode(), attestation(one)) for number, one in enumerate(hashes)]
 
@@ -137,7 +137,7 @@ def test_the_partitioner_reaches_the_lane(partitioner: Partitioner):
     assert {True, False} == set(ours)
 
 
-@pytest.mark.parametrize("fold", [Adjudicate(), Bind(), Frame()], ids=lambda fold: fold.name)
+@pytest.mark.parametrize("fold", [Adjudicate(), Bind(), FrameAttestations()], ids=lambda fold: fold.name)
 def test_a_policy_that_was_taken_in_is_told(fold: Fold):
     """No block before it, no policy."""
     state = fold.new(0, 1)
@@ -147,7 +147,7 @@ def test_a_policy_that_was_taken_in_is_told(fold: Fold):
     assert fold.policy_hash(state) == DEFAULT_POLICY.hash
 
 
-@pytest.mark.parametrize("fold", [Adjudicate(), Bind(), Frame()], ids=lambda fold: fold.name)
+@pytest.mark.parametrize("fold", [Adjudicate(), Bind(), FrameAttestations()], ids=lambda fold: fold.name)
 def test_what_a_fold_writes_is_what_it_declares(fold: Fold):
     """Good records and bad ones; and each bad one is counted or has a dead letter."""
     state = fold.new(0, 1)
@@ -161,7 +161,7 @@ def test_what_a_fold_writes_is_what_it_declares(fold: Fold):
     assert [output.value for output in outputs if output.topic == "dead-letters"] == [b"{"]
 
 
-@pytest.mark.parametrize("fold", [Adjudicate(), Bind(), Frame()], ids=lambda fold: fold.name)
+@pytest.mark.parametrize("fold", [Adjudicate(), Bind(), FrameAttestations()], ids=lambda fold: fold.name)
 def test_what_is_too_large_to_keep_is_told_apart(fold: Fold):
     """The event holds its hash and length, not its bytes."""
     value = b"x" * (MAX_INPUT_BYTES + 1)
@@ -174,7 +174,7 @@ def test_what_is_too_large_to_keep_is_told_apart(fold: Fold):
 
 def test_an_idle_framing_lane_closes_a_block_now_and_then():
     """Kafka forgets the offsets of a group that is silent for seven days; the least it keeps them is a day."""
-    frame = Frame()
+    frame = FrameAttestations()
     state = frame.new(0, 1)
     fold_of(frame, state, [POLICY], time=T)
 
@@ -210,7 +210,7 @@ def _pending() -> bytes:
 
 def test_counters_are_a_copy():
     """A status that was handed out does not change behind its reader's back."""
-    frame = Frame()
+    frame = FrameAttestations()
     state = frame.new(0, 1)
     record = frame.event_for(0, 0, T, [], CLAIM.encode(), attestation())
     fold_of(frame, state, [POLICY, record])

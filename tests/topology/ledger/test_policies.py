@@ -74,7 +74,7 @@ async def test_an_idle_lane_is_told(world: World):
     async with world.running():
         await world.until(lambda: len(world.log.blocks) == 1)
         following.documents.append(Applied(0, 7, None, b"policy 0"))
-        world.lane.nudge()
+        world.lane.wake()
         await world.until(lambda: len(world.log.blocks) == 2)
 
     assert world.log.blocks[1].events[0].value == b"policy 0"

@@ -9,7 +9,7 @@ from adapter_world import DOMAIN, HOUR, NOW, attested, claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluice.streams.attestations.composition import CAUTIOUS, Word, summary
+from sluice.streams.attestations.composition import CAUTIOUS, Vote, summary
 from sluice.streams.policy.policy import Domain
 from sluice.streams.sanitise import AttestationRules
 from sluice.topology.mcp import answers, pages
@@ -205,7 +205,7 @@ def test_the_view_counts_as_composition_does(tmp_path_factory, spoken):
         record = attested(f"entry {number}{' ж' if flagged else ''}", by=by, verdict=verdict, rules=flag)
         value = json.loads(record)
         words.append(
-            Word(
+            Vote(
                 validator_did=value["attestations"][0]["validator_did"],
                 verdict=verdict,
                 canonical_hash=value["canonical_hash"],

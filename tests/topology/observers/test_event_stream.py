@@ -30,7 +30,7 @@ def events(*pieces: bytes) -> list[tuple[str, str]]:
     ],
 )  # fmt: skip
 def test_the_examples_of_the_standard(octets: bytes, found: list[tuple[str, str]]):
-    """Fields, comments, line ends, an event that is cut short, octets that are no UTF-8."""
+    """Fields, comments, line ends, an event that is cut short, bytes that are no UTF-8."""
     assert events(octets) == found
 
 

@@ -35,7 +35,7 @@ def test_a_state_is_kept_for_so_long():
 
 
 def test_memory_is_bounded():
-    """By number and by octets; what was asked for last stays longest."""
+    """By number and by bytes; what was asked for last stays longest."""
     memory = Memory[int](10, Clock())
     for number in range(MAX_KEPT + 10):
         memory.keep(number, 100.0, 1, Kept(0, number))

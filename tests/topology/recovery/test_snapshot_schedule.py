@@ -16,7 +16,7 @@ from sluice.codecs import merkle
 from sluice.codecs.notes import Signer
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, Wanted, read_checkpoint
 from sluice.topology.ledger.replay import Restored
-from sluice.topology.recovery.snapshot_schedule import Keeper
+from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler
 from sluice.topology.recovery.snapshots import SnapshotStore
 from sluice.topology.worker.lane import Lane
 
@@ -28,18 +28,18 @@ class Kept:
         self.folder, self.world = folder, World()
         self.standby: Restored | None = None
 
-    def keeper(self) -> Keeper:
+    def scheduler(self) -> SnapshotScheduler:
         fold = self.world.fold
-        return Keeper(SnapshotStore(self.folder, 0, 2, fold.form), fold, 0.0, lambda: self.standby)
+        return SnapshotScheduler(SnapshotStore(self.folder, 0, 2, fold.form), fold, 0.0, lambda: self.standby)
 
     def lane(self) -> Lane:
         """A new lane over the same log, inputs and folder, as another process would have it."""
-        self._keeper = self.keeper()
-        return self.world.make(keeper=self._keeper)
+        self._scheduler = self.scheduler()
+        return self.world.make(scheduler=self._scheduler)
 
     async def written(self) -> None:
         """Waits until the last block has its snapshot, and none is being written."""
-        await self.world.until(lambda: self._keeper._writing is None)
+        await self.world.until(lambda: self._scheduler._writing is None)
 
     async def send(self, *values: bytes) -> None:
         """Each value in a block of its own, and a snapshot after it."""
@@ -80,7 +80,7 @@ async def test_a_restart_folds_only_what_came_after_the_snapshot(kept: Kept):
 
 
 async def test_a_later_block_names_the_snapshot_once(kept: Kept):
-    """By the hash of its octets, and the height that it was taken at."""
+    """By the hash of its bytes, and the height that it was taken at."""
     await kept.run(b"d")
     named = [block.header.snapshot for block in kept.world.log.blocks if block.header.snapshot is not UNSET]
 
@@ -156,7 +156,7 @@ async def test_a_package_with_another_form_passes_snapshots_over(kept: Kept):
         form = "state=other"
 
         def load(self, chunks: Iterable[bytes]) -> Any:
-            raise AssertionError("octets of another form were read")
+            raise AssertionError("bytes of another form were read")
 
     blocks, kept.world.fold = len(kept.world.log.records), Other()
 
@@ -168,7 +168,7 @@ async def test_a_package_with_another_form_passes_snapshots_over(kept: Kept):
 
 
 async def test_a_state_that_does_not_fold_to_the_ledger_s_outputs_is_not_believed(kept: Kept):
-    """Its octets are whole and its block is the ledger's, but what follows from it is not what was written."""
+    """Its bytes are whole and its block is the ledger's, but what follows from it is not what was written."""
     (path, facts), *_ = SnapshotStore(kept.folder, 0, 2, kept.world.fold.form).found()
     blocks = len(kept.world.log.records)
     store = SnapshotStore(kept.folder, 0, 2, kept.world.fold.form)
@@ -201,7 +201,10 @@ async def test_a_lane_that_goes_on_from_a_snapshot_has_the_tree_of_all_blocks(ke
     async def none(wanted: Wanted) -> None:
         pass
 
-    lane, folded = world.make(keeper=kept.keeper(), checkpoints=Checkpoints(signer, "a/l/0", 0, Tips(2), 60, none)), 0
+    lane, folded = (
+        world.make(scheduler=kept.scheduler(), checkpoints=Checkpoints(signer, "a/l/0", 0, Tips(2), 60, none)),
+        0,
+    )
     async with world.running():
         await world.until(lambda: lane.status.phase == "running")
         folded = world.fold.folded

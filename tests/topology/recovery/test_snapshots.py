@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.merkle import Frontier
-from sluice.topology.ledger.chain import Tip
+from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.recovery import snapshots as module
 from sluice.topology.recovery.snapshots import SnapshotStore, read_chunks
 
@@ -21,10 +21,12 @@ CHUNKS = [b"head", b"", b"x" * 70_000] + [bytes([n]) * 10 for n in range(5)]
 CHUNKS = [chunk for chunk in CHUNKS if chunk]
 
 
-def tip(height: int) -> Tip:
+def tip(height: int) -> ChainHead:
     """A tip at this height, with a tree of as many leaves as there are blocks."""
     tree = Frontier(height + 1, tuple(bytes([bit]) * 32 for bit in range((height + 1).bit_count())))
-    return Tip(height=height, hash=f"sha256:{height:064x}", time=height, positions={"emissions": height}, tree=tree)
+    return ChainHead(
+        height=height, hash=f"sha256:{height:064x}", time=height, positions={"emissions": height}, tree=tree
+    )
 
 
 @pytest.fixture
@@ -59,7 +61,7 @@ def test_the_two_newest_are_kept(store: SnapshotStore, tmp_path: Path) -> None:
 
 
 def test_the_same_state_has_the_same_name(store: SnapshotStore, tmp_path: Path) -> None:
-    """Two workers on one volume write the same octets; neither disturbs the other."""
+    """Two workers on one volume write the same bytes; neither disturbs the other."""
     assert store.write(tip(7), 99, CHUNKS) == SnapshotStore(tmp_path, 1, 4, FOLD).write(tip(7), 99, CHUNKS)
     assert len(files(tmp_path)) == 1
 
@@ -118,7 +120,7 @@ def test_what_a_crash_left_is_removed_once_it_is_old(store: SnapshotStore, tmp_p
 
 @given(data=st.data())
 def test_no_damage_goes_unnoticed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """A bit that flipped, a tail that is missing, octets too many: the snapshot is passed over, or refused at its end.
+    """A bit that flipped, a tail that is missing, bytes too many: the snapshot is passed over, or refused at its end.
 
     Unless it is where nothing is read, between the chunks and the facts; then it says what it said.
     """

@@ -12,7 +12,7 @@ from sluice.codecs.blocks import Event, EventKind, Header, Output, seal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.chain import Tip
+from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.ledger.folds import Adjudicate, Bind
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import ledger_of
@@ -31,7 +31,7 @@ class Owner:
 
     def __init__(self, settings: Settings, fold: Fold | None = None) -> None:
         self.fold, self.settings = fold or Adjudicate(), settings
-        self.ledger, self.tip = ledger_of(settings, self.fold, 1), Tip()
+        self.ledger, self.tip = ledger_of(settings, self.fold, 1), ChainHead()
         self.state: Any = self.fold.new(1, settings.partitions)
 
     async def close(self, outputs: str | None = None) -> None:

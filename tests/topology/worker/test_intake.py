@@ -9,7 +9,7 @@ from lane_world import INPUTS, frame
 
 from sluice.codecs import compiled_core
 from sluice.codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, EventKind
-from sluice.topology.kafka.frames import HELD_BYTES, Frame
+from sluice.topology.kafka.frames import HELD_BYTES, Fetched
 from sluice.topology.worker.intake import Intake
 
 
@@ -21,7 +21,7 @@ def intake(**positions: int) -> Intake:
     return one
 
 
-def offer(to: Intake, one: Frame) -> bool:
+def offer(to: Intake, one: Fetched) -> bool:
     """A frame on its way, and there."""
     to.on_its_way(one)
     return to.offer(one)
@@ -105,12 +105,12 @@ class TestFrames:
 
 @pytest.mark.parametrize("core", [True, False])
 def test_empty_headers_fill_a_block_too(core: bool, monkeypatch: pytest.MonkeyPatch):
-    """Each costs octets in the ledger, whatever is in it: else a block of them would have no bound."""
+    """Each costs bytes in the ledger, whatever is in it: else a block of them would have no bound."""
     if not core:
         monkeypatch.setattr(compiled_core, "codecs", None)
     queue = intake()
     events = [Event(EventKind.RECORD, 0, offset, 1, [("", b"")] * 100_000, None, None) for offset in range(4)]
-    offer(queue, Frame("emissions", 0, 1, 0, 4, events, 0))
+    offer(queue, Fetched("emissions", 0, 1, 0, 4, events, 0))
 
     assert [len(queue.take()) for _ in range(4)] == [1, 1, 1, 1]
 
@@ -136,7 +136,7 @@ class TestPressure:
         """Each takes memory: millions of them must not pass for nothing."""
         queue = intake()
         events = [Event(EventKind.RECORD, 0, offset, 1, [], None, None) for offset in range(HELD_BYTES // 40 + 1)]
-        waiting = Frame("emissions", 0, 1, 0, len(events), events, 0)
+        waiting = Fetched("emissions", 0, 1, 0, len(events), events, 0)
         queue.on_its_way(waiting)
 
         assert not queue.wants("emissions")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluice.topology.worker.liveness import QUIET_SECONDS, Progress
+from sluice.topology.worker.liveness import QUIET_SECONDS, LaneProgress
 
 
 class Clock:
@@ -14,9 +14,9 @@ class Clock:
         return self.now
 
 
-def progress() -> tuple[Progress, Clock]:
+def progress() -> tuple[LaneProgress, Clock]:
     clock = Clock()
-    return Progress(("emissions", "observations"), clock), clock
+    return LaneProgress(("emissions", "observations"), clock), clock
 
 
 def test_idle_is_not_behind():

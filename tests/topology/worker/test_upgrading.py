@@ -20,14 +20,14 @@ from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, ne
 from sluice.streams.policy.policy import DEFAULT_POLICY, Floor
 from sluice.topology.audit import lane as auditing
 from sluice.topology.audit.report import Report
-from sluice.topology.audit.run import Question, audit
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.checkpoints.seeking import Outputs
 from sluice.topology.client.replay import replay
 from sluice.topology.explain.what_if import what_if
 from sluice.topology.explain.what_if_compare import Comparison
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.chain import Tip
+from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.ledger.folds import Adjudicate, Bind, folds
 from sluice.topology.ledger.ledger import ledger_of
 from sluice.topology.ledger.log_reader import FolderLogs
@@ -96,8 +96,8 @@ async def test_a_lane_goes_on_with_its_ledger_s_version_until_it_is_raised():
 async def test_a_start_of_a_later_version_is_no_way_around_it():
     """A snapshot or a standby's state behind the last block: nothing follows that could be refused."""
     header = Header(
-        lane=0, lanes=2, height=0, prev=Tip().hash, time=1, watermark=0, policy="", fold="2 toy", sources=[],
-        outputs=Tip().outputs,
+        lane=0, lanes=2, height=0, prev=ChainHead().hash, time=1, watermark=0, policy="", fold="2 toy", sources=[],
+        outputs=ChainHead().outputs,
     )  # fmt: skip
     block, data = seal(header, [])
     begun: list[int] = []
@@ -107,7 +107,7 @@ async def test_a_start_of_a_later_version_is_no_way_around_it():
         yield 0, data
 
     async def begin() -> Restored:
-        return Restored(None, Tip().after(block, ()), 0)
+        return Restored(None, ChainHead().after(block, ()), 0)
 
     with pytest.raises(LaterVersionError):
         await restore(blocks, ToyFold(), 0, 2, lambda: False, [Start("snapshot", begin)])
@@ -161,7 +161,7 @@ def fold_of(block: bytes) -> str:
 
 
 async def report_of(lane: ExportedLane, folder: Path) -> Report:
-    return await audit(Question(Settings(), lane.export(folder / "audited")), "2026-11-21T09:00:00Z")
+    return await audit(AuditRequest(Settings(), lane.export(folder / "audited")), "2026-11-21T09:00:00Z")
 
 
 async def test_an_audit_recomputes_both_parts_of_a_raised_ledger(mixed: ExportedLane, tmp_path: Path):
@@ -251,7 +251,7 @@ async def settings(request: pytest.FixtureRequest) -> AsyncIterator[Settings]:
         await create_topics(settings)
         ledger = ledger_of(settings, Adjudicate(), 1)
         await ledger.open()
-        tip = Tip()
+        tip = ChainHead()
         for fold in (fold_version(), LATER):
             header = Header(
                 lane=1, lanes=4, height=tip.height + 1, prev=tip.hash, time=1, watermark=0, policy="", fold=fold,

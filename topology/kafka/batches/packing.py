@@ -60,7 +60,7 @@ class Packed:
         """It is."""
 
     def size(self) -> int:
-        """In octets, compressed."""
+        """In bytes, compressed."""
         return len(self._records)
 
     def _set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
@@ -83,7 +83,7 @@ def packed(outputs: list[Output], most: int, *, is_transactional: bool) -> Itera
 
     Args:
         outputs: of one partition.
-        most: octets of a batch before compression; a single output may have more.
+        most: bytes of a batch before compression; a single output may have more.
         is_transactional: whether they are part of a transaction.
     """
     at = 0

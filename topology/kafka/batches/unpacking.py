@@ -5,7 +5,7 @@ belongs to aborted transactions is passed over, and the records come straight as
 (`sluice.codecs.record_batches`). Batches of the formats before 2 go aiokafka's own way.
 
 aiokafka keeps what it fetched where nobody can read it, so its class is extended, once and for all consumers of the
-process, by the octets that it was made from.
+process, by the bytes that it was made from.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from . import zstd
 from .packing import crc32c
 
 MOST_UNPACKED: Final = 134_217_728
-"""Octets of one batch without its compression. A batch of 1 MB may hide 30 GB; an honest one has some ten megabytes."""
+"""Bytes of one batch without its compression. A batch of 1 MB may hide 30 GB; an honest one has some ten megabytes."""
 _FIRST_ROOM, _FACTOR = 65_536, 16
-"""Octets, and octets for each compressed one, that are tried first."""
+"""Bytes, and bytes for each compressed one, that are tried first."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -79,7 +79,7 @@ def _zstd(octets: bytes) -> bytes:
 _TOO_SMALL: Final = "failed to write whole buffer"
 _UNPACK: Final[dict[int, Callable[[bytes], bytes]]] = {
     1: _bounded(cramjam.gzip.decompress_into),
-    2: codec.snappy_decode,  # makes 20 octets of one at the most
+    2: codec.snappy_decode,  # makes 20 bytes of one at the most
     3: _bounded(cramjam.lz4.decompress_into),
     4: _zstd,
 }
@@ -90,7 +90,7 @@ _Records: Any = MemoryRecords
 
 
 class KeptRecords(_Records):
-    """aiokafka's records with the octets that they are read from."""
+    """aiokafka's records with the bytes that they are read from."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
@@ -100,7 +100,7 @@ class KeptRecords(_Records):
 fetcher.MemoryRecords = KeptRecords
 
 
-class Making(NamedTuple):
+class EventDecoder(NamedTuple):
     """How a partition's records become events: as which source of their lane, and by what."""
 
     source: int
@@ -121,8 +121,8 @@ class Making(NamedTuple):
         return self.event_for(self.source, record.offset, record.timestamp, record.headers, record.key, record.value)
 
 
-class Storing(NamedTuple):
-    """How records are read as they are stored, for who looks at every octet of them: `in_place` where that is once."""
+class RecordDecoder(NamedTuple):
+    """How records are read as they are stored, for who looks at every byte of them: `in_place` where that is once."""
 
     stored: StoredFor[Any]
     in_place: bool = False
@@ -139,7 +139,7 @@ class Storing(NamedTuple):
         return self.stored(record.offset, record.timestamp, record.key, record.value, list(record.headers))
 
 
-def unpacking(records: Any, making: Making | Storing) -> Unpacking | Legacy:
+def unpacking(records: Any, making: EventDecoder | RecordDecoder) -> Unpacking | Legacy:
     """What stands for aiokafka's `PartitionRecords` from here on.
 
     An answer that spans two formats is read up to where they change; what follows is fetched again.
@@ -170,7 +170,7 @@ class Unpacking:
         found: Sequence[Batch],
         aborted: Sequence[tuple[int, int]],
         position: int,
-        making: Making | Storing,
+        making: EventDecoder | RecordDecoder,
         place: str,
         *,
         check_crcs: bool,
@@ -194,7 +194,7 @@ class Unpacking:
         self.done = False
 
     def take(self, most: int, room: int) -> tuple[list[Any], int]:
-        """Events, until there are `most`, or `room` octets of them, or no more; and their octets.
+        """Events, until there are `most`, or `room` bytes of them, or no more; and their bytes.
 
         Raises:
             CorruptRecordException: the next batch is not what its checksum or its lengths say. What stands before it
@@ -226,7 +226,7 @@ class Unpacking:
                 raise self._damaged(self._batches[0], error) from None
             found, octets = salvaged
             offset = self._batches[0].base_offset
-            log.warning("a batch has what is no record: its octets are taken for it", offset=offset, error=str(error))
+            log.warning("a batch has what is no record: its bytes are taken for it", offset=offset, error=str(error))
         if cursor.left <= 0:
             self._pass()
         elif found:
@@ -301,7 +301,7 @@ def _never(*_: Any) -> Event:
 class Legacy:
     """The same over aiokafka's own records, for batches of the formats 0 and 1."""
 
-    def __init__(self, records: Any, octets: bytes, making: Making | Storing) -> None:
+    def __init__(self, records: Any, octets: bytes, making: EventDecoder | RecordDecoder) -> None:
         """
         Args:
             records: aiokafka's, of the whole answer.

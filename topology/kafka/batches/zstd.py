@@ -30,7 +30,7 @@ def compress(octets: bytes, level: int) -> bytes:
 
 
 def decompress(octets: bytes, most: int) -> bytes | None:
-    """The content of one frame that tells its size, `most` octets at the most; None of anything else.
+    """The content of one frame that tells its size, `most` bytes at the most; None of anything else.
 
     Room is made as large as the frame says, and is not touched before there is content: a lie costs nothing.
     """

@@ -38,7 +38,7 @@ def test_the_checksum_is_aiokafkas(core: bool, data: bytes, start: int, length: 
 
 
 def test_the_checksum_is_the_published_one() -> None:
-    """RFC 3720, B.4: 32 octets of zeros, of ones, and rising."""
+    """RFC 3720, B.4: 32 bytes of zeros, of ones, and rising."""
     found = [crc32c(octets) for octets in (bytes(32), b"\xff" * 32, bytes(range(32)))]
     assert found == [0x8A9136AA, 0x62A8AB43, 0x46DD794E]
 

@@ -25,7 +25,7 @@ from sluice.codecs.blocks import Event, EventKind
 from sluice.codecs.record_batches import batches
 from sluice.streams.adjudication.fold import event_for
 from sluice.topology.kafka.batches import unpacking as unpacking_module
-from sluice.topology.kafka.batches.unpacking import KeptRecords, Making, Storing, unpacking
+from sluice.topology.kafka.batches.unpacking import EventDecoder, KeptRecords, RecordDecoder, unpacking
 
 PARTITION = TopicPartition("emissions", 0)
 CONTROL, TRANSACTIONAL = 0x20, 0x10
@@ -56,7 +56,7 @@ def theirs(data: bytes, aborted: Any = (), start: int = 0, isolation: int = READ
 
 
 def ours(data: bytes, aborted: Any = (), start: int = 0, isolation: int = READ_COMMITTED) -> Any:
-    return unpacking(theirs(data, aborted, start, isolation), Making(1, event_for))
+    return unpacking(theirs(data, aborted, start, isolation), EventDecoder(1, event_for))
 
 
 def drained(one: Any, most: int = 100) -> list[Event]:
@@ -96,7 +96,7 @@ HISTORY = st.lists(
 
 
 def written(history: list[Any]) -> tuple[bytes, list[tuple[int, int]], int]:
-    """A log's octets, its aborted transactions as a fetch answer tells them, and its end."""
+    """A log's bytes, its aborted transactions as a fetch answer tells them, and its end."""
     data, aborted, end, opened = b"", list[tuple[int, int]](), 0, dict[int, int]()
     for what, producer, *more in history:
         if what == "records":
@@ -136,7 +136,7 @@ def test_what_was_fetched_is_let_go_at_once() -> None:
         kept = KeptRecords(batch(0, [b"a"]))
         records, ended = theirs(batch(0, [b"a"])), weakref.ref(kept)
         records._records = kept
-        one = unpacking(records, Making(1, event_for))
+        one = unpacking(records, EventDecoder(1, event_for))
         del kept, records
         drained(one)
         del one
@@ -165,7 +165,7 @@ def signed(data: bytearray) -> bytes:
 
 
 def test_what_is_no_record_is_taken_by_its_octets() -> None:
-    """A length that lies under a right checksum: the record has its own octets for a value, and nobody waits for it."""
+    """A length that lies under a right checksum: the record has its own bytes for a value, and nobody waits for it."""
     data = bytearray(batch(5, [b"abc", b"de", b"f"]))
     data[data.index(b"\x04de")] = 0x7E
 
@@ -179,7 +179,7 @@ def test_what_is_stored_is_refused_where_it_is_no_record() -> None:
     """An audit tells of it: nothing stands for what nobody wrote so."""
     data = bytearray(batch(0, [b"abc"]))
     data[61] = 0x7E  # the record's own length
-    one = unpacking(theirs(signed(data)), Storing(lambda *parts: parts))
+    one = unpacking(theirs(signed(data)), RecordDecoder(lambda *parts: parts))
 
     with pytest.raises(CorruptRecordException, match="emissions/0: the batch at offset 0 is damaged: a record"):
         one.take(1, 1)
@@ -248,7 +248,7 @@ def test_records_of_older_formats_go_aiokafka_s_way(old: int) -> None:
 
 @pytest.mark.parametrize("codec", [0, 4])
 def test_a_small_record_holds_no_other_batch(codec: int) -> None:
-    """Behind a large batch in the same answer; without compression too, where the answer is one piece of octets."""
+    """Behind a large batch in the same answer; without compression too, where the answer is one piece of bytes."""
     tracemalloc.start()
     data = batch(0, [b"x" * 4_000_000]) + batch(1, [b"y" * 100], codec=codec)
     events, _ = ours(data).take(10, 10**9)

@@ -1,0 +1,37 @@
+"""Emissions from what an agent did and said: tool calls become annotations, sentences become assertions.
+
+`Recorder` is the door, sinks say where emissions go, `ToolMap` which tool looked where; docs/recording.md shows them.
+"""
+
+from .annotating import Noted, annotations_of, proposals
+from .deriving import Deriver
+from .events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from .recorder import Recorder
+from .sinks import FileSink, HttpSink, KafkaSink, MemorySink, Recorded, Sink
+from .statements import Statement, statements
+from .tools import ToolMap
+from .turns import Turn
+
+__all__ = [
+    "Deriver",
+    "Event",
+    "FileSink",
+    "HttpSink",
+    "KafkaSink",
+    "MemorySink",
+    "Noted",
+    "Problem",
+    "Recorded",
+    "Recorder",
+    "Said",
+    "Sink",
+    "Statement",
+    "ToolCall",
+    "ToolMap",
+    "Turn",
+    "TurnBegan",
+    "TurnEnded",
+    "annotations_of",
+    "proposals",
+    "statements",
+]

@@ -1,0 +1,295 @@
+"""Which calls bear on a sentence, and what an assertion carries of them: annotations and checks (recording.md).
+
+The calls whose result has the sentence's terms, best first, at most five; each class once before any stands there
+twice, since only distinct classes count. An annotation names class, locator, time and, where it can be known, the
+observation id; its locator carries a `quote`, the one line that has most of the terms, for people. Nothing else of a
+result enters an emission.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from ..codecs.records import Annotation, Kind
+from ..codecs.times import format_time
+from ..codecs.unicode_text import nfkc
+from ..streams.judging.lexicon import EXTENSIONS
+from ..streams.judging.terms import Content, Term, terms_of
+from .deriving import Deriver
+from .looks import GREP, LOG, READ, Line, Look, Seen
+from .observed import ReadData, observation_id
+from .secrets import may_quote
+
+MOST_ANNOTATIONS: Final = 5
+MOST_TERMS: Final = 20
+"""Terms of a sentence that are looked for."""
+MOST_EXACT: Final = 12
+"""Calls whose results are read line by line for one sentence, of those that have its words."""
+MOST_QUOTE: Final = 200
+"""Characters of a quote."""
+NAMED_PLACE: Final = 3.0
+"""What a call weighs more when the sentence names its file."""
+_WORDS: Final = re.compile(r"[^\W_]+")
+_LITERAL: Final = re.compile(r"[A-Za-z_$][\w$.:-]{1,127}")
+_HASH: Final = re.compile(r"[0-9a-f]{7,40}")
+_HISTORY: Final = re.compile(
+    r"\b(?:commit(?:s|ted)?|changed|changes|added|removed|introduced|authored?|wrote|merged|since|history|dated)\b|"
+    r"\b\d{4}-\d\d-\d\d\b|\b[0-9a-f]{7,40}\b",
+    re.IGNORECASE,
+)
+
+
+class Noted(NamedTuple):
+    """What an assertion carries: its annotations, best first, and its checks, most exact first."""
+
+    annotations: list[Annotation]
+    checks: list[str]
+
+
+class Known:
+    """A call with the words of its result, made once for however many sentences.
+
+    Args:
+        seen: the call.
+    """
+
+    __slots__ = ("_content", "paths", "seen", "words")
+
+    def __init__(self, seen: Seen) -> None:
+        self.seen, self.paths = seen, seen.paths
+        self._content: Content | None = None
+        text = "\n".join((*(line.text for line in seen.lines), *self.paths, seen.extra, *map(str, _told(seen.look))))
+        names = " ".join(f"{one.name} {one.author}" for one in seen.commits)
+        shortened = {one.name[:length] for one in seen.commits for length in range(7, 13)}
+        self.words = frozenset(_WORDS.findall(f"{nfkc(text)} {names}".casefold())) | shortened
+
+    @property
+    def content(self) -> Content:
+        """What came back, to be searched for terms."""
+        if self._content is None:
+            self._content = _content_of(self.seen)
+        return self._content
+
+
+def _content_of(seen: Seen) -> Content:
+    shown = "\n".join(line.text for line in seen.lines)
+    commits = " ".join(f"{each.name} {each.author} {str(each.date)[:10]}" for each in seen.commits)
+    return Content(f"{shown}\n{seen.extra}\n{commits}")
+
+
+def _told(look: Look) -> list[object]:
+    return [value for value in look.locator.values() if isinstance(value, str)]
+
+
+class Annotator:
+    """Gives sentences their annotations and checks. One thread uses it at a time.
+
+    Args:
+        deriver: derives the checks.
+        read_data: gives the bytes of files below the root, for observation ids.
+    """
+
+    def __init__(self, deriver: Deriver | None = None, read_data: ReadData | None = None) -> None:
+        self._deriver, self._read_data = deriver or Deriver(), read_data
+
+    def note(self, text: str, calls: Sequence[Known], kind: Kind = "assertion") -> Noted:
+        """What the calls give a sentence; nothing where none of them has its terms.
+
+        Args:
+            text: the sentence.
+            calls: in the order in which they were made.
+            kind: of the assertion.
+        """
+        chosen = bearing(text, calls)
+        annotations = [self._annotation(text, one) for one in chosen]
+        # Only what bears on the sentence gives checks, so that no check speaks of a file that was not looked at.
+        return Noted(annotations, self._deriver.derive(text, kind, chosen) if chosen else [])
+
+    def _annotation(self, text: str, seen: Seen) -> Annotation:
+        quoted = _quote(_terms(text), seen)
+        locator = {**seen.look.locator, **({} if quoted is None else {"quote": quoted})}
+        ts = None if seen.at is None else format_time(seen.at)
+        return Annotation(seen.look.substrate_class, observation_id(seen, self._read_data, text), ts, locator or None)
+
+
+def annotations_of(
+    statement: str, calls: Sequence[Seen], deriver: Deriver | None = None, read_data: ReadData | None = None
+) -> Noted:
+    """What calls give a single statement (`Annotator.note`)."""
+    return Annotator(deriver, read_data).note(statement, [Known(one) for one in calls])
+
+
+# ---------------------------------------------------------------- which calls
+
+
+@lru_cache(maxsize=256)
+def _terms(text: str) -> Sequence[Term]:
+    return terms_of(text).terms[:MOST_TERMS]
+
+
+def bearing(text: str, calls: Sequence[Known]) -> list[Seen]:
+    """The calls that bear on a sentence, best first, those of searches narrowed to the file that has most of it.
+
+    A call bears on it when its result has half of the terms that its best rival has, and one that is no plain word.
+    """
+    terms = _terms(text)
+    exact = [term for term in terms if term.kind != "word"]
+    words = {term: frozenset(_WORDS.findall(term.text.casefold())) for term in terms}
+    rough: list[tuple[float, int, Known]] = []
+    for place, one in enumerate(calls):
+        there = [term for term in terms if words[term] and not words[term].isdisjoint(one.words)]
+        if there and (not exact or any(term.kind != "word" for term in there)):
+            rough.append((_weight(there), place, one))
+    rough.sort(key=lambda one: (-one[0], -one[1]))  # of two alike the later one: it saw the newer state
+    scored: list[tuple[float, int, Seen]] = []
+    best = 0.0
+    for weight, place, one in rough[:MOST_EXACT]:
+        if weight + NAMED_PLACE < best / 2:
+            break  # and all that come behind it: none of them can have half of the best
+        score, seen = _scored(text, terms, one)
+        best = max(best, score)
+        if score > 0:
+            scored.append((score, place, seen))
+    if not scored:
+        return []
+    scored.sort(key=lambda one: one[:2], reverse=True)
+    least = scored[0][0] / 2
+    return _chosen([seen for score, _, seen in scored if score >= least])
+
+
+def _weight(terms: Collection[Term]) -> float:
+    return sum(1.0 if term.kind == "word" else 3.0 for term in terms)
+
+
+def _scored(text: str, terms: Sequence[Term], one: Known) -> tuple[float, Seen]:
+    """How much of a sentence stands in a result, and the look at it."""
+    seen = one.seen
+    if seen.look.substrate_class == GREP and "path" not in seen.look.locator and seen.lines:
+        seen = _narrowed(text, terms, seen)
+    content = one.content if seen is one.seen else _content_of(seen)
+    paths = seen.paths
+    there: list[Term] = []
+    places = 0
+    for term in terms:
+        is_place = term.kind in ("path", "code", "name") and any(_same_file(term.text, path) for path in paths)
+        is_commit = _HASH.fullmatch(term.text) and any(each.name.startswith(term.text) for each in seen.commits)
+        if is_place or is_commit or (_may_hold(term, one) and content.holds(term)):
+            there.append(term)
+            places += is_place
+    # A file that is named, of which nothing else that is said came back, bears nothing out.
+    if not there or (places == len(there) < len(terms)):
+        return 0.0, seen
+    if len(there) < len(terms) and all(term.kind == "word" for term in there):
+        return 0.0, seen
+    # A place that the sentence names weighs more than words that may stand anywhere.
+    return _weight(there) + (NAMED_PLACE if places else 0.0), seen
+
+
+def _may_hold(term: Term, one: Known) -> bool:
+    """Whether a search can find anything: of numbers and dates there are other ways to write them."""
+    if term.kind not in ("code", "name", "path", "quote"):
+        return True
+    return not one.words.isdisjoint(_WORDS.findall(nfkc(term.text).casefold())) or not _WORDS.search(term.text)
+
+
+def _same_file(named: str, path: str) -> bool:
+    named = re.sub(r":\d+(?:-\d+)?$", "", named).removeprefix("./")
+    return bool(named) and (path == named or path.endswith("/" + named))
+
+
+def _narrowed(text: str, terms: Sequence[Term], seen: Seen) -> Seen:
+    """A search through many files as a search in the one whose lines have most of the sentence."""
+    by_path: dict[str, list[Line]] = {}
+    for line in seen.lines:
+        if line.path:
+            by_path.setdefault(line.path, []).append(line)
+    if not by_path:
+        return seen
+    folded = nfkc(text).casefold()
+
+    def order(path: str) -> tuple[bool, int, int]:
+        lines = "\n".join(line.text for line in by_path[path][:200]).casefold()
+        return path.casefold() in folded, sum(term.text.casefold() in lines for term in terms), -len(path)
+
+    best = max(by_path, key=order)
+    look = seen.look._replace(locator={**seen.look.locator, "path": best})
+    return seen._replace(look=look, lines=tuple(by_path[best]))
+
+
+def _chosen(ordered: Sequence[Seen]) -> list[Seen]:
+    """At most five, no place twice; the best of each class, then the others, in their order."""
+    unique: dict[str, Seen] = {}
+    for one in ordered:
+        unique.setdefault(f"{one.look.substrate_class} {sorted(one.look.locator.items())!r}", one)
+    ones = list(unique.values())
+    classes: set[str] = set()
+    firsts = [
+        one for one in ones if one.look.substrate_class not in classes and not classes.add(one.look.substrate_class)
+    ]
+    others = [one for one in ones if all(one is not first for first in firsts)]
+    kept = {id(one) for one in (*firsts, *others)[:MOST_ANNOTATIONS]}
+    return [one for one in ones if id(one) in kept]
+
+
+def _quote(terms: Sequence[Term], seen: Seen) -> str | None:
+    """The line of a text file that has most of the terms; None where none has any, or none may be quoted."""
+    folded = [term.text.casefold() for term in terms]
+    best, most = None, 0
+    for line in seen.lines:
+        text = line.text.casefold()
+        count = sum(term in text for term in folded)
+        if count > most and line.path and may_quote(line.path, line.text):
+            best, most = line.text, count
+    return None if best is None else " ".join(best.split())[:MOST_QUOTE]
+
+
+# ---------------------------------------------------------------- a plain answer
+
+
+def proposals(statement: str, listing: Collection[str], deriver: Deriver | None = None) -> Noted:
+    """Annotations for a sentence of an answer whose calls nobody saw, by the paths, symbols and literals that it names.
+
+    Args:
+        statement: the sentence.
+        listing: the tracked paths, relative to the root; a set is searched fastest.
+        deriver: with a `read_file`, gives the checks that the named files bear out; without one there are none.
+    """
+    terms = _terms(statement)
+    paths = list(dict.fromkeys(path for term in terms if (path := _listed(term.text, listing)) is not None))[:2]
+    names = [term.text.removesuffix("()") for term in terms if term.kind != "word" and not _is_file(term.text, listing)]
+    literals = [name for name in names if _LITERAL.fullmatch(name)] or [
+        one.text for one in terms if one.kind == "quote"
+    ]
+    looks: list[Look] = []
+    for path in paths:
+        looks.append(Look(READ, {"path": path}))
+        if literals:
+            looks.append(Look(GREP, {"pattern": max(literals, key=len), "path": path}))
+        looks.append(Look(LOG, {"path": path}))
+    if not paths:
+        looks += [Look(GREP, {"pattern": name}) for name in sorted(dict.fromkeys(literals), key=len, reverse=True)[:2]]
+        looks += [Look(LOG, {})] if looks and _HISTORY.search(statement) else []
+    looks = looks[:MOST_ANNOTATIONS]
+    annotations = [Annotation(look.substrate_class, locator=dict(look.locator) or None) for look in looks]
+    checks: list[str] = []
+    if deriver is not None and looks:
+        checks = deriver.derive(statement, "assertion", [deriver.whole(look) for look in looks])
+    return Noted(annotations, checks)
+
+
+def _is_file(name: str, listing: Collection[str]) -> bool:
+    return _listed(name, listing) is not None or "/" in name or name.rpartition(".")[2].lower() in EXTENSIONS
+
+
+def _listed(name: str, listing: Collection[str]) -> str | None:
+    """The tracked file that a name names: itself, or the only one that ends with it."""
+    name = re.sub(r":\d+(?:-\d+)?$", "", name).removeprefix("./")
+    if name in listing:
+        return name
+    if "." not in name and "/" not in name:
+        return None
+    found = [path for path in listing if path.endswith("/" + name)]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,137 @@
+"""The running text of a Markdown answer: paragraphs, list items and table cells, with where they stand in its source.
+
+Block structure is read by a CommonMark parser (markdown-it-py, with tables); what stands inside a block is not parsed,
+only masked: code spans, link destinations and marks of emphasis must end no sentence. Code blocks, headings and HTML
+give nothing. Linear in the text: nesting beyond `MAX_NESTING` is not entered, and reference definitions, which the
+parser would read over and over, are taken for text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from ..streams.judging.quotes import code_spans
+
+MAX_TEXT: Final = 1_000_000
+"""Characters of an answer that are read; an emission has room for no more."""
+MAX_LINES: Final = 20_000
+"""Lines of an answer that are read: the parser makes several objects of each."""
+MAX_NESTING: Final = 10
+"""Lists and quotations inside one another; every line is looked at once for each that is open."""
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_DESTINATION: Final = re.compile(
+    r"\]\([^()\s]{0,2000}(?:\s{1,9}\"[^\"\n]{0,500}\")?\)|\]\[[^\[\]\n]{0,200}\]|<https?://[^\s<>]{1,2000}>"
+)
+_EMPHASIS: Final = re.compile(r"\*+|~~|(?<!\w)_+|_+(?!\w)|(?<!\w)!?\[")
+
+
+class Run(NamedTuple):
+    """A stretch of running text.
+
+    Attributes:
+        start: its first code point in the answer.
+        mask: as long as the stretch in the answer, with letters where code stands and quotation marks where emphasis
+            begins or ends; sentences are told in it.
+        row: which table row it is a cell of; None elsewhere.
+    """
+
+    start: int
+    mask: str
+    row: int | None = None
+
+    @property
+    def end(self) -> int:
+        """Behind its last code point."""
+        return self.start + len(self.mask)
+
+
+def _parser() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable("table").disable(["reference"])
+    made.core.ruler.disable(["inline"])
+    return made
+
+
+_PARSER: Final = _parser()
+
+
+def runs(text: str) -> Iterator[Run]:
+    """The running text of an answer, in order.
+
+    Args:
+        text: Markdown; what is beyond `MAX_TEXT` or `MAX_LINES` is left out.
+    """
+    text = text[:MAX_TEXT]
+    found_lines = list(islice(_LINE.finditer(text), MAX_LINES))
+    text = text[: found_lines[-1].end()]
+    lines = [(match.start(), match[0].rstrip("\r\n").replace("\0", "\ufffd")) for match in found_lines]
+    heading = head = cell = False
+    row = past = 0
+    for token in _PARSER.parse(text):
+        kind = token.type
+        if kind in ("heading_open", "heading_close"):
+            heading = kind == "heading_open"
+        elif kind in ("thead_open", "thead_close"):
+            head = kind == "thead_open"
+        elif kind in ("td_open", "td_close"):
+            cell = kind == "td_open"
+        elif kind == "tr_open":
+            row, past = row + 1, 0
+        elif kind == "inline" and token.map is not None and not heading and not head:
+            if cell:
+                found, past = _cell(token, lines, past, row)
+            else:
+                found = _block(token, lines)
+            if found is not None:
+                yield found
+
+
+def _block(token: Token, lines: Sequence[tuple[int, str]]) -> Run | None:
+    """A paragraph, of which every line is the end of a line of the source."""
+    assert token.map is not None
+    first, last = token.map
+    pieces: list[str] = []
+    start = end = -1
+    for content, (at, source) in zip(token.content.split("\n"), lines[first:last], strict=False):
+        inner = content.strip()
+        begin = source.rfind(inner) if inner else -1
+        if begin < 0:
+            continue
+        if start < 0:
+            start = end = at + begin
+        # A line end and what a quotation or a list puts before the next line are white space.
+        pieces += (" " * (at + begin - end), inner)
+        end = at + begin + len(inner)
+    return None if start < 0 else Run(start, masked("".join(pieces)))
+
+
+def _cell(token: Token, lines: Sequence[tuple[int, str]], past: int, row: int) -> tuple[Run | None, int]:
+    """A cell, looked for behind the one before it; a vertical bar in it stands behind a backslash in the source."""
+    assert token.map is not None
+    at, source = lines[token.map[0]]
+    inner = token.content.strip()
+    for written in (inner, inner.replace("|", "\\|")):
+        begin = source.find(written, past) if written else -1
+        if begin >= 0:
+            return Run(at + begin, masked(written), row), begin + len(written)
+    return None, past
+
+
+def masked(text: str) -> str:
+    """The text with what only looks like the end of a sentence taken out, as long as before."""
+    pieces: list[str] = []
+    past = 0
+    for start, end in code_spans(text):
+        pieces += (_plain(text[past:start]), "X" * (end - start))
+        past = end
+    return "".join((*pieces, _plain(text[past:])))
+
+
+def _plain(text: str) -> str:
+    text = _DESTINATION.sub(lambda match: " " * len(match[0]), text)
+    return _EMPHASIS.sub(lambda match: '"' * len(match[0]), text)

@@ -1,0 +1,70 @@
+"""Files of the checkout that an agent works in, read so that a result can be compared with what stands there.
+
+Only regular files below the root, never through a link that leads out of it, never `.git`, none larger than
+`MAX_FILE`. What is read serves the recorder alone: nothing of it enters an emission but by a quote or a check.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from stat import S_ISREG
+from typing import Final
+
+MAX_FILE: Final = 2_000_000
+"""Octets of a file."""
+MAX_KEPT: Final = 50_000_000
+"""Octets of all files that are kept; beyond it they are read anew."""
+
+
+class Checkout:
+    """The files below one folder, each kept until it changes. One thread uses it at a time.
+
+    Args:
+        root: the folder, absolute or relative to the process's own.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = os.path.realpath(root)
+        self._kept: dict[str, tuple[tuple[int, int, int], bytes]] = {}
+        self._size = 0
+
+    def data(self, path: str) -> bytes | None:
+        """The bytes of a file; None where none may or can be read.
+
+        Args:
+            path: relative to the root, with slashes.
+        """
+        if "\0" in path or path.startswith("/") or not {"..", ".git"}.isdisjoint(path.split("/")):
+            return None
+        place = os.path.join(self.root, path)
+        try:
+            if os.path.commonpath((os.path.realpath(place), self.root)) != self.root:
+                return None
+            told = os.stat(place)
+            if not S_ISREG(told.st_mode) or told.st_size > MAX_FILE:
+                return None
+            version = (told.st_mtime_ns, told.st_size, told.st_ino)
+            kept = self._kept.get(path)
+            if kept is not None and kept[0] == version:
+                return kept[1]
+            with open(place, "rb") as file:
+                data = file.read(MAX_FILE + 1)
+        except (OSError, ValueError):  # unreadable; a name that no file can have
+            return None
+        if self._size + len(data) > MAX_KEPT:
+            self._kept.clear()
+            self._size = 0
+        self._kept[path] = (version, data)
+        self._size += len(data)
+        return data
+
+    def text(self, path: str) -> str | None:
+        """The text of a file; None where there is none, or it is no UTF-8."""
+        data = self.data(path)
+        if data is None or b"\0" in data:
+            return None
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return None

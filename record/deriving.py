@@ -1,0 +1,188 @@
+"""The checks that a recorder derives: from the sentence and from what the agent's calls returned (recording.md).
+
+The check of the claim form; else the most exact ones that name what the sentence names and hold in the file that was
+read, as far as the lines that came back show those names; at last `contains` of the one line that has most of them. It
+does not read the sentence: whether «does not call» stands between two names is not asked, and need not be, since what
+is admitted is the check, and what of the sentence it covers is decided elsewhere. `make yield` measures this very code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from typing import Final
+
+from ..codecs.records import MAX_CHECK_LENGTH, Kind
+from ..streams.judging.checks import TABLE, Check, parse_check
+from ..streams.judging.claim_forms import claim
+from ..streams.judging.code import Code
+from ..streams.judging.documents import Document
+from ..streams.judging.results import Source
+from ..streams.judging.verify import Parsing, verify_content
+from .candidates import argument, candidates, named
+from .looks import LOG, Line, Look, Seen
+
+MOST_CHECKS: Final = 4
+"""Checks of one sentence: those that say most."""
+MOST_FILES: Final = 5
+"""Files of one look that are tried: a search may return lines of thousands."""
+MOST_SENTENCE: Final = 4_000
+"""Characters of a sentence from which more than its claim form is read."""
+MOST_CONTENT: Final = 2_000_000
+"""Characters of a file that is parsed."""
+MOST_LINES: Final = 100_000
+"""The last line that is taken from a result alone: a file that is not at hand is not made up beyond it."""
+MOST_PARSED: Final = 100
+"""Files whose syntax is kept; one sentence after the other is about the same ones."""
+RANK: Final = ("line", "equals", "calls", "imports", "returns", "count", "order", "uses", "defines", "contains")
+OF_WHOLE: Final = frozenset(("count", "order"))
+"""Checks of which a part of a file says nothing."""
+_HASH: Final = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
+_DATE: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+
+ReadFile = Callable[[str], str | None]
+"""The text of a file below the root; None where there is none, or it is no text."""
+
+
+class Deriver:
+    """Derives checks from results. It keeps what it parsed, within `MOST_PARSED`; one thread uses it at a time.
+
+    Args:
+        read_file: gives the whole file where it is at hand. Without it, and where it gives None, a file is what came
+            back of it; lines in between are taken for empty, and checks that need all of it are not derived.
+    """
+
+    def __init__(self, read_file: ReadFile | None = None) -> None:
+        self._read, self._parser = read_file, _Kept()
+
+    def derive(self, text: str, kind: Kind, seen: Sequence[Seen]) -> list[str]:
+        """The checks of a sentence, the most exact first; none where nothing that was read names what it names.
+
+        Args:
+            text: the sentence.
+            kind: of the assertion.
+            seen: the calls that bear on it, with their results.
+        """
+        claimed = claim(text, "denial" if kind == "denial" else "assertion")
+        if claimed is not None and len(claimed) <= MAX_CHECK_LENGTH:
+            return [claimed]
+        if len(text) > MOST_SENTENCE:
+            return []
+        found: dict[str, None] = {}
+        for one in seen:
+            if one.look.substrate_class == LOG:
+                found.update(dict.fromkeys(of_history(text, one)))
+            found.update(dict.fromkeys(self._of_files(text, one)))
+        chosen = sorted((check for check in found if len(check) <= MAX_CHECK_LENGTH), key=lambda one: _rank(one, text))
+        exact = [check for check in chosen if not check.startswith(("contains(", "defines(", "uses("))]
+        return (exact or [check for check in chosen if not check.startswith("contains(")] or chosen)[:MOST_CHECKS]
+
+    def whole(self, look: Look) -> Seen:
+        """A look at a file as if all of its lines had come back; without lines where the file is not at hand."""
+        content = (
+            None if self._read is None or look.path is None or look.substrate_class == LOG else self._read(look.path)
+        )
+        rows = [] if content is None else content.split("\n")[:MOST_LINES]
+        return Seen(look, tuple(Line(look.path or "", number, row) for number, row in enumerate(rows, 1)))
+
+    def _of_files(self, text: str, seen: Seen) -> Iterator[str]:
+        about = named(text)
+        if not about.spans:
+            return
+        for path in seen.paths[:MOST_FILES]:
+            shown = [line for line in seen.lines if line.path == path]
+            content = self._content(path, seen)
+            if not shown or content is None or len(content[0]) > MOST_CONTENT:
+                continue
+            whole, is_whole = content
+            # Whole or not, files that differ have digests that do: a result may be of another state than the file.
+            digest = "sha256:" + sha256(whole.encode("utf-8", "replace")).hexdigest()
+            # What holds in a part that came back is worth asking an observer, who has the whole file.
+            source = Source(path, whole, digest=digest)
+            came = "\n".join(line.text for line in shown)
+            for candidate in candidates(about, path, came, whole.split("\n")):
+                check = parse_check(candidate)
+                if not isinstance(check, Check) or not TABLE[check.name].content:
+                    continue
+                if not is_whole and check.name in OF_WHOLE:
+                    continue
+                if verify_content(check, source, self._parser).holds:
+                    yield candidate
+
+    def _content(self, path: str, seen: Seen) -> tuple[str, bool] | None:
+        """The file's text, and whether that is all of it."""
+        text = None if self._read is None else self._read(path)
+        if text is not None:
+            return text, True
+        at = {line.number: line.text for line in seen.lines if line.path == path and line.number is not None}
+        if not at:
+            found = "\n".join(line.text for line in seen.lines if line.path == path)
+            return (found, False) if found else None
+        last = max(at)
+        if last > MOST_LINES:
+            return None
+        return "\n".join(at.get(number, "") for number in range(1, last + 1)) + "\n", False
+
+
+def _rank(check: str, text: str) -> tuple[int, bytes]:
+    name = check.partition("(")[0]
+    return RANK.index(name) if name in RANK else 0, sha256(f"{text}\x1f{check}".encode("utf-8", "replace")).digest()[:8]
+
+
+def of_history(text: str, seen: Seen) -> Iterator[str]:
+    """Checks on history: the commits, authors and days that the sentence names and the log shows.
+
+    Those on a path need a look that names one.
+    """
+    path = seen.look.path
+    told = {commit.name: commit for commit in seen.commits}
+    named_ones = [word for word in _HASH.findall(text) if any(name.startswith(word) for name in told)]
+    for word in named_ones:
+        if path is not None:
+            yield f"changed({argument(path)}, {word})"
+        commit = next(one for name, one in told.items() if name.startswith(word))
+        keys = (
+            [f"author={json.dumps(commit.author, ensure_ascii=False)}"]
+            if commit.author and commit.author in text
+            else []
+        )
+        keys += [f"date={day}" for day in _DATE.findall(text) if _day(commit.date) == day][:1]
+        if keys:
+            yield f"commit({word}, {', '.join(keys)})"
+    days = [commit.date for commit in told.values() if commit.date is not None]
+    if days and path is not None and not named_ones and len(days) == len(told):
+        newest = _day(max(days))
+        yield from (f"last_changed({argument(path)}, =, {day})" for day in _DATE.findall(text) if day == newest)
+
+
+def _day(date: object) -> str:
+    return str(date)[:10] if date is not None else ""
+
+
+class _Kept(Parsing):
+    """What was parsed last."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], Code | None] = {}
+        self._documents: dict[tuple[str, str], Document | None] = {}
+
+    def code(self, source: Source) -> Code | None:
+        key = (source.path, source.digest)
+        if key not in self._codes:
+            _make_room(self._codes)
+            self._codes[key] = super().code(source._replace(lines=None))
+        return self._codes[key]
+
+    def document(self, source: Source) -> Document | None:
+        key = (source.path, source.digest)
+        if key not in self._documents:
+            _make_room(self._documents)
+            self._documents[key] = super().document(source._replace(lines=None))
+        return self._documents[key]
+
+
+def _make_room(kept: dict[tuple[str, str], Code | None] | dict[tuple[str, str], Document | None]) -> None:
+    if len(kept) >= MOST_PARSED:
+        kept.clear()

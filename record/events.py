@@ -1,0 +1,87 @@
+"""What happened in an agent's session, in the order in which it happened.
+
+Readers of transcripts make these events, and live adapters do; the recorder takes them. They say what was done and said
+and nothing of what it means: which call looked at what is decided by `tools`, what a sentence states by `statements`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A tool call with its result.
+
+    Attributes:
+        call_id: what the session calls this call; empty where it has no name.
+        name: of the tool, as the agent's framework writes it, such as `Read` or `mcp__server__tool`.
+        arguments: as the model gave them.
+        result: the text that came back; None where none is recorded.
+        ok: whether the call succeeded.
+        at: when the result was there, with a time zone; None where it is not known.
+        cwd: the directory in which the call was made, absolute; None where it is not known.
+    """
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    result: str | None
+    ok: bool
+    at: datetime | None
+    cwd: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Text that the agent addressed to its user: Markdown.
+
+    Attributes:
+        text: the Markdown, or a piece of it.
+        at: when it was written, with a time zone; None where it is not known.
+    """
+
+    text: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnBegan:
+    """A turn began: what the agent does and says until it ends answers one request.
+
+    Attributes:
+        turn_id: what the session calls the turn.
+        at: when it began, with a time zone; None where it is not known.
+    """
+
+    turn_id: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnded:
+    """The turn that began last ended.
+
+    Attributes:
+        at: when it ended, with a time zone; None where it is not known.
+    """
+
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A line of a transcript that could not be read; what stands around it is read nevertheless.
+
+    Attributes:
+        line: its number, from 1.
+        sentence: one sentence that says what is wrong with it.
+    """
+
+    line: int
+    sentence: str
+
+
+Event: TypeAlias = ToolCall | Said | TurnBegan | TurnEnded | Problem

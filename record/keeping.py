@@ -1,0 +1,32 @@
+"""The calls of a conversation, kept for whatever is said later in it, within bounds."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from .annotating import Known
+
+MOST_CALLS: Final = 500
+"""Calls of a conversation that are kept for its later turns; the oldest go first."""
+MOST_KEPT: Final = 20_000_000
+"""Characters of the results that a conversation keeps."""
+
+
+class Calls(deque[Known]):
+    """The calls of a conversation, the newest within the bounds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._size = 0
+
+    def add(self, one: Known) -> None:
+        """Takes a call; lets the oldest go."""
+        self.append(one)
+        self._size += _size(one)
+        while len(self) > MOST_CALLS or (self._size > MOST_KEPT and len(self) > 1):
+            self._size -= _size(self.popleft())
+
+
+def _size(one: Known) -> int:
+    return sum(len(line.text) for line in one.seen.lines) + len(one.seen.extra)

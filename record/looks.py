@@ -1,0 +1,106 @@
+"""What a tool call looked at, and what came back of it, line by line: what annotations and checks are made from.
+
+A `Look` is what an annotation says: a class of the vocabulary and a locator. A `Seen` is a look with its result, taken
+apart. Both are plain data; `tools` and `shell` make looks, `results` takes results apart, nothing here decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+READ: Final = "substrate.code.read"
+GREP: Final = "substrate.grep"
+LOG: Final = "substrate.git.log"
+MTIME: Final = "substrate.fs.mtime"
+BRIEF: Final = "substrate.mcp.brief"
+
+Form = Literal[
+    "text",  # the lines as they are
+    "numbered",  # each behind its number: `cat -n`, editors
+    "unnumbered",  # behind numbers that are none of the file's: `nl` passes empty lines over
+    "matches",  # of a search: `path:number:text`, `path:text`, `number:text`
+    "files",  # paths alone
+    "log",  # commits
+    "blame",  # commit, author, day, number and text of each line
+    "stat",  # times of a file
+    "other",  # whatever a server answers
+]
+
+
+class Look(NamedTuple):
+    """One place that a call looked at.
+
+    Attributes:
+        substrate_class: of the vocabulary, without its version.
+        locator: as the observers of that class read it (observing.md); paths are relative to the root.
+        form: how the result is laid out: a key of `results.FORMS`.
+        first: number of the first line that comes back of a file, where that is known.
+        within: of a search, the paths that it was given; empty for all files below its folder.
+        root, cwd: the repository's folder and the call's, absolute, by which paths in the result are told.
+        alone: nothing else wrote into the same result.
+        reachable: of history, that it is what HEAD reaches: only then may a commit of it be declared.
+    """
+
+    substrate_class: str
+    locator: Mapping[str, Any]
+    form: Form = "text"
+    first: int | None = 1
+    within: tuple[str, ...] = ()
+    root: str | None = None
+    cwd: str | None = None
+    alone: bool = True
+    reachable: bool = True
+
+    @property
+    def path(self) -> str | None:
+        """The file that the locator names, if it names one."""
+        path = self.locator.get("path")
+        return path if isinstance(path, str) else None
+
+
+class Line(NamedTuple):
+    """One line that came back.
+
+    Attributes:
+        path: of the file, relative to the root; empty where the line is of no file.
+        number: from 1; None where the result does not tell.
+        text: the file's own line, without what the tool wrote before it.
+    """
+
+    path: str
+    number: int | None
+    text: str
+
+
+class Commit(NamedTuple):
+    """A commit that came back. `author` is empty and `date` None where the result does not tell them."""
+
+    name: str
+    author: str = ""
+    date: datetime | None = None
+
+
+class Seen(NamedTuple):
+    """A look and its result.
+
+    Attributes:
+        look: where.
+        lines: what came back of files, in order.
+        commits: what came back of history, newest first.
+        extra: other text of the result: what a server answered, what a log says.
+        at: when the result was there, in Unix milliseconds; None where that is not known.
+    """
+
+    look: Look
+    lines: tuple[Line, ...] = ()
+    commits: tuple[Commit, ...] = ()
+    extra: str = ""
+    at: int | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that lines came back of, each once, in order."""
+        found = dict.fromkeys(line.path for line in self.lines if line.path)
+        return tuple(found) or ((self.look.path,) if self.look.path else ())

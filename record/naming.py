@@ -1,0 +1,49 @@
+"""Names and times as records take them: identifiers made of whatever a framework calls things, Unix milliseconds."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+
+from ..codecs.errors import UsageError
+
+LONGEST_ID: Final = 200
+_PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+=@-")
+
+
+def counted(kept: OrderedDict[str, int], name: str, most: int) -> int:
+    """How often a name was there before."""
+    count = kept.pop(name, -1) + 1
+    kept[name] = count
+    while len(kept) > most:
+        kept.popitem(last=False)
+    return count
+
+
+def name_of(text: str, what: str) -> str:
+    """A name as a part of an identifier: other characters percent-encoded, a long one ended by its hash.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    if not text:
+        raise UsageError(f"the {what} has no name")
+    written = "".join(one if one in _PLAIN else _escaped(one) for one in text[: 2 * LONGEST_ID])
+    most = LONGEST_ID if what == "conversation" else 40 if what == "turn" else 256
+    if len(written) <= most and len(text) <= 2 * LONGEST_ID:
+        return written
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    return written[: most - 25].rsplit("%", 1)[0][: most - 25] + "~" + digest
+
+
+def _escaped(one: str) -> str:
+    return "".join(f"%{octet:02X}" for octet in one.encode("utf-8", "surrogatepass"))
+
+
+def milliseconds(at: datetime | int) -> int:
+    if isinstance(at, int):
+        return max(0, at)
+    aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return max(0, round(aware.timestamp() * 1000))

@@ -1,0 +1,240 @@
+"""The results of calls, taken apart into the lines of files and the commits that they show (`looks.Form`).
+
+A result is what a tool printed and nothing more: it is read by its layout, what does not fit is left out, and nothing
+in it is an instruction. Where several commands printed into one result, a file's lines are told only where the file
+itself is at hand to compare them with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from .looks import LOG, MTIME, READ, Commit, Form, Line, Look, Seen
+from .places import below
+
+MAX_RESULT: Final = 2_000_000
+"""Characters of a result that are read."""
+MAX_LINES: Final = 50_000
+MAX_EXTRA: Final = 200_000
+"""Characters that are kept of a result that is no lines of files."""
+MAX_COMMITS: Final = 2_000
+
+ReadFile = Callable[[str], str | None]
+
+_NUMBERED: Final = re.compile(r" {0,12}(\d{1,8})(?:→|\t|:|\|)(.*)")
+_UNNUMBERED: Final = re.compile(r" {0,12}\d{0,8}\t(.*)")
+_CUT: Final = re.compile(r"\s*(?:\.{3}|…|\[|<|\().{0,80}\b(?:truncated|omitted|clipped|elided)\b.{0,80}", re.IGNORECASE)
+_REMINDER: Final = "<system-reminder>"
+_WITH_NUMBER: Final = re.compile(r"(.{1,4096}?):(\d{1,8}):(.*)")
+_CONTEXT: Final = re.compile(r"(.{1,4096}?)-(\d{1,8})-(.*)")
+_NUMBER_FIRST: Final = re.compile(r"(\d{1,8})[:-](.*)")
+_BLAME: Final = re.compile(
+    r"\^?([0-9a-f]{7,40}) +(?:\S{1,512} +)?\((.{0,100}?) +(\d{4}-\d\d-\d\d)"
+    r"(?: (\d\d:\d\d:\d\d) ([+-]\d{4}))? +(\d{1,8})\) ?(.*)"
+)
+_COMMIT: Final = re.compile(r"commit ([0-9a-f]{7,64})(?: \(.{0,400}\))?")
+_AUTHOR: Final = re.compile(r"Author: +(.{1,200}?)(?: <.{0,320}>)?")
+_DATE: Final = re.compile(r"(?:Author|Commit)?Date: +(.{1,60})")
+_ONELINE: Final = re.compile(r"(?:[*|\\/] ?)*([0-9a-f]{7,40})\b(.*)")
+_ISO: Final = re.compile(r"\b(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d:\d\d) ?(Z|[+-]\d\d:?\d\d)?)?")
+
+
+def seen(look: Look, result: str, at: int | None = None, read_file: ReadFile | None = None) -> Seen:
+    """A look with what came back of it.
+
+    Args:
+        look: where.
+        result: the text that came back.
+        at: when, in Unix milliseconds.
+        read_file: gives files below the root, where they are at hand.
+    """
+    text = _without_reminders(result[:MAX_RESULT]).replace("\r\n", "\n")
+    if look.substrate_class in (LOG, MTIME) and look.form != "blame":
+        return Seen(look, (), _commits(text) if look.form == "log" else (), text[:MAX_EXTRA], at)
+    if look.form == "other":
+        return Seen(look, (), (), text[:MAX_EXTRA], at)
+    if not look.alone:
+        return _among_others(look, text, at, read_file)
+    lines = _READERS[look.form](look, text.split("\n")[:MAX_LINES])
+    commits = _blamed(text) if look.substrate_class == LOG else ()
+    return Seen(_with_lines(look, lines), tuple(lines), commits, "", at)
+
+
+def _without_reminders(text: str) -> str:
+    """The result without what a framework appended for its model."""
+    place = text.rfind(_REMINDER)
+    while place >= 0 and text.rstrip().endswith("</system-reminder>"):
+        text = text[:place].rstrip("\n")
+        place = text.rfind(_REMINDER)
+    return text
+
+
+def _among_others(look: Look, text: str, at: int | None, read_file: ReadFile | None) -> Seen:
+    """A look whose lines stand somewhere in the result of several."""
+    path = look.path
+    if look.form == "matches":
+        lines = [line for line in _matches(look, text.split("\n")[:MAX_LINES]) if line.number is not None and line.path]
+        return Seen(look, tuple(lines), (), "", at)
+    content = None if path is None or read_file is None or look.substrate_class != READ else read_file(path)
+    if content is None or path is None:
+        return Seen(look, (), (), "", at)
+    every = content.split("\n")
+    first, last = look.locator.get("lines") or (look.first or 1, len(every))
+    wanted = every[first - 1 : last]
+    if look.form != "text" or not (inner := "\n".join(wanted).strip("\n")) or inner not in text:
+        return Seen(look, (), (), "", at)
+    lines = [Line(path, number, line) for number, line in enumerate(wanted[:MAX_LINES], first)]
+    return Seen(_with_lines(look, lines), tuple(lines), (), "", at)
+
+
+def _with_lines(look: Look, lines: Sequence[Line]) -> Look:
+    """The look at the lines that came back, where they follow one another and are known."""
+    if look.substrate_class != READ or not lines or any(line.number is None for line in lines):
+        return look
+    first, last = lines[0].number or 1, lines[-1].number or 1
+    if last - first + 1 != len(lines):
+        return look
+    return look._replace(locator={**look.locator, "lines": [first, last]}, first=first)
+
+
+# ---------------------------------------------------------------- lines of files
+
+
+def _text(look: Look, rows: list[str]) -> list[Line]:
+    rows = rows[:-1] if rows and not rows[-1] else rows
+    found: list[Line] = []
+    number = look.first
+    for row in rows:
+        if _CUT.fullmatch(row):
+            number = None  # nobody knows how many lines are left out
+            continue
+        found.append(Line(look.path or "", number, row))
+        number = None if number is None else number + 1
+    return found
+
+
+def _numbered(look: Look, rows: list[str]) -> list[Line]:
+    """Rows whose numbers follow one another; what stands before and behind them is the tool's."""
+    found: list[Line] = []
+    for row in rows:
+        match = _NUMBERED.fullmatch(row)
+        if match is None or (found and int(match[1]) != (found[-1].number or 0) + 1):
+            if found:
+                break
+            continue
+        found.append(Line(look.path or "", int(match[1]), match[2]))
+    return found
+
+
+def _unnumbered(look: Look, rows: list[str]) -> list[Line]:
+    matches = (_UNNUMBERED.fullmatch(row) for row in rows)
+    return [Line(look.path or "", None, match[1]) for match in matches if match is not None]
+
+
+def _matches(look: Look, rows: list[str]) -> list[Line]:
+    """Rows of a search. A path is taken for one where it lies within what was searched."""
+    single = look.within[0] if len(look.within) == 1 else look.path
+    found: list[Line] = []
+    for row in rows:
+        match = _WITH_NUMBER.fullmatch(row) or _CONTEXT.fullmatch(row)
+        path = None if match is None else _searched(match[1], look)
+        if match is not None and path is not None:
+            found.append(Line(path, int(match[2]), match[3]))
+            continue
+        before, colon, behind = row.partition(":")
+        path = _searched(before, look) if colon else None
+        if path is not None and ("/" in before or "." in before):
+            found.append(Line(path, None, behind))
+        elif single is not None and (match := _NUMBER_FIRST.fullmatch(row)) is not None:
+            found.append(Line(single, int(match[1]), match[2]))
+        elif single is not None and "." in single.rpartition("/")[2] and row not in ("--", ""):
+            found.append(Line(single, None, row))
+    return found
+
+
+def _searched(path: str, look: Look) -> str | None:
+    """A path that a row begins with, relative to the root, where the search could have found it."""
+    found = below(path, look.root, look.cwd)
+    if found is None or found == "." or " " in found:
+        return None
+    if not look.within:
+        return found
+    inside = [one for one in look.within if found == one or found.startswith(one.rstrip("/") + "/")]
+    return found if inside else None
+
+
+def _files(look: Look, rows: list[str]) -> list[Line]:
+    found = (_searched(row.strip(), look) for row in rows if row.strip())
+    return [Line(path, None, "") for path in found if path is not None]
+
+
+def _of_blame(look: Look, rows: list[str]) -> list[Line]:
+    matches = (_BLAME.fullmatch(row) for row in rows)
+    return [Line(look.path or "", int(match[6]), match[7]) for match in matches if match is not None]
+
+
+_READERS: Final[Mapping[Form, Callable[[Look, list[str]], list[Line]]]] = {
+    "text": _text,
+    "numbered": _numbered,
+    "unnumbered": _unnumbered,
+    "matches": _matches,
+    "files": _files,
+    "blame": _of_blame,
+}
+
+
+# ---------------------------------------------------------------- history and times
+
+
+def _commits(text: str) -> tuple[Commit, ...]:
+    """The commits of `git log` or `git show`: in full, or one a line with whatever its format shows."""
+    rows = text.split("\n")[:MAX_LINES]
+    found: list[Commit] = []
+    if any(_COMMIT.fullmatch(row) for row in rows[:1]):
+        for row in rows:
+            if (match := _COMMIT.fullmatch(row)) is not None:
+                found.append(Commit(match[1]))
+            elif found and not found[-1].author and (match := _AUTHOR.fullmatch(row)) is not None:
+                found[-1] = found[-1]._replace(author=match[1])
+            elif found and found[-1].date is None and (match := _DATE.fullmatch(row)) is not None:
+                found[-1] = found[-1]._replace(date=time_of(match[1]))
+            if len(found) > MAX_COMMITS:
+                break
+        return tuple(found[:MAX_COMMITS])
+    for row in rows[:MAX_COMMITS]:
+        if (match := _ONELINE.fullmatch(row)) is not None:
+            found.append(Commit(match[1], "", time_of(match[2])))
+    return tuple(found)
+
+
+def _blamed(text: str) -> tuple[Commit, ...]:
+    found: dict[str, Commit] = {}
+    for row in text.split("\n")[:MAX_LINES]:
+        match = _BLAME.fullmatch(row)
+        if match is not None and len(found) < MAX_COMMITS:
+            found.setdefault(match[1], Commit(match[1], match[2], time_of(f"{match[3]} {match[4]} {match[5]}")))
+    return tuple(found.values())
+
+
+def time_of(text: str) -> datetime | None:
+    """A time as git or stat writes it, in UTC; of a day alone its beginning. None where there is none.
+
+    Args:
+        text: ISO 8601 anywhere in it, or git's own «Mon Nov 23 10:00:00 2026 +0100».
+    """
+    match = _ISO.search(text)
+    try:
+        if match is None:
+            return datetime.strptime(text.strip(), "%a %b %d %H:%M:%S %Y %z").astimezone(UTC)
+        zone = match[3] or "Z"
+        whole = f"{match[1]}T{match[2] or '00:00:00'}"
+        found = datetime.fromisoformat(whole).replace(tzinfo=UTC)
+        if zone != "Z":
+            sign = -1 if zone[0] == "+" else 1
+            found += sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        return found
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,200 @@
+"""Which format a transcript has, and its events."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal, get_args
+
+from ...codecs.errors import UsageError
+from ..events import Event
+from . import claude_code, codex, openhands, swe_agent
+from .reading import lines_of, pieces_of
+from .values import MAX_LINE, Unreadable, decode, members
+
+Format = Literal["claude-code", "codex", "openhands", "swe-agent"]
+FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+
+_HEAD: Final = 256 * 1024
+_MAX_FIRST_LINE: Final = 8 * 1024 * 1024  # of a stream; the first line of a rollout has the instructions
+_CLAUDE: Final = frozenset({
+    "assistant", "attachment", "file-history-snapshot", "last-prompt", "mode", "permission-mode", "progress",
+    "queue-operation", "summary", "system", "user",
+})  # fmt: skip
+_CODEX: Final = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
+_STEP: Final = re.compile(rb'"(?:trajectory|attempts)"\s*:\s*\[\s*(?:\{\s*)?')
+_STEP_MEMBER: Final = re.compile(rb'"(?:response|thought|query|execution_time)"\s*:')
+_SOURCE: Final = re.compile(rb'"source"\s*:\s*"(?:agent|user|environment)"')
+_NUMBERED: Final = re.compile(r"(?:event-)?(\d{1,12})(?:-[0-9a-fA-F-]{8,64})?\.json")
+
+
+class TranscriptError(UsageError):
+    """A transcript that cannot be opened, or whose format is not known."""
+
+
+def event_files(directory: Path) -> list[Path]:
+    """The files of an OpenHands event log, in the order of the events; `directory` is that of the conversation, or
+    the `events` in it."""
+    inner = directory / "events"
+    found = [(match, path) for path in (inner if inner.is_dir() else directory).iterdir()
+             if (match := _NUMBERED.fullmatch(path.name)) is not None]  # fmt: skip
+    return [path for _, path in sorted(found, key=lambda each: (int(each[0][1]), each[1].name))]
+
+
+def detect(source: Path | str | bytes) -> Format:
+    """The format of a transcript.
+
+    Args:
+        source: a file, a directory, or a transcript's first bytes (some lines; more never hurt).
+
+    Raises:
+        TranscriptError: it is none that sluice reads, or it cannot be opened.
+    """
+    if isinstance(source, bytes):
+        return _detect(source, "the transcript")
+    path = Path(source)
+    try:
+        if path.is_dir():
+            if event_files(path):
+                return "openhands"
+            raise TranscriptError("there is no event log of OpenHands in this directory", path=str(path))
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+            if b"\n" not in head:  # a first line that is longer
+                head += file.readline(MAX_LINE)
+    except OSError as error:
+        raise TranscriptError(f"cannot be read: {error.strerror}", path=str(path)) from error
+    if path.suffix == ".traj":
+        return "swe-agent"
+    return _detect(head, str(path))
+
+
+def _detect(head: bytes, name: str) -> Format:
+    stripped = head.lstrip(b"\xef\xbb\xbf\0 \t\r\n")
+    if stripped.startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b")):
+        raise TranscriptError("is compressed", path=name, hint="unpack it first, with zstd -d or gunzip")
+    for line in stripped.split(b"\n")[:200]:
+        try:
+            record = members(decode(line))
+        except Unreadable:
+            continue
+        if (found := _format_of(record)) is not None:
+            return found
+    if stripped.startswith((b"[", b"{")):
+        found = _document(stripped)
+        if found is not None:
+            return found
+    hint = "an empty file is none" if not stripped else "name the format with --format"
+    raise TranscriptError("is no transcript of " + ", ".join(FORMATS), path=name, hint=hint)
+
+
+def _format_of(record: dict[str, Any]) -> Format | None:
+    kind = record.get("type")
+    if isinstance(kind, str):
+        if kind in _CODEX and "payload" in record:
+            return "codex"
+        if kind in _CLAUDE and ("sessionId" in record or "uuid" in record or "leafUuid" in record):
+            return "claude-code"
+        if "role" in record and kind == "message":
+            return "codex"
+    if record.get("record_type") == "state" or ("instructions" in record and "timestamp" in record):
+        return "codex"
+    if isinstance(record.get("sessionId"), str):
+        return "claude-code"
+    if "source" in record and any(isinstance(record.get(member), str) for member in ("kind", "action", "observation")):
+        return "openhands"
+    return None
+
+
+def _document(head: bytes) -> Format | None:
+    if head.startswith(b"{") and _STEP.search(head) is not None and _STEP_MEMBER.search(head) is not None:
+        return "openhands" if _SOURCE.search(head) is not None else "swe-agent"  # both have thoughts
+    if _SOURCE.search(head) is not None and re.search(rb'"(?:action|observation|kind)"\s*:', head):
+        return "openhands"
+    return None
+
+
+def _documents(paths: Iterable[Path]) -> Iterator[bytes]:
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                yield file.read(MAX_LINE + 1)
+        except OSError:
+            yield b""  # a problem of this file, not of the others
+
+
+_LINES: Final[dict[Format, Callable[[Iterable[bytes]], Iterator[Event]]]] = {
+    "claude-code": claude_code.read,
+    "codex": codex.read,
+    "openhands": openhands.read,
+    "swe-agent": swe_agent.read,
+}
+
+
+def read(format: Format, lines: Iterable[bytes]) -> Iterator[Event]:
+    """The events of lines of this format; the two formats that are one JSON document may be cut anywhere."""
+    return _LINES[format](lines)
+
+
+def open_transcript(path: Path | str, format: Format | None = None) -> Iterator[Event]:
+    """The events of a transcript, read as they are taken.
+
+    Args:
+        path: a file or a pipe, the directory of an OpenHands conversation, or `-` for standard input.
+        format: what it is; found by `detect` where it is not given.
+
+    Raises:
+        TranscriptError: at once, where it cannot be opened or is of no known format.
+    """
+    if format is not None and format not in FORMATS:
+        raise TranscriptError("no such format", expected=", ".join(FORMATS), got=str(format))
+    if str(path) == "-":
+        return _stream(sys.stdin.buffer, format, "standard input")
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe: its beginning can be read only once
+            return _stream(path.open("rb"), format, str(path))
+        found = format or detect(path)
+        if path.is_dir():
+            if found != "openhands":
+                raise TranscriptError("is a directory; only openhands has such", path=str(path))
+            return openhands.read_documents(_documents(event_files(path)))
+        file = path.open("rb")
+    except OSError as error:
+        raise TranscriptError(f"cannot be read: {error.strerror}", path=str(path)) from error
+    return _read_and_close(file, found)
+
+
+def _read_and_close(file: BinaryIO, format: Format) -> Iterator[Event]:
+    with file:
+        yield from read(format, _cut(file, format))
+
+
+def _cut(file: BinaryIO, format: Format) -> Iterator[bytes]:
+    return lines_of(file) if format in ("claude-code", "codex") else pieces_of(file)
+
+
+def _stream(file: BinaryIO, format: Format | None, name: str) -> Iterator[Event]:
+    if format is not None:
+        return read(format, _cut(file, format))
+    head = b""
+    while piece := file.readline(_HEAD):
+        head += piece
+        try:
+            return _begun(head, file, _detect(head, name))
+        except TranscriptError:
+            if len(head) > (_HEAD if piece.endswith(b"\n") else _MAX_FIRST_LINE):
+                raise
+    return _begun(head, file, _detect(head, name))
+
+
+def _begun(head: bytes, file: BinaryIO, format: Format) -> Iterator[Event]:
+    """The events of a stream whose beginning was read already."""
+    if format in ("openhands", "swe-agent"):
+        return read(format, chain([head], pieces_of(file)))
+    whole, end, begun = head.rpartition(b"\n")
+    return read(format, chain(lines_of(BytesIO(whole + end)), lines_of(file, begun)))

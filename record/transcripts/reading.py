@@ -1,0 +1,85 @@
+"""What all readers share: lines with a bound, one `Problem` for each that cannot be read, and twenty at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, Final, Protocol, cast
+
+from ..events import Event, Problem
+from .values import MAX_LINE, Unreadable, decode, members
+
+MAX_PROBLEMS: Final = 20
+_PIECE: Final = 1024 * 1024
+
+
+class Reader(Protocol):
+    """Reads the records of one format."""
+
+    def take(self, line: int, record: dict[str, Any]) -> Iterator[Event]:
+        """The events that this record tells."""
+        ...
+
+    def end(self) -> Iterator[Event]:
+        """The events that the end of the transcript tells."""
+        ...
+
+
+def lines_of(stream: BinaryIO, begun: bytes = b"") -> Iterator[bytes]:
+    """The lines of a file, with their ends. Of one that is longer than `MAX_LINE`, that many bytes and one more.
+
+    Args:
+        stream: the file.
+        begun: the beginning of its first line, if that was read already.
+    """
+    while line := begun + stream.readline(max(MAX_LINE + 1 - len(begun), 0)):
+        begun = b""
+        yield line
+        piece = line
+        while len(line) > MAX_LINE and piece and not piece.endswith(b"\n"):
+            piece = stream.readline(_PIECE)
+
+
+def pieces_of(stream: BinaryIO) -> Iterator[bytes]:
+    """The bytes of a file, a megabyte at a time, for the formats that are one JSON document."""
+    while piece := stream.read(_PIECE):
+        yield piece
+
+
+def numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers, from 1, without the empty ones."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield number, line
+
+
+def read_records(documents: Iterable[tuple[int, bytes]], reader: Reader, what: str = "line") -> Iterator[Event]:
+    """Decode each document (`what` it is: a line, or an element of a list), give it to the reader, count problems.
+
+    The first `MAX_PROBLEMS` problems are given as they come, the number of the others at the end. A document that is
+    JSON but no object is a problem too.
+    """
+    problems = last = 0
+    for event in _events(documents, reader, what):
+        if isinstance(event, Problem):
+            problems += 1
+            last = event.line
+            if problems > MAX_PROBLEMS:
+                continue
+        yield event
+    if problems > MAX_PROBLEMS:
+        others = problems - MAX_PROBLEMS
+        yield Problem(line=last, sentence=f"There were {others} more problems; the last one was in this line.")
+
+
+def _events(documents: Iterable[tuple[int, bytes]], reader: Reader, what: str) -> Iterator[Event]:
+    for line, data in documents:
+        try:
+            record = decode(data)
+        except Unreadable as reason:
+            yield Problem(line=line, sentence=f"This {what} {reason}; it is passed over.")
+            continue
+        if type(record) is dict:
+            yield from reader.take(line, members(cast("object", record)))
+        else:
+            yield Problem(line=line, sentence=f"This {what} is no JSON object; it is passed over.")
+    yield from reader.end()

@@ -1,0 +1,215 @@
+"""One turn of an agent: what it calls and says, and the emissions that come of it (recording.md, «Recorder»)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+import msgspec
+from msgspec.structs import replace
+
+from ..codecs.blocks import MAX_INPUT_BYTES
+from ..codecs.errors import UsageError
+from ..codecs.records import Assertion, Effect, Emission, Emitter
+from ..codecs.spans import Span
+from ..codecs.times import format_time
+from .annotating import Annotator, Known
+from .events import ToolCall
+from .keeping import Calls
+from .naming import milliseconds
+from .pieces import Piece, Streaming, halves, pieces
+from .results import seen
+from .sinks import Recorded, Sink
+from .tools import ToolMap, output_of
+
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+_encode = msgspec.json.Encoder().encode
+
+
+class Recording(Protocol):
+    """What a turn asks of its recorder (`recorder.Recorder`, which says what each is)."""
+
+    emitter: Emitter
+    effect: Effect
+    sink: Sink
+    streamed: bool
+    clock: Callable[[], int]
+    tools: ToolMap
+    annotator: Annotator
+    read_file: Callable[[str], str | None] | None
+
+    @property
+    def root(self) -> str | None: ...
+
+
+class Turn:
+    """One turn of an agent. Use it as a context manager, or call `end`.
+
+    What was said before a failure is emitted nevertheless: it was said.
+    """
+
+    def __init__(
+        self,
+        recorder: Recording,
+        group: str,
+        attempt: int,
+        headers: tuple[tuple[str, bytes], ...],
+        calls: Calls,
+        cwd: str | None,
+    ) -> None:
+        self._recorder, self._group, self._attempt, self._headers = recorder, group, attempt, headers
+        self._calls, self._cwd = calls, cwd
+        self._stream, self._part, self._ended = Streaming(), 0, False
+        self._at: int | None = None
+
+    def tool(
+        self,
+        *,
+        name: str,
+        arguments: dict[str, Any],
+        result: str | None,
+        ok: bool = True,
+        at: datetime | int | None = None,
+        cwd: str | None = None,
+        call_id: str = "",
+    ) -> None:
+        """A call that was made. What it looked at may become annotations of whatever is said from now on.
+
+        Args:
+            name: of the tool.
+            arguments: as the model gave them.
+            result: the text that came back.
+            ok: whether it succeeded.
+            at: when the result was there; the present where it is left out. A time without a zone is taken for UTC.
+            cwd: where it was made, absolute.
+            call_id: what the framework calls it.
+        """
+        moment = self._recorder.clock() if at is None else milliseconds(at)
+        self._take(
+            ToolCall(call_id=call_id, name=name, arguments=arguments, result=result, ok=ok, at=None, cwd=cwd), moment
+        )
+
+    def call(self, event: ToolCall) -> None:
+        """As `tool`, of an event; one without a time has none in its annotations."""
+        self._take(event, None if event.at is None else milliseconds(event.at))
+
+    def _take(self, event: ToolCall, at: int | None) -> None:
+        self._demand_open()
+        if event.cwd is None and self._cwd is not None:
+            event = ToolCall(
+                call_id=event.call_id,
+                name=event.name,
+                arguments=event.arguments,
+                result=event.result,
+                ok=event.ok,
+                at=event.at,
+                cwd=self._cwd,
+            )
+        for look in self._recorder.tools.looks(event, self._recorder.root):
+            self._calls.add(Known(seen(look, output_of(event), at, self._recorder.read_file)))
+
+    def text(self, text: str) -> None:
+        """More of the answer, in any cut. Half a character, which no UTF-8 holds, becomes U+FFFD."""
+        self._demand_open()
+        text = _HALVES.sub("\ufffd", text)
+        if self._recorder.streamed:
+            for piece in self._stream.add(text):
+                self._emit([piece], final=False)
+        else:
+            self._stream.text += text
+
+    def said(self, text: str, at: datetime | None = None) -> None:
+        """A whole text of its own, parted from what was said before by a blank line."""
+        self._at = self._at if at is None else milliseconds(at)
+        before = self._stream.text
+        self.text(("\n\n" if before and not before.endswith("\n\n") else "") + text)
+
+    def end(self, at: datetime | None = None) -> None:
+        """Ends the turn: emits what is left, and flushes the sink. A second call does nothing.
+
+        Raises:
+            SluiceError: the sink does not take it.
+        """
+        if self._ended:
+            return
+        self._ended = True
+        self._at = self._at if at is None else milliseconds(at)
+        if self._stream.text:
+            if self._recorder.streamed:
+                self._emit([self._stream.rest()], final=True)
+            else:
+                self._emit(pieces(self._stream.text), final=True)
+        self._recorder.sink.flush()
+
+    def _demand_open(self) -> None:
+        if self._ended:
+            raise UsageError("the turn is at its end", hint="begin another one")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    # ------------------------------------------------------------ emissions
+
+    def _emit(self, several: Sequence[Piece], *, final: bool) -> None:
+        recorder = self._recorder
+        emitted_at = format_time(recorder.clock() if self._at is None else self._at)
+        calls = list(self._calls)
+        ready: list[tuple[Piece, list[Assertion]]] = []
+        waiting = [
+            (piece, [self._assertion(piece, place, calls) for place in range(len(piece.found))]) for piece in several
+        ]
+        while waiting:
+            piece, assertions = waiting.pop(0)
+            if len(_encode((self._stream.text[piece.start : piece.end], assertions))) > MAX_INPUT_BYTES - 5_000:
+                waiting[:0] = _smaller(piece, assertions)
+                continue
+            ready.append((piece, assertions))
+        in_parts = recorder.streamed or len(ready) > 1
+        for place, (piece, assertions) in enumerate(ready):
+            part = self._part if in_parts else None
+            emission = Emission(
+                emission_id=self._group if part is None else f"{self._group}:{part}",
+                emitted_at=emitted_at,
+                emitter=recorder.emitter,
+                effect=recorder.effect,
+                text=self._stream.text[piece.start : piece.end],
+                assertions=assertions,
+                attempt=self._attempt,
+                group=self._group if in_parts else None,
+                part=part,
+                final=final and place == len(ready) - 1 if in_parts else None,
+            )
+            recorder.sink.put(Recorded(emission.emission_id, _encode(emission), self._headers))
+            self._part += 1
+
+    def _assertion(self, piece: Piece, place: int, calls: Sequence[Known]) -> Assertion:
+        one = piece.found[place]
+        noted = self._recorder.annotator.note(one.text, calls)
+        return Assertion(
+            span=Span(chars=(one.start - piece.start, one.end - piece.start)),
+            provenance=noted.annotations or None,
+            checks=noted.checks or None,
+        )
+
+
+def _smaller(piece: Piece, assertions: list[Assertion]) -> list[tuple[Piece, list[Assertion]]]:
+    """A piece that no record takes: in two, or without its annotations, or cut where it states nothing."""
+    several = halves(piece)
+    if len(several) == 2:
+        middle = len(several[0].found)
+        moved = several[0].end - piece.start
+        behind = [
+            replace(one, span=Span(chars=(one.span.chars[0] - moved, one.span.chars[1] - moved)))
+            for one in assertions[middle:]
+            if one.span is not None and one.span.chars is not None
+        ]
+        return [(several[0], assertions[:middle]), (several[1], behind)]
+    return [(piece, [replace(one, provenance=None, checks=None) for one in assertions])]

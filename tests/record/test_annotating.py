@@ -1,0 +1,202 @@
+"""Which calls bear on a sentence, what is quoted of them, and which checks they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from sluice.record import Deriver, annotations_of, proposals
+from sluice.record.annotating import MOST_ANNOTATIONS, Noted
+from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, Seen
+from sluice.record.results import time_of
+
+SOURCE = "LIMIT = 42\n\n\ndef run(job):\n    stop(job)\n    return 3\n"
+
+
+def read(path: str = "a.py", text: str = SOURCE, first: int = 1, at: int | None = None) -> Seen:
+    rows = text.removesuffix("\n").split("\n")
+    look = Look(READ, {"path": path, "lines": [first, first + len(rows) - 1]})
+    return Seen(look, tuple(Line(path, number, row) for number, row in enumerate(rows, first)), at=at)
+
+
+def grep(pattern: str, *found: tuple[str, int, str], **more: Any) -> Seen:
+    return Seen(Look(GREP, {"pattern": pattern, **more}, "matches"), tuple(Line(*one) for one in found))
+
+
+def log(path: str, *commits: Commit) -> Seen:
+    return Seen(Look(LOG, {"path": path}, "log"), (), commits)
+
+
+def places(noted: Noted) -> list[tuple[str, dict[str, Any]]]:
+    found = [(one.substrate_class, dict(one.locator or {})) for one in noted.annotations]
+    for _, locator in found:
+        locator.pop("quote", None)
+    return found
+
+
+def quotes(noted: Noted) -> list[object]:
+    return [(one.locator or {}).get("quote") for one in noted.annotations]
+
+
+def note(text: str, *calls: Seen, read_file: Any = None) -> Noted:
+    return annotations_of(text, calls, Deriver(read_file))
+
+
+def test_calls_with_the_sentences_terms_bear_on_it() -> None:
+    """Others do not, whatever the text says of them."""
+    noted = note("`LIMIT` is 42, as `b.py` says.", read(), read("b.py", "x = 1\n"), read("c.py", "nothing\n"))
+    assert (READ, {"path": "a.py", "lines": [1, 6]}) in places(noted)
+    assert all(locator["path"] != "c.py" for _, locator in places(noted))
+    assert quotes(noted)[0] == "LIMIT = 42"
+
+
+@pytest.mark.parametrize("text", ["`nothing_here` is 7.", "The weather is nice.", ""])
+def test_without_terms_there_is_neither_annotation_nor_check(text: str) -> None:
+    """A sentence of which nobody looked anything up is unannotated."""
+    assert note(text, read()) == Noted([], [])
+
+
+def test_each_class_comes_once_before_any_comes_twice() -> None:
+    """Only distinct classes count; there are five at most."""
+    reads = [read(f"f{number}.py", SOURCE) for number in range(8)]
+    noted = note("`LIMIT` is 42.", *reads, grep("LIMIT", ("a.py", 1, "LIMIT = 42")), read())
+    classes = [name for name, _ in places(noted)]
+    assert len(classes) == MOST_ANNOTATIONS
+    assert GREP in classes
+
+
+def test_a_search_through_many_files_becomes_one_in_the_file_that_fits() -> None:
+    """What came back of the others says nothing of this sentence."""
+    found = grep("LIMIT", ("x.py", 3, "# LIMIT"), ("src/a.py", 1, "LIMIT = 42"), ("y.py", 9, "LIMIT"))
+    assert places(note("`LIMIT` is 42 in `a.py`.", found)) == [(GREP, {"pattern": "LIMIT", "path": "src/a.py"})]
+
+
+def test_of_two_calls_alike_the_later_one_is_first() -> None:
+    """It saw the newer state; the same place is named once."""
+    noted = note("`LIMIT` is 42.", read(at=1_000), read(at=2_000))
+    assert [one.ts for one in noted.annotations] == ["1970-01-01T00:00:02Z"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("`LIMIT` is 42.", ["equals(LIMIT, 42)"]),
+        ("The value of `LIMIT`, which is odd, is 42 here.", ["equals(LIMIT, 42, path=a.py)"]),
+        ("In there `run()` goes on to `stop`, I found.", ["calls(run, stop, path=a.py)"]),
+        ("As I found, `a.py` has `stop(job)` at a.py:5.", ['line(a.py, 5, "stop(job)")']),
+        ("Somewhere in it stands `LIMIT`, I found.", ["defines(LIMIT, path=a.py)"]),
+    ],
+)
+def test_checks_come_from_the_result(text: str, wanted: list[str]) -> None:
+    """The claim form's, else the most exact ones that hold; with the file at hand and without."""
+    assert note(text, read()).checks == wanted
+    assert note(text, read(), read_file={"a.py": SOURCE}.get).checks == wanted
+
+
+def test_a_part_of_a_file_gives_checks_with_the_files_own_line_numbers() -> None:
+    """Lines before it are not made up."""
+    noted = note("As I found, `stop(job)` stands at a.py:105.", read(text="def run(job):\n    stop(job)\n", first=104))
+    assert noted.checks == ['line(a.py, 105, "stop(job)")']
+
+
+def test_no_check_holds_in_a_result_that_is_not_in_the_file() -> None:
+    """Where the file is at hand, it decides what holds."""
+    assert note("The value of `LIMIT` there is 42.", read(), read_file={"a.py": "LIMIT = 7\n"}.get).checks == [
+        "defines(LIMIT, path=a.py)"
+    ]
+
+
+def test_history_gives_checks_on_commits() -> None:
+    """Of the commits that the sentence names and the log shows."""
+    commits = (Commit("a" * 40, "Ada A", time_of("2026-05-25")), Commit("b" * 40, "Bob B", time_of("2026-05-20")))
+    noted = note(f"Commit `{'a' * 8}` by Ada A is of 2026-05-25.", log("a.py", *commits))
+    assert f'commit({"a" * 8}, author="Ada A", date=2026-05-25)' in noted.checks
+    assert f"changed(a.py, {'a' * 8})" in noted.checks
+    assert noted.annotations[0].observation_id == "a" * 40
+    noted = note("The newest change of `a.py` I saw is of 2026-05-25.", log("a.py", *commits))
+    assert noted.checks == ["last_changed(a.py, =, 2026-05-25)"]
+
+
+SECRETS = [
+    "PASSWORD = 'hunter2hunter2'",
+    'api_key: "abcdefgh"',
+    "-----BEGIN RSA PRIVATE KEY----- KEYS",
+    "AKIAABCDEFGHIJKLMNOP of KEYS",
+    "token=ghp_abcdefghijklmnopqrstuvwxyz",
+    "Authorization: Bearer abcdefgh",
+    "url = 'https://user:hunter2@example.org/KEYS'",
+    "KEYS = 'Zk3jX9aQ7bL2mN8pR4tV6wY1cD5eF0gH'",
+]
+
+
+@pytest.mark.parametrize("line", SECRETS)
+def test_secrets_are_quoted_neither_in_annotations_nor_in_checks(line: str) -> None:
+    """Whatever the sentence names of the line."""
+    words = " and ".join(f"`{word}`" for word in line.replace("'", " ").replace('"', " ").split()[:2])
+    for path in ("a.py", "b.yaml"):
+        noted = note(f"The file {path} has {words} in it, I found.", read(path, f"x\n{line}\n"))
+        assert all(quote is None or line not in str(quote) for quote in quotes(noted))
+        assert not any(check.startswith("contains(") for check in noted.checks)
+
+
+@pytest.mark.parametrize(
+    "path", [".env", "conf/.env.local", "id_rsa", "a/server.pem", "my_secrets.yaml", ".aws/config"]
+)
+def test_files_of_secrets_are_not_quoted(path: str) -> None:
+    """However harmless a line looks."""
+    noted = note(f"The file `{path}` has `HOME_DIR` and `OTHER`.", read(path, "HOME_DIR OTHER\n"))
+    assert quotes(noted) == [None]
+
+
+@pytest.mark.parametrize("line", ["LIMIT \x1b[31m= 42", "LIMIT \u202e= 42", "LIMIT \ufffd = 42", "LIMIT\x00 = 42"])
+def test_lines_with_control_characters_are_not_quoted(line: str) -> None:
+    """They could say something else to a person than to a machine."""
+    assert quotes(note("`LIMIT` is 42.", read(text=line + "\n"))) == [None]
+
+
+def test_a_quote_is_bounded() -> None:
+    """A minified file is one line."""
+    (quote,) = quotes(note("`LIMIT` is 42.", read(text="LIMIT = 42; " + "x " * 5000)))
+    assert isinstance(quote, str)
+    assert len(quote) <= 200
+
+
+@pytest.mark.parametrize(
+    ("text", "listing", "wanted"),
+    [
+        (
+            "`LIMIT` in `codecs/a.py` is 42.",
+            ["codecs/a.py", "b.py"],
+            [
+                (READ, {"path": "codecs/a.py"}),
+                (GREP, {"pattern": "LIMIT", "path": "codecs/a.py"}),
+                (LOG, {"path": "codecs/a.py"}),
+            ],
+        ),
+        (
+            "`LIMIT` is 42 (see a.py:3).",
+            ["codecs/a.py"],
+            [
+                (READ, {"path": "codecs/a.py"}),
+                (GREP, {"pattern": "LIMIT", "path": "codecs/a.py"}),
+                (LOG, {"path": "codecs/a.py"}),
+            ],
+        ),
+        ("`LIMIT` is 42 in `a.py`.", ["x/a.py", "y/a.py"], [(GREP, {"pattern": "LIMIT"})]),
+        ("`run()` calls `stop`.", ["a.py"], [(GREP, {"pattern": "stop"}), (GREP, {"pattern": "run"})]),
+        ("It is nice.", ["a.py"], []),
+    ],
+)
+def test_a_plain_answer_gets_proposals(
+    text: str, listing: Sequence[str], wanted: list[tuple[str, dict[str, Any]]]
+) -> None:
+    """From the paths that are tracked, and the symbols that are named."""
+    assert places(proposals(text, listing)) == wanted
+
+
+def test_proposals_have_checks_where_the_files_are_at_hand() -> None:
+    """The same ones as if they had been read."""
+    noted = proposals("The value of `LIMIT` in `a.py`, I found, is 42.", ["a.py"], Deriver({"a.py": SOURCE}.get))
+    assert noted.checks == ["equals(LIMIT, 42, path=a.py)"]

@@ -1,0 +1,343 @@
+"""Turns in, emissions out: identifiers, attempts, pieces, headers; every emission is one that the lanes take."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sluice.codecs.decode import assertion_text, decode_emission
+from sluice.codecs.errors import UsageError
+from sluice.codecs.records import Emission
+from sluice.record import MemorySink, Problem, Recorder, Said, ToolCall, TurnBegan, TurnEnded, pieces, turns
+from sluice.record.statements import Statement, statements
+
+NOW = 1_795_000_000_000
+TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
+READ = "     1\tLIMIT = 42\n     2\tOTHER = 7\n"
+
+
+def recorder(**options: Any) -> tuple[Recorder, MemorySink]:
+    sink = MemorySink()
+    return Recorder("coding-agent", sink, clock=lambda: NOW, **options), sink
+
+
+def emissions(sink: MemorySink) -> list[Emission]:
+    found = [decode_emission(record.value) for record in sink.records]
+    assert all(isinstance(one, Emission) for one in found), found
+    return [one for one in found if isinstance(one, Emission)]
+
+
+def said(one: Emission) -> list[str]:
+    return [assertion_text(one, assertion) for assertion in one.assertions or ()]
+
+
+def test_a_turn_is_one_emission() -> None:
+    """Its text whole, its statements with their spans, annotations of the calls, and the trace in the headers."""
+    made, sink = recorder()
+    with made.turn(conversation="c-1", traceparent=TRACE) as turn:
+        turn.tool(name="Read", arguments={"file_path": "a.py"}, result=READ, ok=True, at=NOW - 5)
+        turn.text("The cap is 4")
+        turn.text("2, see `LIMIT`. Shall ")
+        turn.text("I go on?")
+
+    (one,) = emissions(sink)
+    assert (one.emission_id, one.attempt, one.group, one.part, one.final) == ("c-1:0", 0, None, None, None)
+    assert one.text == "The cap is 42, see `LIMIT`. Shall I go on?"
+    assert one.emitter is not None
+    assert one.emitter.system == "coding-agent"
+    assert said(one) == ["The cap is 42, see `LIMIT`."]
+    (assertion,) = one.assertions or ()
+    (annotation,) = assertion.annotations
+    assert annotation.substrate_class == "substrate.code.read"
+    assert annotation.locator == {"path": "a.py", "lines": [1, 2], "quote": "LIMIT = 42"}
+    assert annotation.ts == "2026-11-18T11:06:39.995Z"
+    assert assertion.checks == ["equals(LIMIT, 42, path=a.py)"]
+    assert sink.records[0].key == "c-1:0"
+    assert sink.records[0].headers == (("traceparent", TRACE.encode()),)
+
+
+def test_turns_count_and_the_same_one_again_is_another_attempt() -> None:
+    """Each conversation for itself."""
+    made, sink = recorder()
+    for conversation, number in (("a", None), ("a", None), ("b", None), ("a", 1), ("a", 1), ("a", "x y")):
+        with made.turn(conversation, number) as turn:
+            turn.text("`X` is 3.")
+    assert [(one.emission_id, one.attempt) for one in emissions(sink)] == [
+        ("a:0", 0),
+        ("a:1", 0),
+        ("b:0", 0),
+        ("a:1", 1),
+        ("a:1", 2),
+        ("a:x%20y", 0),
+    ]
+
+
+def test_what_an_earlier_turn_read_bears_on_a_later_one() -> None:
+    """In the same conversation, and in no other."""
+    made, sink = recorder()
+    with made.turn("a") as turn:
+        turn.tool(name="Read", arguments={"file_path": "a.py"}, result=READ)
+    for conversation in ("a", "b"):
+        with made.turn(conversation) as turn:
+            turn.text("`LIMIT` is 42.")
+    first, second = emissions(sink)
+    assert (first.assertions or ())[0].annotations
+    assert not (second.assertions or ())[0].annotations
+
+
+def test_a_turn_without_words_is_no_emission() -> None:
+    """Calls alone state nothing."""
+    made, sink = recorder()
+    with made.turn("a") as turn:
+        turn.tool(name="Read", arguments={"file_path": "a.py"}, result=READ)
+    assert sink.records == []
+
+
+def test_what_was_said_before_a_failure_is_emitted() -> None:
+    """And the failure goes on."""
+    made, sink = recorder()
+
+    def fails() -> None:
+        with made.turn("a") as turn:
+            turn.text("`X` is 3.")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    assert [said(one) for one in emissions(sink)] == [["`X` is 3."]]
+
+
+def test_an_ended_turn_takes_nothing_more() -> None:
+    """It says so; ending it twice is no harm."""
+    made, sink = recorder()
+    turn = made.turn("a")
+    turn.text("`X` is 3.")
+    turn.end()
+    turn.end()
+    with pytest.raises(UsageError):
+        turn.text("more")
+    with pytest.raises(UsageError):
+        turn.tool(name="Read", arguments={}, result="")
+    assert len(sink.records) == 1
+
+
+@pytest.mark.parametrize("conversation", ["", "a" * 500, "ä b/c:d%", "a\n\0", "\ud800", "x" * 198 + "üüü"])
+def test_names_of_any_kind_become_identifiers(conversation: str) -> None:
+    """Percent-encoded, and ended by a hash where they are long; an empty one is refused."""
+    made, sink = recorder(streamed=True)
+    if not conversation:
+        with pytest.raises(UsageError, match="conversation"):
+            made.turn(conversation)
+        return
+    with made.turn(conversation, "t" * 300) as turn:
+        turn.text("`X` is 3.")
+    (one,) = emissions(sink)
+    assert len(one.emission_id) <= 256
+    with made.turn(conversation + "x", "t" * 300) as turn:
+        turn.text("`X` is 3.")
+    assert len({each.emission_id for each in emissions(sink)}) == 2
+
+
+def test_names_that_look_like_parts_are_told_apart() -> None:
+    """The second part of a turn is no turn of another conversation."""
+    made, sink = recorder()
+    for conversation, number in (("a", "1:2"), ("a:1", "2"), ("a%3A1", "2")):
+        with made.turn(conversation, number) as turn:
+            turn.text("`X` is 3.")
+    assert len({one.emission_id for one in emissions(sink)}) == 3
+
+
+@pytest.mark.parametrize("traceparent", ["", "00-1-2-3", TRACE + "\r\nx: y", TRACE.upper()])
+def test_a_traceparent_that_is_none_is_refused(traceparent: str) -> None:
+    """Nothing else gets into the headers."""
+    made, _ = recorder()
+    with pytest.raises(UsageError, match="traceparent"):
+        made.turn("a", traceparent=traceparent)
+
+
+def test_a_streamed_answer_is_emitted_statement_by_statement() -> None:
+    """As soon as a word follows; the parts' texts joined are the answer, and the last one says that it is."""
+    made, sink = recorder(streamed=True)
+    with made.turn("c") as turn:
+        turn.tool(name="Read", arguments={"file_path": "a.py"}, result=READ)
+        turn.text("Well. `LIMIT` is 42. `OTHER`")
+        assert [said(one) for one in emissions(sink)] == [["`LIMIT` is 42."]]
+        turn.text(" is 7.\n\n- `LIMIT` is no")
+        assert len(sink.records) == 2
+        turn.text("t 43.\n")
+    found = emissions(sink)
+    assert "".join(one.text or "" for one in found) == "Well. `LIMIT` is 42. `OTHER` is 7.\n\n- `LIMIT` is not 43.\n"
+    assert [(one.emission_id, one.group, one.part, one.final) for one in found] == [
+        ("c:0:0", "c:0", 0, False),
+        ("c:0:1", "c:0", 1, False),
+        ("c:0:2", "c:0", 2, True),
+    ]
+    assert [said(one) for one in found] == [["`LIMIT` is 42."], ["`OTHER` is 7."], ["`LIMIT` is not 43."]]
+    assert all((one.assertions or ())[0].annotations for one in found)
+
+
+ANSWERS = st.lists(
+    st.sampled_from(
+        [
+            "`a` is 1. ",
+            "It is `b.c`: 3. ",
+            "\n",
+            "\n\n",
+            "- `x` is 2\n",
+            "```\ncode `y` is 3.\n```\n",
+            "> `q` is 4. ",
+            "Hm? ",
+        ]
+        + ["| a | b |\n|---|---|\n| `r` | 5 |\n", "e.g. `Dr.` is 6. ", "🎉 ", "    `z` is 7.\n", "## `H` is 8\n"]
+    ),
+    max_size=25,
+).map("".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ANSWERS, st.lists(st.integers(1, 9), min_size=1, max_size=5))
+def test_however_an_answer_is_cut_nothing_of_it_is_lost(answer: str, sizes: list[int]) -> None:
+    """Streamed or not, the texts joined are the answer, and unstreamed cuts make no difference at all."""
+    made, whole = recorder()
+    streamed, parts = recorder(streamed=True)
+    with made.turn("c") as one, streamed.turn("c") as other:
+        at, place = 0, 0
+        while at < len(answer):
+            size = sizes[place % len(sizes)]
+            one.text(answer[at : at + size])
+            other.text(answer[at : at + size])
+            at, place = at + size, place + 1
+    assert "".join(each.text or "" for each in emissions(whole)) == answer
+    found = emissions(parts)
+    assert "".join(each.text or "" for each in found) == answer
+    assert [each.part for each in found] == list(range(len(found)))
+    assert [each.final for each in found] == [False] * (len(found) - 1) + [True] * bool(found)
+
+
+@pytest.mark.parametrize(
+    "sentence", ["`a` is 1. ", ". a", "I will see to `a`. ", "a\n", "word " * 50, "`a` is 1.\n\n", ".", " "]
+)
+def test_streaming_is_work_in_proportion_to_the_answer(sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it is cut, and whether its sentences state anything or not."""
+    read = 0
+
+    def counting(text: str) -> list[Statement]:
+        nonlocal read
+        read += len(text)
+        return statements(text)
+
+    monkeypatch.setattr(pieces, "statements", counting)
+    monkeypatch.setattr(pieces, "LONG_BLOCK", 200)
+    stream, answer = pieces.Streaming(), (sentence * 6_000)[:6_000]
+    for at in range(0, len(answer), 3):
+        stream.add(answer[at : at + 3])
+    stream.rest()
+    assert read <= 120 * len(answer)
+
+
+def test_a_long_answer_becomes_parts_of_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each within the bounds of an emission, and nothing is lost between them."""
+    monkeypatch.setattr(pieces, "MOST_ASSERTIONS", 10)
+    monkeypatch.setattr(pieces, "MOST_CHARACTERS", 300)
+    made, sink = recorder()
+    answer = "`a` is 3. " * 25 + "x" * 1000 + ". `b` is 4. " + "y " * 500
+    with made.turn("c") as turn:
+        turn.text(answer)
+    found = emissions(sink)
+    assert "".join(one.text or "" for one in found) == answer
+    assert [one.part for one in found] == list(range(len(found)))
+    assert {one.group for one in found} == {"c:0"}
+    assert found[-1].final
+    assert sum(len(said(one)) for one in found) == 26
+
+
+def test_annotations_that_would_fill_a_record_are_spread_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An emission is never larger than an input may be."""
+    monkeypatch.setattr(turns, "MAX_INPUT_BYTES", 9_000)
+    made, sink = recorder()
+    with made.turn("c") as turn:
+        turn.tool(name="mcp__s__t", arguments={"x": "`LIMIT`" + "a" * 1500}, result="LIMIT is 42")
+        turn.tool(name="mcp__s__u", arguments={"x": "`OTHER`" + "a" * 6000}, result="OTHER is 7")
+        turn.text("`LIMIT` is 42. " * 5 + "`OTHER` is 7.")
+    found = emissions(sink)
+    assert len(found) > 1
+    assert all(len(record.value) < 9_000 for record in sink.records)
+    assert sum(len(said(one)) for one in found) == 6
+    assert [bool(assertion.annotations) for one in found for assertion in one.assertions or ()] == [True] * 5 + [False]
+
+
+def test_a_sessions_events_are_recorded_turn_by_turn() -> None:
+    """Texts of one turn are parted; times are the session's; what could not be read is given back."""
+    at = datetime(2026, 5, 25, 12, 0, tzinfo=timezone(timedelta(hours=2)))
+    problem = Problem(line=3, sentence="line 3 is no JSON")
+    call = ToolCall(call_id="1", name="Read", arguments={"file_path": "/r/a.py"}, result=READ, ok=True, at=at, cwd=None)
+    made, sink = recorder()
+    events = [
+        TurnBegan(turn_id="t-1", at=at),
+        call,
+        Said(text="`LIMIT` is 42.", at=at),
+        problem,
+        Said(text="`OTHER` is 7.", at=at),
+        TurnEnded(at=at),
+        Said(text="`X` is 1.", at=None),
+        TurnBegan(turn_id="t-2", at=None),
+        Said(text="`Y` is 2.", at=None),
+    ]
+    assert made.record("s", events, cwd="/r") == [problem]
+    found = emissions(sink)
+    assert [one.emission_id for one in found] == ["s:t-1", "s:0", "s:t-2"]
+    assert found[0].text == "`LIMIT` is 42.\n\n`OTHER` is 7."
+    assert found[0].emitted_at == "2026-05-25T10:00:00Z"
+    (annotation, *_) = (found[0].assertions or ())[0].annotations
+    assert (annotation.ts, (annotation.locator or {})["path"]) == ("2026-05-25T10:00:00Z", "a.py")
+
+
+def test_a_call_without_a_time_is_annotated_without_one() -> None:
+    """Nobody makes one up. A time without a zone is taken for UTC."""
+    made, sink = recorder()
+    call = ToolCall(call_id="", name="Read", arguments={"file_path": "a.py"}, result=READ, ok=True, at=None, cwd=None)
+    made.record("s", [call, Said(text="`LIMIT` is 42.", at=None)])
+    with made.turn("t") as turn:
+        turn.tool(name="Read", arguments={"file_path": "a.py"}, result=READ, at=datetime(2026, 5, 25))
+        turn.text("`LIMIT` is 42.")
+    times = [(one.assertions or ())[0].annotations[0].ts for one in emissions(sink)]
+    assert times == [None, "2026-05-25T00:00:00Z"]
+
+
+def test_it_needs_neither_kafka_nor_faust() -> None:
+    """Who records to a file imports no broker's client."""
+    code = (
+        "import sys, sluice.record as r\n"
+        "s = r.MemorySink()\n"
+        "with r.Recorder('e', s).turn('c') as t: t.text('`X` is 3.')\n"
+        "assert s.records\n"
+        "print([n for n in ('aiokafka', 'faust', 'confluent_kafka', 'sluice.topology') if n in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
+
+
+def test_files_of_the_checkout_complete_what_came_back(tmp_path: Path) -> None:
+    """With the root, the id of what was read is known, and checks are held against the whole file."""
+    (tmp_path / "a.py").write_text("A = 1\nLIMIT = 42\nB = 2\n")
+    made, sink = recorder(root=tmp_path)
+    with made.turn("c") as turn:
+        turn.tool(name="Bash", arguments={"command": "sed -n 2p a.py"}, result="LIMIT = 42\n", at=NOW)
+        turn.tool(
+            name="Read", arguments={"file_path": str(tmp_path / "a.py"), "offset": 2}, result="     2\tLIMIT = 41\n"
+        )
+        turn.text("The value of `LIMIT`, I found, is 42.")
+    (one,) = emissions(sink)
+    value = json.loads(sink.records[0].value)
+    ids = [each.get("observation_id") for each in value["assertions"][0]["provenance"]]
+    assert ids == [f"sha256:{sha256(b'LIMIT = 42' + chr(10).encode()).hexdigest()}"]
+    assert (one.assertions or ())[0].checks == ["equals(LIMIT, 42, path=a.py)"]

@@ -1,0 +1,224 @@
+"""Statements and their places: whatever the Markdown, a span leads back to the very text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sluice.record import blocks
+from sluice.record.statements import statements
+from sluice.record.stating import states
+
+
+def texts(markdown: str) -> list[str]:
+    return [one.text for one in statements(markdown)]
+
+
+PIECES = st.sampled_from(
+    [
+        "`a.py` is 3. ",
+        "\n",
+        "\r\n",
+        "\n\n",
+        "- ",
+        "> ",
+        "1. ",
+        "```\n",
+        "    ",
+        "# ",
+        "| a | `b` |\n",
+        "|---|---|\n",
+        "**",
+        "_",
+    ]
+    + [
+        "[x `y`](http://a.b/c.d) ",
+        "\\|",
+        "🎉",
+        "\0",
+        "\t",
+        "<div>",
+        "===\n",
+        "---\n",
+        "e.g. ",
+        "Is it? ",
+        "\u2028",
+        "~~~\n",
+    ]
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=200))
+def test_spans_slice_back_to_the_text(text: str) -> None:
+    """In order, without overlap, not empty, and each the very words that stand there."""
+    past = 0
+    for one in statements(text):
+        assert past <= one.start < one.end <= len(text)
+        assert text[one.start : one.end] == one.text
+        assert one.text == one.text.strip()
+        past = one.end
+
+
+def test_blocks_of_every_kind_give_their_sentences() -> None:
+    """Paragraphs, list items, quotations and cells do; headings, code and HTML do not."""
+    markdown = """# `A` is 1
+
+`B` is 2. `C` is
+3, e.g. here.
+
+Setext `D` is 4
+===============
+
+- `E` is 5
+  - [x] `F` is 6
+
+> `G` is 7, and
+> more.
+
+1. [`H`](h.py) is 8
+
+| name | is |
+| --- | --- |
+| `I` | 9 |
+| `J \\| K` is 10. | Yes. |
+
+```
+`L` is 11
+```
+
+    `M` is 12
+
+<p>`N` is 13</p>
+"""
+    assert texts(markdown) == [
+        "`B` is 2.",
+        "`C` is\n3, e.g. here.",
+        "`E` is 5",
+        "`F` is 6",
+        "`G` is 7, and\n> more.",
+        "[`H`](h.py) is 8",
+        "`I` | 9",
+        "`J \\| K` is 10.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "`MAX` is 3.",
+        "`run()` calls `stop`.",
+        "`MAX`: 1000",
+        "The file a.py has 3 lines.",
+        "Test files live in `tests/`.",
+        "Call sites of `f` stand in `a.py`.",
+        "Build artefacts go to `build/`.",
+        "Commit `abc1234` was made by Ada on 2026-05-25.",
+        "Test `test_a` fails.",
+        "I added `retry` to `a.py`.",
+        "There is no `x` in `a.py`.",
+        "Next one in line is `y`, as `a.py` says.",
+        "**Note:** `x` is 3.",
+        "Note that `x` is 3.",
+        "If `x` is None, `f` returns 3.",
+        "Version 1.2.3 was released on 2026-05-25.",
+        "parseDates is slow",
+    ],
+)
+def test_what_states_something_is_a_statement(sentence: str) -> None:
+    """It names something and says something of it."""
+    assert states(sentence)
+    assert texts(sentence) == [sentence]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Is `MAX` 3?",
+        "Would you like me to change `a.py`?",
+        "I will change `a.py`.",
+        "I'll change `a.py` to 3.",
+        "Let me look at `a.py`.",
+        "Next I'd add `x` to `a.py`.",
+        "Now, I'm going to run `make test`.",
+        "We could raise `MAX` to 4.",
+        "Run `make test`.",
+        "Then run `make test`.",
+        "- Use `x` instead of `y`",
+        "Please see `a.py`.",
+        "The fix: change `foo` to `bar`.",
+        "See also: `b.py` for more.",
+        "Make sure that `x` is 3.",
+        "You can set `x` to 3.",
+        "If you want `x`, set `y` to 3.",
+        "Hi there!",
+        "Great, thanks!",
+        "Done.",
+        "`a.py`",
+        "[`a.py`](a.py)",
+        "Here is what `a.py` says:",
+        "This is nice.",
+        "",
+        "`x` is 3. " + "a" * 2000,
+    ],
+)
+def test_questions_plans_and_instructions_are_none(sentence: str) -> None:
+    """Neither is what names nothing, a bare name, or what is too long to be a sentence."""
+    assert not states(sentence)
+
+
+def test_code_and_links_end_no_sentence() -> None:
+    """A full stop in them is theirs; emphasis begins a sentence."""
+    markdown = "See is `a. B` for `x`. **Bold `y`.** `z` is in [a B](http://c.d/E.%20F). End is `w`."
+    assert texts(markdown) == [
+        "See is `a. B` for `x`.",
+        "**Bold `y`.**",
+        "`z` is in [a B](http://c.d/E.%20F).",
+        "End is `w`.",
+    ]
+
+
+HOSTILE = {
+    "quotations": "> " * 50_000,
+    "lists": "- " * 50_000 + "\n",
+    "deep": "".join(" " * (2 * depth) + "- `a` is 3\n" for depth in range(300)),
+    "brackets": "[" * 100_000,
+    "destinations": "[a](b" * 30_000,
+    "references": '[a]: b "\n' * 20_000,
+    "backticks": "".join("`" * length + " " for length in range(500)),
+    "stars": "*a _b " * 20_000,
+    "bars": "|" * 50_000 + "\n" + "|-" * 25_000,
+    "lazy": ">" * 30 + "a\n" + "b\n" * 30_000,
+    "blank": "\n" * 100_000,
+    "comments": "<!-- " * 30_000,
+    "dots": ". " * 50_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_markdown_is_read_with_bounded_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser sees no more lines and no deeper nesting than the bounds say, and what is masked is linear."""
+    masked = 0
+    plain = blocks.masked
+
+    def counting(text: str) -> str:
+        nonlocal masked
+        masked += len(text)
+        return plain(text)
+
+    monkeypatch.setattr(blocks, "masked", counting)
+    text = HOSTILE[name]
+    statements(text)
+    assert masked <= len(text)
+
+
+def test_what_is_beyond_the_bounds_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines, characters and nesting are bounded; what stands before the bound is read."""
+    line = "`a` is 3.\n\n"
+    monkeypatch.setattr(blocks, "MAX_LINES", 6)
+    assert len(texts(line * 10)) == 3
+    monkeypatch.setattr(blocks, "MAX_TEXT", 14)
+    assert len(texts(line * 10)) == 1
+    assert texts("> " * (blocks.MAX_NESTING + 1) + "`a` is 3.") == []
+    assert texts("`a` is 3.\n\n" + "> " * 40 + "`b` is 3.")[:1] == ["`a` is 3."]
