@@ -10,16 +10,17 @@ from __future__ import annotations
 import importlib
 import sys
 from functools import partial
-from importlib import metadata
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from .ending import ended
+from .version import show_version
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
-    "parse": ("filters:parse", "emissions to the JSON form, either encoding in"),
+    "parse": ("filters:parse", "emissions to the JSON form, either encoding in; other inputs as lanes read them"),
     "render": ("filters:render", "emissions to the in-line encoding"),
     "fold": ("filters:fold", "the whole of adjudication as a filter"),
     "sanitise": ("sanitation:sanitise", "attestations, sanitised and framed"),
@@ -27,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "look": ("look:look", "what the observers see now of an emission's annotations"),
     "check": ("check:check", "what grounds what in Python sources, proved before they run"),
     "schema": ("filters:schema", "JSON Schemas of the records"),
+    "prompt": ("prompt:prompt", "what teaches a model to attach checks"),
     "asyncapi": ("asyncapi:asyncapi", "the AsyncAPI document of all topics"),
     "policy": ("policy:policy", "check a policy file, bring one into force, show the one in force"),
     "demo": ("demo:demo", "the main job from end to end, on real input"),
@@ -60,6 +62,11 @@ class LazyGroup(click.Group):
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         return getattr(importlib.import_module(f".{module}", __name__), attribute)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As Click's, without importing every command for its line of help: a Tab must not take a second."""
+        names = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
@@ -84,7 +91,14 @@ class LazyGroup(click.Group):
 @click.group(
     "sluice", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
 )
-@click.version_option(metadata.version("sluice"), prog_name="sluice")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_version,
+    help="Show the version, and whether the compiled core is there.",
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option(
     "--config",
