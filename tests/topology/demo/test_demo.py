@@ -29,6 +29,8 @@ from sluice.topology.demo import demo, view
 from sluice.topology.demo.board import DISCARDED, Board, prepare_all
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = runpy.run_path(str(Path(__file__).parents[1] / "test_examples.py"))
 SLUICE = str(Path(sys.executable).with_name("sluice"))
 NOW = 1_795_248_000_000  # 2026-11-21T08:00:00Z
