@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "canonical-hash": ("sanitation:canonical_hash", "the canonical hash of JSON objects"),
     "look": ("look:look", "what the observers see now of an emission's annotations"),
     "check": ("check:check", "what grounds what in Python sources, proved before they run"),
+    "vet": ("vet:vet", "an agent's answer, vetted without a broker: what observers find each statement to be worth"),
     "schema": ("filters:schema", "JSON Schemas of the records"),
     "asyncapi": ("asyncapi:asyncapi", "the AsyncAPI document of all topics"),
     "policy": ("policy:policy", "check a policy file, bring one into force, show the one in force"),
