@@ -26,6 +26,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "canonical-hash": ("sanitation:canonical_hash", "the canonical hash of JSON objects"),
     "look": ("look:look", "what the observers see now of an emission's annotations"),
     "check": ("check:check", "what grounds what in Python sources, proved before they run"),
+    "record": ("record:record", "transcripts of agents to emissions"),
+    "hook": ("hook:hook", "a coding agent's stop hook: its last message, vetted before it stops"),
     "vet": ("vet:vet", "an agent's answer, vetted without a broker: what observers find each statement to be worth"),
     "schema": ("filters:schema", "JSON Schemas of the records"),
     "asyncapi": ("asyncapi:asyncapi", "the AsyncAPI document of all topics"),

@@ -62,9 +62,10 @@ def vet(
     """
     from ..observers.instruments import Instruments
     from ..observers.roots import Roots
+    from ..vet.sources import checkout_of
     from ..vet.vetting import VETTING_POLICY, Vetter, document
 
-    flag = root_setting(roots) or (None if _configured(ctx) else _checkout(Path.cwd()))
+    flag = root_setting(roots) or (None if _configured(ctx) else checkout_of(Path.cwd()))
     settings = load_settings((ctx.obj or {}).get("config_file"), {"root": flag})
     places = Roots.of(settings.root)
     places.check()
@@ -98,17 +99,12 @@ def _configured(ctx: click.Context) -> bool:
     return load_settings((ctx.obj or {}).get("config_file"), {}).root != Settings().root
 
 
-def _checkout(here: Path) -> str:
-    """The git checkout that a folder is in; the folder where it is in none."""
-    return str(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
-
-
 def _newest() -> str:
     from ...record.transcripts import newest_session
+    from ..vet.sources import checkout_of
 
     here = Path.cwd()
-    checkout = _checkout(here)
-    found = newest_session(here) or newest_session(checkout)
+    found = newest_session(here) or newest_session(checkout_of(here))
     if found is None:
         raise UsageError(
             "no session of Claude Code or Codex was found for this directory", path=str(here), hint="name a FILE"

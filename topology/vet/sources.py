@@ -132,3 +132,8 @@ def read_answer(path: str) -> str:
     if len(data) > MAX_ANSWER:
         raise UsageError("the answer is too large", path=path, expected=f"at most {MAX_ANSWER} octets")
     return data.decode("utf-8", "replace")
+
+
+def checkout_of(here: Path) -> str:
+    """The git checkout that a folder is in; the folder where it is in none."""
+    return str(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
