@@ -305,7 +305,7 @@ def missing_of(one: Observation) -> Iterator[Missing]:
             yield Missing(name, words, check["check"], (), check.get("path"), _lines(check))
     if by_words:
         yield Missing(name, "its words are not there", None, tuple(detail["missing"]))
-    if "reason" in detail and not detail.get("checks"):
+    if "reason" in detail and not detail.get("checks") and not by_words:
         yield Missing(name, ABSENT.get(detail["reason"], detail["reason"]))
 
 

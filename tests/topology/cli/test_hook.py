@@ -140,7 +140,8 @@ def test_a_defect_of_ours_lets_the_agent_stop(repo: Path, monkeypatch: pytest.Mo
 
 def test_hostile_text_is_escaped(repo: Path):
     """Nothing that acts gets into the reason."""
-    told = reason(run(asked(repo, FALSE.replace("7", "7\u202e\x1b"))))
+    told = reason(run(asked(repo, "`limits.py` defines `backoff`\u202e\x1b[2J and `jitter`."), "--unsupported"))
+    assert "\\u202e" in told
     assert "\u202e" not in told
     assert "\x1b" not in told
 
