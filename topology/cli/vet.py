@@ -62,7 +62,7 @@ def vet(
     """
     from ..observers.instruments import Instruments
     from ..observers.roots import Roots
-    from ..vet.sources import checkout_of
+    from ..vet.sources import checkout_of, folder_of
     from ..vet.vetting import VETTING_POLICY, Vetter, document
 
     flag = root_setting(roots) or (None if _configured(ctx) else checkout_of(Path.cwd()))
@@ -72,7 +72,7 @@ def vet(
     policy = VETTING_POLICY if policy_file is None else read_policy(policy_file, settings)
     name = file or _newest()
     with closing(Instruments(settings)) as instruments:
-        source = _read(name, form, places.named[places.pick(None)], settings, instruments, every)
+        source = _read(name, form, folder_of(places), settings, instruments, every)
         for problem in source.problems:
             click.echo(printable(f"sluice: {name}:{problem.line}: {problem.sentence}"), err=True)
         if broker is not None:

@@ -27,7 +27,7 @@ from ..observers.instruments import Instruments
 from ..observers.roots import Roots
 from ..observers.tracked import tracked
 from ..settings.settings import Settings
-from .sources import Source, checkout_of, of_answer, of_events
+from .sources import Source, checkout_of, folder_of, of_answer, of_events
 from .vetting import CONTRADICTED, VETTING_POLICY, Verdict, Vetter
 from .view import MOST_LINES, missing_line, one_line
 
@@ -152,7 +152,7 @@ def _vetted(asked: Asked, settings: Settings | None, policy: Policy, stopped: Ca
         settings = Settings(root=checkout_of(Path(asked.cwd)))
     roots = Roots.of(settings.root)
     roots.check()
-    folder = roots.named[roots.pick(None)]
+    folder = folder_of(roots)
     with closing(Instruments(settings)) as instruments:
         source = _source(asked, folder, settings, instruments)
         vetter = Vetter(settings, roots, instruments, policy, stopped=stopped)

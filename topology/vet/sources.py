@@ -16,10 +16,14 @@ from ...codecs.records import Kind
 from ...record import Deriver, Event, MemorySink, Noted, Problem, Recorded, Recorder, Said, TurnBegan, proposals
 from ...record.annotating import Annotator, Known
 from ...record.checkouts import Checkout
+from ...record.transcripts import TranscriptError, detect
+from ..observers.roots import DEFAULT, Roots
 
 EMITTER: Final = "coding-agent"
-MARKDOWN: Final = (".md", ".markdown", ".txt", ".rst", "")
+MARKDOWN: Final = (".md", ".markdown")
 """Endings of files that hold a plain answer."""
+EITHER: Final = (".txt", "")
+"""Endings of files that hold one, unless their content is a transcript's."""
 MAX_ANSWER: Final = 4_000_000
 """Octets of a plain answer."""
 
@@ -111,8 +115,17 @@ def of_answer(
 
 
 def is_answer(path: str) -> bool:
-    """Whether a file's name is that of a plain answer, not of a transcript."""
-    return not Path(path).is_dir() and Path(path).suffix.lower() in MARKDOWN and path != "-"
+    """Whether a file is a plain answer, not a transcript: by its ending, where that says it, else by its content."""
+    ending = Path(path).suffix.lower()
+    if ending in MARKDOWN:
+        return True
+    if ending not in EITHER or not Path(path).is_file():
+        return False
+    try:
+        detect(path)
+    except TranscriptError:
+        return True
+    return False
 
 
 def read_answer(path: str) -> str:
@@ -137,3 +150,8 @@ def read_answer(path: str) -> str:
 def checkout_of(here: Path) -> str:
     """The git checkout that a folder is in; the folder where it is in none."""
     return str(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
+
+
+def folder_of(roots: Roots) -> str:
+    """The checkout that the agent works in: the root without a name, or else the first one."""
+    return roots.named.get(DEFAULT) or next(iter(roots.named.values()))

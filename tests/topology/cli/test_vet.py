@@ -107,7 +107,7 @@ def test_hostile_text_acts_on_nothing(tmp_path: Path, repo: Path):
     answer, page = tmp_path / "answer.md", tmp_path / "page.html"
     answer.write_text(HOSTILE)
     result = run(str(answer), "--root", str(repo), "--html", str(page))
-    assert "\\u001b" in result.stdout or "\x1b" not in result.stdout
+    assert "\\u001b" in result.stdout
     assert "\x1b" not in result.stdout
     assert "\u202e" not in result.stdout
     shown = page.read_text()
@@ -164,3 +164,45 @@ def test_standard_input_is_read(repo: Path):
     """As a transcript, or as Markdown where that is said."""
     assert run("-", "--root", str(repo), lines=claude_session(repo, FALSE)).exit_code == 1
     assert run("-", "--format", "markdown", "--root", str(repo), lines=FALSE).exit_code == 1
+
+
+def test_several_roots_are_looked_at_by_name(tmp_path: Path, repo: Path):
+    """The first one is the agent's where none is the default; a statement that means no root by name is not decided."""
+    answer, other = tmp_path / "answer.md", tmp_path / "other"
+    other.mkdir()
+    answer.write_text(TRUE)
+    named = json.loads(run(str(answer), "--root", f"a={repo}", "--root", f"b={other}", "--json").stdout)
+    default = json.loads(run(str(answer), "--root", str(repo), "--root", f"b={other}", "--json").stdout)
+    assert [one["status"] for one in named["statements"]] == ["unverified-inference"]
+    assert named["statements"][0]["missing"][0]["reason"] == "which-repository"
+    assert [one["status"] for one in default["statements"]] == ["admitted"]
+
+
+@pytest.mark.parametrize("name", ["answer.txt", "answer"])
+def test_a_file_whose_name_tells_nothing_is_read_by_its_content(name: str, tmp_path: Path, repo: Path):
+    """As a transcript where it is one, else as an answer."""
+    path = tmp_path / name
+    path.write_text(FALSE)
+    assert run(str(path), "--root", str(repo)).stdout.count("contradicted: ") == 1
+    path.write_text(claude_session(repo, FALSE))
+    result = run(str(path), "--root", str(repo), "--json")
+    assert json.loads(result.stdout)["statements"][0]["emission_id"].endswith(":u0")
+
+
+def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path, repo: Path):
+    """And takes square brackets for square brackets."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from sluice.topology.vet.vetting import Verdict
+    from sluice.topology.vet.view import print_table
+
+    out = StringIO()
+    verdict = Verdict("em", None, HOSTILE, "contradicted", "", ["[red]x\x1b[0m"], [], [], None)
+    print_table([verdict], Console(file=out, width=200))
+    shown = out.getvalue()
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "[bold]`MAX_RETRIES`[/bold]" in shown
+    assert "[red]x" in shown
