@@ -95,8 +95,8 @@ def fold(ctx: click.Context, policy_file: str | None, until: str | None, files: 
     Example:
       sluice fold --policy policy.toml --until 2026-11-22T00:00:00Z history.jsonl
     """
+    from ..ledger.fold_filter import FoldFilter, parse_until
     from ..settings.secrets import secrets_of
-    from .fold_filter import FoldFilter, parse_until
 
     end, settings = parse_until(until), load_settings((ctx.obj or {}).get("config_file"), {})
     filtering = FoldFilter(read_policy(policy_file, settings), secrets_of(settings))
