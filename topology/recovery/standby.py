@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -80,9 +80,11 @@ class Standby:
         async with open_reader(self._settings, partition, start.offset, FETCH_WAIT_MS) as consumer:
             self._restored = start
             log.info("standing by", height=start.tip.height)
-            async for folded in replay(_records(consumer, partition), fold, lane=lane, lanes=lanes, start=start):
-                self._restored = folded.restored
-                await asyncio.sleep(0)  # the lanes that are ours come first
+            records = _records(consumer, partition)
+            async with aclosing(records), aclosing(replay(records, fold, lane=lane, lanes=lanes, start=start)) as found:
+                async for folded in found:
+                    self._restored = folded.restored
+                    await asyncio.sleep(0)  # the lanes that are ours come first
 
 
 async def _records(consumer: AIOKafkaConsumer, partition: TopicPartition) -> AsyncGenerator[tuple[int, bytes], None]:
