@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Source, outputs_root, seal, unseal
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, leaf_of, origin
-from sluice.codecs.merkle import Frontier
+from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, seal, unseal
+from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, origin
 from sluice.codecs.notes import Signer
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, number_of
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
+from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.export_files import MANIFEST, Manifest, Stored, Writing, file_name
 from sluice.topology.ledger.folds import Adjudicate
 from sluice.topology.ledger.log_reader import AUDITED
@@ -102,31 +102,28 @@ def _observation(key: bytes, seen: str, name: str, time: int) -> bytes:
     )
 
 
-class _Lane:
-    """One lane while it is written."""
+class _Fold(Adjudicate):
+    """Folds whatever a header says that it is folded by, and goes on with its own version."""
 
-    def __init__(self, fold: Adjudicate, lane: int, policy: Policy) -> None:
-        self.fold, self.lane, self.state = fold, lane, fold.new(lane, LANES)
-        self.prev, self.root, self.height, self.tree = GENESIS, outputs_root(()), 0, Frontier()
-        self.next = dict.fromkeys(fold.inputs, 0)
-        self.previous, self.policy = NO_CHECKPOINT, policy
+    def named(self, state: Any, ledger: str = "") -> str:
+        return self.version
 
-    def header(self, time: int, sources: list[Source]) -> Header:
-        return Header(
-            lane=self.lane,
-            lanes=LANES,
-            height=self.height,
-            prev=self.prev,
-            time=time,
-            watermark=time,
-            policy=self.fold.policy_hash(self.state) or self.policy.hash,
-            fold=self.fold.version,
-            sources=sources,
-            outputs=self.root,
-        )
+    def fold(self, state: Any, block: Block) -> list[Output]:
+        known = number_of(block.header.fold) in FOLD_VERSIONS
+        return super().fold(state, block if known else block._replace(header=replace(block.header, fold=self.version)))
 
 
 Alter = Callable[[Header], Header]
+
+
+def _events(builder: BlockBuilder, step: Step) -> list[Event]:
+    """A step's records, at the next offsets of their inputs."""
+    ends, events = [builder.position(topic) for topic in builder.fold.inputs], list[Event]()
+    for source, key, value in step.records:
+        headers = [("traceparent", b"00-1-1-01")]
+        events.append(Event(EventKind.RECORD, source, ends[source], step.time, headers, key, value))
+        ends[source] += 1
+    return events
 
 
 class World:
@@ -150,54 +147,33 @@ class World:
         }
         self.first: dict[tuple[str, int], int] = {}
         self._ends = dict.fromkeys(self.topics, 0)
-        fold, tips = Adjudicate(partitioner), [Head()] * LANES
-        lanes = [_Lane(fold, lane, policy) for lane in range(LANES)]
-        for lane in lanes:
-            self._block(lane, START, [Event(EventKind.POLICY, 0, 0, START, [], None, policy.document)], alter)
+        fold, tips, previous = _Fold(partitioner), [Head()] * LANES, [NO_CHECKPOINT] * LANES
+        builders = [BlockBuilder(fold, lane, LANES, policy.hash) for lane in range(LANES)]
+        began = Event(EventKind.POLICY, 0, 0, START, [], None, policy.document)
+        for lane, builder in enumerate(builders):
+            self._block(builder, lane, START, [began], alter)
         for step in steps() if happened is None else happened:
-            lane = lanes[step.lane]
-            block = self._step(lane, step, alter)
+            builder = builders[step.lane]
+            self._block(builder, step.lane, step.time, _events(builder, step), alter)
             if step.checkpoint:
-                head = Head(lane.tree.size, lane.tree.root())
-                tips[step.lane] = head
+                tree = builder.head.tree
+                tips[step.lane] = head = Head(tree.size, tree.root())
                 name = origin("sluice", "ledger", step.lane)
-                said = Checkpoint(name, head, block.hash, step.time, lane.previous, tuple(tips))
-                lane.previous = said.digest
+                said = Checkpoint(name, head, builder.head.hash, step.time, previous[step.lane], tuple(tips))
+                previous[step.lane] = said.digest
                 self._put("checkpoints", step.lane, name.encode(), signer.sign(said.text()).encode(), step.time)
         # A dead letter of the attestation lane stands between ours.
         letters = self.topics["dead-letters", 0]
         headers = [("sluice-reason", b"mistyped"), ("sluice-source", b"attestations/0/7")]
         letters.insert(1, replace(letters[0], offset=letters[0].offset + 1, value=b"{}", headers=headers))
 
-    def _step(self, lane: _Lane, step: Step, alter: Alter) -> Block:
-        events: list[Event] = []
-        names = list(lane.fold.inputs)
-        first = dict(lane.next)
-        for source, key, value in step.records:
-            offset = lane.next[names[source]]
-            lane.next[names[source]] = offset + 1
-            events.append(
-                Event(EventKind.RECORD, source, offset, step.time, [("traceparent", b"00-1-1-01")], key, value)
-            )
-        sources = [Source(name, first[name], lane.next[name]) for name in names]
-        return self._block(lane, step.time, events, alter, sources)
-
-    def _block(
-        self, lane: _Lane, time: int, events: list[Event], alter: Alter, sources: list[Source] | None = None
-    ) -> Block:
-        header = alter(lane.header(time, sources or [Source(name, 0, 0) for name in lane.fold.inputs]))
-        block, data = seal(header, events)
-        # Whatever the header says, by a version that is there.
-        own = header if number_of(header.fold) in FOLD_VERSIONS else replace(header, fold=lane.fold.version)
-        outputs = lane.fold.fold(lane.state, block._replace(header=own))
-        lane.prev, lane.root, lane.height = block.hash, outputs_root(outputs), lane.height + 1
-        lane.tree = lane.tree.append(leaf_of(block.hash))
-        self._put("ledger", lane.lane, None, data, time)
+    def _block(self, builder: BlockBuilder, lane: int, time: int, events: list[Event], alter: Alter) -> None:
+        _, data, outputs, _ = builder.close(alter(builder.header(time, time, events)), events)
+        self._put("ledger", lane, None, data, time)
         for output in outputs:
-            self._put(output.topic, lane.lane, output.key, output.value, time, output.headers)
+            self._put(output.topic, lane, output.key, output.value, time, output.headers)
         for topic in {"ledger", *(output.topic for output in outputs)}:
-            self._ends[topic, lane.lane] += 2  # a marker of the transaction takes an offset as well
-        return block
+            self._ends[topic, lane] += 2  # a marker of the transaction takes an offset as well
 
     def _put(self, topic: str, lane: int, key: Any, value: bytes, time: int, headers: Any = ()) -> None:
         end = self._ends[topic, lane]

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Output, Source, outputs_root, seal
+from sluice.codecs.blocks import Event, EventKind, Output
 from sluice.codecs.partition import PARTITIONERS, Partitioner
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
 from sluice.streams.policy.privacy import NO_SECRETS, Secrets
 from sluice.topology.explain.explain import explain
 from sluice.topology.explain.explanation import Explanation
+from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.folds import Adjudicate
 from sluice.topology.ledger.log_reader import (
     AUDITED,
@@ -43,48 +45,38 @@ class ExportedLane:
         secrets: Secrets = NO_SECRETS,
         raised: int = 0,
     ) -> None:
-        self.fold, self._policy_hash = Adjudicate(partitioner, secrets, raised), policy.hash
-        self.state = self.fold.new(lane, lanes)
+        self.fold = Adjudicate(partitioner, secrets, raised)
+        self._builder = BlockBuilder(self.fold, lane, lanes, policy.hash)
         self.lane, self.lanes = lane, lanes
         self.blocks: list[bytes] = []
         self.outputs: list[Output] = []
         self.inputs: list[tuple[int, str, int, Event]] = []
         """Height, topic, offset and event of every input."""
-        self._prev, self._root = GENESIS, outputs_root(())
-        self._next = dict.fromkeys(self.fold.inputs, 0)
         self.block(start, [("policies", policy)])
+
+    @property
+    def state(self) -> Any:
+        """The fold of all blocks."""
+        return self._builder.state
 
     def block(self, time: int, records: Iterable[Record] = (), watermark: int | None = None) -> list[Output]:
         """Closes a block with these records and returns its outputs."""
-        first = dict(self._next)
-        events = [self._event(time, topic, value) for topic, value in records]
-        header = Header(
-            lane=self.lane,
-            lanes=self.lanes,
-            height=len(self.blocks),
-            prev=self._prev,
-            time=time,
-            watermark=time if watermark is None else watermark,
-            policy=self.fold.policy_hash(self.state) or self._policy_hash,
-            fold=self.fold.named(self.state),
-            sources=[Source(topic, first[topic], self._next[topic]) for topic in self.fold.inputs],
-            outputs=self._root,
-        )
-        block, data = seal(header, events)
-        outputs = self.fold.fold(self.state, block)
-        self._prev, self._root = block.hash, outputs_root(outputs)
-        self.blocks.append(data)
-        self.outputs += outputs
+        ends = {topic: self._builder.position(topic) for topic in self.fold.inputs}
+        events = [self._event(time, topic, value, ends) for topic, value in records]
+        self._builder.fold = self.fold  # a test may have put another in its place
+        header = self._builder.header(time, time if watermark is None else watermark, events)
+        made = self._builder.close(replace(header, fold=self.fold.named(self.state)), events)
+        self.blocks.append(made.data)
+        self.outputs += made.outputs
         for event in events:
             if event.kind != EventKind.POLICY:
                 self.inputs.append((header.height, header.sources[event.source].topic, event.offset, event))
-        return outputs
+        return made.outputs
 
-    def _event(self, time: int, topic: str, value: Any) -> Event:
+    def _event(self, time: int, topic: str, value: Any, ends: dict[str, int]) -> Event:
         if topic == "policies":
             return Event(EventKind.POLICY, 0, 0, time, [], None, value.document)
-        offset = self._next[topic]
-        self._next[topic] = offset + 1
+        offset, ends[topic] = ends[topic], ends[topic] + 1
         key, raw = value if isinstance(value, tuple) else (_key(value), msgspec.json.encode(value))
         return self.fold.event_for(list(self.fold.inputs).index(topic), offset, time, [], key, raw)
 

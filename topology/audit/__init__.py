@@ -6,4 +6,4 @@ what the fold gives, `signed` reads the checkpoints; `lane` does all of that for
 `report` and `page` tell it.
 """
 
-__all__ = ["chain_check", "divergences", "lane", "models", "page", "report", "rules", "run"]
+__all__ = ["chain_check", "divergences", "models", "page", "report", "rules", "run"]

@@ -1,7 +1,8 @@
 """One lane's audit: its chain followed, its blocks folded again, its outputs compared, its checkpoints held to.
 
 Everything is read once, in streams: the ledger in order, and each output topic as far as the blocks that were folded
-reach. Behind a block that is gone or illegible nothing can be folded; its links are still followed to the end.
+reach. Behind a block that is gone or illegible nothing can be folded; its links are still followed to the end. That is
+why it does not go the way of `ledger.replay`, which ends where a ledger does not hold.
 """
 
 from __future__ import annotations
@@ -11,16 +12,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 from operator import attrgetter
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ...codecs.blocks import Block, Header, Output, outputs_root
 from ...codecs.errors import DoesNotHoldError, UsageError
-from ...codecs.partition import PARTITIONERS, Partitioner
-from ...streams.adjudication.versions import FOLD_VERSIONS, fold_version, number_of
-from ...streams.policy.privacy import without_key
 from ..kafka.topics import TOPICS
 from ..ledger.export_files import Cut, Range, Stored
-from ..ledger.folds import Adjudicate
+from ..ledger.folds import Adjudicate, FoldByVersion
 from ..ledger.interfaces import Logs
 from ..ledger.log_reader import OUTPUTS
 from ..ledger.retention import taken
@@ -31,11 +29,6 @@ from .identity import named_by
 from .models import AuditProgress, LaneReport, Span
 from .outputs import Comparison, Expected
 from .rules import Rules
-
-FOLDS: Final[dict[str, Partitioner]] = {
-    fold_version(name, number=number): name for number in sorted(FOLD_VERSIONS) for name in PARTITIONERS
-}
-"""The versions of the fold that this audit can recompute, and each one's partitioner."""
 
 
 class Task(NamedTuple):
@@ -83,18 +76,6 @@ async def audit_lane(
 
 
 _topic_of = attrgetter("topic")
-
-
-def follows(version: str, before: str) -> bool:
-    """Whether a block of this version can be folded here, behind one of that: the same, or one raised since.
-
-    Args:
-        version, before: as headers name them, without a key; `before` is empty where there is no block before.
-    """
-    partitioner = FOLDS.get(version)
-    if partitioner is None or not before:
-        return partitioner is not None
-    return partitioner == FOLDS.get(before) and number_of(version) >= number_of(before)
 
 
 class _Stream:
@@ -150,8 +131,7 @@ class _Auditing:
         self._rules = Rules(self.findings, lane, logs.lanes)
         self._ledger = _Stream(self.findings, "ledger", lane)
         self._topics: dict[str, tuple[_Stream, Comparison]] = {}
-        self._fold: Adjudicate | None = None
-        self._version = ""  # of the block before
+        self._by_version = FoldByVersion(logs.secrets)
         self._state: Any = None
         self._folding = True
         self._cut_short = False  # `until` was passed: what is left of the topics is not judged
@@ -270,18 +250,15 @@ class _Auditing:
 
     def _fold_of(self, header: Header, linked: Linked) -> Adjudicate | None:
         """The fold that a header names; None where it is not ours, or none that may follow upon the one before."""
-        version = without_key(header.fold)
-        if follows(version, self._version):
-            if self._fold is None:
-                self._fold = Adjudicate(FOLDS[version], self._logs.secrets)
-            self._version = version
-            return self._fold
+        fold = self._by_version.take(header)
+        if fold is not None:
+            return fold
         self.findings.add(
             "fold-version",
             "the block was decided by another version of the fold; decisions cannot be recomputed from here on",
             height=linked.height,
             place=f"ledger/{self._lane}/{linked.offset}",
-            expected=" or ".join(one for one in FOLDS if follows(one, self._version)),
+            expected=" or ".join(self._by_version.expected()),
             got=header.fold,
             time=header.time,
             breaks=True,
@@ -344,8 +321,8 @@ class _Auditing:
                 comparison.settle(judged=whole)
             comparison.close(judged=whole)
             report.topics[topic] = comparison.counts
-        if self._state is not None and self._fold is not None:
-            report.counters = dict(self._fold.counters(self._state))
+        if self._state is not None and self._by_version.fold is not None:
+            report.counters = dict(self._by_version.fold.counters(self._state))
         report.chain = self._chain.height + 1
         report.checkpoints, report.covered = self._claims.count, self._claims.newest
         report.unverified = sum(count for count, _ in self._claims.signers.values())

@@ -22,6 +22,7 @@ from ...codecs.partition import PARTITIONERS
 from ..ledger.chain import AUDIT
 from ..ledger.folds import partitioner_of
 from ..ledger.interfaces import Logs
+from ..ledger.replay import blocks_of
 from .proof_files import VERSION, ConsistencyProof, Place, Proof, make_leaf
 from .proofs import recompute
 from .seeking import ByKey, Hit, Inputs, Outputs, Seeker, by_id
@@ -244,11 +245,15 @@ def demand_ledger(leaves: Sequence[bytes], checkpoint: Checkpoint) -> None:
 
 
 async def _blocks(logs: Logs, lane: int, progress: Progress) -> AsyncGenerator[Block, None]:
-    """A lane's blocks from the first, each linked to the one before it."""
+    """A lane's blocks from the first, each linked to the one before it.
+
+    Not `ledger.replay`: nothing is folded here, so a later version's inputs and checkpoints can be proved too. What
+    has to be folded, its seeker folds.
+    """
     height, hashed = -1, GENESIS
-    async with aclosing(logs.records("ledger", lane)) as records:
-        async for record in records:
-            block = unseal(record.value or b"")
+    async with aclosing(blocks_of(logs, lane)) as records:
+        async for offset, data in records:
+            block = unseal(data)
             header = block.header
             if (header.height, header.prev) != (height + 1, hashed):
                 raise DoesNotHoldError(
@@ -258,7 +263,7 @@ async def _blocks(logs: Logs, lane: int, progress: Progress) -> AsyncGenerator[B
                     hint=AUDIT if height >= 0 else "a proof needs all blocks from the first: use an older export",
                 )
             height, hashed = header.height, block.hash
-            progress(lane, header.height, record.offset)
+            progress(lane, header.height, offset)
             yield block
 
 

@@ -15,8 +15,8 @@ from ...codecs import merkle
 from ...codecs.blocks import INPUT_KINDS, Block, Event, Header, Output, leaf_data, statement
 from ...codecs.partition import Partitioner
 from ...streams.policy.privacy import NO_SECRETS, Secrets
-from ..ledger.chain import ChainHead, demand_version
 from ..ledger.folds import Adjudicate
+from ..ledger.replay import beginning, fold_next
 from ..terminal.showing import DECIDED
 from .proof_files import Step, What, make_path
 
@@ -68,7 +68,10 @@ class Inputs:
 
 
 class Outputs:
-    """Folds a lane again, and looks for an output."""
+    """Folds a lane again, and looks for an output.
+
+    It is handed blocks (proving.py), so it takes the steps of `ledger.replay` itself: behind a hit nothing is folded.
+    """
 
     def __init__(
         self,
@@ -82,15 +85,11 @@ class Outputs:
     ) -> None:
         self.takes_last = takes_last
         self._fold, self._is_it = Adjudicate(partitioner, secrets), is_it
-        self._lane, self._lanes = lane, lanes
-        self._state, self._tip = self._fold.new(lane, lanes), ChainHead()
+        self._lane, self._lanes, self._at = lane, lanes, beginning(self._fold, lane, lanes)
 
     def look(self, block: Block) -> Hit | None:
-        where = f"ledger of lane {self._lane}, block {block.header.height}"
-        demand_version(block.header.fold, self._fold.version, where)
-        self._tip.demand_next(block, self._lane, self._lanes)
-        outputs = self._fold.fold(self._state, block)
-        self._tip = self._tip.after(block, outputs)
+        folded = fold_next(self._at, block.header.height, block, self._fold, self._lane, self._lanes)
+        self._at, outputs = folded.restored, folded.outputs
         found = [place for place, output in enumerate(outputs) if self._is_it(output)]
         return _hit("output", block, outputs, found[-1 if self.takes_last else 0]) if found else None
 

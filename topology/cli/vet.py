@@ -57,7 +57,7 @@ def vet(
     \b
     Example:
         sluice vet
-        sluice vet answer.md --root ~/src/project
+        sluice vet README.md --root ~/src/project
         sluice vet session.jsonl --format claude-code --all --json
     """
     from ..observers.instruments import Instruments

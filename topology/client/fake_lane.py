@@ -8,11 +8,12 @@ from __future__ import annotations
 import bisect
 from collections.abc import AsyncGenerator, Sequence
 
-from ...codecs.blocks import GENESIS, Event, EventKind, Header, Output, Source, outputs_root, seal
+from ...codecs.blocks import Event
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import NO_SECRETS
 from ..kafka.input_records import Prepared
 from ..kafka.topics import TOPICS
+from ..ledger.block_builder import BlockBuilder, NewBlock
 from ..ledger.export_files import OUTPUTS, Cut, Range, Stored
 from ..ledger.folds import folds
 from ..ledger.interfaces import Fold
@@ -112,64 +113,49 @@ class FakeLane:
 class _Chain:
     """One fold's blocks, made as lanes make them.
 
-    Invariant: block times and watermarks never decrease, heights have no gap, and `prev` names the block before.
+    Invariant: block times and watermarks never decrease.
     """
 
     def __init__(self, lane: FakeLane, fold: Fold, policy: Policy, start: int) -> None:
-        self._lane, self._fold, self._policy_hash = lane, fold, policy.hash
-        self._state = fold.new(0, 1)
-        self._prev, self._root, self._height = GENESIS, outputs_root(()), 0
+        self._lane, self._fold = lane, fold
+        self._builder = BlockBuilder(fold, 0, 1, policy.hash)
         self._time = self._mark = start
-        self._next = dict.fromkeys(fold.inputs, 0)
-        self._close(start, start, [Event(EventKind.POLICY, 0, 0, start, [], None, policy.document)], self._next)
+        self._store(self._builder.start(start, policy.document))
 
     def read(self, time: int, *, marks: bool) -> bool:
         """Takes in what its inputs hold; whether there was anything."""
-        first, events = dict(self._next), list[Event]()
-        for place, topic in enumerate(self._fold.inputs):
-            for one in self._lane.after(topic, self._next[topic]):
-                events.append(self._fold.event_for(place, one.offset, one.timestamp, one.headers, one.key, one.value))
-                self._next[topic] = one.offset + 1
+        events = [
+            self._fold.event_for(place, one.offset, one.timestamp, one.headers, one.key, one.value)
+            for place, topic in enumerate(self._fold.inputs)
+            for one in self._lane.after(topic, self._builder.position(topic))
+        ]
         if events:
-            self._close(time, time if marks else self._mark, events, first)
+            self._close(time, time if marks else self._mark, events)
             self._finish()
         return bool(events)
 
     def next_due(self) -> int | None:
         """The instant at which something fires; watermarks go with time."""
-        dues = () if self._fold.stateless else self._fold.next_due(self._state)
+        dues = () if self._fold.stateless else self._fold.next_due(self._builder.state)
         found = [due for due in dues if due is not None]
         return max(min(found), self._time) if found else None
 
     def settle(self, time: int) -> None:
         """Lets fire what is due at this instant."""
-        self._close(time, time, (), self._next)
+        self._close(time, time, ())
         self._finish()
 
     def _finish(self) -> None:
         """Closes empty blocks until nothing is due at this instant (ARCHITECTURE.md)."""
-        while not self._fold.stateless and self._fold.due(self._state, self._time, self._mark):
-            self._close(self._time, self._mark, (), self._next)
+        while not self._fold.stateless and self._fold.due(self._builder.state, self._time, self._mark):
+            self._close(self._time, self._mark, ())
 
-    def _close(self, time: int, mark: int, events: Sequence[Event], first: dict[str, int]) -> None:
-        fold = self._fold
+    def _close(self, time: int, mark: int, events: Sequence[Event]) -> None:
         self._time, self._mark = max(self._time, time), max(self._mark, mark)
-        header = Header(
-            lane=0,
-            lanes=1,
-            height=self._height,
-            prev=self._prev,
-            time=self._time,
-            watermark=self._mark,
-            policy=fold.policy_hash(self._state) or self._policy_hash,
-            fold=fold.named(self._state),
-            sources=[Source(topic, first[topic], self._next[topic]) for topic in fold.inputs],
-            outputs=self._root,
-        )
-        block, data = seal(header, events)
-        outputs: list[Output] = fold.fold(self._state, block)
-        self._prev, self._root, self._height = block.hash, outputs_root(outputs), self._height + 1
-        if not fold.stateless:
-            self._lane.put(fold.ledger, None, data, [], self._time)
-        for output in outputs:
+        self._store(self._builder.add(self._time, self._mark, events))
+
+    def _store(self, made: NewBlock) -> None:
+        if not self._fold.stateless:
+            self._lane.put(self._fold.ledger, None, made.data, [], self._time)
+        for output in made.outputs:
             self._lane.put(output.topic, output.key, output.value, output.headers, self._time)

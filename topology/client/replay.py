@@ -1,6 +1,7 @@
 """One lane's ledger replayed: its chain followed, its blocks folded again, each link and root verified.
 
-With the audit's own readers and rules (audit/links.py, audit/rules.py); what they find ends the replay.
+With the audit's own readers and rules (audit/chain_check.py, audit/rules.py); what they find ends the replay. Not
+`ledger.replay`: the auditor's sentences name divergences, and a block that stands elsewhere is still found.
 """
 
 from __future__ import annotations
@@ -16,13 +17,11 @@ from ...codecs.decode import decode_emission, decode_observation, decode_review
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.records import Admitted as AdmittedRecord
 from ...codecs.records import Emission, Inadmissible, Observation, Request, Review
-from ...streams.policy.privacy import without_key
 from ..audit.chain_check import ChainCheck, Linked
 from ..audit.divergences import Findings
-from ..audit.lane import FOLDS, follows
 from ..audit.report import describe
 from ..audit.rules import Rules
-from ..ledger.folds import Adjudicate
+from ..ledger.folds import FOLDS, FoldByVersion
 from ..ledger.interfaces import Logs
 
 EventName: TypeAlias = Literal["record", "oversize", "policy", "gap"]
@@ -145,11 +144,10 @@ class _Replay:
     """One lane on its way: its state is the fold of the blocks so far."""
 
     def __init__(self, logs: Logs, lane: int) -> None:
-        self._lane, self._lanes, self._secrets = lane, logs.lanes, logs.secrets
+        self._lane, self._lanes = lane, logs.lanes
         self.findings = Findings(lane)
         self._rules = Rules(self.findings, lane, logs.lanes)
-        self._fold: Adjudicate | None = None
-        self._version = ""  # of the block before
+        self._by_version = FoldByVersion(logs.secrets)
         self._state: Any = None
 
     def step(self, linked: Linked) -> ReplayedBlock:
@@ -164,17 +162,14 @@ class _Replay:
         assert block is not None, "a chain tells what is wrong before it gives no block"
         self._rules.judge(block, linked.height)
         self.demand_nothing_found()
-        header = block.header
-        version = without_key(header.fold)
-        if not follows(version, self._version):
+        fold = self._by_version.take(block.header)
+        if fold is None:
             raise self._not_ours(block)
-        if self._fold is None:
-            self._fold = Adjudicate(FOLDS[version], self._secrets)
-            self._state = self._fold.new(self._lane, self._lanes)
-        self._version = version
-        self._rules.policy(block, linked.height, self._fold.policy_hash(self._state))
+        if self._state is None:
+            self._state = fold.new(self._lane, self._lanes)
+        self._rules.policy(block, linked.height, fold.policy_hash(self._state))
         self.demand_nothing_found()
-        outputs = self._fold.fold(self._state, block)
+        outputs = fold.fold(self._state, block)
         self._rules.root = outputs_root(outputs)
         return _replayed(block, outputs)
 

@@ -24,7 +24,7 @@ from ...streams.adjudication.timers import WATERMARK
 from ...streams.policy.privacy import NO_SECRETS, Secrets
 from ..ledger.folds import Adjudicate, partitioner_of
 from ..ledger.interfaces import Logs
-from ..ledger.replay import Follower
+from ..ledger.replay import beginning, blocks_of, replay
 from .about import About
 from .explanation import Explanation
 from .timeline import ExplanationBuilder
@@ -95,15 +95,15 @@ async def explain(
     partitioner = await partitioner_of(logs)
     lane = PARTITIONERS[partitioner](emission_id.encode(), logs.lanes)
     fold = Watching(emission_id, partitioner, logs.secrets)
-    follower = Follower(fold, lane, logs.lanes)
     first, end = await logs.range("ledger", lane)
-    async with aclosing(logs.records("ledger", lane)) as records:
-        async for record in records:
-            follower.take(record.offset, record.value or b"")
-            progress(record.offset, first, end)
-    tip = follower.restored.tip
+    at = beginning(fold, lane, logs.lanes)
+    async with aclosing(blocks_of(logs, lane)) as blocks:
+        async for folded in replay(blocks, fold, lane=lane, lanes=logs.lanes, start=at):
+            at = folded.restored
+            progress(folded.offset, first, end)
+    tip = at.tip
     ledger = {"where": logs.where, "height": tip.height, "block": tip.hash, "time": format_time(tip.time)}
-    attempts, assertions = fold.story.tell(follower.restored.state, now)
+    attempts, assertions = fold.story.tell(at.state, now)
     explanation = Explanation(
         emission_id=emission_id,
         lane=lane,

@@ -23,15 +23,15 @@ from contextlib import aclosing
 import msgspec
 from msgspec.structs import replace
 
-from ...codecs.blocks import Block, Event, EventKind, Header, unseal
+from ...codecs.blocks import Block, Event, EventKind, Header, Output
 from ...codecs.partition import Partitioner
 from ...streams.adjudication import fold as core
 from ...streams.adjudication.outputs import DEAD_LETTERS
 from ...streams.policy.policy import Policy, policy_of_document
 from ...streams.policy.privacy import NO_SECRETS, Secrets
-from ..ledger.chain import ChainHead, demand_version
-from ..ledger.folds import partitioner_named
+from ..ledger.folds import partitioner_of
 from ..ledger.interfaces import Logs
+from ..ledger.replay import blocks_of, replay
 from .discarded import DecisionOutput, conceal, decisions_in, reveal
 from .what_if_compare import Arrival, Comparison, Heard
 
@@ -149,6 +149,26 @@ def arrivals(block: Block) -> list[Arrival]:
     return found
 
 
+class _BothSides:
+    """Both folds as one, for `replay`: its state is the two sides; what they say goes to the comparison."""
+
+    def __init__(self, partitioner: Partitioner, policy: Policy, comparison: Comparison, secrets: Secrets) -> None:
+        self.version = core.fold_version(partitioner)
+        self._partitioner: Partitioner = partitioner
+        self._policy, self._comparison, self._secrets = policy, comparison, secrets
+
+    def new(self, lane: int, lanes: int) -> tuple[Side, Side]:
+        partitioner, secrets = self._partitioner, self._secrets
+        return Side(lane, lanes, partitioner, None, secrets), Side(lane, lanes, partitioner, self._policy, secrets)
+
+    def fold(self, state: tuple[Side, Side], block: Block) -> list[Output]:
+        (old, new), comparison = state, self._comparison
+        comparison.policies.add(block.header.policy)
+        came = arrivals(block) if comparison.asks_about(block.header.time) else []
+        comparison.block(came, (old.take(block, came), new.take(block, came)), (old.state, new.state))
+        return []
+
+
 async def what_if(
     logs: Logs, lane: int, policy: Policy, comparison: Comparison, progress: Progress = lambda *_: None
 ) -> None:
@@ -166,23 +186,16 @@ async def what_if(
         UnreachableError: no broker answers.
         UsageError: the ledger's identifiers are hashed with a secret that is not given.
     """
-    old = new = None
-    tip, (first, end) = ChainHead(), await logs.range("ledger", lane)
-    async with aclosing(logs.records("ledger", lane)) as records:
-        async for record in records:
-            block = unseal(record.value or b"")
-            if old is None or new is None:
-                partitioner = partitioner_named(block.header.fold)
-                old, new = (Side(lane, logs.lanes, partitioner, instead, logs.secrets) for instead in (None, policy))
-            where = f"ledger of lane {lane}, block {block.header.height}"
-            demand_version(block.header.fold, core.fold_version(old.state.partitioner), where)
-            # The outputs' roots are left to `audit`: these folds reveal what the lane's did not.
-            tip._replace(outputs=block.header.outputs).demand_next(block, lane, logs.lanes)
-            tip = tip.after(block, ())
-            comparison.policies.add(block.header.policy)
-            came = arrivals(block) if comparison.asks_about(block.header.time) else []
-            comparison.block(came, (old.take(block, came), new.take(block, came)), (old.state, new.state))
-            progress(record.offset, first, end)
-            if comparison.is_over(block.header.time):
+    fold = _BothSides(await partitioner_of(logs, lane), policy, comparison, logs.secrets)
+    first, end = await logs.range("ledger", lane)
+    # The outputs' roots are left to `audit`: these folds reveal what the lane's did not.
+    blocks = blocks_of(logs, lane)
+    replayed = replay(
+        blocks, fold, lane=lane, lanes=logs.lanes, verify=False, in_place=False,
+        on_block=lambda folded: progress(folded.offset, first, end),
+    )  # fmt: skip
+    async with aclosing(blocks), aclosing(replayed):
+        async for folded in replayed:
+            if comparison.is_over(folded.header.time):
                 break
     comparison.settle()

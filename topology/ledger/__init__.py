@@ -3,6 +3,7 @@ folded by.
 """
 
 __all__ = [
+    "block_builder",
     "chain",
     "export",
     "export_files",

@@ -13,14 +13,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ...codecs import blocks
-from ...codecs.blocks import Event, EventKind, Header, Output, Source
+from ...codecs.blocks import Event, Output
 from ...codecs.decode import decode_json
 from ...codecs.errors import Fault, UsageError, schema_fault
 from ...codecs.times import EXPECTED, parse_time
 from ...streams.adjudication import fold as core
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import NO_SECRETS, Secrets
+from ..ledger.block_builder import BlockBuilder
+from ..ledger.folds import Adjudicate
 
 
 class Line(msgspec.Struct, gc=False):
@@ -51,15 +52,12 @@ def parse_until(text: str | None) -> int | None:
 
 
 class FoldFilter:
-    """One lane fed by lines. Invariant: block heights have no gap, and `prev` names the block before."""
+    """One lane fed by lines. Invariant: block times never decrease."""
 
     def __init__(self, policy: Policy, secrets: Secrets = NO_SECRETS) -> None:
         self._policy = policy
-        self._state = core.new_state(0, 1, secrets=secrets)
-        self._prev, self._outputs_root = blocks.GENESIS, blocks.outputs_root([])
-        self._height = 0
+        self._builder = BlockBuilder(Adjudicate(secrets=secrets), 0, 1, policy.hash)
         self._time = -1
-        self._next = dict.fromkeys(core.INPUTS, 0)
 
     def line(self, data: bytes) -> Iterator[Any]:
         """The outputs of one line, as JSON-ready values; a Fault for a line that cannot be read."""
@@ -74,8 +72,8 @@ class FoldFilter:
             yield schema_fault("$.at", "a time that is not before that of the line before", line.at)
         elif line.topic is None:
             yield from self.pass_time(time)
-        elif line.topic not in self._next:
-            yield schema_fault("$.topic", "one of " + ", ".join(self._next), line.topic)
+        elif line.topic not in core.INPUTS:
+            yield schema_fault("$.topic", "one of " + ", ".join(core.INPUTS), line.topic)
         else:
             yield from self._record(time, line.topic, line)
 
@@ -97,40 +95,21 @@ class FoldFilter:
         key = _own_key(value) if line.key is UNSET else line.key
         headers = [(name, text.encode()) for name, text in line.headers.items()]
         source = core.INPUTS.index(topic)
-        offset = self._next[topic]
+        offset = self._builder.position(topic)
         event = core.event_for(source, offset, time, headers, None if key is None else str(key).encode(), value)
         yield from self._settle(time)
-        self._next[topic] = offset + 1
         yield from self._close(time, [event])
 
     def _settle(self, time: int) -> Iterator[dict[str, Any]]:
         """The ledger's beginning, and empty blocks while more timers are due than fire in one."""
-        if self._height == 0:
-            yield from self._close(time, [Event(EventKind.POLICY, 0, 0, time, [], None, self._policy.document)])
-        while core.due(self._state, time, time) > core.MAX_TIMERS:
+        if self._builder.head.height < 0:
+            yield from map(_shown, self._builder.start(time, self._policy.document).outputs)
+            self._time = time
+        while core.due(self._builder.state, time, time) > core.MAX_TIMERS:
             yield from self._close(time, [])
 
     def _close(self, time: int, events: list[Event]) -> Iterator[dict[str, Any]]:
-        taken = [event.source for event in events if event.kind != EventKind.POLICY]
-        header = Header(
-            lane=0,
-            lanes=1,
-            height=self._height,
-            prev=self._prev,
-            time=time,
-            watermark=time,
-            policy=self._state.policy_hash or self._policy.hash,
-            fold=core.fold_version(key=self._state.key_in_force),
-            sources=[
-                Source(topic, self._next[topic] - taken.count(place), self._next[topic])
-                for place, topic in enumerate(core.INPUTS)
-            ],
-            outputs=self._outputs_root,
-        )
-        block, _ = blocks.seal(header, events)
-        outputs = core.fold(self._state, block)
-        self._prev, self._outputs_root = block.hash, blocks.outputs_root(outputs)
-        self._height += 1
+        outputs = self._builder.add(time, time, events).outputs
         self._time = time
         return map(_shown, outputs)
 

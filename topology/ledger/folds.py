@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Final
 
-from ...codecs.blocks import Block, Event, Output, unseal
+from ...codecs.blocks import Block, Event, Header, Output, unseal
 from ...codecs.errors import UsageError
-from ...codecs.partition import Partitioner
+from ...codecs.partition import PARTITIONERS, Partitioner
 from ...streams.adjudication import fold as core
 from ...streams.adjudication import outputs, snapshot
-from ...streams.adjudication.versions import FOLD_VERSIONS, next_number
+from ...streams.adjudication.versions import FOLD_VERSIONS, next_number, number_of
 from ...streams.attestations import framing
-from ...streams.policy.privacy import NO_SECRETS, Secrets
+from ...streams.policy.privacy import NO_SECRETS, Secrets, without_key
 from ...streams.sightings import binding, binding_state
 from .interfaces import Fold, Logs
 from .obligations import GROUNDED, Categories
@@ -193,10 +193,54 @@ def folds(partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS, r
     return Adjudicate(partitioner, secrets, raised), Bind(partitioner, raised), FrameAttestations(partitioner, raised)
 
 
-async def partitioner_of(logs: Logs) -> Partitioner:
-    """By which partitioner a ledger's keys are spread: its blocks say so. Kafka's own where there is no block yet."""
-    for lane in range(logs.lanes):
-        async with aclosing(logs.records("ledger", lane)) as records:
+FOLDS: Final[dict[str, Partitioner]] = {
+    core.fold_version(name, number=number): name for number in sorted(FOLD_VERSIONS) for name in PARTITIONERS
+}
+"""The versions of the fold that this package can recompute, and each one's partitioner."""
+
+
+class FoldByVersion:
+    """The fold of a ledger that nobody vouches for: chosen by its first header, and kept while versions follow.
+
+    Attributes:
+        fold: the one in use; None before the first block.
+    """
+
+    def __init__(self, secrets: Secrets = NO_SECRETS) -> None:
+        self.fold: Adjudicate | None = None
+        self._secrets, self._version = secrets, ""  # of the block before, without a key
+
+    def take(self, header: Header) -> Adjudicate | None:
+        """The fold of the next block; None where it is not ours, or may not follow upon the one before."""
+        version = without_key(header.fold)
+        if not self._follows(version):
+            return None
+        if self.fold is None:
+            self.fold = Adjudicate(FOLDS[version], self._secrets)
+        self._version = version
+        return self.fold
+
+    def expected(self) -> list[str]:
+        """The versions that the next block may have."""
+        return [version for version in FOLDS if self._follows(version)]
+
+    def _follows(self, version: str) -> bool:
+        """Whether a block of this version can be folded here: the same as before, or one raised since."""
+        partitioner, before = FOLDS.get(version), self._version
+        if partitioner is None or not before:
+            return partitioner is not None
+        return partitioner == FOLDS.get(before) and number_of(version) >= number_of(before)
+
+
+async def partitioner_of(logs: Logs, lane: int | None = None) -> Partitioner:
+    """By which partitioner a ledger's keys are spread: its first block says so. Kafka's own where there is none yet.
+
+    Args:
+        logs: the stored topics.
+        lane: whose blocks are asked; None: those of the first lane that has any.
+    """
+    for number in range(logs.lanes) if lane is None else (lane,):
+        async with aclosing(logs.records("ledger", number)) as records:
             async for record in records:
                 return partitioner_named(unseal(record.value or b"").header.fold)
     return "murmur2"

@@ -7,7 +7,8 @@ or a sentence why not.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from time import monotonic
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from ...codecs.blocks import Event, EventKind
 from ...codecs.errors import DoesNotHoldError, LaterVersionError
 from ..kafka.frames import Bounds
 from ..ledger.interfaces import Fold
-from ..ledger.replay import Blocks, Follower, Restored
+from ..ledger.replay import Blocks, Restored, beginning, replay
 
 PROGRESS_SECONDS = 5.0
 
@@ -48,13 +49,12 @@ async def restore(
         The state, or None where it was told to stop before.
 
     Raises:
-        DoesNotHoldError: the ledger itself does not hold (`Follower.take`).
+        DoesNotHoldError: the ledger itself does not hold (`ledger.replay`).
     """
     for name, begin in starts:
         try:
             start = await begin()
-            follower = Follower(fold, lane, lanes, start)
-            seen = await _follow(follower, blocks(start.offset), stopping)
+            found, seen = await _to_end(blocks, fold, lane, lanes, stopping, start)
         except LaterVersionError:
             raise  # from the beginning it would only take longer to get there
         except (DoesNotHoldError, OSError) as error:
@@ -64,26 +64,28 @@ async def restore(
             return None
         if seen:
             log.info("restored", start=name, height=start.tip.height, blocks=seen - 1)
-            return follower.restored
+            return found
         log.warning("not restored from here: it takes longer", start=name, reason="the ledger has no such block")
-    follower = Follower(fold, lane, lanes)
-    await _follow(follower, blocks(None), stopping)
-    return None if stopping() else follower.restored
+    found, _ = await _to_end(blocks, fold, lane, lanes, stopping, beginning(fold, lane, lanes))
+    return None if stopping() else found
 
 
-async def _follow(follower: Follower, blocks: AsyncIterator[tuple[int, bytes]], stopping: Callable[[], bool]) -> int:
-    """Takes blocks until they end or `stopping`; returns how many there were."""
-    told_at, seen = monotonic(), 0
-    async for offset, data in blocks:
-        follower.take(offset, data)
-        seen += 1
-        if monotonic() - told_at > PROGRESS_SECONDS:
-            told_at = monotonic()
-            log.info("restoring", height=follower.restored.tip.height, ledger_offset=offset)
-        await asyncio.sleep(0)  # other lanes run meanwhile
-        if stopping():
-            break
-    return seen
+async def _to_end(
+    blocks: Blocks, fold: Fold, lane: int, lanes: int, stopping: Callable[[], bool], start: Restored
+) -> tuple[Restored, int]:
+    """Folds blocks until they end or `stopping`; returns the state, and how many there were."""
+    told_at, seen, at = monotonic(), 0, start
+    async with aclosing(replay(blocks(start.offset), fold, lane=lane, lanes=lanes, start=start)) as replayed:
+        async for folded in replayed:
+            at = folded.restored
+            seen += 1
+            if monotonic() - told_at > PROGRESS_SECONDS:
+                told_at = monotonic()
+                log.info("restoring", height=at.tip.height, ledger_offset=folded.offset)
+            await asyncio.sleep(0)  # other lanes run meanwhile
+            if stopping():
+                break
+    return at, seen
 
 
 def positions_within(

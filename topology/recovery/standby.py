@@ -9,18 +9,18 @@ fold.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, suppress
 
 import structlog
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from ...codecs.errors import LaterVersionError, SluiceError
 from ..kafka.connect import open_reader
 from ..kafka.topics import topic_name
 from ..ledger.interfaces import Fold
-from ..ledger.replay import Follower, Restored
+from ..ledger.replay import Restored, beginning, replay
 from ..settings.settings import Settings
 from .restore import Start
 
@@ -43,12 +43,12 @@ class Standby:
 
     def __init__(self, settings: Settings, fold: Fold, lane: int, starts: Callable[[], Iterator[Start]]) -> None:
         self._settings, self._fold, self._lane, self._starts = settings, fold, lane, starts
-        self._follower: Follower | None = None
+        self._restored: Restored | None = None
 
     @property
     def restored(self) -> Restored | None:
         """The state as far as the ledger has been followed; None before anything is there."""
-        found = self._follower.restored if self._follower is not None else None
+        found = self._restored
         return None if found is None or found.offset is None else found
 
     async def run(self) -> None:
@@ -59,31 +59,40 @@ class Standby:
                 await self._follow(await self._begin())
             except LaterVersionError as error:
                 log.error("the standby ends", error=str(error))
-                self._follower = None
+                self._restored = None
                 return
             except (SluiceError, KafkaError, OSError) as error:
                 log.warning("the standby begins again", error=str(error) or repr(error), seconds=RETRY_SECONDS)
-            self._follower = None
+            self._restored = None
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _begin(self) -> Follower:
+    async def _begin(self) -> Restored:
         for name, begin in self._starts():
             try:
-                return Follower(self._fold, self._lane, self._settings.partitions, await begin())
+                return await begin()
             except (SluiceError, OSError) as error:
                 log.warning("the standby does not begin here", start=name, reason=str(error))
-        return Follower(self._fold, self._lane, self._settings.partitions)
+        return beginning(self._fold, self._lane, self._settings.partitions)
 
-    async def _follow(self, follower: Follower) -> None:
-        partition = TopicPartition(topic_name(self._settings, self._fold.ledger), self._lane)
-        async with open_reader(self._settings, partition, follower.restored.offset, FETCH_WAIT_MS) as consumer:
-            self._follower = follower
-            log.info("standing by", height=follower.restored.tip.height)
-            while True:
-                for records in (await consumer.getmany(partition, timeout_ms=FETCH_WAIT_MS)).values():
-                    for record in records:
-                        follower.take(record.offset, record.value or b"")
-                        await asyncio.sleep(0)  # the lanes that are ours come first
+    async def _follow(self, start: Restored) -> None:
+        fold, lane, lanes = self._fold, self._lane, self._settings.partitions
+        partition = TopicPartition(topic_name(self._settings, fold.ledger), lane)
+        async with open_reader(self._settings, partition, start.offset, FETCH_WAIT_MS) as consumer:
+            self._restored = start
+            log.info("standing by", height=start.tip.height)
+            records = _records(consumer, partition)
+            async with aclosing(records), aclosing(replay(records, fold, lane=lane, lanes=lanes, start=start)) as found:
+                async for folded in found:
+                    self._restored = folded.restored
+                    await asyncio.sleep(0)  # the lanes that are ours come first
+
+
+async def _records(consumer: AIOKafkaConsumer, partition: TopicPartition) -> AsyncGenerator[tuple[int, bytes], None]:
+    """The records of a ledger as they come, without end."""
+    while True:
+        for records in (await consumer.getmany(partition, timeout_ms=FETCH_WAIT_MS)).values():
+            for record in records:
+                yield record.offset, record.value or b""
 
 
 class Standbys:

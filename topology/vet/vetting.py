@@ -41,7 +41,7 @@ SETTLING_MS: Final = 1_000
 ALONE: Final = (
     "commit", "changed", "introduced", "removed", "last_changed", "modified", "peer", "absent", "missing", "count",
 )  # fmt: skip
-"""Checks that one kind of evidence alone can decide (judging.md, «k by check»)."""
+"""Checks that one kind of evidence alone can decide (docs/checks.md)."""
 VETTING_POLICY: Final = msgspec.structs.replace(
     DEFAULT_POLICY,
     admissibility=msgspec.structs.replace(
@@ -101,7 +101,7 @@ class Verdict(NamedTuple):
         emission_id: of its emission.
         span: its place in the emission's text, as the record has it.
         text: its words; a stranger wrote them.
-        status: as in records.md, but `admitted` also where more evidence came later; or `unsettled`.
+        status: as in docs/reference/records.md, but `admitted` also where more evidence came later; or `unsettled`.
         reason: the fold's word for why; empty where it has none.
         rendered: what was checked and verified, a sentence each.
         seen: where, best first.

@@ -22,12 +22,13 @@ from typing import Any
 import structlog
 from msgspec import UNSET
 
-from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Header, Output, Source, seal, unseal
+from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, unseal
 from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import number_of
 from ..checkpoints.checkpointing import Checkpoints
 from ..kafka.frames import Fetched
 from ..kafka.transactions import TooLargeError
+from ..ledger.block_builder import BlockBuilder
 from ..ledger.chain import ChainHead
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import Ledger
@@ -476,24 +477,14 @@ class Lane:
 
     def _fold_next(self, time: int, mark: int, events: list[Event]) -> tuple[bytes, list[Output], ChainHead]:
         """The next block, of these events: its bytes, its outputs, and the tip once it is committed."""
-        fold, tip, began = self._fold, self._tip, clocks.monotonic()
-        header = Header(
-            lane=self.number,
-            lanes=self._lanes,
-            height=tip.height + 1,
-            prev=tip.hash,
-            time=time,
-            watermark=mark,
-            policy=fold.policy_hash(self._state) or self._policy_hash,
-            fold=fold.named(self._state, tip.fold),
-            sources=self._sources(events),
-            outputs=tip.outputs,
-            snapshot=(self._scheduler and self._scheduler.news()) or UNSET,
-        )
-        block, data = seal(header, events)
-        tip.demand_next(block, self.number, self._lanes)  # what no reader would take is never written
-        outputs = fold.fold(self._state, block)
-        after = tip.after(block, outputs)
+        began, state = clocks.monotonic(), self._state
+        # Made for this one block: what is not committed is thrown away with it.
+        builder = BlockBuilder(self._fold, self.number, self._lanes, self._policy_hash, state, self._tip)
+        snapshot = (self._scheduler and self._scheduler.news()) or UNSET
+        header = builder.header(time, mark, events, self._sources(events), snapshot)
+        _, data, outputs, after = builder.close(
+            header, events, checked=True
+        )  # what no reader would take: never written
         self._fold_seconds = clocks.monotonic() - began
         return data, outputs, after
 

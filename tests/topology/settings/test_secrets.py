@@ -9,14 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from exported import KEY, M, S, emission, lane_after, observation, story_of
+from exported import KEY, ExportedLane, M, S, emission, lane_after, observation, story_of
 
+from sluice.codecs.blocks import unseal
 from sluice.codecs.errors import UsageError
 from sluice.streams.policy.policy import Admissibility, LeastObservers, Policy, PrivacyRules
 from sluice.streams.policy.privacy import Secret, Secrets
 from sluice.topology.cli import main
 from sluice.topology.ledger.folds import Adjudicate
-from sluice.topology.ledger.replay import Follower
+from sluice.topology.ledger.replay import Restored, beginning, fold_next
 from sluice.topology.settings.secrets import secrets_of
 from sluice.topology.settings.settings import Settings
 
@@ -146,27 +147,28 @@ def test_former_secrets_stand_one_a_line():
     assert secrets.named(f"1 privacy={Secret(SECRET).id}", HASHED.privacy) is not None
 
 
+def taken_over(lane: ExportedLane, fold: Adjudicate) -> Restored:
+    """What another worker with this fold makes of a lane's ledger."""
+    at = beginning(fold, lane.lane, lane.lanes)
+    for offset, data in enumerate(lane.blocks):
+        at = fold_next(at, offset, unseal(data), fold, lane.lane, lane.lanes).restored
+    return at
+
+
 @pytest.mark.parametrize("secrets", [Secrets(), Secrets(Secret(LATER))], ids=["none", "another"])
 def test_a_lane_is_not_taken_over_without_its_secret(secrets: Secrets):
     """A worker that lacks it would go on leaving out, or hashing otherwise, what the others hash: it says so."""
     lane = lane_after(*histories(), policy=HASHED, secrets=Secrets(Secret(SECRET)))
-    follower = Follower(Adjudicate("murmur2", secrets), lane.lane, lane.lanes)
-
-    def take_over() -> None:
-        for offset, block in enumerate(lane.blocks):
-            follower.take(offset, block)
 
     with pytest.raises(UsageError, match="another privacy_secret"):
-        take_over()
+        taken_over(lane, Adjudicate("murmur2", secrets))
 
 
 def test_a_lane_goes_on_with_a_new_secret_where_it_knows_the_old_one():
     """Its state does not depend on either, and the next block names the new key."""
     lane = lane_after(*histories(), policy=HASHED, secrets=Secrets(Secret(SECRET)))
     fold = Adjudicate("murmur2", Secrets(Secret(LATER), [Secret(SECRET)]))
-    follower = Follower(fold, lane.lane, lane.lanes)
-    for offset, block in enumerate(lane.blocks):
-        follower.take(offset, block)
+    state = taken_over(lane, fold).state
 
-    assert fold.named(follower.restored.state).endswith(f" privacy={Secret(LATER).id}")
-    assert b"".join(fold.dump(follower.restored.state)) == b"".join(lane.fold.dump(lane.state))
+    assert fold.named(state).endswith(f" privacy={Secret(LATER).id}")
+    assert b"".join(fold.dump(state)) == b"".join(lane.fold.dump(lane.state))

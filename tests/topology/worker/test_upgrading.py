@@ -18,7 +18,6 @@ from sluice.codecs.errors import LaterVersionError, UsageError
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, next_number
 from sluice.streams.policy.policy import DEFAULT_POLICY, Floor
-from sluice.topology.audit import lane as auditing
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.brokers import EmbeddedBroker
@@ -28,7 +27,7 @@ from sluice.topology.explain.what_if import what_if
 from sluice.topology.explain.what_if_compare import Comparison
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.ledger.folds import Adjudicate, Bind, folds
+from sluice.topology.ledger.folds import FOLDS, Adjudicate, Bind, folds
 from sluice.topology.ledger.ledger import ledger_of
 from sluice.topology.ledger.log_reader import FolderLogs
 from sluice.topology.ledger.replay import Restored
@@ -46,7 +45,7 @@ LATER = "2 of somebody else"
 def second(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second version, under which everything is said to the outside, and three classes are needed."""
     monkeypatch.setitem(FOLD_VERSIONS, 2, FOLD_VERSIONS[1].replace("1", "2", 1))
-    monkeypatch.setitem(auditing.FOLDS, fold_version(number=2), "murmur2")
+    monkeypatch.setitem(FOLDS, fold_version(number=2), "murmur2")
     monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version > 1 else "internal")
 
 
@@ -177,7 +176,7 @@ async def test_an_audit_by_an_older_package_ends_where_the_ledger_was_raised(
     mixed: ExportedLane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """What it knows it recomputes; of the rest it says that it cannot."""
-    monkeypatch.delitem(auditing.FOLDS, fold_version(number=2))
+    monkeypatch.delitem(FOLDS, fold_version(number=2))
 
     report = await report_of(mixed, tmp_path)
 
