@@ -195,7 +195,7 @@ def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path, repo: Path):
 
     from rich.console import Console
 
-    from sluice.topology.vet.vetting import Verdict
+    from sluice.topology.vet.verdicts import Verdict
     from sluice.topology.vet.view import print_table
 
     out = StringIO()
