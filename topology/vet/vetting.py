@@ -26,8 +26,9 @@ from ..explain.words import ABSENT, UNDECIDED
 from ..ledger.fold_filter import FoldFilter
 from ..observers.instruments import Instruments, now
 from ..observers.look import look
-from ..observers.record import written
+from ..observers.record import signer_of, written
 from ..observers.roots import Roots
+from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from ..terminal.showing_checks import HELD
 from .verdicts import UNSETTLED, Missing, Place, Verdict
@@ -66,7 +67,7 @@ class Vetter:
     """Judges emissions one by one. Who made the instruments closes them.
 
     Args:
-        settings: the bounds of a look, and the observer's name.
+        settings: the bounds of a look, the observer's name and key, and the secrets of privacy.
         roots: what is looked at.
         instruments: what observers look with.
         policy: decides.
@@ -85,6 +86,7 @@ class Vetter:
     ) -> None:
         self._settings, self._roots, self._instruments = settings, roots, instruments
         self._policy, self._clock, self._stopped = policy, clock, stopped
+        self._secrets, self._signer = secrets_of(settings), signer_of(settings)
 
     def vet(self, recorded: Recorded) -> list[Verdict]:
         """The verdict about each assertion of an emission, in their order.
@@ -125,9 +127,9 @@ class Vetter:
         policy = msgspec.structs.replace(
             policy, admissibility=msgspec.structs.replace(policy.admissibility, horizon=horizon)
         )
-        filtering = FoldFilter(policy)
+        filtering = FoldFilter(policy, self._secrets)
         lines = [{"at": began, "topic": "emissions", "value": value}]
-        lines += [{"at": end, "topic": "observations", "value": written(one, None)} for one in seen]
+        lines += [{"at": end, "topic": "observations", "value": written(one, self._signer)} for one in seen]
         records: dict[str, dict[str, Any]] = {}
         refused = ""
         for output in _outputs(filtering, lines, began + horizon + 1):
