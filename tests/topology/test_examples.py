@@ -22,10 +22,10 @@ from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Emitte
 from sluice.codecs.spans import span_key
 from sluice.codecs.vocabulary import CLASSES_1_0, TERMINALS, recognise
 from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.demo.board import Sent, prepare_all
 from sluice.topology.demo.demo import DEMO_POLICY
 from sluice.topology.kafka.input_records import prepare
+from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.observers.look import look
 from sluice.topology.settings.settings import Settings
 

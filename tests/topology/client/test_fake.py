@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.streams.policy.policy import DEFAULT_POLICY
-from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.client import FakeSluice, UsageError
+from sluice.topology.ledger.fold_filter import FoldFilter
 
 START = 1_795_251_600_000
 CLASSES = ("substrate.git.log", "substrate.grep", "substrate.code.read")
