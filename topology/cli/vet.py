@@ -20,7 +20,7 @@ from .standard import write_document
 if TYPE_CHECKING:
     from ..observers.instruments import Instruments
     from ..vet.sources import Source
-    from ..vet.vetting import Verdict
+    from ..vet.verdicts import Verdict
 
 FORMATS = ("claude-code", "codex", "openhands", "swe-agent", "markdown")
 BAR_AFTER = 1.0
@@ -63,7 +63,8 @@ def vet(
     from ..observers.instruments import Instruments
     from ..observers.roots import Roots
     from ..vet.sources import checkout_of, folder_of
-    from ..vet.vetting import VETTING_POLICY, Vetter, document
+    from ..vet.verdicts import CONTRADICTED, document
+    from ..vet.vetting import VETTING_POLICY, Vetter
 
     flag = root_setting(roots) or (None if _configured(ctx) else checkout_of(Path.cwd()))
     settings = load_settings((ctx.obj or {}).get("config_file"), {"root": flag})
@@ -90,7 +91,7 @@ def vet(
         write_document(document(verdicts))
     else:
         _show(verdicts)
-    if any(one.status == "contradicted" for one in verdicts):
+    if any(one.status == CONTRADICTED for one in verdicts):
         sys.exit(1)
 
 

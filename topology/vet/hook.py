@@ -28,7 +28,8 @@ from ..observers.roots import Roots
 from ..observers.tracked import tracked
 from ..settings.settings import Settings
 from .sources import Source, checkout_of, folder_of, of_answer, of_events
-from .vetting import CONTRADICTED, VETTING_POLICY, Verdict, Vetter
+from .verdicts import CONTRADICTED, Verdict
+from .vetting import VETTING_POLICY, Vetter
 from .view import MOST_LINES, missing_line, one_line
 
 BUDGET_SECONDS: Final = 8.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from .vetting import Verdict
+from .verdicts import Verdict
 from .view import one_line, summary, told, why
 
 _STYLE = """

@@ -8,8 +8,8 @@ held against it. Each emission has a ledger of its own, which is thrown away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -26,16 +26,13 @@ from ..explain.words import ABSENT, UNDECIDED
 from ..ledger.fold_filter import FoldFilter
 from ..observers.instruments import Instruments, now
 from ..observers.look import look
-from ..observers.record import written
+from ..observers.record import signer_of, written
 from ..observers.roots import Roots
+from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from ..terminal.showing_checks import HELD
+from .verdicts import UNSETTLED, Missing, Place, Verdict
 
-TYPE: Final = "sluice:Vetting"
-VERSION: Final = "1.0"
-UNSETTLED: Final = "unsettled"
-"""The status of an assertion that the fold said nothing about: its emission was refused as a whole."""
-CONTRADICTED: Final = "contradicted"
 SETTLING_MS: Final = 1_000
 """The horizon behind the last look: the fold is told that so much time passes, and settles everything."""
 ALONE: Final = (
@@ -56,94 +53,6 @@ NOT_ANNOTATED: Final = "nothing that was looked at bears on it"
 _encode = msgspec.json.Encoder().encode
 
 
-class Place(NamedTuple):
-    """Where an observer looked, and what came of it there.
-
-    Attributes:
-        substrate_class: who looked.
-        outcome: of the whole observation.
-        path: the file; None where it is about none.
-        lines: the first and the last one, from 1.
-        commit: None for a working tree.
-    """
-
-    substrate_class: str
-    outcome: str
-    path: str | None = None
-    lines: tuple[int, int] | None = None
-    commit: str | None = None
-
-
-class Missing(NamedTuple):
-    """What an observer did not find, or found otherwise.
-
-    Attributes:
-        substrate_class: who looked; empty where nobody did.
-        reason: in words.
-        check: the check that does not hold.
-        terms: words of the sentence that are not there.
-        path: the file that the reason speaks of.
-        lines: where it stands otherwise.
-    """
-
-    substrate_class: str
-    reason: str
-    check: str | None = None
-    terms: Sequence[str] = ()
-    path: str | None = None
-    lines: tuple[int, int] | None = None
-
-
-class Verdict(NamedTuple):
-    """One assertion and what became of it.
-
-    Attributes:
-        emission_id: of its emission.
-        span: its place in the emission's text, as the record has it.
-        text: its words; a stranger wrote them.
-        status: as in docs/reference/records.md, but `admitted` also where more evidence came later; or `unsettled`.
-        reason: the fold's word for why; empty where it has none.
-        rendered: what was checked and verified, a sentence each.
-        seen: where, best first.
-        missing: what was not found.
-        record: the last output record; None where there is none.
-    """
-
-    emission_id: str
-    span: Any
-    text: str
-    status: str
-    reason: str
-    rendered: Sequence[str]
-    seen: Sequence[Place]
-    missing: Sequence[Missing]
-    record: dict[str, Any] | None
-
-    @property
-    def unsupported(self) -> bool:
-        """No observer bore any of it out, and none found it false."""
-        return self.status not in ("admitted", CONTRADICTED) and not (self.record or {}).get("classes")
-
-    def form(self) -> dict[str, Any]:
-        """The verdict as a JSON-ready object; members without a value are left out."""
-        return {
-            "emission_id": self.emission_id,
-            "span": self.span,
-            "statement": self.text,
-            "status": self.status,
-            **({"reason": self.reason} if self.reason else {}),
-            "rendered": list(self.rendered),
-            "seen": [_members(one) for one in self.seen],
-            "missing": [_members(one) for one in self.missing],
-            **({} if self.record is None else {"record": self.record}),
-        }
-
-
-def document(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """All verdicts as one JSON-ready document."""
-    return {"@type": TYPE, "@version": VERSION, "statements": [one.form() for one in verdicts]}
-
-
 def settling(policy: Policy) -> Policy:
     """A policy as vetting uses it: nothing is discarded without a word, and everything settles a second behind the
     last look."""
@@ -158,7 +67,7 @@ class Vetter:
     """Judges emissions one by one. Who made the instruments closes them.
 
     Args:
-        settings: the bounds of a look, and the observer's name.
+        settings: the bounds of a look, the observer's name and key, and the secrets of privacy.
         roots: what is looked at.
         instruments: what observers look with.
         policy: decides.
@@ -177,6 +86,7 @@ class Vetter:
     ) -> None:
         self._settings, self._roots, self._instruments = settings, roots, instruments
         self._policy, self._clock, self._stopped = policy, clock, stopped
+        self._secrets, self._signer = secrets_of(settings), signer_of(settings)
 
     def vet(self, recorded: Recorded) -> list[Verdict]:
         """The verdict about each assertion of an emission, in their order.
@@ -217,9 +127,9 @@ class Vetter:
         policy = msgspec.structs.replace(
             policy, admissibility=msgspec.structs.replace(policy.admissibility, horizon=horizon)
         )
-        filtering = FoldFilter(policy)
+        filtering = FoldFilter(policy, self._secrets)
         lines = [{"at": began, "topic": "emissions", "value": value}]
-        lines += [{"at": end, "topic": "observations", "value": written(one, None)} for one in seen]
+        lines += [{"at": end, "topic": "observations", "value": written(one, self._signer)} for one in seen]
         records: dict[str, dict[str, Any]] = {}
         refused = ""
         for output in _outputs(filtering, lines, began + horizon + 1):
@@ -312,7 +222,3 @@ def missing_of(one: Observation) -> Iterator[Missing]:
 def _lines(check: dict[str, Any]) -> tuple[int, int] | None:
     lines = check.get("lines")
     return None if lines is None else (lines[0], lines[-1])
-
-
-def _members(one: Place | Missing) -> dict[str, Any]:
-    return {name: value for name, value in one._asdict().items() if value not in (None, (), "")}

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..terminal.showing import escaped
 from ..terminal.styles import STYLES
-from .vetting import Missing, Place, Verdict
+from .verdicts import Missing, Place, Verdict
 
 HEADS = ("verdict", "statement, and what was checked", "where, and what was missing")
 MOST_LINES = 6

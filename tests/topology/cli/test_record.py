@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,11 @@ from click.testing import CliRunner, Result
 from vetted_world import ANSWER, FALSE, TRUE, claude_session, make_repo
 
 from sluice.record import MemorySink
+from sluice.topology.brokers.embedded import PARTITIONS, EmbeddedBroker
 from sluice.topology.cli import main
+from sluice.topology.kafka.consume import read
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.settings.settings import Settings
 
 
 def run(*arguments: str, lines: str = "") -> Result:
@@ -95,6 +101,20 @@ def test_emissions_go_where_they_belong(option: str, name: str, session: str, mo
     result = run(session, option, "kafka://127.0.0.1:9092")
     assert (result.exit_code, result.stdout, len(sink.records)) == (0, "", 2)
     assert made == [("kafka://127.0.0.1:9092", *(["t-1"] if option == "--url" else []))]
+
+
+@pytest.mark.parametrize(("command", "texts"), [("record", [TRUE, ANSWER]), ("vet", [ANSWER])])
+async def test_emissions_arrive_at_a_broker(command: str, texts: list[str], repo: Path, session: str):
+    """By the address of `--broker`, from `record` and from `vet`."""
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=broker.address, partitions=PARTITIONS, replication=1, delivery="at-least-once")
+        await create_topics(settings)
+        arguments = [command, session, "--root", str(repo), "--broker", broker.address]
+        result = await asyncio.to_thread(CliRunner().invoke, main, arguments)
+        assert (result.exit_code, result.stdout) == (0, "")
+        async with aclosing(read(settings, "emissions")) as records:
+            found = [json.loads(record.value or b"")["text"] async for record in records]
+    assert sorted(found) == sorted(texts)
 
 
 @pytest.mark.parametrize(

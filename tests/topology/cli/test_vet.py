@@ -71,6 +71,19 @@ def test_a_policy_decides(tmp_path: Path, repo: Path, session: str):
     assert [one["status"] for one in statements] == ["admitted", "contradicted", "unannotated"]
 
 
+def test_a_policy_that_hashes_ids_and_wants_signatures_has_the_settings_keys(
+    tmp_path: Path, repo: Path, session: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Nothing of an observation's id is shown in clear."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[admissibility]\nk = { internal = 1, external = 1 }\n[privacy]\nobservation_ids = "hashed"\n')
+    monkeypatch.setenv("SLUICE_PRIVACY_SECRET", "0123456789abcdef")
+    statements = json.loads(run(session, "--root", str(repo), "--policy", str(policy), "--json").stdout)["statements"]
+    (evidence,) = statements[0]["record"]["evidence"]
+    assert statements[0]["status"] == "admitted"
+    assert not evidence["observation_id"].startswith("sha256:")
+
+
 def test_the_newest_session_of_this_directory_is_found(
     tmp_path: Path, repo: Path, session: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -195,7 +208,7 @@ def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path, repo: Path):
 
     from rich.console import Console
 
-    from sluice.topology.vet.vetting import Verdict
+    from sluice.topology.vet.verdicts import Verdict
     from sluice.topology.vet.view import print_table
 
     out = StringIO()

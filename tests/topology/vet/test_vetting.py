@@ -18,7 +18,8 @@ from sluice.topology.observers.roots import Roots
 from sluice.topology.observers.tracked import tracked
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet.sources import Source, of_answer, of_events
-from sluice.topology.vet.vetting import VETTING_POLICY, Verdict, Vetter, document
+from sluice.topology.vet.verdicts import Verdict, document
+from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
 
 ONE = msgspec.structs.replace(
     DEFAULT_POLICY, admissibility=msgspec.structs.replace(DEFAULT_POLICY.admissibility, k=Floor(internal=1, external=1))

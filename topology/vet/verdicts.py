@@ -1,0 +1,104 @@
+"""What becomes of each assertion of an answer that is vetted: its status, what was checked, where, what was missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+TYPE: Final = "sluice:Vetting"
+VERSION: Final = "1.0"
+UNSETTLED: Final = "unsettled"
+"""The status of an assertion that the fold said nothing about: its emission was refused as a whole."""
+CONTRADICTED: Final = "contradicted"
+
+
+class Place(NamedTuple):
+    """Where an observer looked, and what came of it there.
+
+    Attributes:
+        substrate_class: who looked.
+        outcome: of the whole observation.
+        path: the file; None where it is about none.
+        lines: the first and the last one, from 1.
+        commit: None for a working tree.
+    """
+
+    substrate_class: str
+    outcome: str
+    path: str | None = None
+    lines: tuple[int, int] | None = None
+    commit: str | None = None
+
+
+class Missing(NamedTuple):
+    """What an observer did not find, or found otherwise.
+
+    Attributes:
+        substrate_class: who looked; empty where nobody did.
+        reason: in words.
+        check: the check that does not hold.
+        terms: words of the sentence that are not there.
+        path: the file that the reason speaks of.
+        lines: where it stands otherwise.
+    """
+
+    substrate_class: str
+    reason: str
+    check: str | None = None
+    terms: Sequence[str] = ()
+    path: str | None = None
+    lines: tuple[int, int] | None = None
+
+
+class Verdict(NamedTuple):
+    """One assertion and what became of it.
+
+    Attributes:
+        emission_id: of its emission.
+        span: its place in the emission's text, as the record has it.
+        text: its words; a stranger wrote them.
+        status: as in docs/reference/records.md, but `admitted` also where more evidence came later; or `unsettled`.
+        reason: the fold's word for why; empty where it has none.
+        rendered: what was checked and verified, a sentence each.
+        seen: where, best first.
+        missing: what was not found.
+        record: the last output record; None where there is none.
+    """
+
+    emission_id: str
+    span: Any
+    text: str
+    status: str
+    reason: str
+    rendered: Sequence[str]
+    seen: Sequence[Place]
+    missing: Sequence[Missing]
+    record: dict[str, Any] | None
+
+    @property
+    def unsupported(self) -> bool:
+        """No observer bore any of it out, and none found it false."""
+        return self.status not in ("admitted", CONTRADICTED) and not (self.record or {}).get("classes")
+
+    def form(self) -> dict[str, Any]:
+        """The verdict as a JSON-ready object; members without a value are left out."""
+        return {
+            "emission_id": self.emission_id,
+            "span": self.span,
+            "statement": self.text,
+            "status": self.status,
+            **({"reason": self.reason} if self.reason else {}),
+            "rendered": list(self.rendered),
+            "seen": [_members(one) for one in self.seen],
+            "missing": [_members(one) for one in self.missing],
+            **({} if self.record is None else {"record": self.record}),
+        }
+
+
+def document(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    """All verdicts as one JSON-ready document."""
+    return {"@type": TYPE, "@version": VERSION, "statements": [one.form() for one in verdicts]}
+
+
+def _members(one: Place | Missing) -> dict[str, Any]:
+    return {name: value for name, value in one._asdict().items() if value not in (None, (), "")}
