@@ -13,7 +13,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
   tests/streams/adjudication/test_compiled_checks.py \
   tests/streams/adjudication/test_snapshot.py tests/streams/adjudication/test_table.py tests/streams/adjudication/test_timers.py
 
-.PHONY: demo test lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
+.PHONY: demo test test-all lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -34,15 +34,21 @@ $(DEV): requirements/dev.txt $(RUN)
 demo: $(RUN) ## the main job, end to end, on this checkout
 	$(BIN)/sluice demo $(ARGS)
 
-test: $(DEV) ## every test; the real Kafka where Java and Maven are there
+test: $(DEV) ## unit, property and conformance tests, and one path of each kind through a real Kafka where Java and Maven are there
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/integration
-	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --ignore=tests/integration/chaos tests/integration
-	$(BIN)/python -m pytest -q tests/integration/chaos  # with the machine to itself: it freezes and kills
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" \
+	  --ignore=tests/integration --ignore=tests/docs --ignore=tests/manifests
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m path tests/integration
 endif
+
+test-all: $(DEV) ## all other tests: slow ones, documentation, manifests, without the compiled core, real Kafka, chaos
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/docs tests/manifests
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow --ignore=tests/integration --ignore=tests/docs --ignore=tests/manifests
+	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not path" --ignore=tests/integration/chaos tests/integration
+	$(BIN)/python -m pytest -q tests/integration/chaos  # with the machine to itself: it freezes and kills
 
 conformance: $(DEV) ## one test per requirement of the documents
 	$(BIN)/python tools/conformance_report.py $(ARGS)
@@ -67,6 +73,7 @@ lint: $(DEV) ## ruff, the direction of imports, and the prose
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_prose.py
+	$(BIN)/python tools/check_prose.py --python codecs streams record topology
 
 types: $(DEV) ## pyright, strict for codecs, streams and record
 	$(BIN)/pyright

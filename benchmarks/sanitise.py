@@ -3,7 +3,7 @@
 `.venv/bin/python benchmarks/sanitise.py [--json]`. Peers do less: nh3 only takes tags out (and decodes character
 references), `glyphguard.sanitize` and `stegdetect.analyze` (where it is installed) only do Unicode, InvisibleText only
 takes characters out; `naive` is the contract written down step by step, once through, without positions or cheap
-exits. The budgets are sanitation.md's: 10 us for plain ASCII, 60 us where every step has work in each text.
+exits. The budgets are [V §4]'s: 10 us for plain ASCII, 60 us where every step has work in each text.
 
 All calls take turns, 30 times 5 ms of processor time each, so that whatever else the machine does falls on all of them;
 the best turn is what the work costs, the median what it cost here. As always with `timeit`, without the cyclic garbage

@@ -1,9 +1,9 @@
 """What can go wrong, in two kinds that never mix.
 
 *Errors* are for callers who can act: wrong usage, a bad policy, a broker that is away. Each carries the parts of one
-good sentence (what, where, what to do) and the exit status that the command line gives it (cli.md).
-*Faults* are data: why one record was refused. They travel as values to the dead letters (records.md) and are never
-raised across a layer.
+good sentence (what, where, what to do) and the exit status that the command line gives it (docs/reference/commands.md).
+*Faults* are data: why one record was refused. They travel as values to the dead letters (docs/reference/records.md) and
+are never raised across a layer.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ DeadLetterReason = Literal[
     "mistyped",
     "confusable-text",
 ]
-"""Why an input became a dead letter (architecture.md, «Deciding»)."""
+"""Why an input became a dead letter (ARCHITECTURE.md)."""
 
 
 class SluiceError(Exception):
     """Base of all errors that sluice raises on purpose; `str()` of it is one sentence for a person.
 
     Attributes:
-        exit_status: what the command line exits with (cli.md): 1 does not hold, 2 wrong usage, 3 not to be reached.
+        exit_status: what the command line exits with (docs/reference/commands.md): 1 does not hold, 2 wrong usage, 3
+        not to be reached.
     """
 
     exit_status = 2

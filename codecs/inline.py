@@ -1,7 +1,7 @@
 """The in-line encoding of an emission: `A sentence. [class; observation-id=…; ts=…]`, read and written [S §6].
 
 Reading never fails and never guesses: a bracket either is a group, then it becomes an annotation (`unknown` where
-anything in it is illegal, so that it fails closed [S §11.2]), or it is ordinary text (records.md, «In-line encoding»).
+anything in it is illegal, so that it fails closed [S §11.2]), or it is ordinary text (docs/reference/records.md).
 Writing refuses what a group cannot hold. Time is linear in the text's length, whatever stands in it: an emission may
 hold a megabyte of `[`.
 """

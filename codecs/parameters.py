@@ -1,4 +1,5 @@
-"""The values of a group's parameters, read and written: `path=a%20b; lines=1-40; regex=true` (records.md).
+"""The values of a group's parameters, read and written: `path=a%20b; lines=1-40; regex=true`
+(docs/reference/records.md).
 
 In a value `;`, `]`, `%` and white space stand percent-encoded (UTF-8); `[` is written so as well, that no writer's
 bracket ever looks like the start of another group. What type a value has, its key says; every other one is a string.

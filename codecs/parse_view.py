@@ -1,4 +1,5 @@
-"""What `sluice parse` prints: an emission in the JSON form with canonical span keys and flags (records.md, cli.md).
+"""What `sluice parse` prints: an emission in the JSON form with canonical span keys and flags
+(docs/reference/records.md, docs/reference/commands.md).
 
 The flags are told, never believed: `terminal` and `unknown` come from the vocabulary; only an annotation's own
 `unknown` is kept, since it can only make the verdict stricter. Nothing here reads text; that is `inline.py`.

@@ -1,10 +1,11 @@
-"""Every record on the wire, as a struct (records.md). JSON Schemas are exported from these, never written by hand.
+"""Every record on the wire, as a struct (docs/reference/records.md). JSON Schemas are exported from these, never
+written by hand.
 
 A reader ignores fields that it does not know; a writer writes only these. Structs hold what JSON can hold: rules that
 go beyond it (spans inside the text, one span a key, times) are in `decode.py`. Nothing here decides anything.
 
 `gc=False` throughout: no record can be part of a reference cycle, and the cyclic collector halves the throughput once
-the state is large (style.md, «Measured habits»).
+the state is large (docs/internals.md).
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ Signature = Annotated[
 ]
 
 MAX_ASSERTIONS = 1000
-"""An emission holds at most so many assertions (architecture.md)."""
+"""An emission holds at most so many assertions (ARCHITECTURE.md)."""
 MAX_CHECKS = 20
-"""Checks of one assertion (judging.md)."""
+"""Checks of one assertion (docs/checks.md)."""
 MAX_CHECK_LENGTH = 2000
 """Characters of one check."""
 MAX_UNCHECKED = 1000
@@ -166,7 +167,7 @@ class Assertion(Record, frozen=True, gc=False):
         confidence: the emitter's own.
         chain: the steps that the value came by.
         cites: which context its quotes are from.
-        checks: what a machine can verify of it (judging.md); without any, one is derived from its words.
+        checks: what a machine can verify of it (docs/checks.md); without any, one is derived from its words.
     """
 
     span: Span | None = None
@@ -478,7 +479,7 @@ class CheckCount(msgspec.Struct, frozen=True, gc=False):
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What every output about an assertion carries. `id` is deterministic (records.md).
+    """What every output about an assertion carries. `id` is deterministic (docs/reference/records.md).
 
     Attributes:
         type_: which record it is.

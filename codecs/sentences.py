@@ -1,4 +1,4 @@
-"""Where sentences begin and end: Unicode UAX #29 with CLDR's English suppressions (records.md, «In-line encoding»).
+"""Where sentences begin and end: Unicode UAX #29 with CLDR's English suppressions (docs/reference/records.md).
 
 A single line end is a space here, because models wrap their lines; only a blank line separates. So of the rules
 SB1-SB998 there remain those below, and they need no more than one pass: a sentence can end only after a terminator,

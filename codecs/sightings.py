@@ -1,4 +1,4 @@
-"""Bytes to sightings and citations, the two sides that the bind lane joins (records.md, «sighting»).
+"""Bytes to sightings and citations, the two sides that the bind lane joins (docs/reference/records.md).
 
 As in `decode.py`: a record or a `Fault`, never an exception, with the rules that a JSON Schema cannot say.
 """
@@ -16,7 +16,7 @@ from .records import Citation, Sighting
 from .spans import span_key
 
 MAX_CONTENT_BYTES: Final = 64_000
-"""The text of a sighting (records.md: «at most 64 kB»)."""
+"""The text of a sighting (docs/reference/records.md: «at most 64 kB»)."""
 MAX_TERMS: Final = 100
 """Terms of one citation: as many as an observer looks for in one look."""
 

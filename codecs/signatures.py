@@ -1,4 +1,5 @@
-"""Signatures under records: who says what an observation says (records.md, `signature`; [S §11.1, §11.3]).
+"""Signatures under records: who says what an observation says (docs/reference/records.md, `signature`; [S §11.1,
+§11.3]).
 
 A record's member `signature` is the standard base64 of an Ed25519 signature (RFC 8032) over the RFC 8785 form of the
 record without that member: of exactly the members that were sent, known ones and others. So a record can be passed on,

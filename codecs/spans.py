@@ -1,4 +1,4 @@
-"""Spans: which part of a model's output an assertion is [S §6], and their canonical keys (records.md).
+"""Spans: which part of a model's output an assertion is [S §6], and their canonical keys (docs/reference/records.md).
 
 Three forms: character offsets (Unicode code points, half open), token offsets with the tokenizer's name, and an
 RFC 6901 pointer into structured output. The canonical key joins emissions, observations and reviews, and stands in

@@ -1,4 +1,4 @@
-"""Times on the wire: RFC 3339 in UTC with a `Z`, or an integer of Unix milliseconds (records.md).
+"""Times on the wire: RFC 3339 in UTC with a `Z`, or an integer of Unix milliseconds (docs/reference/records.md).
 
 Everything inside counts in whole Unix milliseconds (`int`). Digits finer than a millisecond are cut off, never
 rounded, so that no time moves into the future. No clock is read here or anywhere in the core.

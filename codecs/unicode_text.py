@@ -5,7 +5,7 @@ Nothing here decides whether a text is acceptable, and nothing is recorded: whoe
 The tables are `unicodedata2`'s and those in `data/` (see tools/make_confusables.py), never the interpreter's own:
 what a text becomes must not depend on the Python that reads it.
 
-ASCII is left alone throughout (sanitation.md 4): every function returns an ASCII text at once.
+ASCII is left alone throughout ([V §4]): every function returns an ASCII text at once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CONFUSABLES_VERSION, _ASCII_OF = _load_confusables()
 STRIPPED: Final = (
     *((0x202A, 0x202F), (0x200B, 0x200D), (0x2060, 0x2060), (0x2062, 0x2063)),  # listed in [V §4.4]
     *((0xFE00, 0xFE0F), (0xE0000, 0xE007F)),
-    # The same attack with newer code points (sanitation.md 5).
+    # The same attack with newer code points ([V §4]).
     *((0x2066, 0x2069), (0x200E, 0x200F), (0x061C, 0x061C), (0xFEFF, 0xFEFF), (0x00AD, 0x00AD), (0x2061, 0x2061)),
     *((0x2064, 0x2064), (0x180E, 0x180E), (0xE0100, 0xE01EF)),
 )

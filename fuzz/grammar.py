@@ -20,7 +20,7 @@ TYPING: Final = ("lenient", "strict")
 MAX_CHARACTERS: Final = 6_000
 """Three times the longest cap, so that what comes before the cap (typing) has long texts to judge as well."""
 
-# What the invisible characters are, from [V §4.4] and sanitation.md 5, typed again: an oracle shares no table.
+# What the invisible characters are, from [V §4.4] and [V §4], typed again: an oracle shares no table.
 INVISIBLE: Final = "".join(
     chr(point)
     for first, last in (

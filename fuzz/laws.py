@@ -1,6 +1,6 @@
 """What must hold for whatever is sanitised: each law a function that raises `Finding` with one sentence.
 
-The laws are those of sanitation.md and [V §3-7], put as a stranger would check them: with tables, parsers and
+The laws are those of [V §4] and [V §3-7], put as a stranger would check them: with tables, parsers and
 arithmetic of their own wherever there are any. `slow` adds html5lib and markdown-it, which take longer than
 everything else together. Nothing here needs a fuzzer; tests/streams/sanitise/test_fuzz_regressions.py breaks the
 sanitiser in many ways and sees each of them found.

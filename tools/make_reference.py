@@ -19,6 +19,7 @@ from make_reference_policy import policy
 from make_reference_records import MADE, cell, record_pages, record_types, settings
 
 from sluice.codecs.errors import DeadLetterReason
+from sluice.codecs.strict_schema import strict_emission_schema
 from sluice.codecs.times import format_duration
 from sluice.streams.adjudication.decisions import TABLE
 from sluice.topology.cli import COMMANDS, main
@@ -38,7 +39,10 @@ def commands() -> str:
     parts = [
         f"# Commands\n\n{MADE}`sluice [--debug] [--config FILE] COMMAND`. Data goes to standard output, messages to "
         "standard error. Exit status: 0 done, 1 the thing asked about does not hold, 2 wrong usage or configuration, "
-        "3 a dependency is not to be reached, 130 interrupted by Ctrl-C.\n"
+        "3 a dependency is not to be reached, 130 interrupted by Ctrl-C.\n\n"
+        "**Completion.** The shell completes commands, options and their values once it has run "
+        '`eval "$(_SLUICE_COMPLETE=bash_source sluice)"`, for instance from `~/.bashrc`; `zsh_source` is for zsh, and '
+        "for fish it is `_SLUICE_COMPLETE=fish_source sluice | source`. A checkout's `.venv/bin` has to be on `PATH`.\n"
     ]
     context = click.Context(main, info_name="sluice")
     for name in COMMANDS:
@@ -165,6 +169,8 @@ def pages() -> dict[str, str]:
     for name, struct in record_types().items():
         schema = msgspec.json.format(msgspec.json.encode(msgspec.json.schema(struct)), indent=2)
         found[f"schemas/{name}.json"] = schema.decode() + "\n"
+    strict = msgspec.json.format(msgspec.json.encode(strict_emission_schema()), indent=2)
+    found["schemas/emission-strict.json"] = strict.decode() + "\n"
     return found
 
 

@@ -47,7 +47,7 @@ def record_pages() -> str:
         f"# Records\n\n{MADE}Values are JSON in UTF-8, on the topics that [topics](topics.md) lists. Members that are "
         "not known are ignored. The JSON Schemas are what `sluice schema RECORD` prints: "
         + ", ".join(f"[{name}](schemas/{name}.json)" for name in types)
-        + ".\n"
+        + "; with `--strict`, the [emission](schemas/emission-strict.json) for models that are held to a schema.\n"
     ]
     for name in dict.fromkeys(struct.__name__ for struct in types.values()):
         text.append(f"## {name}\n\n{_prose(parts[name])}{_fields(parts[name], attributes(name))}")

@@ -1,6 +1,6 @@
 """The rule of before: an assertion is admitted when all of its words and literals stand where it says that it looked.
 
-What judging.md replaced, kept here so that the same corpus says what it was worth: the terms of the sentence
+What docs/checks.md replaced, kept here so that the same corpus says what it was worth: the terms of the sentence
 (`streams/judging/terms.py`), held against the text of each place that an annotation names, and k distinct classes.
 """
 

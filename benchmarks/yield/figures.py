@@ -1,4 +1,4 @@
-"""What the verdicts come to: recall, false admissions by type, and whether the goals of judging.md are met."""
+"""What the verdicts come to: recall, false admissions by type, and whether the goals of docs/checks.md are met."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_FALSE, LEAST_OF_A_TYPE, LEAST_RENDERED, LEAST_DENIALS = 300, 30, 1000, 300
 
 
 class Goal(NamedTuple):
-    """One row of judging.md's table.
+    """One row of docs/checks.md table.
 
     Attributes:
         name: the figure's.
@@ -160,7 +160,7 @@ def _absences(ones: Sequence[Verdict]) -> Counter[str]:
 
 
 def goals(found: Figures, quick: bool, look_p95: float | None = None) -> list[Goal]:
-    """The goals of judging.md; of a sample only those that no sample excuses."""
+    """The goals of docs/checks.md; of a sample only those that no sample excuses."""
     rates = found.rates
     rendered, whole, part, denied = (rates[f"{name}_false"] for name in ("rendered", "whole", "part", "denials"))
     no_rendered = rendered.value == 0 and (quick or rendered.cases >= LEAST_RENDERED)

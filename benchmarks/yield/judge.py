@@ -24,7 +24,7 @@ from sluice.codecs.records import EFFECTS, Emission
 from sluice.codecs.times import format_time
 from sluice.streams.policy.policy import Policy
 from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.cli.fold_filter import FoldFilter
+from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
 from sluice.topology.observers.record import written

@@ -5,8 +5,8 @@
 The packages are brought by pip (`packages.txt`), the corpus is ours (README.md). Everything goes through the real
 observers and the real fold in this process. Prints what is admitted of true statements by kind, of false prose by type
 with its 95 % bound (Clopper and Pearson, one-sided), and beside it the rule of before; writes `yield.json` and
-`yield.svg` into `benchmarks/results/`. Exit status: 0 all goals of judging.md are met and no recall is below what is
-stored, 1 that does not hold, 2 wrong usage, 3 the packages are not to be had.
+`yield.svg` into `benchmarks/results/`. Exit status: 0 all goals of docs/checks.md are met and no recall is below what
+is stored, 1 that does not hold, 2 wrong usage, 3 the packages are not to be had.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ assertion.
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
     "checked_json",
+    "compiled_core",
     "corroboration",
     "emission_state",
     "fold",

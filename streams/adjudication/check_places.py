@@ -1,4 +1,4 @@
-"""Where a check was seen to hold, and the rule that k classes verify it in one file (judging.md, «Outputs»).
+"""Where a check was seen to hold, and the rule that k classes verify it in one file (docs/checks.md).
 
 A check without `path` is looked up in the file of each annotation. Two classes may so verify it in two files, while the
 record names one: then no second kind of evidence bears out what the reader is told. So evidence counts per file. The

@@ -1,8 +1,8 @@
 """What a record says of checks: how much of the sentence they cover, which stand, and in the frame what they say.
 
 Outside the frame stand enumerated values and numbers only; `rendered`, `checked` and the prose are strangers' words and
-go through the sanitiser. What is admitted is `rendered` (judging.md): the prose beside it shows `[unchecked]` in place
-of what no check speaks of.
+go through the sanitiser. What is admitted is `rendered` (docs/checks.md): the prose beside it shows `[unchecked]` in
+place of what no check speaks of.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The citations of an assertion: what the adjudicating lane tells the bind lane (records.md, «sighting»).
+"""The citations of an assertion: what the adjudicating lane tells the bind lane (docs/reference/records.md).
 
 Who sees a substrate without knowing of an emission cannot judge an assertion; so what judges it goes to where the
 sightings are: the assertion's checks, how much of its sentence they cover, and, where it has none, its words. What says

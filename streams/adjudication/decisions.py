@@ -1,6 +1,6 @@
 """The decision table, as data: every status an assertion can get before admission, in the order that decides.
 
-It is the table of architecture.md, «Deciding», row by row. `decide` walks the rows that a moment can bring about and
+It is the table of ARCHITECTURE.md, row by row. `decide` walks the rows that a moment can bring about and
 returns the first that holds. To add a reason, add a row and a test.
 """
 
@@ -183,11 +183,11 @@ TABLE: tuple[Row, ...] = (
     Row("rejected", "fabricated-annotation", "[S §11.1]", _fabricated, _ON_EVIDENCE),
     Row("contradicted", "contradicted", "[S §2] case (iii)", _contradicted, _ON_EVIDENCE),
     Row("admitted", None, "[S §3, §7]", _admissible, _ON_EVIDENCE),
-    Row("rejected", "superseded", "records.md, `attempt`", _superseded, _ON_NEWER),
-    Row("below-floor", "partly-checked", "judging.md, «What the fold does with it»", _partly_checked, _ON_END),
+    Row("rejected", "superseded", "docs/reference/records.md, `attempt`", _superseded, _ON_NEWER),
+    Row("below-floor", "partly-checked", "docs/checks.md", _partly_checked, _ON_END),
     Row("below-floor", "below-floor", "[S §7, §11.3]", _too_few, _ON_END),
     Row("decayed-to-uncertainty", "aged-out", "[S §5]", _aged_out, _ON_END),
-    Row("unverified-inference", "not-checked", "judging.md, «What the fold does with it»", _words_alone, _ON_END),
+    Row("unverified-inference", "not-checked", "docs/checks.md", _words_alone, _ON_END),
     Row("unverified-inference", "no-corroboration", "[S §5]", _annotated, _ON_END),
     Row("unannotated", "no-corroboration", "[S §5]", _always, _ON_END),
 )

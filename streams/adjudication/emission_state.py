@@ -1,4 +1,4 @@
-"""What a lane keeps of one emission: its attempts, their living assertions, and evidence that waits (architecture.md).
+"""What a lane keeps of one emission: its attempts, their living assertions, and evidence that waits (ARCHITECTURE.md).
 
 At rest all of it is one MessagePack string (`pack`), a few hundred bytes for an assertion with its evidence; it is
 taken apart only while a block touches it (`unpack`). So a million live assertions are a million byte strings, which
@@ -6,8 +6,8 @@ the garbage collector never walks, and a snapshot writes down as they are. To ke
 is named by number (classes, terms), an observation id that is a hash is kept as its bytes, and what the enclosing
 items know (`emission_id`, `attempt`, `emitted_at`) is left out and filled in again.
 
-No item refers back to what holds it: the structs are not tracked by the cyclic collector (style.md), so a cycle would
-never be freed.
+No item refers back to what holds it: the structs are not tracked by the cyclic collector (docs/internals.md), so a
+cycle would never be freed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Adjudication: `fold(state, block) -> outputs`, the only place where anything is decided (architecture.md).
+"""Adjudication: `fold(state, block) -> outputs`, the only place where anything is decided (ARCHITECTURE.md).
 
 *Theory of operation.* A lane's state is a windowed table. A block first moves the clocks, which fires what is due: on
 the watermark, pending assertions reach their end and waiting evidence is dropped; on time, validities, review windows
@@ -357,7 +357,7 @@ class _Folding:
         life = case.life
         if case.newer or life.kind == "refusal":
             self.counters["late"] += len(came_before)
-            if case.newer:  # an earlier attempt that comes later is superseded on arrival (records.md)
+            if case.newer:  # an earlier attempt that comes later is superseded on arrival (docs/reference/records.md)
                 self.verdicts.judge(Moment.NEWER, case)
             else:
                 self.verdicts.pass_on(life)

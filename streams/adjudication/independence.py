@@ -1,4 +1,4 @@
-"""Which evidence of one check counts as independent (judging.md, «Independence»): a pure choice among what there is.
+"""Which evidence of one check counts as independent (docs/checks.md): a pure choice among what there is.
 
 A hostile emitter who may choose where observers look would have one file, one checkout or one tool speak several times;
 so a policy can say that grep and code.read of the same bytes count once (`same_bytes`), that one root gives at most so

@@ -1,4 +1,5 @@
-"""Output records: built, framed and named so that folding the same ledger again gives the same bytes (records.md).
+"""Output records: built, framed and named so that folding the same ledger again gives the same bytes
+(docs/reference/records.md).
 
 Untrusted text stands in the frame, sanitised [V §4, §5]; outside it stand identifiers, enumerated values, numbers and
 times only. Dead letters are the exception: quarantine, raw by design. Identifiers are hashes of what they name.

@@ -1,4 +1,5 @@
-"""Which checks of an assertion stand: verified by enough distinct classes that are fresh and independent (judging.md).
+"""Which checks of an assertion stand: verified by enough distinct classes that are fresh and independent
+(docs/checks.md).
 
 A check stands when k classes verified it, each class once, newest evidence first. The assertion is admitted when all of
 its checks stand and they speak of as much of its sentence as the policy wants. An observation that verifies no check by

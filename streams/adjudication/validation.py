@@ -1,4 +1,4 @@
-"""The gates that an input has to pass before it may speak: key, time, authority (architecture.md, «Deciding»).
+"""The gates that an input has to pass before it may speak: key, time, authority (ARCHITECTURE.md).
 
 Each returns the `Fault` with which the input becomes a dead letter, or None.
 """
@@ -30,7 +30,7 @@ def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
 
 
 def wrong_key(key: bytes | None, what: str, wanted: str, partitioner: Partitioner) -> Fault | None:
-    """`misrouted` where a record's key is not what its topic is partitioned by (records.md)."""
+    """`misrouted` where a record's key is not what its topic is partitioned by (docs/reference/records.md)."""
     if key is not None and key == wanted.encode():
         return None
     shown = "no key" if key is None else repr(key[:80].decode(errors="replace"))

@@ -1,12 +1,13 @@
 """Who bears an assertion out, where the policy asks for several observers (`min_observers`, [S §11.3]).
 
-k classes are no protection against somebody who controls all of them, or the one observer that looks at all of them.
-`min_observers = n` asks besides that the evidence come from n distinct observers: an assertion is admitted iff among
-the evidence that counts for it there are at least k distinct classes and at least n distinct observers. The two are
-counted apart: a choice of evidence may take a class more than once, so whatever gives k classes and whatever gives n
-observers make one choice together. It is valid as long as both hold: until the lesser of the k-th largest end of a
-class and the n-th largest end of an observer, an observer's end being the latest of newest ts + W over the classes in
-which it was heard.
+k classes do not protect against somebody who controls all of them, or the one observer that looks at all of them.
+`min_observers = n` asks that the evidence comes from n distinct observers besides: an assertion is admitted if and only
+if the evidence that counts for it has at least k distinct classes and at least n distinct observers.
+
+The two are counted apart: a choice of evidence may take a class more than once, so whatever gives k classes and
+whatever gives n observers make one choice together. It is valid as long as both hold: until the lesser of the k-th
+largest end of a class and the n-th largest end of an observer. The end of an observer is the latest of newest ts + W
+over the classes in which it was heard.
 
 What is kept: for each class the n observers with the newest evidence, and of each of these the newest only. That is
 enough, whatever comes later: who is left out of a class has n others before it there, whose evidence only grows newer,

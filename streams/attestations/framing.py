@@ -1,6 +1,6 @@
 """Attestations, typed, sanitised and framed: `fold(state, block) -> outputs` of the lane `attestations` -> `grounded`.
 
-Nothing is kept from one record to the next, so this lane needs no ledger (architecture.md): an output depends on its
+Nothing is kept from one record to the next, so this lane needs no ledger (ARCHITECTURE.md): an output depends on its
 attestation and the policy alone, and names the place of its original, which stays for audit [V §4.6]. The policy comes
 as an event, like in any lane. Every attestation has one fate: a record on `grounded`, or a dead letter that says why.
 """

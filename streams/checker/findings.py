@@ -1,4 +1,6 @@
-"""What the checker has to say: the rules, the findings, and the comments that silence them (cli.md, docs/check.md)."""
+"""What the checker has to say: the rules, the findings, and the comments that silence them
+(docs/reference/commands.md, docs/check.md).
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def categories(data: str | Iterable[str]) -> tuple[str, ...]:
     """Declared data categories, sorted [C §6].
 
     Raises:
-        UsageError: one is no identifier (records.md).
+        UsageError: one is no identifier (docs/reference/records.md).
     """
     found = sorted({data} if isinstance(data, str) else set(data))
     try:

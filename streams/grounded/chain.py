@@ -1,9 +1,9 @@
 """The provenance chain: every operation that contributed to a value, in order [C §2, §3].
 
-Its steps are those of the emission's `chain` (records.md), so a chain goes on the wire as it stands. Two chains meet in
-two ways: an operator keeps both inside a `derived` step (`derive`), a call puts its arguments' chains one behind the
-other (`merge`). Either way no source is lost: a chain that would grow beyond bounds (`x = x + x` in a loop doubles it)
-keeps every step but for inner `derived` ones, which are only how they were put together.
+Its steps are those of the emission's `chain` (docs/reference/records.md), so a chain goes on the wire as it stands. Two
+chains meet in two ways: an operator keeps both inside a `derived` step (`derive`), a call puts its arguments' chains
+one behind the other (`merge`). Either way no source is lost: a chain that would grow beyond bounds (`x = x + x` in a
+loop doubles it) keeps every step but for inner `derived` ones, which are only how they were put together.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class ProvenanceChain(Sequence[AnyStep]):
         return self._sum.retrieval and not self._sum.severed
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The emission's `chain` (records.md), as plain JSON values."""
+        """The emission's `chain` (docs/reference/records.md), as plain JSON values."""
         return msgspec.to_builtins(list(self._steps))
 
     def then(self, *steps: AnyStep) -> ProvenanceChain:

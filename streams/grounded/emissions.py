@@ -1,4 +1,5 @@
-"""From answers to an emission that the lanes take (records.md): text, spans, chains, citations, annotations.
+"""From answers to an emission that the lanes take (docs/reference/records.md): text, spans, chains, citations,
+annotations.
 
 The lane looks at all of it again and believes none [C §2, §4, §7]; what is sent here is what it needs for that. Which
 substrates bear an answer out only its retrievals can say: a tool names them in its answer's metadata, under
@@ -31,7 +32,7 @@ class Asserted(msgspec.Struct, frozen=True):
 
     Attributes:
         value: the answer; a plain text is an assertion without a chain.
-        kind, effect: as in records.md.
+        kind, effect: as in docs/reference/records.md.
         provenance: annotations, before those of its retrievals.
         grounded: whether it claims to be; None: what its chain bears.
         checks: what must hold for it to hold, as docs/checks.md writes them; without any, its sentence may give one.

@@ -21,6 +21,7 @@ __all__ = [
     "quotes",
     "rendering",
     "results",
+    "teaching",
     "terms",
     "text_checks",
     "verify",

@@ -1,4 +1,4 @@
-"""Claim forms: sentences from which a check can be read beyond doubt (judging.md, «Claim forms»).
+"""Claim forms: sentences from which a check can be read beyond doubt (docs/checks.md).
 
 A form is a row of data: the pattern of a sentence, the check that it gives, its polarity. The whole sentence has to be
 consumed; arguments are set off by back-ticks or quotation marks, or are names, paths and literals that no word of prose

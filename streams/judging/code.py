@@ -1,4 +1,5 @@
-"""Checks on source code, by syntax: `defines`, `equals`, `compare`, `calls`, `uses`, `imports`, `returns` (judging.md).
+"""Checks on source code, by syntax: `defines`, `equals`, `compare`, `calls`, `uses`, `imports`, `returns`
+(docs/checks.md).
 
 The door to the modules `code_*.py`. A file is parsed whole, once for its content: `parse_code` makes a `Code` that can
 be kept by the content's hash and the language, and `verify_code` decides any check on it. Text of a file is data: none

@@ -1,4 +1,4 @@
-"""C and C++, as checks on source code read them (judging.md). Nothing is decided here.
+"""C and C++, as checks on source code read them (docs/checks.md). Nothing is decided here.
 
 Macros are not expanded. What stands between `#if` and `#endif` is there under a condition, but for the guard around a
 whole header; what stands under `#if 0` is not there.

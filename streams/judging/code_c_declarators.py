@@ -1,4 +1,4 @@
-"""The names that the declarators of C and C++ declare, whatever stands around them (judging.md)."""
+"""The names that the declarators of C and C++ declare, whatever stands around them (docs/checks.md)."""
 
 from __future__ import annotations
 

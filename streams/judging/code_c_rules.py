@@ -1,4 +1,4 @@
-"""What the index takes from the trees of C and C++ (judging.md).
+"""What the index takes from the trees of C and C++ (docs/checks.md).
 
 Declarators are unwrapped to the name that they declare. Nothing is decided here.
 """

@@ -1,4 +1,4 @@
-"""`defines`: whether a file has a definition of a name, by syntax (judging.md).
+"""`defines`: whether a file has a definition of a name, by syntax (docs/checks.md).
 
 Local variables, parameters and imported names are no definitions. What is only declared, is a key of an object, or
 belongs to an instance, may be called one: such a name is neither defined nor said not to be.

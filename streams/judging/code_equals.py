@@ -1,4 +1,4 @@
-"""`equals` and `compare`: what a constant, default, field or member of an enumeration is worth (judging.md).
+"""`equals` and `compare`: what a constant, default, field or member of an enumeration is worth (docs/checks.md).
 
 A name counts once: where it is assigned several times, or in several places, the check is undecided, unless `in` or
 `lines` tells which is meant. A value under a condition is undecided likewise. Only literals have a value.

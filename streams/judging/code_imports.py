@@ -1,4 +1,4 @@
-"""`imports`: whether a file imports a module, by syntax (judging.md).
+"""`imports`: whether a file imports a module, by syntax (docs/checks.md).
 
 `import a.b` imports `a` and `a.b`; a module that merely resembles one that is imported is neither imported nor said
 not to be.

@@ -1,4 +1,4 @@
-"""Which definitions a symbol in a check means: by name, by what they stand in, by `in` and by lines (judging.md).
+"""Which definitions a symbol in a check means: by name, by what they stand in, by `in` and by lines (docs/checks.md).
 
 A symbol's last component is the name; those before it are what it stands in, the innermost last. `Type.method`,
 `Type::method`, `Type#method` and `(*Type).method` are one symbol. A component in front may also name the file's own

@@ -1,4 +1,4 @@
-"""What is kept of a parsed file of source code, and what a language has to say for it to be read (judging.md).
+"""What is kept of a parsed file of source code, and what a language has to say for it to be read (docs/checks.md).
 
 `Code` is made once for a content and may be kept by its hash: the syntax tree, and an index of what is defined where.
 `Grammar` is one language as data: which nodes define, call, return and write what. Nothing here decides a check.

@@ -1,4 +1,4 @@
-"""Parses source code by tree-sitter, with bounds on the work that a hostile text can cause (judging.md, «Checks»).
+"""Parses source code by tree-sitter, with bounds on the work that a hostile text can cause (docs/checks.md).
 
 Tree-sitter's error recovery is not linear: 20 kB of `a=>a=>…` took Java's grammar 60 s and 13 GB, in one step in which
 nothing can be stopped. So a parse is watched from its beginning and given up long before: by the reads of the lexer, by

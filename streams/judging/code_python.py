@@ -1,4 +1,4 @@
-"""Python, as checks on source code read it (judging.md). Nothing is decided here."""
+"""Python, as checks on source code read it (docs/checks.md). Nothing is decided here."""
 
 from __future__ import annotations
 

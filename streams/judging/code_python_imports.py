@@ -1,4 +1,4 @@
-"""What the modules of Python take in (judging.md): `import a.b` names `a` and `a.b`. Nothing is decided here."""
+"""What the modules of Python take in (docs/checks.md): `import a.b` names `a` and `a.b`. Nothing is decided here."""
 
 from __future__ import annotations
 

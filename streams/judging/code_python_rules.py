@@ -1,4 +1,4 @@
-"""What the index takes from Python's syntax trees: definitions, assignments, imports (judging.md).
+"""What the index takes from Python's syntax trees: definitions, assignments, imports (docs/checks.md).
 
 Nothing is decided here.
 """

@@ -1,4 +1,4 @@
-"""`calls`, `uses` and `returns`: what is in the body of one definition, by syntax (judging.md).
+"""`calls`, `uses` and `returns`: what is in the body of one definition, by syntax (docs/checks.md).
 
 It holds where the body itself has it. It is exactly false where the definition has it nowhere and the file has no
 errors. What only a decorator, a default, an anonymous function or a branch that is never met has is neither.

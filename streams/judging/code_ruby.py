@@ -1,4 +1,4 @@
-"""Ruby, as checks on source code read it (judging.md). Nothing is decided here.
+"""Ruby, as checks on source code read it (docs/checks.md). Nothing is decided here.
 
 A name alone calls a method unless it is a variable; where some variable of the file has that name, it is neither. The
 blocks of the methods that iterate are part of the body; all others are functions without a name.

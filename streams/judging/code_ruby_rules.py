@@ -1,4 +1,4 @@
-"""What the index takes from Ruby's syntax trees (judging.md).
+"""What the index takes from Ruby's syntax trees (docs/checks.md).
 
 Nothing is decided here.
 """

@@ -1,4 +1,4 @@
-"""Rust, as checks on source code read it (judging.md). Nothing is decided here.
+"""Rust, as checks on source code read it (docs/checks.md). Nothing is decided here.
 
 What a macro makes of its arguments is not known by syntax: names in them are neither defined nor said not to be. In the
 arguments of the macros of the standard library that evaluate them, `name(…)` is a call.

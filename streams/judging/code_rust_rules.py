@@ -1,4 +1,4 @@
-"""What the index takes from Rust's syntax trees: items, fields, `use` (judging.md).
+"""What the index takes from Rust's syntax trees: items, fields, `use` (docs/checks.md).
 
 Nothing is decided here.
 """

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript, as checks on source code read them (judging.md). Nothing is decided here."""
+"""JavaScript and TypeScript, as checks on source code read them (docs/checks.md). Nothing is decided here."""
 
 from __future__ import annotations
 

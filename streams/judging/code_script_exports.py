@@ -1,4 +1,4 @@
-"""What the modules of JavaScript and TypeScript take in and hand out (judging.md). Nothing is decided here."""
+"""What the modules of JavaScript and TypeScript take in and hand out (docs/checks.md). Nothing is decided here."""
 
 from __future__ import annotations
 

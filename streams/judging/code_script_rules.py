@@ -1,4 +1,4 @@
-"""What the index takes from the trees of JavaScript and TypeScript (judging.md).
+"""What the index takes from the trees of JavaScript and TypeScript (docs/checks.md).
 
 A function or class has the name that it is declared with, or assigned to. Nothing is decided here.
 """

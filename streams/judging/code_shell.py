@@ -1,4 +1,4 @@
-"""Shell scripts, read as bash, as checks on source code read them (judging.md). Nothing is decided here.
+"""Shell scripts, read as bash, as checks on source code read them (docs/checks.md). Nothing is decided here.
 
 Everything that a shell assigns is text, which compares as text or as a number. `${X:-value}` says the default of `X`.
 """

@@ -1,4 +1,4 @@
-"""What a literal in source code is worth, for `equals` and `compare` (judging.md).
+"""What a literal in source code is worth, for `equals` and `compare` (docs/checks.md).
 
 Only what is written down counts: numbers, strings, booleans, null, lists of them, and arithmetic on whole numbers that
 are all written down. Everything else is None, which means that it is computed. Nothing is ever run. Each language says

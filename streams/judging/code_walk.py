@@ -1,4 +1,4 @@
-"""Walks over one definition, and tells of each node whether it is run with the definition's body (judging.md).
+"""Walks over one definition, and tells of each node whether it is run with the definition's body (docs/checks.md).
 
 What is left out: nested definitions, anonymous functions, branches that are never met, statements behind a `return`.
 The walk goes by a cursor and is linear in the nodes. `ends_with` compares what is called or mentioned with a name.

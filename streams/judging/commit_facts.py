@@ -1,4 +1,4 @@
-"""The checks on git's records of one commit: `commit`, `changed`, `introduced`, `removed` (judging.md).
+"""The checks on git's records of one commit: `commit`, `changed`, `introduced`, `removed` (docs/checks.md).
 
 They are decided on what an observer read of the commit; what it did not read is None, and leaves a check undecided. A
 check is false only where the record is exact: a part of a name, of a subject line or of a directory is neither. Nothing

@@ -1,4 +1,4 @@
-"""How much of a sentence its checks speak of: wholly, in part, or not at all (judging.md, «Coverage»).
+"""How much of a sentence its checks speak of: wholly, in part, or not at all (docs/checks.md).
 
 A sentence is read clause by clause. A clause is covered where one check and one form of words (`coverage_forms.py`)
 take every word of it: the check's arguments in the form's order, the file that was looked at, nothing else. It has to

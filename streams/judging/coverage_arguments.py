@@ -1,4 +1,4 @@
-"""Whether tokens of a sentence say a name, a path or a commit of a check (judging.md, «Coverage»).
+"""Whether tokens of a sentence say a name, a path or a commit of a check (docs/checks.md).
 
 A sentence may say less than the check (`get` for `Client.get`, `records.py` for `codecs/records.py`), never more: a
 component that the argument has not is not said by it. Where the check denies, or speaks of the whole of its scope,

@@ -1,4 +1,4 @@
-"""Binds the forms of sentences to one check: what is its path, its symbol, its operator, its place (judging.md).
+"""Binds the forms of sentences to one check: what is its path, its symbol, its operator, its place (docs/checks.md).
 
 Also says what a clause has to name before it says no more than the check: of a check that denies, or that speaks of the
 whole of its scope, that scope. A `Bound` judges one clause at a time and keeps nothing.

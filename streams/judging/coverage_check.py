@@ -1,4 +1,4 @@
-"""What of a clause says the arguments of one check (judging.md, «Coverage»).
+"""What of a clause says the arguments of one check (docs/checks.md).
 
 `CheckArguments` is the half of a binder that knows the check's parameters. A sentence may say less than the check;
 where the check denies, or speaks of the whole of its scope, it has to say the same, since less would then claim more.

@@ -1,4 +1,4 @@
-"""The clauses of a sentence, each held against the forms of every check (judging.md, «Coverage»).
+"""The clauses of a sentence, each held against the forms of every check (docs/checks.md).
 
 Clauses end at a comma, a semicolon, a full stop, a colon, «and», «but» and «which» outside of brackets. A clause that
 shares its subject or its object with its neighbour is read as if it had its own. A clause without any path beside one

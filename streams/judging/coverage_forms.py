@@ -1,4 +1,4 @@
-"""The forms in which a sentence says what a check says, as data (judging.md, «Coverage»).
+"""The forms in which a sentence says what a check says, as data (docs/checks.md).
 
 A closed list, in the language of `coverage_patterns.py`: a form may be added only where its sentence cannot be false
 while the check is true. Left out on purpose: «includes» for `contains` (an include directive says more), «reads» and

@@ -1,6 +1,6 @@
 """The words that forms of sentences are made of: nouns, comparisons, numbers, and what stands for nothing, as data.
 
-Closed lists (judging.md, «Coverage»): a word that does not stand here, or in `coverage_forms.py`, is unknown, and what
+Closed lists (docs/checks.md): a word that does not stand here, or in `coverage_forms.py`, is unknown, and what
 is unknown is unchecked. Nothing is decided here.
 """
 

@@ -1,4 +1,4 @@
-"""The small language in which forms of sentences are written down, and how tokens are read by it (judging.md).
+"""The small language in which forms of sentences are written down, and how tokens are read by it (docs/checks.md).
 
 A pattern is a row of parts, separated by spaces:
 

@@ -1,4 +1,4 @@
-"""Whether any argument of a check stands in a sentence: where none does, the check is not bound to it (judging.md).
+"""Whether any argument of a check stands in a sentence: where none does, the check is not bound to it (docs/checks.md).
 
 Laxer than coverage, and only asked before it: the argument has to stand there, not to be said of anything. The path,
 the symbol and the lines that a check on content looks at bind nothing, and neither do bare words that say nothing. The

@@ -1,4 +1,4 @@
-"""Splits a sentence into the tokens that coverage and claim forms read (judging.md, «Coverage»).
+"""Splits a sentence into the tokens that coverage and claim forms read (docs/checks.md).
 
 Code spans and quotations are one token each, dates as well, everything else is split at white space and freed from the
 sentence's punctuation. Offsets are code points of the sentence as it was given; texts are NFKC. A word that is not

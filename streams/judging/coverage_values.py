@@ -1,4 +1,4 @@
-"""Whether tokens of a sentence say a value, a number or a time of a check (judging.md, «Coverage»).
+"""Whether tokens of a sentence say a value, a number or a time of a check (docs/checks.md).
 
 They are compared by what they mean, both ways round: a text is no number, a quantity has its unit, and a date named
 more coarsely is another one. Nothing is looked up, and nothing is guessed.

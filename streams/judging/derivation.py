@@ -1,4 +1,4 @@
-"""Which checks an assertion has: a pure function of what was emitted (judging.md, «Which checks an assertion has»).
+"""Which checks an assertion has: a pure function of what was emitted (docs/checks.md).
 
 Those that it declares; else the one that its sentence gives by a claim form; else, for a sentence of five words or more
 that does not deny, that the sentence itself stands somewhere; else none. The lane, its audit and every observer derive

@@ -1,4 +1,4 @@
-"""The checks on facts that observers collect: trees, times of files, peers, subscribers, commits (judging.md).
+"""The checks on facts that observers collect: trees, times of files, peers, subscribers, commits (docs/checks.md).
 
 An observer says what it saw, and here is decided whether a check holds of it; what it did not see is None, and leaves
 the check undecided. A `Held` about a peer says whether, never what. Commits are in `commit_facts.py`. Nothing is looked

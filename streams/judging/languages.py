@@ -1,4 +1,4 @@
-"""The languages that checks by syntax speak of: how a file is known, and which grammar reads it (judging.md, «Checks»).
+"""The languages that checks by syntax speak of: how a file is known, and which grammar reads it (docs/checks.md).
 
 A table. A grammar's package is loaded when the first file of its language is parsed; one that is not installed is no
 error here, but the reason `no-grammar` of every check on such a file.

@@ -1,4 +1,4 @@
-"""Times that a check names, and how a time stands to them (judging.md, «dates at the precision given»).
+"""Times that a check names, and how a time stands to them (docs/checks.md).
 
 `2026-05` is a month and `2026-05-25T10:00Z` a minute: a time that lies in the stretch is that time, one that ends
 before it begins is before it. A text is a time only where it says nothing else. No clock is read.

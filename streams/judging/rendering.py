@@ -1,4 +1,4 @@
-"""What a check says, as one plain English sentence from a table of ours (judging.md, «Outputs»).
+"""What a check says, as one plain English sentence from a table of ours (docs/checks.md).
 
 A sentence says what its check says and no more. Every argument is visibly one: numbers and dates stand bare, names in
 back-ticks, quotes in guillemets, and what could end those, or is not seen, as a JSON string. So no argument adds a word

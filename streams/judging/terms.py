@@ -34,7 +34,7 @@ class Term(NamedTuple):
     text: str
 
     def wire(self) -> str:
-        """As a citation carries it (records.md): kind, colon, text."""
+        """As a citation carries it (docs/reference/records.md): kind, colon, text."""
         return f"{self.kind}:{self.text}"
 
 

@@ -1,4 +1,4 @@
-"""The checks on text: `contains`, `absent`, `count`, `line` and `order`, for any file in any language (judging.md).
+"""The checks on text: `contains`, `absent`, `count`, `line` and `order`, for any file in any language (docs/checks.md).
 
 Text is in NFKC on both sides, and for a quote every run of white space is one space, line ends included. A quote's ends
 cut no identifier and no number: `1.2` does not stand in `1.2.3`, nor `foo` in `foobar`. What would be true or false

@@ -1,4 +1,5 @@
-"""When two values are the same, and how they compare: numbers, texts, quantities, dates, versions, lists (judging.md).
+"""When two values are the same, and how they compare: numbers, texts, quantities, dates, versions, lists
+(docs/checks.md).
 
 What a check declares is held against what was found. Arithmetic is exact, and nothing is converted. True and False are
 given only where they are exact: two values that mean the same in one reading and not in another, such as the number 30

@@ -1,4 +1,4 @@
-"""The policy: everything that an operator may choose about deciding (architecture.md, «Policy»).
+"""The policy: everything that an operator may choose about deciding (ARCHITECTURE.md).
 
 A policy is read from TOML by `policy_file.py`, or from the canonical document that the ledger carries. Its hash stands
 in every block header and output, so that an audit knows under which rules a decision was made. Values are normalised:
@@ -138,14 +138,14 @@ BUILT_IN: Final = "checks"
 
 
 class LeastCoverage(Part, frozen=True, gc=False):
-    """How much of a sentence its checks must speak of, so that it is admitted (judging.md)."""
+    """How much of a sentence its checks must speak of, so that it is admitted (docs/checks.md)."""
 
     internal: CoverageLevel = "part"
     external: CoverageLevel = "whole"
 
 
 class Judging(Part, frozen=True, gc=False):
-    """What counts as a check that was verified, and when two classes are not independent (judging.md).
+    """What counts as a check that was verified, and when two classes are not independent (docs/checks.md).
 
     Attributes:
         min_coverage: below it an assertion whose checks stand is `partly-checked`.
@@ -274,7 +274,7 @@ _REFERENCE_DISPOSITIONS = {
 
 
 class Policy(Part, frozen=True, gc=False):
-    """One policy, normalised; the defaults are the reference file of architecture.md."""
+    """One policy, normalised; the defaults are the reference file of ARCHITECTURE.md."""
 
     admissibility: Admissibility = Admissibility()
     effect_default: Effect = "internal"

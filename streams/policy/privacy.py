@@ -7,9 +7,9 @@ only the operator has, so that equal ids stay equal and nobody can try ids out. 
     hmac:KEY:DIGEST
 
 with the first 8 hexadecimal digits of the secret's own SHA-256 and the 64 of the HMAC, which is an identifier again
-(records.md). The key's id tells that two ids are not to be compared, and which secret an audit needs; it says no more
-of a secret than an HMAC does, since whoever can try secrets out can do so with either. The secret stands in no record,
-ledger or snapshot.
+(docs/reference/records.md). The key's id tells that two ids are not to be compared, and which secret an audit needs; it
+says no more of a secret than an HMAC does, since whoever can try secrets out can do so with either. The secret stands
+in no record, ledger or snapshot.
 
 Of the identity-bound tier no id leaves in clear, whatever the policy says; nor does what may be a peer credential.
 

@@ -2,7 +2,7 @@
 
 Each step is a function of its own that changes the text and records the change; `clean` composes them. Steps 4.2 to
 4.4 are repeated until nothing changes, and so is everything after a piece of markup went: taking something out lets
-its neighbours meet, and what they become there has been through no step yet (sanitation.md 5, 7). Another *order* is
+its neighbours meet, and what they become there has been through no step yet ([V §4]). Another *order* is
 not conformant; one round is the contract's own sequence.
 
 ASCII text without `<` and `](` can be changed by the cap alone; that is the way of nearly every text (0.2 us).
@@ -222,7 +222,7 @@ def blunt(text: str, field: str, trace: Trace) -> str:
 def unexpected_confusables(text: str, cap: int | None = None) -> bool:
     """Whether the policy `reject` refuses the text [V §4.3]: a letter or digit of another script looks like ASCII.
 
-    A typographic quote, dash or space is replaced and recorded, but refuses nothing (sanitation.md 4).
+    A typographic quote, dash or space is replaced and recorded, but refuses nothing ([V §4]).
 
     Args:
         text: as it came.

@@ -270,7 +270,7 @@ def _members(sighting: Sighting, substrate_class: str) -> dict[str, Any]:
 
 
 def _observation(sighting: Sighting, citation: Citation, substrate_class: str, record: bytes) -> bytes:
-    """The observation that a pair makes (records.md).
+    """The observation that a pair makes (docs/reference/records.md).
 
     A signed sighting goes along as it came: its signature is all that the observer signed (validation.py).
     """

@@ -1,6 +1,6 @@
 """What a binding lane keeps: sightings and citations by observation id, each until its own waiting time is over.
 
-A side that comes waits for the other for `W(class) + horizon` on the watermark (records.md, «sighting»). It is
+A side that comes waits for the other for `W(class) + horizon` on the watermark (docs/reference/records.md). It is
 remembered for as long again as any partner that it has met still waits: so a repetition of either finds the other one
 gone, or itself still known, and no pair is made twice. Nothing is remembered longer than twice its waiting time.
 

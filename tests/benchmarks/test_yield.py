@@ -41,6 +41,8 @@ from oracle import Package, package  # noqa: E402
 
 from sluice.streams.judging.checks import Check, canonical, parse_check  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 CORPUS = statements.load()
 BY_ID = {one.id: one for one in CORPUS}
 

@@ -1,4 +1,4 @@
-"""Blocks survive their bytes, and no change to them passes unseen (architecture.md, «Blocks»)."""
+"""Blocks survive their bytes, and no change to them passes unseen (ARCHITECTURE.md)."""
 
 from __future__ import annotations
 

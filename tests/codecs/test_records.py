@@ -1,6 +1,7 @@
-"""Every record of records.md is a struct; the schema exported from it says what the decoder does, no more, no less.
+"""Every record of docs/reference/records.md is a struct; the schema exported from it says what the decoder does, no
+more, no less.
 
-Samples are written here as a reader of records.md would write them, not produced by the structs.
+Samples are written here as a reader of docs/reference/records.md would write them, not produced by the structs.
 """
 
 from __future__ import annotations
@@ -191,13 +192,15 @@ NAMES = sorted(STRUCTS)
     ],
 )
 def test_every_record_of_the_design_is_a_struct(name: str) -> None:
-    """records.md: every record type is a struct, and its schema is exported from it; raw bytes and blocks apart."""
+    """docs/reference/records.md: every record type is a struct, and its schema is exported from it; raw bytes and
+    blocks apart.
+    """
     assert issubclass(STRUCTS[name], msgspec.Struct)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_schema_is_a_schema_and_takes_a_real_record(name: str) -> None:
-    """The exported schema is a valid one of draft 2020-12, and records.md's own example satisfies it."""
+    """The exported schema is a valid one of draft 2020-12, and docs/reference/records.md own example satisfies it."""
     schema = msgspec.json.schema(STRUCTS[name])
 
     Draft202012Validator.check_schema(schema)
@@ -383,7 +386,7 @@ def test_a_frame_is_written_for_empty_text_as_well() -> None:
 
 
 def test_no_record_is_tracked_by_the_cyclic_collector() -> None:
-    """The measured habit of style.md: every struct of the module is `gc=False`."""
+    """The measured habit of docs/internals.md: every struct of the module is `gc=False`."""
     structs = [
         value for value in vars(records).values() if isinstance(value, type) and issubclass(value, msgspec.Struct)
     ]

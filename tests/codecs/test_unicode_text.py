@@ -34,7 +34,7 @@ def test_nfkc_agrees_with_the_interpreter_where_it_can():
 
 @given(st.text(st.characters(codec="ascii")))
 def test_ascii_is_left_alone(text):
-    """No step touches ASCII: `1` looks like `l`, but both are what they are (sanitation.md 4)."""
+    """No step touches ASCII: `1` looks like `l`, but both are what they are ([V §4])."""
     assert u.settle(text) is text
     assert u.find_confusables(text) == u.find_invisible(text) == u.scripts(text) == []
     assert u.suspects(text) == {}
@@ -200,7 +200,7 @@ def test_one_round_is_not_enough():
     "text", ["It’s – well – “fine”", "naïve café", "×", "Diyarbakır", "a\u00a0b", "½ ≤ ∨", "日本語"]
 )
 def test_good_prose_holds_nothing_unexpected(text):
-    """Typographic quotes, dashes, spaces, signs and Latin letters refuse nothing (sanitation.md 4)."""
+    """Typographic quotes, dashes, spaces, signs and Latin letters refuse nothing ([V §4])."""
     assert not u.has_unexpected(u.nfkc(text))
 
 

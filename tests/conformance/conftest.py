@@ -1,4 +1,5 @@
-"""Drives adjudication through its one door, the command `sluice fold` (cli.md), and builds the lines that go in.
+"""Drives adjudication through its one door, the command `sluice fold` (docs/reference/commands.md), and builds the
+lines that go in.
 
 A test says when things happen in seconds relative to a fixed base time, so that it reads as a story: an emission at 0,
 an observation at 5, the verdict at 600.001. Nothing here looks behind the command: what the tests see is what any

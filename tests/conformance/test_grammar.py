@@ -1,7 +1,7 @@
 """The requirements of the substrate-provenance grammar [S §3 to §6, §8, §11.2], one test each, named after its section.
 
-The seed says what a parser must do and leaves the encoding open; both of ours (records.md) are asked alike, through
-the door that every emission takes: bytes to `decode_emission`, and what `sluice parse` prints of it.
+The seed says what a parser must do and leaves the encoding open; both of ours (docs/reference/records.md) are asked
+alike, through the door that every emission takes: bytes to `decode_emission`, and what `sluice parse` prints of it.
 """
 
 from __future__ import annotations

@@ -383,7 +383,7 @@ def test_section_9_4_tools_and_prompts_are_external_boundaries() -> None:
 
 
 def test_the_admitted_record_carries_the_whole_chain(admission) -> None:
-    """The emission's own steps, a retrieval step per evidence, the agent hand-off (records.md)."""
+    """The emission's own steps, a retrieval step per evidence, the agent hand-off (docs/reference/records.md)."""
     (record,) = admission(research("a.md") + fetch_doc("b.md")).on("admitted")
 
     chain = record["_untrusted_text"]["chain"]

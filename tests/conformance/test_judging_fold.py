@@ -1,4 +1,4 @@
-"""judging.md, «What the fold does with it»: what is admitted when observers verify checks, told through `sluice fold`.
+"""docs/checks.md: what is admitted when observers verify checks, told through `sluice fold`.
 
 The observations are given: what makes an observer say so is tested where observers are (test_judging_observers.py).
 """

@@ -1,4 +1,4 @@
-"""The sentences of judging.md and observing.md that speak of observers, each through `sluice look`.
+"""The sentences of docs/checks.md and observing.md that speak of observers, each through `sluice look`.
 
 A row of a table or a sentence of the notes is one test, named after it. What the tests see is what any user of the
 filter sees: an emission in, observations out. The repository has two commits: 2026-05-20, which adds `src/limits.py`,

@@ -1,4 +1,4 @@
-"""The shape of what adjudication writes (records.md, «Outputs»), and that it is a function of its input alone."""
+"""The shape of what adjudication writes (docs/reference/records.md), and that it is a function of its input alone."""
 
 import json
 import re
@@ -65,7 +65,7 @@ def decisions(outputs):
 
 
 def test_an_admission_says_everything_about_the_assertion(adjudicate, admission, seconds_of):
-    """The record of records.md, field by field."""
+    """The record of docs/reference/records.md, field by field."""
     (word,) = adjudicate(admission(confidence=0.93)).on("admitted")
 
     assert set(word) >= COMMON | {"basis", "admitted_at", "valid_until", "confidence"}

@@ -1,4 +1,4 @@
-"""Sightings: what an observer saw that knows of no emission (records.md, «sighting»; [S §3, §4, §11.1]).
+"""Sightings: what an observer saw that knows of no emission (docs/reference/records.md; [S §3, §4, §11.1]).
 
 The adjudicating side is driven through `sluice fold`, the binding side through its fold, as a lane runs it.
 """
@@ -108,7 +108,7 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def test_what_is_cited_goes_to_citations_under_the_id_that_it_cites(adjudicate, emission, annotation, at):
-    """records.md: key = `observation_id`, with class, emission, attempt, span, kind, terms and time."""
+    """docs/reference/records.md: key = `observation_id`, with class, emission, attempt, span, kind, terms and time."""
     (line,) = adjudicate(
         [emission(0, provenance=[annotation(READ, observation_id=CITED), annotation(LOG, observation_id="5b1c2d3")])],
         POLICY,
@@ -178,7 +178,7 @@ def test_a_trace_context_goes_along(adjudicate, emission):
 
 
 def test_a_sighting_comes_back_as_an_observation_of_each_assertion_that_cites_it(bind, sighting, cited):
-    """records.md: the same record with `subject` and `outcome`, under the emission's id."""
+    """docs/reference/records.md: the same record with `subject` and `outcome`, under the emission's id."""
     citations = [*cited(), *cited(emission_id="em-2")]
 
     found = bind((0, citations), (1, [sighting(locator={"path": "CHANGELOG.md"}, tier="identity-bound")]))
@@ -207,14 +207,14 @@ def test_citing_a_real_observation_does_not_make_it_support_just_any_text(bind, 
 
 
 def test_a_denial_is_not_borne_out_by_what_is_there_or_by_what_is_not(bind, sighting, cited):
-    """judging.md: a denial takes `absent`, `missing` or `not …`; not finding words never bears one out."""
+    """docs/checks.md: a denial takes `absent`, `missing` or `not …`; not finding words never bears one out."""
     for content in ("## 2026-05-25", "## 2026-05-26"):
         (found,) = bind((0, [*cited(kind="denial"), sighting(content=content)]))
         assert found["value"]["outcome"] == "absent"
 
 
 def test_words_alone_are_told_and_verify_nothing(bind, sighting, cited):
-    """judging.md, `terms-present`: a sentence too short for a check of its own."""
+    """docs/checks.md, `terms-present`: a sentence too short for a check of its own."""
     citations = cited(text="It came 2026-05-25.", checks=None)
 
     (found,) = bind((0, [*citations, sighting()]))
@@ -224,7 +224,7 @@ def test_words_alone_are_told_and_verify_nothing(bind, sighting, cited):
 
 
 def test_a_citation_carries_the_checks_and_what_they_cover(cited):
-    """judging.md: the lane that knows the sentence says how much of it the checks speak of."""
+    """docs/checks.md: the lane that knows the sentence says how much of it the checks speak of."""
     ((_, citation),) = cited()
 
     assert citation["checks"] == ["contains(2026-05-25)"]
@@ -233,7 +233,7 @@ def test_a_citation_carries_the_checks_and_what_they_cover(cited):
 
 
 def test_a_bound_observation_tells_each_check(bind, sighting, cited):
-    """records.md: indices, coverage, and the canonical form of each check with what it came to."""
+    """docs/reference/records.md: indices, coverage, and the canonical form of each check with what it came to."""
     citations = cited(checks=["contains(2026-05-25)", "contains(2026-05-26)", "levitates(x)"])
 
     (found,) = bind((0, [*citations, sighting()]))
@@ -247,7 +247,7 @@ def test_a_bound_observation_tells_each_check(bind, sighting, cited):
 
 @pytest.mark.parametrize("content", ["2026-05-25T10:00:00Z", 1_779_703_200_000])
 def test_of_a_modification_time_the_time_is_compared(bind, sighting, cited, annotation, content: Any):
-    """records.md: `content` is text, a number or a time."""
+    """docs/reference/records.md: `content` is text, a number or a time."""
     name = "substrate.fs.mtime"
     policy = f'[sightings]\nclasses = ["{name}"]\n'
     text, checks = "CHANGELOG.md was modified on 2026-05-25.", ["modified(CHANGELOG.md, =, 2026-05-25)"]

@@ -15,6 +15,8 @@ import unicodedata2
 from sluice.codecs import unicode_text
 from sluice.streams.sanitise import Trace, clean
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent / "corpus" / "unicode"
 INVISIBLE = frozenset(chr(point) for first, last in unicode_text.STRIPPED for point in range(first, last + 1))
 

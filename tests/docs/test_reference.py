@@ -72,6 +72,9 @@ def test_a_published_schema_is_the_commands_own():
 
     from sluice.topology.cli import main
 
+    pages = make_reference.pages()
     for name in make_reference_records.record_types():
         printed = CliRunner().invoke(main, ["schema", name]).stdout
-        assert json.loads(make_reference.pages()[f"schemas/{name}.json"]) == json.loads(printed)
+        assert json.loads(pages[f"schemas/{name}.json"]) == json.loads(printed)
+    strict = CliRunner().invoke(main, ["schema", "emission", "--strict"]).stdout
+    assert json.loads(pages["schemas/emission-strict.json"]) == json.loads(strict)

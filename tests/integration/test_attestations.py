@@ -64,6 +64,7 @@ async def positions(settings: Settings, lane: int = 0) -> dict[str, int]:
         return dict(await next_owner.positions())
 
 
+@pytest.mark.path
 async def test_outputs_and_positions_are_committed_together(settings: Settings):
     """Both are there once the write is done; a new group has none, and any client may ask for the group's lag."""
     async with opened(settings) as ledger:

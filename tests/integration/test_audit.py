@@ -93,6 +93,7 @@ async def test_who_reads_to_the_end_as_of_now_gets_what_came_since(lanes: tuple[
         assert [record.value async for record in logs.records("admitted", 1)] == values
 
 
+@pytest.mark.path
 async def test_what_workers_write_holds_at_any_moment(lanes: tuple[Settings, Workers], tmp_path: Path):
     """Under load, behind a SIGKILL, and at rest; an export of it says the same."""
     settings, workers = lanes

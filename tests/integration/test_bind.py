@@ -134,6 +134,7 @@ async def started(settings: Settings, tmp_path: Path):
         yield workers
 
 
+@pytest.mark.path
 async def test_what_is_cited_before_and_after_it_is_seen_is_admitted(settings: Settings, started: Workers):
     """With evidence of another class: two kinds. What was seen otherwise admits nothing."""
     worker = started.start()

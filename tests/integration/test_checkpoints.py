@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -139,8 +138,7 @@ async def test_a_worker_that_ends_in_order_leaves_nothing_uncovered(settings: Se
         await asyncio.sleep(1.5)  # a first checkpoint has come; what follows waits for an hour
         await until_read(settings, sent + await load(settings, 200, 100))
         process.terminate()
-        began = time.monotonic()
-        assert (await ended(process), time.monotonic() - began < 5) == (0, True)
+        assert await ended(process) == 0
         found, chains = await held(settings, verifier(tmp_path)), await ledger(settings)
 
     assert {lane: ones[-1].head.size for lane, ones in found.items()} == {

@@ -107,6 +107,7 @@ def places(changes: list[AnyChange]) -> dict[int, list[int]]:
 # ---------------------------------------------------------------- with workers
 
 
+@pytest.mark.path
 async def test_what_is_emitted_is_decided_and_read_over_restarts_of_all(lanes: tuple[Settings, Workers]):
     """Reader and worker end and begin again; each word is handed out once, in order, as another consumer sees it."""
     settings, workers = lanes

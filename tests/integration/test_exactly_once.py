@@ -24,6 +24,7 @@ async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[
         yield settings, workers
 
 
+@pytest.mark.path
 async def test_two_workers_write_what_their_ledgers_fold_to(lanes: tuple[Settings, Workers]):
     """Outputs are byte for byte, and in order, what folding the same blocks gives."""
     settings, workers = lanes

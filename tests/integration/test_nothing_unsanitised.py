@@ -399,7 +399,7 @@ def _strings(value: Any, place: str, framed: bool) -> Iterator[Found]:
             yield from _strings(member, f"{place}.{name}" if not framed else place, framed or name in FRAMES)
 
 
-# [V §4.4], and those that sanitation.md adds.
+# [V §4.4], and those that [V §4] adds.
 STRIPPED = re.compile(
     "[\u200b-\u200d\u2060-\u2064\u202a-\u202f\ufe00-\ufe0f\U000e0000-\U000e007f"
     "\u2066-\u2069\u200e\u200f\u061c\ufeff\u00ad\u180e\U000e0100-\U000e01ef]"
@@ -513,7 +513,7 @@ def test_no_parser_sees_a_markdown_link(shown: list[Written]):
 
 
 def test_outside_the_frame_stands_no_free_text(shown: list[Written]):
-    """Identifiers, enumerated values, numbers and times only (records.md, «Outputs»)."""
+    """Identifiers, enumerated values, numbers and times only (docs/reference/records.md)."""
     wrong = [found for one in shown for found in strings(one) if not found.framed and not is_orderly(found)]
 
     assert unlike(wrong) == []

@@ -26,6 +26,8 @@ from sluice.topology.worker.watermark import InputMarks
 from .worker import make_ledger
 from .world import Mutation, ViolationError, run
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 300
 
 

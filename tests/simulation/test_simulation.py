@@ -17,6 +17,8 @@ from .partition import Fate
 from .run import ROOT, Failure, pool, replay, run_range
 from .world import run
 
+pytestmark = pytest.mark.slow
+
 SEEDS = int(os.environ.get("SEEDS", "2000"))
 FIRST = int(os.environ.get("FIRST_SEED", "0"))
 CHUNK = max(1, -(-SEEDS // 20))

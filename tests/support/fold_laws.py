@@ -170,7 +170,7 @@ Key = tuple[str, int, int]  # emission id and span: what a Kafka key names
 
 
 class Naive:
-    """What architecture.md says under «Time» and «Deciding», with nothing remembered but the history itself."""
+    """What ARCHITECTURE.md says under «Time» and «Deciding», with nothing remembered but the history itself."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy, self.rules, self.windows = policy, policy.admissibility, policy.admissibility.window

@@ -221,7 +221,7 @@ class World:
 
     async def until(self, true: Callable[[], Any]) -> None:
         """Waits until something is so."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not true():  # noqa: ASYNC110 -- any condition, not one event
                 await asyncio.sleep(0.001)
 

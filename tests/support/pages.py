@@ -79,7 +79,7 @@ class Block(NamedTuple):
 
 def pages() -> list[Path]:
     """The pages whose commands are run."""
-    return [DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md"))]
+    return [DOCS / "tutorial.md", DOCS / "vetting.md", *sorted((DOCS / "howto").glob("*.md"))]
 
 
 def blocks(page: Path) -> list[Block]:

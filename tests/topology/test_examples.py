@@ -22,7 +22,7 @@ from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Emitte
 from sluice.codecs.spans import span_key
 from sluice.codecs.vocabulary import CLASSES_1_0, TERMINALS, recognise
 from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.cli.fold_filter import FoldFilter
+from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.demo.board import Sent, prepare_all
 from sluice.topology.demo.demo import DEMO_POLICY
 from sluice.topology.kafka.input_records import prepare
@@ -191,7 +191,7 @@ def test_no_emission_carries_its_verdict() -> None:
 
 
 def test_every_field_is_one_of_the_records() -> None:
-    """No field beside those of records.md, in which a verdict could hide."""
+    """No field beside those of docs/reference/records.md, in which a verdict could hide."""
     for line in raw_lines():
         if isinstance(prepare(line, "emissions", NOW), Fault):
             continue

@@ -1,4 +1,4 @@
-"""Imports point one way, and the core knows neither clock nor chance nor I/O (architecture.md, «Folders»).
+"""Imports point one way, and the core knows neither clock nor chance nor I/O (ARCHITECTURE.md).
 
 Two readers: import-linter, over the whole graph of modules, with the contracts of pyproject.toml; and a look at the
 core's own sources for calls that need no import, or that only a name gives away.

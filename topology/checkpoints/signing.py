@@ -2,11 +2,15 @@
 
 A key's file is written whole under a name of its own and then linked to the one it is to have, which fails where there
 is a file already. So nobody reads half a key, and of two processes that start at once both end with the same one.
+
+Inside a git checkout a `.gitignore` beside the key names it, and is there first: what is committed can never be taken
+back, and observers look at what is tracked.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -42,8 +46,11 @@ def load_signer(path: Path) -> Signer:
         raise UsageError(error.what, path=str(path), expected=error.expected) from None
 
 
-def save_signer(signer: Signer, path: Path) -> None:
+def save_signer(signer: Signer, path: Path) -> Path | None:
     """Writes a private key into a new file that only its owner reads (mode 0600); folders are made as needed.
+
+    Returns:
+        The top of the git checkout that the key lies in, whose `.gitignore` beside the key names it now; else None.
 
     Raises:
         UsageError: there is a file already, or none can be written there.
@@ -52,6 +59,7 @@ def save_signer(signer: Signer, path: Path) -> None:
         raise UsageError(
             "there is a file already, and a key is never overwritten", path=str(path), hint="name another file"
         )
+    return _checkout_of(path)
 
 
 def load_or_make_signer(path: Path, name: str) -> Signer:
@@ -72,6 +80,8 @@ def _create(path: Path, signer: Signer) -> bool:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if _checkout_of(path) is not None:
+            _ignore(path)
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             try:
                 file.write(f"{signer.encoded()}\n".encode())
@@ -82,6 +92,29 @@ def _create(path: Path, signer: Signer) -> bool:
                 draft.unlink()
     except OSError as error:
         raise UsageError(f"the private key cannot be written: {_why(error)}", path=str(path)) from None
+
+
+def _checkout_of(path: Path) -> Path | None:
+    """The top folder of the git checkout that a file lies in."""
+    return next((one for one in path.resolve().parents if (one / ".git").exists()), None)
+
+
+def _ignore(path: Path) -> None:
+    """Has a `.gitignore` beside a file name it, and the draft that it is written as; what stands there stays."""
+    ignoring = path.with_name(".gitignore")
+    # As git reads a pattern: from this folder on, nothing in the name a wildcard, no blank lost at its end.
+    name = re.sub(r"([\\*?\[ ])", r"\\\1", path.name)
+    wanted = [f"/{name}", f"/.{name}.*"]
+    if "\n" in name or "\r" in name:
+        raise OSError(None, "its name has a line end, which no .gitignore can hold")
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    with open(os.open(ignoring, flags, 0o644), "r+", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        file.seek(0)
+        before = file.read()
+        lines = before.splitlines()
+        missing = [one for one in wanted if one not in lines]
+        if missing:
+            file.write("".join(f"{one}\n" for one in (["", *missing] if before and before[-1] != "\n" else missing)))
 
 
 def _linked(draft: Path, path: Path) -> bool:

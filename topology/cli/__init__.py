@@ -1,8 +1,8 @@
 """The command line: one Click group, each subcommand in a module of its own, imported only when it is called.
 
-Data goes to standard output, messages to standard error. Exit status (cli.md): 0 done, 1 the thing asked about does
-not hold, 2 wrong usage or configuration, 3 a dependency is not to be reached, 130 interrupted by Ctrl-C. An error is
-one sentence; a traceback only with `--debug`.
+Data goes to standard output, messages to standard error. Exit status (docs/reference/commands.md): 0 done, 1 the thing
+asked about does not hold, 2 wrong usage or configuration, 3 a dependency is not to be reached, 130 interrupted by
+Ctrl-C. An error is one sentence; a traceback only with `--debug`.
 """
 
 from __future__ import annotations
@@ -10,23 +10,28 @@ from __future__ import annotations
 import importlib
 import sys
 from functools import partial
-from importlib import metadata
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from .ending import ended
+from .version import show_version
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
-    "parse": ("filters:parse", "emissions to the JSON form, either encoding in"),
+    "parse": ("filters:parse", "emissions to the JSON form, either encoding in; other inputs as lanes read them"),
     "render": ("filters:render", "emissions to the in-line encoding"),
     "fold": ("filters:fold", "the whole of adjudication as a filter"),
     "sanitise": ("sanitation:sanitise", "attestations, sanitised and framed"),
     "canonical-hash": ("sanitation:canonical_hash", "the canonical hash of JSON objects"),
     "look": ("look:look", "what the observers see now of an emission's annotations"),
     "check": ("check:check", "what grounds what in Python sources, proved before they run"),
+    "record": ("record:record", "transcripts of agents to emissions"),
+    "hook": ("hook:hook", "a coding agent's stop hook: its last message, vetted before it stops"),
+    "vet": ("vet:vet", "an agent's answer, vetted without a broker: what observers find each statement to be worth"),
     "schema": ("filters:schema", "JSON Schemas of the records"),
+    "prompt": ("prompt:prompt", "what teaches a model to attach checks"),
     "asyncapi": ("asyncapi:asyncapi", "the AsyncAPI document of all topics"),
     "policy": ("policy:policy", "check a policy file, bring one into force, show the one in force"),
     "demo": ("demo:demo", "the main job from end to end, on real input"),
@@ -60,6 +65,11 @@ class LazyGroup(click.Group):
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         return getattr(importlib.import_module(f".{module}", __name__), attribute)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As Click's, without importing every command for its line of help: a Tab must not take a second."""
+        names = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
@@ -84,7 +94,14 @@ class LazyGroup(click.Group):
 @click.group(
     "sluice", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
 )
-@click.version_option(metadata.version("sluice"), prog_name="sluice")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_version,
+    help="Show the version, and whether the compiled core is there.",
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option(
     "--config",

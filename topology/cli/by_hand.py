@@ -1,4 +1,4 @@
-"""`sluice look --check`: checks tried by hand, as a list for people or as JSON lines (cli.md)."""
+"""`sluice look --check`: checks tried by hand, as a list for people or as JSON lines (docs/reference/commands.md)."""
 
 from __future__ import annotations
 

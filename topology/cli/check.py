@@ -1,4 +1,6 @@
-"""`sluice check`: what the static checker finds in Python sources (cli.md, docs/check.md). Nothing is run."""
+"""`sluice check`: what the static checker finds in Python sources (docs/reference/commands.md, docs/check.md). Nothing
+is run.
+"""
 
 from __future__ import annotations
 

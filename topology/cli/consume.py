@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any, get_args
 
 import click
 
 from ...codecs import times
-from ...codecs.errors import UsageError
+from ...codecs.errors import UsageError, printable
 from ...codecs.records import Status
 from ..settings.settings import Settings, load_settings
 from ..terminal.showing import DECIDED, OUTPUT_TOPICS, Shown, columns, is_past, parse, row, what_holds
@@ -20,6 +20,8 @@ from .options import broker, topic_prefix
 
 TABLE_ROWS = 500
 """A table is printed after so many records: one of a million rows would be printed never."""
+QUIET_SECONDS = 3.0
+"""After so long without a record, who follows is told what is pending."""
 WIDE = 160
 """Columns of a terminal on which the six of a decision leave room for what was checked."""
 
@@ -52,7 +54,8 @@ def consume(
 
     A table shows what was checked first: that is what is admitted. The emitter's own words stand beside it, with
     [unchecked] for what no check speaks of. Leaves out what is past its valid_until. Characters that a terminal would
-    obey are shown as \\uXXXX.
+    obey are shown as \\uXXXX. Where there is nothing to print, standard error says how many assertions wait for a
+    verdict, and until when.
 
     \b
     Example:
@@ -72,7 +75,7 @@ def consume(
     shown = _chosen(settings, topic, start, follow, wanted, current)
     printing = _print_lines(shown) if as_json or not sys.stdout.isatty() else _print_tables(topic, shown, follow)
     try:
-        all_json = asyncio.run(printing)
+        all_json = asyncio.run(_told(printing, settings, topic, wanted, follow))
     except KeyboardInterrupt:
         if not follow:
             raise
@@ -100,15 +103,54 @@ def _time(text: str) -> int:
 
 
 class _Wanted:
-    """Which records the flags ask for."""
+    """Which records the flags ask for.
+
+    Attributes:
+        asked: about how many it was asked.
+        kept: how many of them it wanted.
+    """
 
     def __init__(self, statuses: frozenset[str], everything: bool) -> None:
         self._statuses, self._everything = statuses, everything
+        self.asked = self.kept = 0
 
     def __call__(self, shown: Shown) -> bool:
+        is_wanted = self._is_wanted(shown)
+        self.asked += 1
+        self.kept += is_wanted
+        return is_wanted
+
+    def _is_wanted(self, shown: Shown) -> bool:
         if self._statuses and shown.value.get("status") not in self._statuses:
             return False
         return self._everything or not is_past(shown, _now())
+
+
+async def _told(
+    printing: Coroutine[Any, Any, bool], settings: Settings, topic: str, wanted: _Wanted, follow: bool
+) -> bool:
+    """Prints; where nothing is printed, standard error says what is pending: at the end, or after a while."""
+    later = asyncio.create_task(_tell(settings, topic, wanted, QUIET_SECONDS)) if follow else None
+    try:
+        all_json = await printing
+        if not follow:
+            await _tell(settings, topic, wanted, 0)
+        return all_json
+    finally:
+        if later is not None:
+            later.cancel()
+            await asyncio.gather(later, return_exceptions=True)
+
+
+async def _tell(settings: Settings, topic: str, wanted: _Wanted, after: float) -> None:
+    from .pending import told_of_pending
+
+    await asyncio.sleep(after)
+    if wanted.kept:
+        return
+    said = await told_of_pending(settings, topic, _now(), wanted.asked)
+    if said is not None and not wanted.kept:
+        click.echo(f"sluice: {printable(said)}", err=True)
 
 
 async def _chosen(

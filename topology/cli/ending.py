@@ -1,4 +1,6 @@
-"""How a command ends: one sentence on standard error, and the exit status that the contract names (cli.md)."""
+"""How a command ends: one sentence on standard error, and the exit status that the contract names
+(docs/reference/commands.md).
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import click
@@ -10,9 +11,11 @@ import msgspec
 from ...codecs import decode, inline, records
 from ...codecs.errors import Fault, UsageError, printable
 from ...codecs.parse_view import parsed_form
+from ...codecs.strict_schema import strict_emission_schema
 from ...streams.judging.checks import Unknown, parse_check
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy, locate
+from ..kafka.input_records import INPUT_TOPICS, prepare, read_record
 from ..settings.settings import Settings, load_settings
 from .lines import files_argument, run_filter, run_filter_many
 from .policy import policy_text, warnings_of
@@ -21,8 +24,12 @@ from .standard import write_document
 
 @click.command()
 @files_argument
-def parse(files: tuple[str, ...]) -> None:
+@click.option("--topic", type=click.Choice(INPUT_TOPICS), help="Where every line belongs [its fields tell].")
+def parse(files: tuple[str, ...], topic: str | None) -> None:
     """Emissions in either encoding to the JSON form, with spans, canonical span keys, and terminal and unknown flags.
+
+    Takes what `sluice produce` takes, and refuses what that refuses, in the same words: observations, sightings,
+    reviews and attestations come out as lanes read them, and an emission without emitted_at gets the present time.
 
     An assertion's `unknown_checks` are the places of those of its checks that are malformed, or that this version does
     not know: it can not be admitted.
@@ -33,8 +40,11 @@ def parse(files: tuple[str, ...]) -> None:
     """
 
     def answer(line: bytes) -> Any:
-        emission = decode.decode_emission(line)
-        return emission if isinstance(emission, Fault) else _with_unknown_checks(parsed_form(emission))
+        prepared = prepare(line, topic, time.time_ns() // 1_000_000)
+        if isinstance(prepared, Fault):
+            return prepared
+        record = read_record(prepared)
+        return _with_unknown_checks(parsed_form(record)) if isinstance(record, records.Emission) else record
 
     run_filter(files, answer)
 
@@ -85,8 +95,8 @@ def fold(ctx: click.Context, policy_file: str | None, until: str | None, files: 
     Example:
       sluice fold --policy policy.toml --until 2026-11-22T00:00:00Z history.jsonl
     """
+    from ..ledger.fold_filter import FoldFilter, parse_until
     from ..settings.secrets import secrets_of
-    from .fold_filter import FoldFilter, parse_until
 
     end, settings = parse_until(until), load_settings((ctx.obj or {}).get("config_file"), {})
     filtering = FoldFilter(read_policy(policy_file, settings), secrets_of(settings))
@@ -110,16 +120,29 @@ def read_policy(name: str | None, settings: Settings | None = None) -> Policy:
 
 @click.command()
 @click.argument("record", required=False)
-def schema(record: str | None) -> None:
+@click.option("--strict", is_flag=True, help="The emission as strict structured outputs take it.")
+def schema(record: str | None, strict: bool) -> None:
     """The JSON Schema of a record, or of all records by name.
 
     RECORD is an input (emission, observation, sighting, citation, attestation, review) or an output (admitted,
     inadmissible, review-request, re-emission-request, grounded).
 
+    With --strict, a model that is held to the schema answers with an emission: every member is there, null where the
+    record would leave it out; locators, contexts and metadata are lists of names and values.
+    `sluice.codecs.strict_answer` turns the answer into the record.
+
     \b
     Example:
       sluice schema emission > emission.schema.json
+      sluice schema emission --strict > strict.schema.json
     """
+    if strict:
+        if record not in ("emission", "emissions"):
+            raise UsageError(
+                "a model answers with emissions only", path="--strict", hint="sluice schema emission --strict"
+            )
+        write_document(strict_emission_schema())
+        return
     types: dict[str, type[msgspec.Struct]] = {**records.INPUTS, **records.OUTPUTS}
     if record is None:
         found: Any = {name: msgspec.json.schema(type_) for name, type_ in types.items()}

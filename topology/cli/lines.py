@@ -1,4 +1,4 @@
-"""Filters: one JSON line in, one JSON line out (cli.md).
+"""Filters: one JSON line in, one JSON line out (docs/reference/commands.md).
 
 Every filter keeps the order, answers every line, takes files or standard input, and goes on after a bad line, which
 gets `{"line": n, "error": {"reason": …, "detail": …}}`; the exit status is then 1 at the end.

@@ -1,4 +1,6 @@
-"""`sluice look`: what the observers see now. `sluice observe`: the observers as a service (cli.md, observing.md)."""
+"""`sluice look`: what the observers see now. `sluice observe`: the observers as a service (docs/reference/commands.md,
+observing.md).
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def produce(obj: dict[str, Any], files: tuple[str, ...], topic: str | None, **fl
 
 
 def _prepared(files: tuple[str, ...], topic: str | None) -> Iterator[Prepared | dict[str, Any]]:
-    """Each line as a record to send, or as the answer to a line that is not valid (cli.md)."""
+    """Each line as a record to send, or as the answer to a line that is not valid (docs/reference/commands.md)."""
     for number, line in read_lines(files):
         result = line if isinstance(line, Fault) else prepare(line, topic, time.time_ns() // 1_000_000)
         if isinstance(result, Fault):

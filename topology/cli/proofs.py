@@ -235,6 +235,8 @@ def key() -> None:
 def new(name: str, out: str) -> None:
     """Makes a private key of this NAME in a new file (mode 0600), and prints its verifier, which is for everybody.
 
+    Inside a git checkout it warns, and a .gitignore beside the key keeps it from being committed.
+
     \b
     Example:
       sluice key new sluice/prod --out /etc/sluice/signing.key > sluice-prod.pub
@@ -242,9 +244,12 @@ def new(name: str, out: str) -> None:
     from ..checkpoints.signing import new_signer, save_signer
 
     signer = new_signer(name)
-    save_signer(signer, Path(out))
+    checkout = save_signer(signer, Path(out))
     click.echo(str(signer.verifier))
     click.echo(f"sluice: the private key is in {out}; its verifier is what others need", err=True)
+    if checkout is not None:
+        what = f"{out} lies inside the git checkout {checkout}"
+        click.echo(f"sluice: warning: {what}; a .gitignore beside it names it now, a place outside is safer", err=True)
 
 
 @key.command()

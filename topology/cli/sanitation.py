@@ -1,4 +1,4 @@
-"""`sluice sanitise` and `sluice canonical-hash`: the attestation contract [V] as filters (cli.md)."""
+"""`sluice sanitise` and `sluice canonical-hash`: the attestation contract [V] as filters."""
 
 from __future__ import annotations
 

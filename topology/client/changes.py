@@ -1,8 +1,8 @@
-"""What happens to the admitted set, one typed change at a time (records.md, «admitted»).
+"""What happens to the admitted set, one typed change at a time (docs/reference/records.md).
 
-What is admitted is `rendered`: what observers verified, a sentence for each check (judging.md). The emitter's own words
-stay in their frame [V §5]: a change has no attribute that is the bare text, and neither `str()` nor `repr()` of it
-shows any. Who wants the text goes through `untrusted_text`, or takes `framed()`.
+What is admitted is `rendered`: what observers verified, a sentence for each check (docs/checks.md). The emitter's own
+words stay in their frame [V §5]: a change has no attribute that is the bare text, and neither `str()` nor `repr()` of
+it shows any. Who wants the text goes through `untrusted_text`, or takes `framed()`.
 """
 
 from __future__ import annotations

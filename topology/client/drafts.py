@@ -1,7 +1,8 @@
 """Emissions written piece by piece: text and assertions, with the spans counted for the caller.
 
-Spans are in Unicode code points and half open (records.md); who counts them by hand, or in UTF-16 units, gets them
-wrong for the first emoji. Nothing is decided or checked here: the lanes' own decoders do that before a draft is sent.
+Spans are in Unicode code points and half open (docs/reference/records.md); who counts them by hand, or in UTF-16 units,
+gets them wrong for the first emoji. Nothing is decided or checked here: the lanes' own decoders do that before a draft
+is sent.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Draft:
             checks: what must hold for it to hold, such as `equals(MAX_RETRIES, 5, path=limits.py)`: what observers can
                 verify, and so what is admitted of it.
             kind: `assertion`, `denial` or `refusal`.
-            effect, grounded, confidence, chain: as in records.md.
+            effect, grounded, confidence, chain: as in docs/reference/records.md.
             cites: the name of a context; `strictly`: whether its quotes must stand there verbatim [C §4].
         """
         self.text(text)

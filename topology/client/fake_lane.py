@@ -146,7 +146,7 @@ class _Chain:
         self._finish()
 
     def _finish(self) -> None:
-        """Closes empty blocks until nothing is due at this instant (architecture.md, «Block»)."""
+        """Closes empty blocks until nothing is due at this instant (ARCHITECTURE.md)."""
         while not self._fold.stateless and self._fold.due(self._builder.state, self._time, self._mark):
             self._close(self._time, self._mark, ())
 

@@ -43,7 +43,7 @@ WATCHED = ("admitted", "inadmissible", "review-requests", "dead-letters")
 TICK_SECONDS = 0.1
 
 ALONE = ("commit", "changed", "introduced", "removed", "last_changed", "modified", "peer", "absent", "missing", "count")
-"""Checks that one kind of evidence alone can decide (judging.md, «k by check»)."""
+"""Checks that one kind of evidence alone can decide (docs/checks.md)."""
 
 DEMO_POLICY = msgspec.structs.replace(
     DEFAULT_POLICY,

@@ -1,6 +1,6 @@
 """Verdicts that a policy discards, made visible for those who fold a history again: `explain` and `what-if`.
 
-What is discarded is counted, and nothing is written about it (architecture.md, «Deciding»), so outputs tell neither
+What is discarded is counted, and nothing is written about it (ARCHITECTURE.md), so outputs tell neither
 its status nor its reason. Here a history is folded under a policy that differs in one thing only: what it would
 discard goes to review, which is told on `inadmissible`. `conceal` then closes what now waits for a reviewer in vain,
 so that the next record finds the state that the real policy leaves. Until then such an assertion differs from a
@@ -33,7 +33,7 @@ class FramedText(msgspec.Struct, frozen=True, gc=False):
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """What an output says about an assertion, as far as a story or a comparison needs it (records.md)."""
+    """What an output says about an assertion, as far as an explanation or a comparison needs it."""
 
     id: str
     emission_id: str

@@ -6,8 +6,8 @@ is absent. Free text and free values that strangers wrote (`text`, `rendered`, `
 reviewer's `reason`, a class that is of no vocabulary) are sanitised as in the outputs [V §4]; observation ids are shown
 as far as the policy lets them out [S §12].
 
-What is admitted is `rendered`, one sentence for each check (judging.md). Offsets in `unchecked` are code points of the
-assertion as its emitter wrote it, which `text` need not be any more: `marked` shows them in place.
+What is admitted is `rendered`, one sentence for each check (docs/checks.md). Offsets in `unchecked` are code points of
+the assertion as its emitter wrote it, which `text` need not be any more: `marked` shows them in place.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Fate = Literal[
     "not-counted",
     "dead-letter",
 ]
-"""What became of an input. Each has exactly one; the last five are dead letters and counters (architecture.md)."""
+"""What became of an input. Each has exactly one; the last five are dead letters and counters (ARCHITECTURE.md)."""
 What = Literal["claimed", "observed", "reviewed", "verdict", "ended"]
 
 
@@ -122,10 +122,10 @@ class Verdict(Part, kw_only=True):
         rendered: what observers verified, a sentence for each check; of an admission, what is admitted.
         assertion: the emitter's words as the record shows them, with `[unchecked]` where an admission does not speak
             of them; `marked`: all of them, with what no check speaks of in double brackets.
-        coverage, unchecked: as in the record (records.md).
+        coverage, unchecked: as in the record (docs/reference/records.md).
         checks: how far each of the assertion's checks had come, in their order.
         classes: that counted then; `missing_floor`, `missing_observers` and `classes_seen` as in a request
-            (records.md); `min_observers` where more than one is needed.
+            (docs/reference/records.md); `min_observers` where more than one is needed.
         ledger: the output's place: lane, height, index among the block's outputs, and the block's hash.
     """
 

@@ -24,7 +24,7 @@ class Held(Part, kw_only=True):
     Attributes:
         index: of the check, among the assertion's.
         holds: whether it holds; false: exactly false there; null: undecided.
-        reason: why it does not hold, as far as the observer says so in a word that is known (judging.md).
+        reason: why it does not hold, as far as the observer says so in a word that is known (docs/checks.md).
         check: the check as the observer writes it, where the assertion is not known.
     """
 

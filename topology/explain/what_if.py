@@ -1,4 +1,4 @@
-"""`sluice what-if`: the past under another policy (architecture.md, «Audit»).
+"""`sluice what-if`: the past under another policy (ARCHITECTURE.md).
 
 One pass over a lane's ledger moves two states side by side: one under the policies that the ledger has, one under a
 new policy in their place: it stands in the first block, and those that came later are left out. Everything else is as

@@ -1,4 +1,4 @@
-"""Reads an output topic from its beginning, or from a time on, as committed (records.md, «Outputs»).
+"""Reads an output topic from its beginning, or from a time on, as committed (docs/reference/records.md).
 
 Without a group: nothing is committed, and who reads changes nothing. What is read is told by `showing.py`.
 """

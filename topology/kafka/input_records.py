@@ -1,4 +1,5 @@
-"""From a line of JSON to a record for an input topic: which topic, valid or not, and under which key (records.md).
+"""From a line of JSON to a record for an input topic: which topic, valid or not, and under which key
+(docs/reference/records.md).
 
 Validity is what the lanes' own decoders say, so nothing is sent that would only come back as a dead letter for its
 shape. The bytes of a line go out as they came; only a missing `emitted_at` is put in front. No clock is read here.
@@ -7,7 +8,8 @@ shape. The bytes of a line go out as they came; only a missing `emitted_at` is p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -76,8 +78,9 @@ def prepare(line: bytes, topic: str | None, now: int) -> Prepared | Fault:
         line = _with_emitted_at(line, now)
     if len(line) > MAX_INPUT_BYTES:
         return Fault("oversize", f"the record has {len(line)} octets; an input has {MAX_INPUT_BYTES} at the most")
-    key = _KEYS[chosen](line)
-    return key if isinstance(key, Fault) else Prepared(chosen, key.encode(), line)
+    kind = _KINDS[chosen]
+    record = kind.read(line)
+    return record if isinstance(record, Fault) else Prepared(chosen, kind.key(record).encode(), line)
 
 
 def _topic_of(shape: _Shape) -> str | Fault:
@@ -98,41 +101,35 @@ def _with_emitted_at(line: bytes, now: int) -> bytes:
 # ---------------------------------------------------------------- validity and key of each kind
 
 
-def _emission_key(line: bytes) -> str | Fault:
-    emission = decode.decode_emission(line)
-    return emission if isinstance(emission, Fault) else emission.emission_id
-
-
-def _observation_key(line: bytes) -> str | Fault:
-    observation = decode.decode_observation(line)
-    return observation if isinstance(observation, Fault) else observation.subject.emission_id
-
-
-def _review_key(line: bytes) -> str | Fault:
-    review = decode.decode_review(line)
-    return review if isinstance(review, Fault) else review.emission_id
-
-
-def _sighting_key(line: bytes) -> str | Fault:
-    sighting = decode_sighting(line)
-    return sighting if isinstance(sighting, Fault) else sighting.observation_id
-
-
-def _attestation_key(line: bytes) -> str | Fault:
+def _decode_attestation(line: bytes) -> Attestation | Fault:
     attestation = decode.decode_json(line, _attestations)
     if isinstance(attestation, Fault):
         return attestation
     if attestation.issued_at is not None and times.parse_time(attestation.issued_at) is None:
         return schema_fault("$.issued_at", times.EXPECTED, attestation.issued_at)
-    return attestation.claim_hash
+    return attestation
 
 
-_KEYS: Mapping[str, Callable[[bytes], str | Fault]] = {
-    "emissions": _emission_key,
-    "observations": _observation_key,
-    "sightings": _sighting_key,
-    "reviews": _review_key,
-    "attestations": _attestation_key,
+class _Kind(NamedTuple):
+    """How a topic's records are read, and which of their members is the key."""
+
+    read: Callable[[bytes], Any]
+    key: Callable[[Any], str]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "emissions": _Kind(decode.decode_emission, attrgetter("emission_id")),
+    "observations": _Kind(decode.decode_observation, attrgetter("subject.emission_id")),
+    "sightings": _Kind(decode_sighting, attrgetter("observation_id")),
+    "reviews": _Kind(decode.decode_review, attrgetter("emission_id")),
+    "attestations": _Kind(_decode_attestation, attrgetter("claim_hash")),
 }
-INPUT_TOPICS = tuple(_KEYS)
+INPUT_TOPICS = tuple(_KINDS)
 """The topics that people and observers write to; citations are the lanes' own."""
+
+
+def read_record(prepared: Prepared) -> msgspec.Struct:
+    """The record that `prepare` found valid, in the form that lanes work with."""
+    record = _KINDS[prepared.topic].read(prepared.value)
+    assert not isinstance(record, Fault), "it was prepared"
+    return record

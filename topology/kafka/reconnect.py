@@ -1,12 +1,13 @@
 """How often a Kafka client tries to reach a broker that is gone: ever more rarely, and at least once a second.
 
-aiokafka has a pause of 100 ms in most of its loops (`retry_backoff_ms`), and none in two. Where a partition has no
-leader, its sender and its fetcher ask for metadata again as soon as the last answer, or the last failure, is there; and
-a broker that is shut down in order leaves just that behind: metadata without leaders, and nobody who could mend them.
-Measured on a worker of twelve lanes: 4,800 attempts to connect a second, and a whole core. The loops with a pause
-added 220 a second, since every client has several of them and none knows of the others' failures. So attempts are
-paced here, by node and client, whoever asks (Java's `reconnect.backoff.ms` and `reconnect.backoff.max.ms`); and so is
-asking again for metadata that had no leader.
+aiokafka pauses for 100 ms in most of its loops (`retry_backoff_ms`), and not at all in two. Where a partition has no
+leader, its sender and its fetcher ask for metadata again as soon as the last answer, or the last failure, is there. A
+broker that is shut down in order leaves just that behind: metadata without leaders. Measured on a worker of twelve
+lanes: 4,800 attempts to connect a second, and a whole core. The loops with a pause added 220 a second, since every
+client has several of them and none knows of the others' failures.
+
+So attempts are paced here, by node and client, whoever asks (Java's `reconnect.backoff.ms` and
+`reconnect.backoff.max.ms`); and so is asking again for metadata that had no leader.
 
 It hooks two methods of aiokafka's client that are not public: tests/topology/kafka/test_reconnect.py fails where they
 change.

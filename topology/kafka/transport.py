@@ -1,10 +1,10 @@
 """The driver `frames://`: Faust's aiokafka driver, handing agents one event per fetched batch of one partition.
 
-Faust's own path costs more per message than the whole fold, and commits offsets apart from outputs (architecture.md,
-«Faust, and why a transport of our own»). What this driver owns instead: frames with their exact range of offsets, where
-each fetch answer says that an input ends, seeks with an epoch that tells frames from before and after apart, and
-back-pressure up to the fetcher. Faust's bookkeeping of acknowledgements, gaps and commits is switched off: positions
-are the ledger's, and what the consumer group is told of them is for lag monitors only.
+Faust's own path costs more per message than the whole fold, and commits offsets apart from outputs (ARCHITECTURE.md).
+What this driver owns instead: frames with their exact range of offsets, where each fetch answer says that an input
+ends, seeks with an epoch that tells frames from before and after apart, and back-pressure up to the fetcher. Faust's
+bookkeeping of acknowledgements, gaps and commits is switched off: positions are the ledger's, and what the consumer
+group is told of them is for lag monitors only.
 
 `app.lanes` (lanes.py) is told what comes, and asked what may be fetched.
 """

@@ -7,6 +7,7 @@ __all__ = [
     "chain",
     "export",
     "export_files",
+    "fold_filter",
     "folds",
     "interfaces",
     "ledger",

@@ -1,4 +1,4 @@
-"""The folds that a worker's lanes run, one lane group each (architecture.md, «The way of a record»).
+"""The folds that a worker's lanes run, one lane group each (ARCHITECTURE.md).
 
 Each is a thin face over pure functions of `streams/`, in the form that lanes take (`contracts.Fold`).
 """

@@ -1,7 +1,8 @@
 """What a record of `admitted` says of checks, as the view serves it: in which order, beside which words of ours.
 
 Outside a frame stand names of a closed list and numbers. In it a note of ours comes first, then what was verified, then
-the emitter's words: what is admitted is `rendered` (judging.md). Nothing here is sanitised; entries.py demands that.
+the emitter's words: what is admitted is `rendered` (docs/checks.md). Nothing here is sanitised; entries.py demands
+that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""From what each check came to at one place to the finding: coverage, outcome, and where it was looked (judging.md).
+"""From what each check came to at one place to the finding: coverage, outcome, and where it was looked
+(docs/checks.md).
 
 The same for every class. What is false counts against an assertion only where it was false at the time that the
 annotation speaks of: at the commit that it names, or in a file that has not changed since.
@@ -35,7 +36,7 @@ DECIDES: Final[Mapping[str, frozenset[str]]] = {
     "substrate.do.sse-count": frozenset(("count",)),
     "substrate.unix.peercred": frozenset(("peer",)),
 }
-"""Which checks each class decides (judging.md, «decided by»). `count` of subscribers is the channel's alone."""
+"""Which checks each class decides (docs/checks.md). `count` of subscribers is the channel's alone."""
 SUBSCRIBERS: Final = "subscribers"
 NOTHING: Final = Presence((), ())
 

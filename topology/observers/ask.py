@@ -1,4 +1,4 @@
-"""What an observer is asked, what it answers, and the bounds of one look (judging.md, observing.md).
+"""What an observer is asked, what it answers, and the bounds of one look (docs/checks.md, observing.md).
 
 Each class has one function `(Ask, …) -> Finding`. Whatever keeps it from looking is raised as `CannotLook` and becomes
 `unavailable` with that reason; a file that went away while it was looked at is `Missing`.
@@ -135,7 +135,7 @@ class Finding(msgspec.Struct, frozen=True):
     Attributes:
         seen: the observation id of what was seen; None where nothing could be seen.
         presence: which words of an assertion without checks are there; None where none were looked for.
-        reason: why, where the outcome does not explain itself; of `absent` one of judging.md's.
+        reason: why, where the outcome does not explain itself; of `absent` one of docs/checks.md.
         at: when it was seen, in Unix milliseconds, where that was before the look began: what is kept for a while, or
             heard on a stream, must not pass for fresher than it is.
         judged: what the checks came to; None where none was held against anything.

@@ -288,6 +288,34 @@ class Root:
         """Whether there is no file in it: what was meant is not there, such as a volume that is not mounted."""
         return next(self._below([]), None) is None
 
+    def files(self) -> Iterator[str]:
+        """The regular files, one after the other as they are found; folders that cannot be read are left out."""
+        return self._below([])
+
+    def has_any(self, paths: Iterable[str], budget: Budget) -> bool:
+        """Whether something stands at any of these paths, readable or not."""
+        for path in paths:
+            budget.remaining()
+            try:
+                self.stat(path)
+            except Missing:
+                continue
+            except CannotLook:
+                return True
+            return True
+        return False
+
+    def reads_any(self, paths: Iterable[str], budget: Budget) -> bool:
+        """Whether any of these files can be opened for reading."""
+        for path in paths:
+            budget.remaining()
+            try:
+                os.close(self.open(path))
+            except (Missing, CannotLook):
+                continue
+            return True
+        return False
+
     def _below(self, closed: list[str]) -> Iterator[str]:
         """The regular files; folders that cannot be read are added to `closed`."""
         waiting = [""]

@@ -1,4 +1,4 @@
-"""Names of files that are never looked at, since they are where credentials are kept (authority.md).
+"""Names of files that are never looked at, since they are where credentials are kept (docs/observing.md).
 
 A path is denied where any of its names is. What is denied is neither read nor said to be there or not; a search through
 all files leaves it out, and so proves no absence. The operator's setting `denied_names` adds to the list.

@@ -5,6 +5,7 @@ A root that is not there is told by a word of ours; the host's own path gets int
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from typing import Final
 
@@ -17,7 +18,8 @@ from .roots import Roots
 from .sites import Site
 
 ROOT_AWAY: Final = "the root is not there"
-"""What an observation says of it: never the host's own path."""
+ROOT_CLOSED: Final = "the root cannot be read"
+"""What observations say of it: never the host's own path."""
 
 
 class Ground:
@@ -39,7 +41,7 @@ class Ground:
         try:
             return self._sites.get(name) or self._open(name)
         except UnreachableError:
-            raise CannotLook(ROOT_AWAY) from None
+            raise CannotLook(_why_away(self._roots.named[name])) from None
 
     def path(self, name: str) -> str:
         """Where a root is on this host."""
@@ -67,7 +69,12 @@ def why_blind(roots: Roots, instruments: Instruments, settings: Settings) -> str
                 site = Site(name, root, instruments.repository(root), instruments.denied, instruments.contents)
                 why = site.why_not_ready(budget)
         except (UnreachableError, CannotLook, OSError) as error:
-            why = ROOT_AWAY if isinstance(error, UnreachableError) else str(error)
+            why = _why_away(path) if isinstance(error, UnreachableError) else str(error)
         if why:
             return why if len(roots.named) == 1 else f"{name}: {why}"
     return ""
+
+
+def _why_away(path: str) -> str:
+    """Of a root that cannot be opened: a folder that is there is closed to us."""
+    return ROOT_CLOSED if os.path.isdir(path) else ROOT_AWAY

@@ -71,8 +71,8 @@ class Observer(Protocol):
     def observe(self, ask: Ask) -> Finding:
         """Looks, within `ask.budget`, decides each of `ask.question.checks`, and returns what `answer` makes of that.
 
-        A finding without `judged` verifies no check: it counts only where the policy does without (judging.md). What
-        was seen, or a credential, is never put into it: what the checks came to, an id, a reason.
+        A finding without `judged` verifies no check: it counts only where the policy does without (docs/checks.md).
+        What was seen, or a credential, is never put into it: what the checks came to, an id, a reason.
 
         Raises:
             CannotLook: the substrate could not be read, or a bound was reached.

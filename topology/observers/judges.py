@@ -1,4 +1,4 @@
-"""Other judges than the built-in checks, each by an entry point that the operator lists (judging.md).
+"""Other judges than the built-in checks, each by an entry point that the operator lists (docs/checks.md).
 
 A judge gets the assertion's text, the text that our observer looked at, and the checks; it says which of these hold,
 the outcome, and how sure it is. Its word is an observation of its own that names it (`judge`), beside that of the

@@ -1,4 +1,4 @@
-"""What was parsed of source code and documents, kept by the hash of the bytes (judging.md, «How well»).
+"""What was parsed of source code and documents, kept by the hash of the bytes (docs/checks.md).
 
 Parsing takes ten times as long as reading; the same file is asked about again and again. Bounded in bytes, by the
 setting `parse_cache_bytes`; shared by the threads that look. A `Parser` for streams/judging/verify.py.

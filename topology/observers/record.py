@@ -1,4 +1,4 @@
-"""What came of a look, as the record that lanes read (records.md).
+"""What came of a look, as the record that lanes read (docs/reference/records.md).
 
 An observation repeats nothing but what is known: the assertion's own checks and words, a reason of ours, where it was
 looked, the members of a locator that its class knows. Of credentials not even what was declared
@@ -74,7 +74,7 @@ def observation(
     checks: Sequence[Check | Unknown] = (),
     judge: str | None = None,
 ) -> Observation:
-    """The record of one look (records.md).
+    """The record of one look (docs/reference/records.md).
 
     Args:
         emission: what was looked at for.
@@ -167,7 +167,7 @@ def shown_path(path: str) -> str | None:
 
 
 def written(one: Observation, signer: Signer | None = None) -> dict[str, Any]:
-    """The JSON-ready form of an observation; `subject.attempt` is always written (records.md).
+    """The JSON-ready form of an observation; `subject.attempt` is always written (docs/reference/records.md).
 
     Args:
         one: what was seen.

@@ -1,4 +1,4 @@
-"""The repositories and folders that the operator lets be looked at, by name (judging.md, «Scope»).
+"""The repositories and folders that the operator lets be looked at, by name (docs/checks.md).
 
 One may have no name: it is the default. `repo` in a locator picks one by name; without it the default is meant, or the
 only one there is. Which host path a name stands for is never told to anybody.

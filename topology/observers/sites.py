@@ -6,6 +6,7 @@ and of a folder that is no repository all that stands in it.
 
 from __future__ import annotations
 
+from itertools import filterfalse
 from typing import Final, NamedTuple
 
 from .ask import Ask, Budget, CannotLook
@@ -19,7 +20,9 @@ from .repository import PREFIX, Repository
 from .trees import Tree
 
 NOTHING_TRACKED: Final = "no file of this repository is tracked"
+NOTHING_ON_DISK: Final = "no tracked file is on disk"
 EMPTY: Final = "the root is empty"
+UNREADABLE: Final = "no file of the root can be read"
 NO_HASH: Final = "the locator's commit is no hash of 7 digits or more"
 
 
@@ -78,13 +81,13 @@ class Site:
             CannotLook: there is no such commit or reference, or nothing at all.
         """
         if ask.member("ref") is None and ask.member("commit") is None:
+            if self.repository is None or not self.repository.git.bare:
+                why = self._why_empty(ask.budget)
+                if why:
+                    raise CannotLook(why)
             if self.repository is None:
-                if self._root.is_empty():
-                    raise CannotLook(EMPTY)
                 return View(FolderTree(self._root, self.denied, self._contents))
             if not self.repository.git.bare:
-                if not self.repository.index(ask.budget).entries:
-                    raise CannotLook(NOTHING_TRACKED)
                 return View(WorkTree(self._root, self.denied, self._contents, self.repository))
         return self.past(ask)
 
@@ -127,14 +130,27 @@ class Site:
         return self.repository is not None and self.repository.is_older(since, budget)
 
     def why_not_ready(self, budget: Budget) -> str:
-        """Why nothing can be seen here: nothing is there, or nothing is tracked; empty where something can.
+        """Why nothing can be seen here: nothing is there, tracked or readable; empty where something can.
 
         Raises:
-            CannotLook: git fails.
+            CannotLook: git fails, or a bound is reached.
         """
-        if self.repository is None:
-            return EMPTY if self._root.is_empty() else ""
-        if self.repository.git.bare:
+        if self.repository is not None and self.repository.git.bare:
             self.repository.tip(None, budget)
             return ""
-        return "" if self.repository.index(budget).entries else NOTHING_TRACKED
+        why = self._why_empty(budget)
+        if why:
+            return why
+        if self.repository is not None and not self.repository.index(budget).files:
+            return ""  # links and submodules only: no file that could be closed to us
+        files = self._root.files() if self.repository is None else self.repository.index(budget).files
+        return "" if self._root.reads_any(filterfalse(self.denied.holds, files), budget) else UNREADABLE
+
+    def _why_empty(self, budget: Budget) -> str:
+        """Why the files on disk say nothing: there are none, as where a volume is not mounted."""
+        if self.repository is None:
+            return EMPTY if self._root.is_empty() else ""
+        index = self.repository.index(budget)
+        if not index.entries:
+            return NOTHING_TRACKED
+        return "" if not index.files or self._root.has_any(index.files, budget) else NOTHING_ON_DISK

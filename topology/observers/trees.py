@@ -1,4 +1,5 @@
-"""Which files of a root may be looked at, and what they hold (judging.md, authority.md): what every tree can be asked.
+"""Which files of a root may be looked at, and what they hold (docs/checks.md, docs/observing.md): what every tree can
+be asked.
 
 The tracked files of a work tree, or all of a folder that is no repository, are in disk_trees.py; those of a commit in
 commit_tree.py. A path is confined, then held against the names that are never looked at, then against what is tracked:

@@ -1,6 +1,6 @@
 """What a lane does before it may run: fold its ledger again, and hold its inputs against the ledger's positions.
 
-Steps 2 to 4 of architecture.md, «State and recovery». Nothing is changed here: either there is a state to go on from,
+Steps 2 to 4 of ARCHITECTURE.md. Nothing is changed here: either there is a state to go on from,
 or a sentence why not.
 """
 

@@ -1,4 +1,4 @@
-"""Snapshots: a lane's state in files, so that a restart need not fold the whole ledger (architecture.md).
+"""Snapshots: a lane's state in files, so that a restart need not fold the whole ledger (ARCHITECTURE.md).
 
 A snapshot only ever saves time. Each file names the block after which its state was taken and the hash of its own
 bytes; a lane checks both, the block against the ledger, and otherwise folds from an older snapshot or from the

@@ -1,4 +1,4 @@
-"""When the cyclic garbage collector runs: rarely, and between blocks (style.md, «Measured habits»).
+"""When the cyclic garbage collector runs: rarely, and between blocks (docs/internals.md).
 
 Left to itself it halves throughput once the state is large: a full collection walks every live assertion, and those
 make no cycles. So a worker process switches it off, and collects itself every so often; what survived is then frozen,

@@ -1,7 +1,7 @@
 """What a decision's record says was checked, for people: the sentences that observers verified, else on what it rests.
 
-What is admitted is `rendered` (judging.md): a reader is shown that first, and the emitter's prose behind it, marked as
-such. Where nothing was checked a mark in our own words says whose word it is. One table for `consume`, the demo and
+What is admitted is `rendered` (docs/checks.md): a reader is shown that first, and the emitter's prose behind it, marked
+as such. Where nothing was checked a mark in our own words says whose word it is. One table for `consume`, the demo and
 `explain`; nothing is decided here, and nothing is escaped (`showing.escaped` does that).
 """
 

@@ -1,13 +1,14 @@
-"""A lane: one partition number, from its inputs over blocks and the fold to its ledger and outputs (architecture.md).
+"""A lane: one partition number, from its inputs over blocks and the fold to its ledger and outputs (ARCHITECTURE.md).
 
 *Theory of operation.* A lane is a fold with a ledger. `run` takes the lane over (fence the former owner, read the
 ledger to its end, fold all of it, check the inputs, seek them to where the last block ended) and then closes block
 after block: take what the intake holds now, fold it, commit block and outputs as one. While a transaction is in flight
 further records pile up in the intake and make the next block, so blocks are as small as latency likes and as large as
-the load asks. Whatever fails is answered alike: what was not committed is aborted, the state is thrown away, and the
-lane takes itself over again. There is no other path of recovery, and no position but the ledger's.
+the load asks.
 
-The wall clock enters in one place: the header's `time`.
+Whatever fails is answered alike: what was not committed is aborted, the state is thrown away, and the lane takes itself
+over again. There is no other path of recovery, and no position but the ledger's. The wall clock enters in one place:
+the header's `time`.
 """
 
 from __future__ import annotations
@@ -257,7 +258,7 @@ class Lane:
     # ------------------------------------------------------------ taking over
 
     async def _take_over(self) -> None:
-        """Steps 1 to 5 of architecture.md, «State and recovery»; the order matters."""
+        """Steps 1 to 5 of ARCHITECTURE.md; the order matters."""
         self._phase = "taking-over"
         await self._sit_out()
         self._check_tip = False

@@ -1,4 +1,4 @@
-"""How far everything that a lane's inputs held has been read (architecture.md, «Time»).
+"""How far everything that a lane's inputs held has been read (ARCHITECTURE.md).
 
 The watermark is the least, over a lane's inputs, of the latest time T such that everything that the input held at T
 stands in earlier blocks. Each fetch answer gives the log's end E and the time at which it came; a *mark* (E, T) says

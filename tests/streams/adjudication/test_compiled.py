@@ -232,6 +232,7 @@ def _subject(number: int, attempt: int) -> dict[str, Any]:
     return {"emission_id": f"em-{number}", "span": {"chars": [0, 5]}, "attempt": attempt}
 
 
+@pytest.mark.slow
 def test_the_core_keeps_nothing() -> None:
     """What a fold has allocated is given back with its outputs and its state, whatever the records were."""
     worlds = [(world.steps(10), world.policy()) for world in map(World, range(6))]

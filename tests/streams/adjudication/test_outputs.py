@@ -150,7 +150,7 @@ def test_no_two_outputs_of_a_story_have_one_id(new_lane: Any) -> None:
 
 
 def test_an_admission_says_all_that_the_design_shows(new_lane: Any) -> None:
-    """The record of records.md, field by field."""
+    """The record of docs/reference/records.md, field by field."""
     chain = [{"step": "retrieval", "source": "a.md", "data": ["pii"]}]
     lane = new_lane(policy(k=2), T)
     outputs = lane.block(

@@ -233,7 +233,7 @@ def test_orders_are_unique_and_grow() -> None:
     "struct", [Declared, ClassEvidence, AssertionState, Attempt, PendingEvidence, EmissionState, Terms]
 )
 def test_no_item_is_tracked_by_the_cyclic_collector(struct: Any) -> None:
-    """Hundreds of thousands of them would halve the throughput (style.md, «Measured habits»)."""
+    """Hundreds of thousands of them would halve the throughput (docs/internals.md)."""
     assert not struct.__struct_config__.gc
     assert struct in vars(module).values()
 

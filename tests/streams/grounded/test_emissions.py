@@ -214,7 +214,7 @@ def test_what_would_be_a_dead_letter_is_refused(bad: Any) -> None:
 
 
 def test_an_answer_with_checks() -> None:
-    """They become the assertion's own; a malformed list is said at once, as the lane would say it (judging.md)."""
+    """They become the assertion's own; a malformed list is said at once, as the lane would say it (docs/checks.md)."""
     made = emission("em-1", "bot", Asserted("The cap is 1000.", checks=["equals(MAX, 1000)"]), "Another one.")
 
     assert [one.checks for one in assertions(made)] == [["equals(MAX, 1000)"], None]

@@ -45,7 +45,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_answer_is_admitted_with_its_whole_chain(example: dict[str, Any], checkout: Path) -> None:
-    """The agent's own steps, a retrieval for each kind of evidence, and the hand-off from the emitter (records.md)."""
+    """The agent's own steps, a retrieval for each kind of evidence, and the hand-off from the emitter
+    (docs/reference/records.md).
+    """
     made = example["emission_of"](str(checkout), QUESTIONS)
 
     records = example["decide"](str(checkout), made)

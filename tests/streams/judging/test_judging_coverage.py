@@ -327,7 +327,7 @@ def test_a_sentence_that_could_be_false_is_not_wholly_covered(sentence: str, che
     ],
 )
 def test_the_sentences_that_were_admitted_once_are_not_covered(sentence: str):
-    """Those of judging.md, «Why»: their words are in the file, and what they say is not."""
+    """Those of docs/checks.md: their words are in the file, and what they say is not."""
     checks = ['contains("retry limit 42")', 'contains("release 1.2.3")', 'equals("retry limit", 42)']
     assert level(sentence, *checks, path="a.txt") != "whole"
 

@@ -1,4 +1,4 @@
-"""No sentence that says something false is wholly covered because the checks beside it are true (judging.md).
+"""No sentence that says something false is wholly covered because the checks beside it are true (docs/checks.md).
 
 True pairs of a sentence and its checks, every check among them, and nine ways to make a sentence say something else.
 The mutators know nothing of the forms by which coverage reads: they turn words round, put words in, and swap arguments.

@@ -395,7 +395,7 @@ def test_every_check_of_the_sentences_is_well_formed():
 
 
 def test_at_least_half_of_what_agents_write_is_wholly_covered():
-    """The goal of judging.md with checks attached is half; these reach seven in ten, and fall no lower."""
+    """The goal of docs/checks.md with checks attached is half; these reach seven in ten, and fall no lower."""
     levels = [cover(sentence, checks).level for sentence, checks in pairs()]
     assert levels.count("whole") >= 0.7 * len(levels)
     assert levels.count("none") <= 0.05 * len(levels)

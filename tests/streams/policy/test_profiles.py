@@ -33,7 +33,7 @@ def test_reference_is_the_default():
 
 
 def test_strict_asks_for_checks_and_independence():
-    """judging.md, «What the fold does with it»."""
+    """docs/checks.md."""
     strict = load_policy((FOLDER / "strict.toml").read_text("utf-8"))
     judging, alone = strict.judging, {"commit", "changed", "introduced", "removed", "last_changed", "modified"}
 

@@ -270,7 +270,7 @@ def test_a_policy_may_lower_the_caps():
 
 
 def test_a_refused_uri_becomes_null_and_the_attestation_stays():
-    """With an entry in `_meta.uris_rejected` that says why (sanitation.md 6); an absent one is null without one."""
+    """With an entry in `_meta.uris_rejected` that says why ([V §4]); an absent one is null without one."""
     envelope = framed(
         evidence=[{"quote": "a", "uri": "http://x.org"}, {"quote": "b"}],
         cited_works=[{"uri": "javascript:alert(1)"}, {"uri": "https://x.org/%E2%80%8B"}],

@@ -248,7 +248,7 @@ def test_reject_refuses_whatever_replacement_would_hide(text):
 
 @pytest.mark.parametrize("text", ["plain", "It’s – “fine”…", "½", "café", "a\u200db", "日本語"])
 def test_reject_lets_good_prose_pass(text):
-    """Typography is replaced and recorded, but refuses nothing (sanitation.md 4)."""
+    """Typography is replaced and recorded, but refuses nothing ([V §4])."""
     assert not unexpected_confusables(text)
 
 

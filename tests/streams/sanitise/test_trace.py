@@ -175,9 +175,14 @@ def test_every_change_is_an_entry_or_in_a_count(work):
 
 def test_time_is_linear_in_the_fields():
     """90,000 titles that NFKC changes took 9 s."""
-    trace = Trace()
-    start = time.process_time()
-    for place in range(90_000):
-        trace.normalise(f"cited_works[{place}].title")
-        trace.cut(f"cited_works[{place}].title", 301, 300)
-    assert time.process_time() - start < 1
+
+    def seconds(fields: int) -> float:
+        trace = Trace()
+        start = time.process_time()
+        for place in range(fields):
+            trace.normalise(f"cited_works[{place}].title")
+            trace.cut(f"cited_works[{place}].title", 301, 300)
+        return time.process_time() - start
+
+    few = min(seconds(9_000) for _ in range(3))
+    assert seconds(90_000) < 40 * few  # ten times as many; where the cost is quadratic, a hundred times as long

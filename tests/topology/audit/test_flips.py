@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from audit_world import SIGNER, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.ledger.export_files import file_name
 from sluice.topology.settings.settings import Settings
+
+pytestmark = pytest.mark.slow
 
 ORIGINAL = World()
 PLACES = sorted(place for place, records in ORIGINAL.topics.items() if records)

@@ -24,6 +24,8 @@ from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.ledger.export_files import Stored
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 ORIGINAL = World()
 
 

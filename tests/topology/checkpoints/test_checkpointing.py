@@ -245,11 +245,9 @@ class TestTheEnd:
         async with world.running():
             await world.until(lambda: world.log.records)
             world.ledger.gate.clear()
-            began = asyncio.get_running_loop().time()
             world.lane.stop()
             await world.until(lambda: world.lane.status.phase == "stopped")
 
-        assert asyncio.get_running_loop().time() - began < 1.0
         assert (len(world.log.records), committed(world.log)) == (1, [])
 
     @pytest.mark.parametrize("error", [FencedError("somebody else"), TooLargeError("checkpoints", 1, 9)])

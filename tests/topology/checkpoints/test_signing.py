@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -116,3 +117,86 @@ def test_a_name_that_no_key_can_have_makes_no_file(tmp_path: Path) -> None:
         load_or_make_signer(tmp_path / "signing.key", "a name")
 
     assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- inside a git checkout
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A git repository with a folder in it."""
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    (tmp_path / "below").mkdir()
+    return tmp_path
+
+
+def listed(checkout: Path) -> list[str]:
+    """What git would take in with `git add --all`."""
+    command = ["git", "-C", checkout, "ls-files", "--others", "--exclude-standard"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", ["signing.key", "my key [1]*.key ", "#key", "!key", "back\\slash", "schlüssel"])
+def test_inside_a_checkout_git_does_not_see_the_key(checkout: Path, name: str) -> None:
+    """Whatever it is called; its checkout is told."""
+    path = checkout / "below" / name
+
+    assert save_signer(new_signer("sluice/one"), path) == checkout
+    assert path.exists()
+    assert listed(checkout) == ["below/.gitignore"]
+
+
+def test_what_stands_in_the_gitignore_stays_and_nothing_is_said_twice(checkout: Path) -> None:
+    """Also where its last line has no end."""
+    ignoring = checkout / ".gitignore"
+    ignoring.write_text("*.log\r\nbuild/")
+
+    save_signer(new_signer("sluice/one"), checkout / "a.key")
+    (checkout / "a.key").unlink()
+    save_signer(new_signer("sluice/two"), checkout / "a.key")
+
+    assert ignoring.read_bytes() == b"*.log\r\nbuild/\n/a.key\n/.a.key.*\n"
+
+
+def test_a_key_that_a_worker_makes_is_hidden_from_git_as_well(checkout: Path) -> None:
+    """On first use, below the folder of its state."""
+    load_or_make_signer(checkout / "var" / "state" / "signing.key", "sluice/one")
+
+    assert listed(checkout) == ["var/state/.gitignore"]
+
+
+def test_a_linked_work_tree_is_a_checkout(tmp_path: Path) -> None:
+    """Its `.git` is a file."""
+    (tmp_path / ".git").write_text("gitdir: /elsewhere\n")
+
+    assert save_signer(new_signer("sluice/one"), tmp_path / "a.key") == tmp_path
+    assert (tmp_path / ".gitignore").read_text() == "/a.key\n/.a.key.*\n"
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_where_the_gitignore_cannot_be_written_there_is_no_key(checkout: Path, kind: str) -> None:
+    """A key that git would take in is worse than none."""
+    if kind == "folder":
+        (checkout / ".gitignore").mkdir()
+    else:
+        (checkout / ".gitignore").symlink_to(checkout / "elsewhere")
+
+    with pytest.raises(UsageError, match="the private key cannot be written"):
+        save_signer(new_signer("sluice/one"), checkout / "a.key")
+
+    assert not (checkout / "a.key").exists()
+    assert not (checkout / "elsewhere").exists()
+
+
+def test_a_name_with_a_line_end_is_refused_inside_a_checkout(checkout: Path) -> None:
+    """No line could name it."""
+    with pytest.raises(UsageError, match="line end"):
+        save_signer(new_signer("sluice/one"), checkout / "a\nb.key")
+
+    assert listed(checkout) == []
+
+
+def test_outside_a_checkout_nothing_is_written_beside_the_key(tmp_path: Path) -> None:
+    """And nothing is told."""
+    assert save_signer(new_signer("sluice/one"), tmp_path / "a.key") is None
+    assert [one.name for one in tmp_path.iterdir()] == ["a.key"]

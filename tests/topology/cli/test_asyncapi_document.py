@@ -30,6 +30,8 @@ from sluice.topology.client import FakeSluice
 from sluice.topology.kafka.topics import TOPICS, declared
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent / "asyncapi"
 ROOT = Path(__file__).resolve().parents[3]
 REQUIRED = os.environ.get("CI", "").lower() not in ("", "0", "false") or os.environ.get("SLUICE_REQUIRE_KAFKA") == "1"

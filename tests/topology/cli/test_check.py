@@ -186,7 +186,7 @@ def test_line_ends_and_byte_order_marks_are_as_python_takes_them(tmp_path: Path)
 
 
 def test_the_help_has_an_example():
-    """As every command's (cli.md)."""
+    """As every command's (docs/reference/commands.md)."""
     result = run("--help")
     assert "sluice check agents/" in result.stdout
     assert result.exit_code == 0

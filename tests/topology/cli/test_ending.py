@@ -1,4 +1,6 @@
-"""However a command ends: one sentence on standard error, and the exit status of the contract (cli.md)."""
+"""However a command ends: one sentence on standard error, and the exit status of the contract
+(docs/reference/commands.md).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
     [
         (["opinion"], "sluice: No such command 'opinion'; see sluice --help"),
         (["--opinion"], "sluice: No such option: --opinion; see sluice --help"),
-        (["parse", "--opinion"], "sluice: No such option: --opinion; see sluice parse --help"),
+        (["parse", "--view"], "sluice: No such option: --view; see sluice parse --help"),
         (["check"], "sluice: Missing argument 'FILES...'; see sluice check --help"),
         (["mcp", "token", "new"], "sluice: Missing option '--name'; see sluice mcp token new --help"),
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 
 from sluice.codecs import records
-from sluice.codecs.errors import UsageError
+from sluice.codecs.errors import Fault, UsageError
+from sluice.codecs.strict_schema import strict_emission_schema
+from sluice.codecs.times import parse_time
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.cli import main
 from sluice.topology.cli.filters import read_policy
+from sluice.topology.kafka.input_records import prepare
 
 GREP = "substrate.grep"
 INLINE = {"emission_id": "em-1", "emitted_at": 0, "text": "It is so. [substrate.grep; observation-id=o1]"}
@@ -47,6 +51,80 @@ def test_parse_answers_with_the_json_form_of_either_encoding() -> None:
     assert answers(sluice("parse", given=[parsed])) == [parsed]
 
 
+RECORDS: dict[str, dict[str, Any]] = {
+    "observations": {
+        "observation_id": "o1",
+        "substrate_class": GREP,
+        "observed_at": BEFORE,
+        "observer": "observer-1",
+        "subject": {"emission_id": "em-1", "span": {"chars": [0, 9]}},
+        "outcome": "corroborates",
+    },
+    "sightings": {
+        "observation_id": "o1",
+        "substrate_class": GREP,
+        "observed_at": BEFORE,
+        "observer": "observer-1",
+        "content": "It is so.",
+    },
+    "reviews": {"emission_id": "em-1", "span": {"chars": [0, 9]}, "decision": "admit"},
+    "attestations": {
+        "claim_hash": "0x" + "ab" * 32,
+        "validator_did": "did:web:university.example",
+        "verdict": "VERIFIED",
+        "consensus_domain": "scientific-default",
+    },
+}
+
+
+@pytest.mark.parametrize("topic", RECORDS)
+def test_parse_takes_every_record_that_produce_takes(topic: str) -> None:
+    """Its fields tell which it is, or `--topic`; it comes out as lanes read it, without what they do not know."""
+    record = RECORDS[topic]
+
+    assert answers(sluice("parse", given=[record | {"colour": "red"}])) == [record]
+    assert answers(sluice("parse", "--topic", topic, given=[record])) == [record]
+
+
+def test_parse_gives_an_emission_without_a_time_the_present_one() -> None:
+    """As produce does."""
+    before = time.time_ns() // 1_000_000
+    (parsed,) = answers(sluice("parse", given=[{"emission_id": "em-1", "text": "It is so."}]))
+
+    emitted = parse_time(parsed["emitted_at"])
+    assert emitted is not None
+    assert before <= emitted <= time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("line", "topic"),
+    [
+        ("{", None),
+        ("[]", None),
+        ('{"emission_id": "em-1"}', None),
+        ('{"emission_id": "em-1", "text": "So.", "decision": "admit"}', None),
+        ('{"emission_id": "em 1", "text": "So."}', None),
+        ('{"emission_id": "em-1", "text": "So.", "assertions": [{"span": {"chars": [0, 9]}}]}', None),
+        (json.dumps(RECORDS["reviews"] | {"decision": "perhaps"}), None),
+        (json.dumps(RECORDS["observations"] | {"observed_at": "noon"}), None),
+        (json.dumps(RECORDS["attestations"] | {"issued_at": "noon"}), None),
+        (json.dumps(RECORDS["reviews"]), "emissions"),
+        (json.dumps({"emission_id": "em-1", "emitted_at": 0, "text": "a" * 1_000_000}), None),
+    ],
+    ids=range(11),
+)
+def test_parse_refuses_what_produce_refuses_in_the_same_words(line: str, topic: str | None) -> None:
+    """Whoever tries a file out learns what would become of it."""
+    options = () if topic is None else ("--topic", topic)
+    refused = prepare(line.encode(), topic, 0)
+    assert isinstance(refused, Fault)
+
+    result = sluice("parse", *options, given=line + "\n")
+
+    assert answers(result) == [{"line": 1, "error": {"reason": refused.reason, "detail": refused.detail}}]
+    assert result.exit_code == 1
+
+
 def test_render_answers_with_the_in_line_encoding() -> None:
     """What parse takes apart, render puts together."""
     parsed = sluice("parse", given=[INLINE]).stdout
@@ -57,7 +135,8 @@ def test_render_answers_with_the_in_line_encoding() -> None:
 @pytest.mark.parametrize("command", ["parse", "render"])
 def test_a_bad_emission_is_answered_with_its_reason_and_the_run_goes_on(command: str) -> None:
     """Exit 1 at the end; the other lines have their answers."""
-    result = sluice(command, given="{\n" + json.dumps({"emission_id": "em-1"}) + "\n" + json.dumps(INLINE) + "\n")
+    bad = {"emission_id": "em-1", "text": "So.", "emitted_at": "noon"}
+    result = sluice(command, given="{\n" + json.dumps(bad) + "\n" + json.dumps(INLINE) + "\n")
 
     first, second, third = answers(result)
     assert (first["line"], first["error"]["reason"]) == (1, "not-json")
@@ -200,6 +279,16 @@ def test_schema_prints_all_of_them_by_name() -> None:
 
     assert list(everything) == [*records.INPUTS, *records.OUTPUTS]
     assert everything["review"] == json.loads(sluice("schema", "review").stdout)
+
+
+def test_schema_prints_the_strict_one_of_an_emission() -> None:
+    """For a model that is held to a schema; no other record is a model's to write."""
+    assert json.loads(sluice("schema", "emission", "--strict").stdout) == strict_emission_schema()
+    assert json.loads(sluice("schema", "emissions", "--strict").stdout) == strict_emission_schema()
+    for arguments in (["--strict"], ["review", "--strict"]):
+        result = sluice("schema", *arguments)
+        assert result.exit_code == 2
+        assert "--strict: a model answers with emissions only" in result.stderr
 
 
 def test_schema_of_a_record_that_is_none_says_which_there_are() -> None:

@@ -15,8 +15,8 @@ from sluice.codecs.blocks import Block, EventKind
 from sluice.codecs.errors import Fault, UsageError
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import DEFAULT_POLICY, Admissibility, Floor, Policy
-from sluice.topology.cli import fold_filter
-from sluice.topology.cli.fold_filter import FoldFilter, parse_until
+from sluice.topology.ledger import fold_filter
+from sluice.topology.ledger.fold_filter import FoldFilter, parse_until
 
 T = 1_800_000_000_000
 GREP, GIT = "substrate.grep", "substrate.git.log"

@@ -1,4 +1,4 @@
-"""Filters answer every line, keep the order, and go on after a bad one (cli.md)."""
+"""Filters answer every line, keep the order, and go on after a bad one (docs/reference/commands.md)."""
 
 from __future__ import annotations
 

@@ -210,6 +210,19 @@ def test_a_new_key_is_its_owner_s_alone(tmp_path: Path) -> None:
     assert secret not in made.stdout + made.stderr + shown.stdout
 
 
+def test_a_new_key_inside_a_git_checkout_is_warned_of(tmp_path: Path) -> None:
+    """In one sentence on standard error; the `.gitignore` is beside the key. Outside, nothing is said."""
+    (tmp_path / "in" / ".git").mkdir(parents=True)
+
+    inside = run("key", "new", "sluice/prod", "--out", tmp_path / "in" / "a.key")
+    outside = run("key", "new", "sluice/prod", "--out", tmp_path / "a.key")
+
+    (warning,) = (line for line in inside.stderr.splitlines() if "warning" in line)
+    assert f"lies inside the git checkout {tmp_path / 'in'}; a .gitignore beside it names it now" in warning
+    assert (tmp_path / "in" / ".gitignore").read_text().startswith("/a.key\n")
+    assert "warning" not in outside.stderr
+
+
 def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     """Exit 2, and the file is as it was."""
     path = tmp_path / "signing.key"

@@ -1,4 +1,4 @@
-"""`sluice sanitise` and `sluice canonical-hash` as filters (cli.md)."""
+"""`sluice sanitise` and `sluice canonical-hash` as filters (docs/reference/commands.md)."""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Standard input and output that are gone, full or closed, or that cannot show every character (cli.md)."""
+"""Standard input and output that are gone, full or closed, or that cannot show every character
+(docs/reference/commands.md).
+"""
 
 from __future__ import annotations
 

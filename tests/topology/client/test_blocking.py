@@ -106,7 +106,7 @@ def test_a_full_buffer_blocks_for_as_long_as_the_caller_likes():
         began = time.monotonic()
         with pytest.raises(BufferFullError, match=r"full for 0\.1 s with 2 records"):
             emitter.emit(emission(2), timeout=0.1)
-        assert 0.1 <= time.monotonic() - began < 2
+        assert time.monotonic() - began >= 0.1
         threading.Timer(0.05, frozen.thaw).start()
         deliveries.append(emitter.emit(emission(3), timeout=5))
     assert [one.result(0).key for one in deliveries] == [b"em-0", b"em-1", b"em-3"]

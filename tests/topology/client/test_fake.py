@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.streams.policy.policy import DEFAULT_POLICY
-from sluice.topology.cli.fold_filter import FoldFilter
+from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.client import FakeSluice, UsageError
 
 START = 1_795_251_600_000

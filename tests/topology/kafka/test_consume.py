@@ -297,11 +297,12 @@ def test_admitted_is_read_to_its_end_without_what_is_past():
 
 
 def test_an_empty_topic_is_read_at_once():
-    """There is nothing to wait for."""
+    """There is nothing to wait for; standard error says so (tests/topology/cli/test_pending.py)."""
     with EmbeddedBroker() as broker:
         result = run(broker.address, "inadmissible")
 
-    assert (result.exit_code, result.output) == (0, "")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("sluice: nothing to show from inadmissible")
 
 
 def test_a_record_that_is_no_json_is_shown_and_exits_with_1():

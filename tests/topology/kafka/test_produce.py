@@ -100,7 +100,7 @@ def test_a_record_of_no_one_kind_is_refused(raw: bytes, got: str):
 
 
 def test_a_named_topic_decides_for_a_record_of_more_than_one_kind():
-    """Fields that a reader does not know are ignored (records.md)."""
+    """Fields that a reader does not know are ignored (docs/reference/records.md)."""
     assert isinstance(prepare(line(EMISSION, decision="admit"), "emissions", NOW), Prepared)
 
 

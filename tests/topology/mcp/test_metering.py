@@ -31,6 +31,8 @@ from sluice.topology.mcp.readers import Readers
 from sluice.topology.mcp.server import _permit, create_server
 from sluice.topology.mcp.tokens import new_token
 
+pytestmark = pytest.mark.slow
+
 SECRET = "a question that is nobody's business"
 
 

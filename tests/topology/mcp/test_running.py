@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from sluice.topology.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("arguments", "said"),

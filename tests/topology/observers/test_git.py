@@ -48,7 +48,7 @@ def test_git_and_its_children_end_with_the_look(fake, tmp_path: Path, script: st
     began = time.monotonic()
     with pytest.raises(CannotLook, match="took longer"):
         fake(f"echo $$ > {tmp_path}/pid; {script}").run(Budget(0.5, 1000), "x")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 55  # and not the minute that the script sleeps
     group = int((tmp_path / "pid").read_text())
     for _ in range(100):
         try:

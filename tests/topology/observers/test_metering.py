@@ -22,6 +22,8 @@ from sluice.topology.observers.metering import ObserverMetrics
 from sluice.topology.observers.service import ObserverService
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 20
 READ = "`CHANGELOG.md` contains `parse_time`. [substrate.code.read] [substrate.grep; pattern=parse_time]"
 

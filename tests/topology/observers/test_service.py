@@ -30,6 +30,8 @@ from sluice.topology.observers.look import StoppedError, look
 from sluice.topology.observers.service import ObserverService, _Progress
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 TEXT = "`CHANGELOG.md` contains `parse_time`. [substrate.code.read] [substrate.grep; pattern=parse_time]"
 PATIENCE = 20
 

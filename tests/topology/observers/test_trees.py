@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -343,3 +344,67 @@ def test_no_process_and_no_descriptor_is_left_open(changelog: Repository):
     children = Path(f"/proc/self/task/{os.getpid()}/children")
     if children.exists():
         assert children.read_text().split() == []
+
+
+def closed_to_us(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Has the system refuse to open files of these names, whoever runs the tests."""
+    real = os.open
+
+    def refusing(path: str | bytes | os.PathLike[str], *arguments: int, **more: int | None) -> int:
+        if os.path.basename(os.fsdecode(path)) in names:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", refusing)
+
+
+def test_a_work_tree_whose_tracked_files_are_all_gone_refutes_nothing(repository: Repository, instruments: Instruments):
+    """Its volume is not mounted, or it was never checked out: nobody deleted every file; git's objects are asked."""
+    repository.write("a.txt", "x")
+    repository.write("src/b.txt", "y")
+    repository.commit("x")
+    roots, why = Roots.of(repository.path), "no tracked file is on disk"
+    (repository.path / "a.txt").unlink()
+    assert outcome(repository, "code.read", "`a.txt` exists.", checks=["exists(a.txt)"]) == "absent"
+    assert why_blind(roots, instruments, Settings()) == ""
+
+    (repository.path / "src" / "b.txt").unlink()
+    (repository.path / "lost+found").mkdir()
+    for name in ("code.read", "grep"):
+        for check in ("exists(a.txt)", "missing(a.txt)", "missing(c.txt)", "absent(x, path=a.txt)"):
+            assert told(repository, check, (name,)) <= {why}
+    for name in ("code.read", "grep", "fs.mtime"):
+        assert reason(repository, name, "There is no `a.txt`.", path="a.txt") == why
+    assert why_blind(roots, instruments, Settings()) == why
+    assert holds(repository, "git.log", "exists(a.txt)") is True
+
+
+def test_an_observer_whose_files_are_all_closed_to_it_is_not_ready(
+    folder: Repository, repository: Repository, instruments: Instruments, monkeypatch: pytest.MonkeyPatch
+):
+    """What it may not look at does not count; one file that it can read is enough."""
+    for place in (folder, repository):
+        place.write("a.txt", "x")
+        place.write("secrets.toml", "x")
+    repository.commit("x")
+    closed_to_us(monkeypatch, "a.txt")
+
+    for place in (folder, repository):
+        assert why_blind(Roots.of(place.path), instruments, Settings()) == "no file of the root can be read"
+        assert told(place, "absent(zzz, path=a.txt)", ("code.read",)) == {"the file cannot be read: Permission denied"}
+    folder.write("b.txt", "x")
+    assert why_blind(Roots.of(folder.path), instruments, Settings()) == ""
+
+
+def test_a_root_that_is_closed_to_us_is_unavailable_and_not_ready(
+    folder: Repository, repository: Repository, instruments: Instruments, monkeypatch: pytest.MonkeyPatch
+):
+    """Which is told apart from one that is not there; the host's path is in neither sentence."""
+    folder.write("a.txt", "x")
+    repository.write("a.txt", "x")
+    roots = {"app": repository.path, "lib": folder.path}
+    closed_to_us(monkeypatch, folder.path.name)
+
+    assert why_blind(Roots.of(folder.path), instruments, Settings()) == "the root cannot be read"
+    for check in ("exists(a.txt)", "missing(a.txt)", "absent(x, path=a.txt)"):
+        assert reason(roots, "code.read", "x", checks=[check], repo="lib") == "the root cannot be read"

@@ -63,7 +63,7 @@ async def owner(broker: str, request: pytest.FixtureRequest) -> AsyncIterator[Ow
 
 
 async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.blocks import Event, EventKind, Output
 from sluice.streams.policy.policy import INADMISSIBLE, Policy
-from sluice.topology.cli.fold_filter import FoldFilter
+from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.kafka.transactions import FencedError
 from sluice.topology.worker.interfaces import Committed, LaneStatus
 from sluice.topology.worker.metrics import Metrics

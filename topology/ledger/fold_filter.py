@@ -1,4 +1,5 @@
-"""Adjudication without a broker: JSON lines become blocks of one lane, and go through the very same fold (cli.md).
+"""Adjudication without a broker: JSON lines become blocks of one lane, and go through the very same fold
+(docs/reference/commands.md).
 
 The ledger that a lane would write is made here too, block by block, since outputs name their block's hash; it is
 thrown away. The watermark is the line's time: a filter has nothing to wait for.
@@ -19,8 +20,8 @@ from ...codecs.times import EXPECTED, parse_time
 from ...streams.adjudication import fold as core
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import NO_SECRETS, Secrets
-from ..ledger.block_builder import BlockBuilder
-from ..ledger.folds import Adjudicate
+from .block_builder import BlockBuilder
+from .folds import Adjudicate
 
 
 class Line(msgspec.Struct, gc=False):

@@ -1,0 +1,210 @@
+"""`sluice hook` from the outside: the protocol of a stop hook, and its installation."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from vetted_world import ANSWER, FALSE, TRUE, UNSUPPORTED, claude_session, make_repo
+
+from sluice.topology.cli import main
+from sluice.topology.vet import hook as hook_module
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make_repo(tmp_path)
+
+
+def run(given: Any, *arguments: str) -> Result:
+    lines = given if isinstance(given, str | bytes) else json.dumps(given)
+    return CliRunner().invoke(main, ["hook", "claude-code", *arguments], input=lines)
+
+
+def asked(repo: Path, message: str | None = None, **others: Any) -> dict[str, Any]:
+    base = {"session_id": "s-1", "hook_event_name": "Stop", "cwd": str(repo), "stop_hook_active": False}
+    return base | ({} if message is None else {"last_assistant_message": message}) | others
+
+
+def transcript(tmp_path: Path, repo: Path, *answers: str) -> str:
+    path = tmp_path / "session.jsonl"
+    path.write_text(claude_session(repo, *answers))
+    return str(path)
+
+
+def lets_stop(result: Result, why: str = "") -> None:
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert len(result.stderr.splitlines()) == (1 if why else 0)
+    assert why in result.stderr
+
+
+def reason(result: Result) -> str:
+    assert result.exit_code == 0, result.stderr
+    answer = json.loads(result.stdout)
+    assert list(answer) == ["decision", "reason"]
+    assert answer["decision"] == "block"
+    return answer["reason"]
+
+
+def test_a_contradicted_statement_holds_the_agent_up(repo: Path, tmp_path: Path):
+    """The reason has that statement alone, and what is missing."""
+    told = reason(run(asked(repo, ANSWER, transcript_path=transcript(tmp_path, repo, TRUE))))
+    assert f"«{FALSE}»" in told
+    assert "equals(MAX_RETRIES, 7, path=limits.py): something else stands there (limits.py, line 1)" in told
+    assert TRUE not in told
+    assert UNSUPPORTED not in told
+    assert "you can write to yourself" in told
+
+
+def test_what_nothing_bears_out_does_so_on_demand(repo: Path, tmp_path: Path):
+    """With its missing terms."""
+    given = asked(repo, UNSUPPORTED, transcript_path=transcript(tmp_path, repo, TRUE))
+    lets_stop(run(given))
+    told = reason(run(given, "--unsupported"))
+    assert f"«{UNSUPPORTED}»" in told
+    assert "«backoff»" in told
+
+
+def test_a_true_message_lets_the_agent_stop(repo: Path, tmp_path: Path):
+    """With nothing on either stream."""
+    lets_stop(run(asked(repo, TRUE, transcript_path=transcript(tmp_path, repo, TRUE)), "--unsupported"))
+
+
+def test_without_a_message_the_transcript_is_read(repo: Path, tmp_path: Path):
+    """Its last turn alone."""
+    assert FALSE in reason(run(asked(repo, transcript_path=transcript(tmp_path, repo, TRUE, FALSE))))
+    lets_stop(run(asked(repo, transcript_path=transcript(tmp_path, repo, FALSE, TRUE))))
+
+
+def test_the_message_is_known_better_than_the_transcript(repo: Path, tmp_path: Path):
+    """Which may lag: what it says last is not vetted beside the message."""
+    lets_stop(run(asked(repo, TRUE, transcript_path=transcript(tmp_path, repo, FALSE))))
+
+
+@pytest.mark.parametrize("others", [{}, {"transcript_path": "/nowhere/session.jsonl"}])
+def test_without_a_transcript_the_message_alone_is_vetted(repo: Path, others: dict[str, str]):
+    """By what it names."""
+    assert FALSE in reason(run(asked(repo, ANSWER, **others)))
+
+
+def test_the_agent_is_held_up_once_in_a_turn(repo: Path):
+    """`stop_hook_active` ends it."""
+    lets_stop(run(asked(repo, FALSE, stop_hook_active=True)), "held up once")
+
+
+def test_over_the_budget_the_agent_may_stop(repo: Path, monkeypatch: pytest.MonkeyPatch):
+    """However long the look takes."""
+    monkeypatch.setattr(hook_module, "_vetted", lambda *_: time.sleep(5))
+    lets_stop(run(asked(repo, FALSE), "--budget", "0.2"), "not vetted within 0.2 s")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("", "no JSON"),
+        ("{broken", "no JSON"),
+        (b"\xff\xfe", "no JSON"),
+        ("[1]", "no JSON object"),
+        ("{}", "neither last_assistant_message nor transcript_path"),
+        ({"last_assistant_message": 7, "cwd": 3}, "neither last_assistant_message nor transcript_path"),
+        ({"transcript_path": "/nowhere/session.jsonl"}, "cannot be read"),
+        ({"last_assistant_message": FALSE, "cwd": "/nowhere/at/all"}, "cannot look at"),
+        ("[" * 100_000, "no JSON"),
+    ],
+)
+def test_bad_input_lets_the_agent_stop(given: Any, why: str):
+    """With one sentence on standard error, and exit status 0: 2 would hold it up."""
+    lets_stop(run(given), why)
+
+
+def test_a_wrong_policy_lets_the_agent_stop(repo: Path):
+    """As bad input does."""
+    lets_stop(run(asked(repo, FALSE), "--policy", "/nowhere/policy.toml"), "policy.toml")
+
+
+def test_a_defect_of_ours_lets_the_agent_stop(repo: Path, monkeypatch: pytest.MonkeyPatch):
+    """It is named, not shown."""
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(hook_module, "_vetted", broken)
+    result = run(asked(repo, FALSE))
+    lets_stop(result, "RuntimeError")
+    assert "secret" not in result.stderr
+
+
+def test_hostile_text_is_escaped(repo: Path):
+    """Nothing that acts gets into the reason."""
+    told = reason(run(asked(repo, "`limits.py` defines `backoff`\u202e\x1b[2J and `jitter`."), "--unsupported"))
+    assert "\\u202e" in told
+    assert "\u202e" not in told
+    assert "\x1b" not in told
+
+
+# ---------------------------------------------------------------- installation
+
+
+def install(*arguments: str, answer: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["hook", "--install", "claude-code", *arguments], input=answer)
+
+
+def settings_of(repo: Path) -> Path:
+    return repo / ".claude" / "settings.json"
+
+
+def test_the_hook_is_installed_once(repo: Path, monkeypatch: pytest.MonkeyPatch):
+    """The difference is shown first; a second time changes nothing."""
+    monkeypatch.chdir(repo)
+    first = install("--yes")
+    assert first.exit_code == 0, first.stderr
+    assert '+            "command": "sluice hook claude-code"' in first.stdout
+    text = settings_of(repo).read_text()
+    assert json.loads(text) == {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sluice hook claude-code", "timeout": 18}]}]}
+    }
+    second = install("--yes", "--unsupported")
+    assert (second.exit_code, second.stdout) == (0, "")
+    assert "already" in second.stderr
+    assert settings_of(repo).read_text() == text
+
+
+def test_what_stands_in_the_settings_stays(repo: Path, monkeypatch: pytest.MonkeyPatch):
+    """Other hooks and members, in their order, and the file's mode."""
+    monkeypatch.chdir(repo)
+    before = {"model": "é", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "other"}]}], "PreToolUse": []}}
+    settings_of(repo).parent.mkdir()
+    settings_of(repo).write_text(json.dumps(before))
+    settings_of(repo).chmod(0o600)
+    assert install("--yes", "--unsupported", "--budget", "5").exit_code == 0
+    after = json.loads(settings_of(repo).read_text())
+    added = after["hooks"]["Stop"].pop()
+    assert after == before
+    assert list(after) == list(before)
+    assert added["hooks"][0]["command"] == "sluice hook claude-code --budget 5 --unsupported"
+    assert settings_of(repo).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("answer", "written", "status"), [("y\n", True, 0), ("n\n", False, 0), ("", False, 2)])
+def test_it_asks_before_it_writes(answer: str, written: bool, status: int, repo: Path, monkeypatch: pytest.MonkeyPatch):
+    """Where nobody answers, nothing is written."""
+    monkeypatch.chdir(repo)
+    result = install(answer=answer)
+    assert result.exit_code == status
+    assert settings_of(repo).exists() is written
+
+
+@pytest.mark.parametrize("text", ["{broken", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "null"])
+def test_settings_of_another_form_are_left_alone(text: str, repo: Path, monkeypatch: pytest.MonkeyPatch):
+    """Exit status 2, one sentence."""
+    monkeypatch.chdir(repo)
+    settings_of(repo).parent.mkdir()
+    settings_of(repo).write_text(text)
+    result = install("--yes")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert settings_of(repo).read_text() == text

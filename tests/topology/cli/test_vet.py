@@ -1,0 +1,208 @@
+"""`sluice vet` from the outside."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from vetted_world import ANSWER, FALSE, TRUE, claude_session, make_repo
+
+from sluice.record import MemorySink
+from sluice.topology.cli import main
+
+HOSTILE = "`limits.py` defines `retry`\x1b[2J\u202e, <script>alert(1)</script> and [bold]`MAX_RETRIES`[/bold]."
+
+
+def run(*arguments: str, lines: str = "") -> Result:
+    return CliRunner().invoke(main, ["vet", *arguments], input=lines)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make_repo(tmp_path)
+
+
+@pytest.fixture
+def session(tmp_path: Path, repo: Path) -> str:
+    path = tmp_path / "session.jsonl"
+    path.write_text(claude_session(repo, TRUE, ANSWER))
+    return str(path)
+
+
+def test_a_session_is_vetted(repo: Path, session: str):
+    """Each statement of the last turn with its verdict, what was checked, where, and what was missing."""
+    result = run(session, "--root", str(repo))
+    assert result.exit_code == 1, result.stderr
+    assert f"contradicted: {FALSE}" in result.stdout
+    assert f"below-floor: {TRUE}" in result.stdout
+    assert "checked: `MAX_RETRIES` in `limits.py` equals 5 (line 1)." in result.stdout
+    assert "seen: limits.py, line 1 (code.read)" in result.stdout
+    assert "missing: equals(MAX_RETRIES, 7, path=limits.py): something else stands there" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("3 statements: ")
+
+
+def test_a_true_answer_ends_well(tmp_path: Path, repo: Path):
+    """Exit status 0, and one document with --json."""
+    answer = tmp_path / "answer.md"
+    answer.write_text(TRUE)
+    result = run(str(answer), "--root", str(repo), "--json")
+    form = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert (form["@type"], form["@version"]) == ("sluice:Vetting", "1.0")
+    (one,) = form["statements"]
+    assert (one["statement"], one["status"]) == (TRUE, "admitted")
+    assert {place["path"] for place in one["seen"]} == {"limits.py"}
+
+
+def test_all_turns_are_vetted_on_demand(repo: Path, session: str):
+    """With --all the first turn's statement is there as well."""
+    statements = json.loads(run(session, "--root", str(repo), "--all", "--json").stdout)["statements"]
+    assert [one["statement"] for one in statements].count(TRUE) == 2
+
+
+def test_a_policy_decides(tmp_path: Path, repo: Path, session: str):
+    """Where one kind of evidence is enough, the true statement is admitted."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text("[admissibility]\nk = { internal = 1, external = 1 }\n")
+    statements = json.loads(run(session, "--root", str(repo), "--policy", str(policy), "--json").stdout)["statements"]
+    assert [one["status"] for one in statements] == ["admitted", "contradicted", "unannotated"]
+
+
+def test_the_newest_session_of_this_directory_is_found(
+    tmp_path: Path, repo: Path, session: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Also from a folder below the checkout."""
+    home = tmp_path / "claude"
+    folder = home / "projects" / "".join(one if one.isalnum() and one.isascii() else "-" for one in str(repo))
+    folder.mkdir(parents=True)
+    (folder / "s-1.jsonl").write_text(Path(session).read_text())
+    below = repo / "below"
+    below.mkdir()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    for where in (repo, below):
+        monkeypatch.chdir(where)
+        result = run()
+        assert result.exit_code == 1
+        assert FALSE in result.stdout
+
+
+def test_where_there_is_no_session_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Wrong usage."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    result = run()
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "no session of Claude Code or Codex was found for this directory" in result.stderr
+
+
+def test_hostile_text_acts_on_nothing(tmp_path: Path, repo: Path):
+    """Neither on a terminal nor in a browser."""
+    answer, page = tmp_path / "answer.md", tmp_path / "page.html"
+    answer.write_text(HOSTILE)
+    result = run(str(answer), "--root", str(repo), "--html", str(page))
+    assert "\\u001b" in result.stdout
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+    shown = page.read_text()
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "\u202e" not in shown
+
+
+def test_a_page_needs_nothing_else(repo: Path, session: str, tmp_path: Path):
+    """No script, no address, and every statement."""
+    page = tmp_path / "page.html"
+    run(session, "--root", str(repo), "--html", str(page))
+    shown = page.read_text()
+    assert "equals(MAX_RETRIES, 7" in shown
+    assert [word for word in ("<script", "http:", "https:", "src=", "href=") if word in shown] == []
+
+
+def test_emissions_go_to_a_broker_instead(repo: Path, session: str, monkeypatch: pytest.MonkeyPatch):
+    """The same ones, and nothing is looked at."""
+    sent: list[MemorySink] = []
+
+    class Sink(MemorySink):
+        def __init__(self, bootstrap: str) -> None:
+            super().__init__()
+            self.bootstrap = bootstrap
+            sent.append(self)
+
+    monkeypatch.setattr("sluice.record.KafkaSink", Sink)
+    result = run(session, "--root", str(repo), "--broker", "kafka://127.0.0.1:9092")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert [json.loads(one.value)["text"] for one in sent[0].records] == [ANSWER]
+
+
+@pytest.mark.parametrize("arguments", [["missing.md"], ["missing.jsonl"], ["--root", "nowhere=", "x.md"]])
+def test_what_cannot_be_read_is_told_in_one_sentence(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Exit status 2."""
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_answer_that_states_nothing_is_said_to(tmp_path: Path, repo: Path):
+    """Exit status 0."""
+    answer = tmp_path / "answer.md"
+    answer.write_text("Shall I go on?")
+    result = run(str(answer), "--root", str(repo))
+    assert (result.exit_code, result.stdout) == (0, f"No statement that can be checked was found.{os.linesep}")
+
+
+def test_standard_input_is_read(repo: Path):
+    """As a transcript, or as Markdown where that is said."""
+    assert run("-", "--root", str(repo), lines=claude_session(repo, FALSE)).exit_code == 1
+    assert run("-", "--format", "markdown", "--root", str(repo), lines=FALSE).exit_code == 1
+
+
+def test_several_roots_are_looked_at_by_name(tmp_path: Path, repo: Path):
+    """The first one is the agent's where none is the default; a statement that means no root by name is not decided."""
+    answer, other = tmp_path / "answer.md", tmp_path / "other"
+    other.mkdir()
+    answer.write_text(TRUE)
+    named = json.loads(run(str(answer), "--root", f"a={repo}", "--root", f"b={other}", "--json").stdout)
+    default = json.loads(run(str(answer), "--root", str(repo), "--root", f"b={other}", "--json").stdout)
+    assert [one["status"] for one in named["statements"]] == ["unverified-inference"]
+    assert named["statements"][0]["missing"][0]["reason"] == "which-repository"
+    assert [one["status"] for one in default["statements"]] == ["admitted"]
+
+
+@pytest.mark.parametrize("name", ["answer.txt", "answer"])
+def test_a_file_whose_name_tells_nothing_is_read_by_its_content(name: str, tmp_path: Path, repo: Path):
+    """As a transcript where it is one, else as an answer."""
+    path = tmp_path / name
+    path.write_text(FALSE)
+    assert run(str(path), "--root", str(repo)).stdout.count("contradicted: ") == 1
+    path.write_text(claude_session(repo, FALSE))
+    result = run(str(path), "--root", str(repo), "--json")
+    assert json.loads(result.stdout)["statements"][0]["emission_id"].endswith(":u0")
+
+
+def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path, repo: Path):
+    """And takes square brackets for square brackets."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from sluice.topology.vet.vetting import Verdict
+    from sluice.topology.vet.view import print_table
+
+    out = StringIO()
+    verdict = Verdict("em", None, HOSTILE, "contradicted", "", ["[red]x\x1b[0m"], [], [], None)
+    print_table([verdict], Console(file=out, width=200))
+    shown = out.getvalue()
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "[bold]`MAX_RETRIES`[/bold]" in shown
+    assert "[red]x" in shown

@@ -1,0 +1,141 @@
+"""A verdict about each assertion of an answer, without a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+from vetted_world import ANSWER, FALSE, SOURCE, TRUE, UNSUPPORTED, claude_session
+
+from sluice.record import Problem
+from sluice.record.transcripts import open_transcript
+from sluice.streams.policy.policy import DEFAULT_POLICY, Floor
+from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.roots import Roots
+from sluice.topology.observers.tracked import tracked
+from sluice.topology.settings.settings import Settings
+from sluice.topology.vet.sources import Source, of_answer, of_events
+from sluice.topology.vet.vetting import VETTING_POLICY, Verdict, Vetter, document
+
+ONE = msgspec.structs.replace(
+    DEFAULT_POLICY, admissibility=msgspec.structs.replace(DEFAULT_POLICY.admissibility, k=Floor(internal=1, external=1))
+)
+
+
+@pytest.fixture
+def instruments(repo: Path) -> Iterator[Instruments]:
+    with closing(Instruments(Settings(root=str(repo)))) as made:
+        yield made
+
+
+def session(tmp_path: Path, repo: Path, *answers: str, every: bool = False, at: str = "") -> Source:
+    path = tmp_path / "session.jsonl"
+    path.write_text(claude_session(repo, *answers, at=at))
+    return of_events(open_transcript(path), str(repo), conversation="s", every=every)
+
+
+def vetted(source: Source, repo: Path, instruments: Instruments, policy=VETTING_POLICY) -> list[Verdict]:
+    vetter = Vetter(Settings(root=str(repo)), Roots.of(str(repo)), instruments, policy)
+    return [verdict for one in source.emissions for verdict in vetter.vet(one)]
+
+
+def test_a_session_gets_a_verdict_for_each_statement(tmp_path: Path, repo: Path, instruments: Instruments):
+    """What is so is admitted, what is not is contradicted, what nobody looked at is unannotated."""
+    true, false, unsupported = vetted(session(tmp_path, repo, ANSWER), repo, instruments, ONE)
+    assert (true.text, true.status, list(true.rendered)) == (
+        TRUE, "admitted", ["`MAX_RETRIES` in `limits.py` equals 5 (line 1)."],
+    )  # fmt: skip
+    assert [(place.path, place.lines, place.outcome) for place in true.seen] == [("limits.py", (1, 1), "corroborates")]
+    assert (false.text, false.status) == (FALSE, "contradicted")
+    (missing,) = false.missing
+    assert (missing.check, missing.path, missing.lines) == (
+        "equals(MAX_RETRIES, 7, path=limits.py)",
+        "limits.py",
+        (1, 1),
+    )
+    assert (unsupported.text, unsupported.status, unsupported.unsupported) == (UNSUPPORTED, "unannotated", True)
+    assert "backoff" in unsupported.missing[0].terms
+
+
+def test_two_kinds_of_evidence_are_wanted_by_default(tmp_path: Path, repo: Path, instruments: Instruments):
+    """With one kind alone a statement stays below the floor, and the verdict says so."""
+    true, false, _ = vetted(session(tmp_path, repo, ANSWER), repo, instruments)
+    assert (true.status, false.status) == ("below-floor", "contradicted")
+    assert true.missing[-1].reason == "1 of 2 kinds of evidence bear it out"
+    assert not true.unsupported
+
+
+def test_an_old_session_is_vetted_for_what_is_so_now(tmp_path: Path, repo: Path, instruments: Instruments):
+    """Its emissions are older than any window, and settle all the same."""
+    verdicts = vetted(session(tmp_path, repo, ANSWER, at="2020-01-01T00:00:00Z"), repo, instruments, ONE)
+    assert verdicts[0].status == "admitted"
+    assert "unsettled" not in {one.status for one in verdicts}
+
+
+def test_what_changed_since_the_agent_looked_is_not_held_against_it(
+    tmp_path: Path, repo: Path, instruments: Instruments
+):
+    """The statement was true then: it is not contradicted, and not admitted."""
+    source = session(tmp_path, repo, TRUE, at="2020-01-01T00:00:00Z")
+    (repo / "limits.py").write_text(SOURCE.replace("5", "6"))
+    (verdict,) = vetted(source, repo, instruments, ONE)
+    assert verdict.status == "unverified-inference"
+
+
+def test_a_session_from_a_clock_that_runs_ahead_settles(tmp_path: Path, repo: Path, instruments: Instruments):
+    """Times that are still to come are taken away, not held against the emission."""
+    verdicts = vetted(session(tmp_path, repo, ANSWER, at="2099-01-01T00:00:00Z"), repo, instruments, ONE)
+    assert [one.status for one in verdicts] == ["admitted", "contradicted", "unannotated"]
+
+
+def test_the_last_turn_is_vetted_or_all_of_them(tmp_path: Path, repo: Path, instruments: Instruments):
+    """The last one alone by default."""
+    last = vetted(session(tmp_path, repo, FALSE, TRUE), repo, instruments, ONE)
+    every = vetted(session(tmp_path, repo, FALSE, TRUE, every=True), repo, instruments, ONE)
+    assert [one.status for one in last] == ["admitted"]
+    assert [one.status for one in every] == ["contradicted", "admitted"]
+
+
+def test_a_plain_answer_is_looked_for_where_it_points(repo: Path, instruments: Instruments):
+    """Annotations are proposed from what it names; a name that is not defined there is contradicted."""
+    listing = tracked(str(repo), Settings(), instruments)
+    verdicts = vetted(of_answer(ANSWER, str(repo), listing), repo, instruments)
+    assert listing == {"limits.py"}
+    assert [one.status for one in verdicts] == ["admitted", "contradicted", "contradicted"]
+
+
+def test_words_that_are_not_there_are_named(repo: Path, instruments: Instruments):
+    """An observer that looked in vain says what it missed."""
+    answer = "The retry waits 30 seconds with `jitter`, as `limits.py` says."
+    (verdict,) = vetted(of_answer(answer, str(repo), frozenset({"limits.py"})), repo, instruments)
+    assert (verdict.status, verdict.unsupported) == ("unverified-inference", True)
+    assert verdict.missing[0].terms == ("30 seconds", "jitter")
+
+
+def test_everything_fits_into_one_document(tmp_path: Path, repo: Path, instruments: Instruments):
+    """It says its type, and encodes as JSON."""
+    verdicts = vetted(session(tmp_path, repo, ANSWER), repo, instruments)
+    form = msgspec.json.decode(msgspec.json.encode(document(verdicts)))
+    assert (form["@type"], form["@version"]) == ("sluice:Vetting", "1.0")
+    assert [one["statement"] for one in form["statements"]] == [TRUE, FALSE, UNSUPPORTED]
+    assert form["statements"][1]["record"]["status"] == "contradicted"
+
+
+def test_lines_that_cannot_be_read_are_told(tmp_path: Path, repo: Path):
+    """The rest of the session is vetted."""
+    path = tmp_path / "session.jsonl"
+    path.write_text(claude_session(repo, TRUE) + "{broken\n")
+    source = of_events(open_transcript(path), str(repo), conversation="s")
+    assert len(source.emissions) == 1
+    assert [type(one) for one in source.problems] == [Problem]
+
+
+def test_a_folder_without_git_has_paths_too(tmp_path: Path):
+    """Everything in it but what is never looked at."""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / ".env").write_text("SECRET=1\n")
+    with closing(Instruments(Settings())) as made:
+        assert tracked(str(tmp_path), Settings(), made) == {"a.py"}

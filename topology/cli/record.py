@@ -1,0 +1,125 @@
+"""`sluice record`: transcripts of agents to emissions, as JSON lines or to where they belong (docs/recording.md)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from ...codecs.errors import UsageError, printable
+
+if TYPE_CHECKING:
+    from ...record import Event, Recorded, Sink
+    from ...record.transcripts import Format
+
+FORMATS = ("claude-code", "codex", "openhands", "swe-agent")
+TOKEN: Final = "SLUICE_RECORD_TOKEN"
+"""The variable with the token for --url: a command line can be seen by everybody on the host."""
+
+
+@click.command()
+@click.argument("file", default="-")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="What FILE is [found by its content].")
+@click.option("--follow", is_flag=True, help="Go on as the agent writes, until stopped.")
+@click.option("--emitter", metavar="NAME", default="coding-agent", show_default=True, help="Who emits.")
+@click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Append to this file.")
+@click.option("--broker", metavar="URL", help="Send to Kafka, as kafka://host:port.")
+@click.option("--url", metavar="URL", help=f"Post to this address, with the token in {TOKEN} if there is one.")
+@click.option("--root", "folder", metavar="DIR", type=click.Path(), help="The checkout that the agent works in.")
+@click.option("--streamed", is_flag=True, help="Each statement as a part of its own.")
+def record(
+    file: str,
+    form: Format | None,
+    follow: bool,
+    emitter: str,
+    out: str | None,
+    broker: str | None,
+    url: str | None,
+    folder: str | None,
+    streamed: bool,
+) -> None:
+    """Transcripts of agents to emissions, a JSON line for each turn: annotated by what the agent's calls looked at.
+
+    FILE is a transcript, the folder of an OpenHands conversation, or - for standard input. With --root files are read
+    to complete what results show in part. What cannot be read is told on standard error, line by line; the rest is
+    recorded, and the exit status is 1. Ctrl-C ends --follow; the turn that is open is recorded first.
+
+    \b
+    Example:
+        sluice record --format claude-code session.jsonl --root . | sluice look
+        sluice record session.jsonl --follow --broker kafka://127.0.0.1:9092
+    """
+    from ...record import Recorder
+    from ...record.transcripts import follow_transcript, open_transcript
+
+    if sum(one is not None for one in (out, broker, url)) > 1:
+        raise UsageError("emissions can go to one place only", expected="one of --out, --broker and --url")
+    if folder is not None and not Path(folder).is_dir():
+        raise UsageError("there is no such folder", path=folder, hint="name the checkout with --root")
+    stop = threading.Event()
+    if follow and file != "-":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        events = follow_transcript(file, form, stop=stop)
+    else:
+        events = open_transcript(file, form)
+    told = _Told(file)
+    sink = _sink(out, broker, url)
+    try:
+        recorder = Recorder(emitter, sink, root=folder, streamed=streamed)
+        recorder.record("stdin" if file == "-" else Path(file).stem or "session", told.readable(events))
+    finally:
+        sink.close()
+    if told.problems:
+        sys.exit(1)
+
+
+class _Told:
+    """Tells problems as they come, and lets the other events through."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self.problems = "standard input" if name == "-" else name, 0
+
+    def readable(self, events: Iterable[Event]) -> Iterator[Event]:
+        from ...record import Problem
+
+        for event in events:
+            if isinstance(event, Problem):
+                self.problems += 1
+                click.echo(printable(f"sluice: {self._name}:{event.line}: {event.sentence}"), err=True)
+            else:
+                yield event
+
+
+class _Output:
+    """A sink that writes JSON lines to standard output."""
+
+    def put(self, record: Recorded) -> None:
+        """See `Sink`."""
+        sys.stdout.buffer.write(record.value + b"\n")
+
+    def flush(self) -> None:
+        """See `Sink`."""
+        sys.stdout.buffer.flush()
+
+    def close(self) -> None:
+        """See `Sink`."""
+        self.flush()
+
+
+def _sink(out: str | None, broker: str | None, url: str | None) -> Sink:
+    from ...record import FileSink, HttpSink, KafkaSink
+
+    if out is not None:
+        return FileSink(out)
+    if broker is not None:
+        return KafkaSink(broker)
+    if url is not None:
+        return HttpSink(url, os.environ.get(TOKEN) or None)
+    return _Output()

@@ -1,0 +1,3 @@
+"""Vetting without a broker: recorder, observers and fold of the stream, in one process (docs/vetting.md)."""
+
+__all__ = ["hook", "installing", "page", "sources", "vetting", "view"]

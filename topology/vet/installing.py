@@ -1,0 +1,110 @@
+"""The entry of the `Stop` hook in a project's `.claude/settings.json`: added once, all else left as it is."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
+
+from ...codecs.errors import UsageError
+
+SETTINGS: Final = Path(".claude", "settings.json")
+COMMAND: Final = "sluice hook claude-code"
+
+
+class Change(NamedTuple):
+    """What is to be written.
+
+    Attributes:
+        path: of the settings.
+        text: the new text; None where the hook is there already.
+        difference: from what is there, as a unified difference.
+    """
+
+    path: Path
+    text: str | None
+    difference: str = ""
+
+
+def change_of(folder: Path, command: str, seconds: int) -> Change:
+    """How the settings of a project change.
+
+    Args:
+        folder: the project's.
+        command: what the hook runs; begins with `COMMAND`.
+        seconds: after which Claude Code ends it.
+
+    Raises:
+        UsageError: the settings cannot be read, or are not what Claude Code's look like.
+    """
+    path = folder / SETTINGS
+    try:
+        before = path.read_text("utf-8")
+    except FileNotFoundError:
+        before = ""
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise UsageError(f"the settings cannot be read: {why}", path=str(path)) from None
+    try:
+        settings: Any = json.loads(before) if before.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the settings are no JSON: {error}", path=str(path), hint="nothing was written") from None
+    stops = _stops(settings, path)
+    if any(COMMAND in command for command in _commands(stops)):
+        return Change(path, None)
+    stops.append({"hooks": [{"type": "command", "command": command, "timeout": seconds}]})
+    text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    name = SETTINGS.as_posix()
+    lines = difflib.unified_diff(before.splitlines(True), text.splitlines(True), f"a/{name}", f"b/{name}")
+    return Change(path, text, "".join(line if line.endswith("\n") else line + "\n" for line in lines))
+
+
+def _stops(settings: Any, path: Path) -> list[Any]:
+    """The list of stop hooks, put there where it is missing."""
+    hooks: Any = cast("dict[str, Any]", settings).setdefault("hooks", {}) if isinstance(settings, dict) else None
+    stops: Any = cast("dict[str, Any]", hooks).setdefault("Stop", []) if isinstance(hooks, dict) else None
+    if not isinstance(stops, list):
+        raise UsageError(
+            "the settings have another form",
+            path=str(path),
+            expected='{"hooks": {"Stop": […]}}',
+            hint="nothing was written",
+        )
+    return cast("list[Any]", stops)
+
+
+def _commands(stops: list[Any]) -> list[str]:
+    return [
+        command
+        for group in stops
+        if isinstance(group, dict) and isinstance(hooks := cast("dict[str, Any]", group).get("hooks"), list)
+        for hook in cast("list[Any]", hooks)
+        if isinstance(hook, dict) and isinstance(command := cast("dict[str, Any]", hook).get("command"), str)
+    ]
+
+
+def write(change: Change) -> None:
+    """Puts the new text in the place of the old one at once; a link stays a link, and the mode what it was.
+
+    Raises:
+        UsageError: it cannot be written; what was there is as it was.
+    """
+    assert change.text is not None, "there is something to write"
+    target = Path(os.path.realpath(change.path))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
+        number, name = tempfile.mkstemp(dir=target.parent, prefix=".settings-")
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as file:
+                file.write(change.text)
+            os.chmod(name, mode)
+            os.replace(name, target)
+        except OSError:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise UsageError(f"the settings cannot be written: {error.strerror}", path=str(change.path)) from None

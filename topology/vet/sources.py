@@ -1,0 +1,157 @@
+"""Emissions of a transcript or of a plain answer, in memory: what `sluice vet` and the agents' hooks judge.
+
+Of a transcript the last turn that says something, or all of them; calls of earlier turns count, since the agent still
+knows their results. A plain answer's calls nobody saw: its annotations are proposed from what it names.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ...codecs.errors import UsageError
+from ...codecs.records import Kind
+from ...record import Deriver, Event, MemorySink, Noted, Problem, Recorded, Recorder, Said, TurnBegan, proposals
+from ...record.annotating import Annotator, Known
+from ...record.checkouts import Checkout
+from ...record.transcripts import TranscriptError, detect
+from ..observers.roots import DEFAULT, Roots
+
+EMITTER: Final = "coding-agent"
+MARKDOWN: Final = (".md", ".markdown")
+"""Endings of files that hold a plain answer."""
+EITHER: Final = (".txt", "")
+"""Endings of files that hold one, unless their content is a transcript's."""
+MAX_ANSWER: Final = 4_000_000
+"""Octets of a plain answer."""
+
+
+class Source(NamedTuple):
+    """What there is to vet.
+
+    Attributes:
+        emissions: in their order.
+        problems: what of the transcript could not be read.
+    """
+
+    emissions: Sequence[Recorded]
+    problems: Sequence[Problem] = ()
+
+
+class _Proposing(Annotator):
+    """Proposes annotations from what a sentence names; calls there are none."""
+
+    def __init__(self, listing: frozenset[str], deriver: Deriver) -> None:
+        super().__init__(deriver)
+        self._listing, self._proposer = listing, deriver
+
+    def note(self, text: str, calls: Sequence[Known], kind: Kind = "assertion") -> Noted:
+        """See `Annotator`."""
+        return proposals(text, self._listing, self._proposer)
+
+
+def of_events(
+    events: Iterable[Event],
+    root: str,
+    *,
+    conversation: str,
+    cwd: str | None = None,
+    every: bool = False,
+    message: str | None = None,
+    emitter: str = EMITTER,
+) -> Source:
+    """The emissions of a session.
+
+    Args:
+        events: of the transcript, in their order.
+        root: the checkout's folder.
+        conversation: names the session.
+        cwd: where calls were made that do not say it themselves.
+        every: all turns, not the last alone.
+        message: the last turn's text, where it is known better than from the transcript, which may lag.
+        emitter: the name of the emitting system.
+    """
+    known = list(events)
+    if message is not None:
+        known = [*(one for one in known if not isinstance(one, Said)), Said(text=message, at=None)]
+    elif not every:
+        last = _last_turn(known)
+        known = [one for place, one in enumerate(known) if place >= last or not isinstance(one, Said)]
+    sink = MemorySink()
+    problems = Recorder(emitter, sink, root=root).record(conversation, known, cwd=cwd)
+    return Source(sink.records, problems)
+
+
+def _last_turn(events: Sequence[Event]) -> int:
+    """Where the last turn that says something begins."""
+    said = False
+    for place in range(len(events) - 1, -1, -1):
+        said = said or isinstance(events[place], Said)
+        if said and isinstance(events[place], TurnBegan):
+            return place
+    return 0
+
+
+def of_answer(
+    text: str, root: str, listing: frozenset[str], *, conversation: str = "answer", emitter: str = EMITTER
+) -> Source:
+    """The emissions of an answer in Markdown, with proposed annotations.
+
+    Args:
+        text: the Markdown.
+        root: the checkout's folder.
+        listing: the paths that may be named, relative to the root.
+        conversation: names the answer.
+        emitter: the name of the emitting system.
+    """
+    sink = MemorySink()
+    recorder = Recorder(emitter, sink, root=root)
+    recorder.annotator = _Proposing(listing, Deriver(Checkout(root).text))
+    with recorder.turn(conversation) as turn:
+        turn.text(text)
+    return Source(sink.records)
+
+
+def is_answer(path: str) -> bool:
+    """Whether a file is a plain answer, not a transcript: by its ending, where that says it, else by its content."""
+    ending = Path(path).suffix.lower()
+    if ending in MARKDOWN:
+        return True
+    if ending not in EITHER or not Path(path).is_file():
+        return False
+    try:
+        detect(path)
+    except TranscriptError:
+        return True
+    return False
+
+
+def read_answer(path: str) -> str:
+    """The text of a plain answer; `-` is standard input. What is no UTF-8 becomes U+FFFD.
+
+    Raises:
+        UsageError: it cannot be read, or is too large.
+    """
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(MAX_ANSWER + 1)
+        else:
+            with open(path, "rb") as file:
+                data = file.read(MAX_ANSWER + 1)
+    except OSError as error:
+        raise UsageError(f"the answer cannot be read: {error.strerror}", path=path) from None
+    if len(data) > MAX_ANSWER:
+        raise UsageError("the answer is too large", path=path, expected=f"at most {MAX_ANSWER} octets")
+    return data.decode("utf-8", "replace")
+
+
+def checkout_of(here: Path) -> str:
+    """The git checkout that a folder is in; the folder where it is in none."""
+    return str(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
+
+
+def folder_of(roots: Roots) -> str:
+    """The checkout that the agent works in: the root without a name, or else the first one."""
+    return roots.named.get(DEFAULT) or next(iter(roots.named.values()))

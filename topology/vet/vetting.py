@@ -1,0 +1,318 @@
+"""Emissions in, a verdict about each assertion out: the observers and the fold of the stream, in one process.
+
+The observers look at every annotation now, and the fold decides by a policy (recording.md, «One command, no broker»).
+A transcript may be old, and an answer is vetted for what is so now: the fold is told that each emission is made at the
+moment of its vetting, the observers that it was made when it was. So what has changed since the agent looked is not
+held against it. Each emission has a ledger of its own, which is thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from ...codecs.decode import assertion_text, decode_emission
+from ...codecs.errors import Fault
+from ...codecs.records import Emission, Observation
+from ...codecs.spans import span_key
+from ...codecs.times import parse_time
+from ...codecs.unicode_text import nfkc
+from ...record import Recorded
+from ...streams.judging.terms import terms_of
+from ...streams.policy.policy import DEFAULT_POLICY, FloorOfCheck, PerEffect, Policy
+from ..explain.words import ABSENT, UNDECIDED
+from ..ledger.fold_filter import FoldFilter
+from ..observers.instruments import Instruments, now
+from ..observers.look import look
+from ..observers.record import written
+from ..observers.roots import Roots
+from ..settings.settings import Settings
+from ..terminal.showing_checks import HELD
+
+TYPE: Final = "sluice:Vetting"
+VERSION: Final = "1.0"
+UNSETTLED: Final = "unsettled"
+"""The status of an assertion that the fold said nothing about: its emission was refused as a whole."""
+CONTRADICTED: Final = "contradicted"
+SETTLING_MS: Final = 1_000
+"""The horizon behind the last look: the fold is told that so much time passes, and settles everything."""
+ALONE: Final = (
+    "commit", "changed", "introduced", "removed", "last_changed", "modified", "peer", "absent", "missing", "count",
+)  # fmt: skip
+"""Checks that one kind of evidence alone can decide (judging.md, «k by check»)."""
+VETTING_POLICY: Final = msgspec.structs.replace(
+    DEFAULT_POLICY,
+    admissibility=msgspec.structs.replace(
+        DEFAULT_POLICY.admissibility, k_by_check=dict.fromkeys(ALONE, FloorOfCheck(internal=1))
+    ),
+)
+"""The reference policy, but for the checks that only one kind of evidence can decide."""
+_DECIDED: Final = ("admitted", "inadmissible")
+_SHOWN: Final = PerEffect(internal="review", external="review")
+NOT_ANNOTATED: Final = "nothing that was looked at bears on it"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Place(NamedTuple):
+    """Where an observer looked, and what came of it there.
+
+    Attributes:
+        substrate_class: who looked.
+        outcome: of the whole observation.
+        path: the file; None where it is about none.
+        lines: the first and the last one, from 1.
+        commit: None for a working tree.
+    """
+
+    substrate_class: str
+    outcome: str
+    path: str | None = None
+    lines: tuple[int, int] | None = None
+    commit: str | None = None
+
+
+class Missing(NamedTuple):
+    """What an observer did not find, or found otherwise.
+
+    Attributes:
+        substrate_class: who looked; empty where nobody did.
+        reason: in words.
+        check: the check that does not hold.
+        terms: words of the sentence that are not there.
+        path: the file that the reason speaks of.
+        lines: where it stands otherwise.
+    """
+
+    substrate_class: str
+    reason: str
+    check: str | None = None
+    terms: Sequence[str] = ()
+    path: str | None = None
+    lines: tuple[int, int] | None = None
+
+
+class Verdict(NamedTuple):
+    """One assertion and what became of it.
+
+    Attributes:
+        emission_id: of its emission.
+        span: its place in the emission's text, as the record has it.
+        text: its words; a stranger wrote them.
+        status: as in records.md, but `admitted` also where more evidence came later; or `unsettled`.
+        reason: the fold's word for why; empty where it has none.
+        rendered: what was checked and verified, a sentence each.
+        seen: where, best first.
+        missing: what was not found.
+        record: the last output record; None where there is none.
+    """
+
+    emission_id: str
+    span: Any
+    text: str
+    status: str
+    reason: str
+    rendered: Sequence[str]
+    seen: Sequence[Place]
+    missing: Sequence[Missing]
+    record: dict[str, Any] | None
+
+    @property
+    def unsupported(self) -> bool:
+        """No observer bore any of it out, and none found it false."""
+        return self.status not in ("admitted", CONTRADICTED) and not (self.record or {}).get("classes")
+
+    def form(self) -> dict[str, Any]:
+        """The verdict as a JSON-ready object; members without a value are left out."""
+        return {
+            "emission_id": self.emission_id,
+            "span": self.span,
+            "statement": self.text,
+            "status": self.status,
+            **({"reason": self.reason} if self.reason else {}),
+            "rendered": list(self.rendered),
+            "seen": [_members(one) for one in self.seen],
+            "missing": [_members(one) for one in self.missing],
+            **({} if self.record is None else {"record": self.record}),
+        }
+
+
+def document(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    """All verdicts as one JSON-ready document."""
+    return {"@type": TYPE, "@version": VERSION, "statements": [one.form() for one in verdicts]}
+
+
+def settling(policy: Policy) -> Policy:
+    """A policy as vetting uses it: nothing is discarded without a word, and everything settles a second behind the
+    last look."""
+    return msgspec.structs.replace(
+        policy,
+        admissibility=msgspec.structs.replace(policy.admissibility, horizon=SETTLING_MS),
+        disposition=dict.fromkeys(policy.disposition, _SHOWN),
+    )
+
+
+class Vetter:
+    """Judges emissions one by one. Who made the instruments closes them.
+
+    Args:
+        settings: the bounds of a look, and the observer's name.
+        roots: what is looked at.
+        instruments: what observers look with.
+        policy: decides.
+        clock: the present in Unix milliseconds.
+        stopped: asked before each look.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        roots: Roots,
+        instruments: Instruments,
+        policy: Policy = VETTING_POLICY,
+        clock: Callable[[], int] = now,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._settings, self._roots, self._instruments = settings, roots, instruments
+        self._policy, self._clock, self._stopped = policy, clock, stopped
+
+    def vet(self, recorded: Recorded) -> list[Verdict]:
+        """The verdict about each assertion of an emission, in their order.
+
+        Args:
+            recorded: as a sink of the recorder took it.
+
+        Raises:
+            UnreachableError: the one root is not there.
+            StoppedError: `stopped` said so.
+        """
+        emission = decode_emission(recorded.value)
+        if isinstance(emission, Fault):
+            return [
+                Verdict(recorded.key, None, "", UNSETTLED, f"{emission.reason}: {emission.detail}", [], [], [], None)
+            ]
+        began = self._clock()
+        seen = look(emission, self._settings, self._roots, self._clock, self._stopped, self._instruments)
+        records, refused = self._folded(recorded, began, seen)
+        by_span: dict[str, list[Observation]] = {}
+        for one in seen:
+            by_span.setdefault(span_key(one.subject.span), []).append(one)
+        return [
+            _verdict(emission, place, by_span.get(assertion.span_key or "", []), records, refused)
+            for place, assertion in enumerate(emission.assertions or ())
+        ]
+
+    def _folded(
+        self, recorded: Recorded, began: int, seen: Sequence[Observation]
+    ) -> tuple[dict[str, dict[str, Any]], str]:
+        """The last record of each span key, and why the emission was refused, if it was."""
+        value = msgspec.json.decode(recorded.value)
+        value["emitted_at"] = began
+        _no_later(value, began)
+        end = max([began, *(parse_time(one.observed_at) or 0 for one in seen)])
+        horizon = SETTLING_MS + end - began
+        policy = settling(self._policy)
+        policy = msgspec.structs.replace(
+            policy, admissibility=msgspec.structs.replace(policy.admissibility, horizon=horizon)
+        )
+        filtering = FoldFilter(policy)
+        lines = [{"at": began, "topic": "emissions", "value": value}]
+        lines += [{"at": end, "topic": "observations", "value": written(one, None)} for one in seen]
+        records: dict[str, dict[str, Any]] = {}
+        refused = ""
+        for output in _outputs(filtering, lines, began + horizon + 1):
+            if output["topic"] in _DECIDED:
+                record = msgspec.json.decode(output["value"])
+                records[str(output["key"]).rpartition("#")[2]] = record
+            elif output["topic"] == "dead-letters" and not refused:
+                headers = output["headers"]
+                refused = f"{headers.get('sluice-reason', '')}: {headers.get('sluice-detail', '')}"
+        return records, refused
+
+
+def _no_later(emission: dict[str, Any], now: int) -> None:
+    """Takes away the times of annotations that are still to come: the clock of whoever recorded them ran ahead."""
+    for assertion in emission.get("assertions", ()):
+        provenance = assertion.get("provenance") or []
+        for annotation in provenance if isinstance(provenance, list) else [provenance]:
+            at = parse_time(annotation.get("ts", 0))
+            if at is None or at > now:
+                del annotation["ts"]
+
+
+def _outputs(filtering: FoldFilter, lines: Sequence[dict[str, Any]], until: int) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        for output in filtering.line(_encode(line)):
+            assert not isinstance(output, Fault), "our own lines can be read"
+            yield output
+    yield from filtering.end(until)
+
+
+def _verdict(
+    emission: Emission, place: int, seen: Sequence[Observation], records: dict[str, dict[str, Any]], refused: str
+) -> Verdict:
+    assertion = (emission.assertions or ())[place]
+    text = assertion_text(emission, assertion)
+    span = None if assertion.span is None else msgspec.to_builtins(assertion.span)
+    record = records.get(assertion.span_key or "")
+    unique: dict[Missing, Missing] = {}
+    for one in (each for observation in seen for each in missing_of(observation)):
+        unique.setdefault(one._replace(substrate_class=""), one)
+    missing = list(unique.values())
+    if record is None:
+        return Verdict(emission.emission_id, span, text, UNSETTLED, refused, [], places(seen), missing, None)
+    status = "admitted" if record["status"] in HELD else str(record["status"])
+    if not seen:
+        names = tuple(term.text for term in terms_of(nfkc(text)).terms if term.kind != "word")
+        missing.append(Missing("", NOT_ANNOTATED, None, names))
+    elif status == "below-floor":
+        count = len(record["classes"])
+        missing.append(Missing("", f"{count} of {record['k']} kinds of evidence bear it out"))
+    rendered = record["_untrusted_text"].get("rendered", [])
+    reason = str(record.get("reason", ""))
+    return Verdict(emission.emission_id, span, text, status, reason, rendered, places(seen), missing, record)
+
+
+def places(seen: Sequence[Observation]) -> list[Place]:
+    """Where observers looked: the place of each check that holds or is false there, else the file that was read."""
+    found: dict[Place, None] = {}
+    order = ("contradicts", "corroborates")
+    for one in sorted(seen, key=lambda one: order.index(one.outcome) if one.outcome in order else len(order)):
+        name, looked_at = one.substrate_class, one.looked_at
+        tree = None if looked_at is None else looked_at.commit
+        exact = [
+            Place(name, one.outcome, check.get("path"), _lines(check), check.get("commit") or tree)
+            for check in (one.detail or {}).get("checks", ())
+            if check.get("path") or check.get("commit")
+        ]
+        if not exact and looked_at is not None:
+            exact = [Place(name, one.outcome, looked_at.path, None, tree)]
+        found |= dict.fromkeys(exact)
+    return list(found)
+
+
+def missing_of(one: Observation) -> Iterator[Missing]:
+    """What one observation says was not found: checks that do not hold, words that are not there, or why nobody could
+    look."""
+    name, detail = one.substrate_class, one.detail or {}
+    by_words = bool(detail.get("missing")) and one.outcome != "corroborates"
+    for check in detail.get("checks", ()):
+        if check["holds"] is not True and not (by_words and check["check"].startswith("contains(")):
+            reason = check.get("reason", "")
+            words = UNDECIDED.get(reason, reason or "it does not hold")
+            yield Missing(name, words, check["check"], (), check.get("path"), _lines(check))
+    if by_words:
+        yield Missing(name, "its words are not there", None, tuple(detail["missing"]))
+    if "reason" in detail and not detail.get("checks") and not by_words:
+        yield Missing(name, ABSENT.get(detail["reason"], detail["reason"]))
+
+
+def _lines(check: dict[str, Any]) -> tuple[int, int] | None:
+    lines = check.get("lines")
+    return None if lines is None else (lines[0], lines[-1])
+
+
+def _members(one: Place | Missing) -> dict[str, Any]:
+    return {name: value for name, value in one._asdict().items() if value not in (None, (), "")}
