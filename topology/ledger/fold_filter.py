@@ -20,8 +20,8 @@ from ...codecs.times import EXPECTED, parse_time
 from ...streams.adjudication import fold as core
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import NO_SECRETS, Secrets
-from ..ledger.block_builder import BlockBuilder
-from ..ledger.folds import Adjudicate
+from .block_builder import BlockBuilder
+from .folds import Adjudicate
 
 
 class Line(msgspec.Struct, gc=False):
