@@ -1,0 +1,187 @@
+"""OpenTelemetry's GenAI spans, as emissions: live by a span processor, and from files of OTLP JSON.
+
+    provider.add_span_processor(span_processor(recorder))
+    problems = record_otlp(recorder, "traces.jsonl")
+
+A file holds one OTLP object (`{"resourceSpans": […]}`), or one a line, as the collector's file exporter writes them.
+`otel_spans.py` says what becomes of which span.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ...codecs.errors import UsageError
+from ..events import Problem
+from ..recorder import Recorder
+from ..transcripts.values import MAX_LINE, Unreadable, decode, items, members, text, whole
+from .otel_spans import GenAiSpan, Trace, events_of, is_genai, record_trace
+
+if TYPE_CHECKING:
+    from .otel_processor import GenAiProcessor
+
+__all__ = ["Trace", "events_of", "read_otlp", "record_otlp", "span_processor"]
+
+MAX_PROBLEMS: Final = 20
+"""Lines that are told one by one; one more `Problem` counts the others."""
+_NO_TRACE: Final = "0" * 32
+_NO_SPAN: Final = "0" * 16
+_HEX: Final = re.compile(r"[0-9a-f]*")
+_LATEST: Final = 2**64
+
+
+def span_processor(recorder: Recorder) -> GenAiProcessor:
+    """A span processor for a `TracerProvider`. It alone uses the recorder from then on.
+
+    Raises:
+        UsageError: OpenTelemetry's SDK is not installed.
+    """
+    try:
+        from .otel_processor import GenAiProcessor
+    except ImportError:
+        raise UsageError("OpenTelemetry's SDK is not installed", hint="install the extra `otel`") from None
+    return GenAiProcessor(recorder)
+
+
+def read_otlp(path: str | Path) -> tuple[list[Trace], list[Problem]]:
+    """The traces of a file that have GenAI spans, in the order in which they begin in it, and what cannot be read.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    traces: dict[str, Trace] = {}
+    problems: list[Problem] = []
+    bad = 0
+    try:
+        with open(path, "rb") as file:
+            data = _one_object(file.read(MAX_LINE + 1))
+            if data is not None:
+                sentence = _add(traces, data)
+                return _with_spans(traces), [Problem(line=1, sentence=sentence)] if sentence else []
+            file.seek(0)
+            number = 0
+            while line := file.readline(MAX_LINE + 1):
+                number += 1
+                sentence = "" if not line.strip() else _add_line(traces, line)
+                while len(line) > MAX_LINE and not line.endswith(b"\n"):
+                    line = file.readline(MAX_LINE + 1)
+                bad += bool(sentence)
+                if sentence and bad <= MAX_PROBLEMS:
+                    problems.append(Problem(line=number, sentence=sentence))
+    except OSError as error:
+        raise UsageError(f"the file cannot be read: {error.strerror}", path=str(path)) from None
+    if bad > MAX_PROBLEMS:
+        problems.append(Problem(line=number, sentence=f"{bad - MAX_PROBLEMS} more lines cannot be read."))
+    return _with_spans(traces), problems
+
+
+def record_otlp(recorder: Recorder, path: str | Path) -> list[Problem]:
+    """Records each trace of a file as one turn, and returns what could not be read of it.
+
+    Raises:
+        UsageError: the file cannot be read.
+        SluiceError: the sink does not take an emission.
+    """
+    traces, problems = read_otlp(path)
+    for trace in traces:
+        record_trace(recorder, trace)
+        if trace.left_out:
+            sentence = f"The trace {trace.trace_id} has too many spans; {trace.left_out} are left out."
+            problems.append(Problem(line=1, sentence=sentence))
+    return problems
+
+
+def _one_object(data: bytes) -> object | None:
+    """The file as one object, where it is one."""
+    if len(data) > MAX_LINE:
+        return None
+    try:
+        return decode(data)
+    except Unreadable:
+        return None
+
+
+def _with_spans(traces: dict[str, Trace]) -> list[Trace]:
+    return [trace for trace in traces.values() if trace.spans]
+
+
+def _add_line(traces: dict[str, Trace], line: bytes) -> str:
+    """Adds the spans of a line; a sentence where it cannot be read."""
+    try:
+        value = decode(line)
+    except Unreadable as error:
+        return f"The line {error}."
+    return _add(traces, value)
+
+
+def _add(traces: dict[str, Trace], value: object) -> str:
+    """Adds the spans of an OTLP object; a sentence where it is none. Metrics and logs are passed over."""
+    found = members(value)
+    if not found:
+        return "This is no OTLP object."
+    for resource in items(found.get("resourceSpans")):
+        for scope in items(members(resource).get("scopeSpans")):
+            for span in map(members, items(members(scope).get("spans"))):
+                _add_span(traces, span)
+    return ""
+
+
+def _add_span(traces: dict[str, Trace], span: dict[str, Any]) -> None:
+    trace_id, span_id = _id(span.get("traceId"), _NO_TRACE), _id(span.get("spanId"), _NO_SPAN)
+    if not trace_id or not span_id:
+        return
+    attributes: dict[str, Any] = {}
+    for event in items(span.get("events")):
+        attributes |= _attributes(members(event).get("attributes"))
+    attributes |= _attributes(span.get("attributes"))
+    found = GenAiSpan(
+        span_id=span_id,
+        name=text(span.get("name")) or "",
+        flags=(whole(span.get("flags")) or 0) & 0xFF,
+        start=_nanoseconds(span.get("startTimeUnixNano")),
+        end=_nanoseconds(span.get("endTimeUnixNano")),
+        attributes=attributes,
+        failed=members(span.get("status")).get("code") in (2, "STATUS_CODE_ERROR"),
+    )
+    trace = traces.setdefault(trace_id, Trace(trace_id))
+    trace.add(found if is_genai(attributes) else None, span_id, _id(span.get("parentSpanId"), _NO_SPAN))
+
+
+def _id(value: object, nothing: str) -> str:
+    """The id in lower case; empty where it is none."""
+    written = value.lower() if isinstance(value, str) and len(value) == len(nothing) else ""
+    return written if _HEX.fullmatch(written) and written != nothing else ""
+
+
+def _nanoseconds(value: object) -> int | None:
+    """64-bit numbers are decimal texts in OTLP's JSON, or numbers."""
+    if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.isdigit():
+        value = int(value)
+    number = whole(value)
+    return number if number is not None and 0 < number < _LATEST else None
+
+
+def _attributes(value: object) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in map(members, items(value)):
+        if (key := text(one.get("key"))) is not None:
+            found[key] = _any_value(one.get("value"))
+    return found
+
+
+def _any_value(value: object) -> Any:
+    """OTLP's AnyValue as plain JSON; bytes are left out. Its depth is bounded by that of the JSON."""
+    found = members(value)
+    if "arrayValue" in found:
+        return [_any_value(one) for one in items(members(found["arrayValue"]).get("values"))]
+    if "kvlistValue" in found:
+        return _attributes(members(found["kvlistValue"]).get("values"))
+    if "intValue" in found:
+        number = found["intValue"]
+        return int(number) if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,20}", number) else number
+    for name in ("stringValue", "boolValue", "doubleValue"):
+        if name in found:
+            return found[name]
+    return None

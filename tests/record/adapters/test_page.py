@@ -1,0 +1,37 @@
+"""docs/adapters.md says what is so, and no adapter needs its framework before it is used."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "adapters.md"
+
+
+def test_every_example_of_the_page_runs() -> None:
+    """From the top, as a reader would type them in."""
+    test = doctest.DocTestParser().get_doctest(PAGE.read_text("utf-8"), {}, PAGE.name, str(PAGE), 0)
+    said: list[str] = []
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
+    assert tried > 15
+    assert not failed, "".join(said)
+
+
+def test_the_page_names_every_adapter() -> None:
+    text = PAGE.read_text("utf-8")
+    for name in ("anthropic_citations", "openai_structured", "otel"):
+        assert (ROOT / "record" / "adapters" / f"{name}.py").is_file()
+        assert f"`{name}." in text
+
+
+def test_no_framework_is_imported_before_it_is_used() -> None:
+    program = (
+        "import sys\n"
+        "from sluice.record.adapters import anthropic_citations, openai_structured, otel\n"
+        "print([one for one in sys.modules if one.partition('.')[0] in ('anthropic', 'openai', 'opentelemetry')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
