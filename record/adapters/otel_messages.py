@@ -44,8 +44,8 @@ def calls_in(spans: Iterable[Attributes]) -> dict[str, Answered]:
 
 
 def answered_in(attributes: Attributes) -> Iterator[str]:
-    """The ids of calls whose results this model call was given."""
-    for part in _parts(attributes, "gen_ai.input.messages"):
+    """The ids of calls whose results this model call was given, or which the service made in it."""
+    for part in _parts(attributes, "gen_ai.input.messages", "gen_ai.output.messages"):
         if part.get("type") == "tool_call_response":
             yield clean(identifier(part.get("id")) or "")
 
@@ -69,7 +69,8 @@ def text_of_result(value: object) -> str | None:
     decoded = _decoded(value) if isinstance(value, str) and value[:1] in ('"', "[", "{") else value
     blocks = items(members(decoded).get("content", decoded))
     if blocks and all("type" in members(one) for one in blocks):
-        value = result_text(blocks)
+        texts = [one for one in map(members, blocks) if one["type"] == "text"]
+        value = result_text([{"text": one.get("text", one.get("content"))} for one in texts]) if texts else None
     elif isinstance(decoded, str):
         value = decoded
     if value is None or isinstance(value, bytes):

@@ -271,6 +271,17 @@ def test_calls_of_this_turn_are_read_from_messages_where_no_span_tells_of_them(r
     assert call.at is None
 
 
+def test_a_call_that_the_service_made_is_read_from_the_output() -> None:
+    parts = [
+        {"type": "tool_call", "id": "srv-1", "name": "search", "arguments": {"query": "x"}},
+        {"type": "tool_call_response", "id": "srv-1", "response": "found"},
+        {"type": "text", "content": "So."},
+    ]
+    trace = trace_of(chat(**{"gen_ai.output.messages": [{"role": "assistant", "parts": parts}]}))
+    assert [(one.name, one.result) for one in calls(trace)] == [("search", "found")]
+    assert texts(trace) == ["So."]
+
+
 def test_a_tools_span_without_contents_gets_them_from_messages() -> None:
     bare = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "Read", "gen_ai.tool.call.id": "call-1"}
     (call,) = calls(trace_of(bare, chat(**{"gen_ai.input.messages": history()})))
@@ -286,7 +297,9 @@ def test_a_tools_span_without_contents_gets_them_from_messages() -> None:
         ('{"a": 1}', '{"a": 1}'),
         ({"a": "ä"}, '{"a": "ä"}'),
         ('{"content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}', "one\ntwo"),
+        ([{"type": "text", "content": "one"}], "one"),
         ([{"type": "image", "data": "xx"}], None),
+        ([{"type": "blob", "modality": "image", "content": "eHg="}], None),
         (b"\xff", None),
         (None, None),
     ],
