@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mutating import mutated
+from json_mutations import mutated
 
 from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.errors import Fault

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 from hypothesis import given
-from mutating import mutated
+from json_mutations import mutated
 
 from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.errors import Fault, UsageError
