@@ -11,6 +11,8 @@ from checked_programs import PRELUDE
 
 from sluice.streams.checker import Report, Source, check
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 STANDARD = Path(json.__file__).parents[1]
 CLEAN = sorted((Path(__file__).parent / "clean").glob("*.py"))

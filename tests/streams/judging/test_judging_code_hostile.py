@@ -16,6 +16,8 @@ from sluice.streams.judging.code_model import MAX_DEFINITIONS
 from sluice.streams.judging.code_parsing import MAX_BYTES
 from sluice.streams.judging.results import Held, Source
 
+pytestmark = pytest.mark.slow
+
 ENDINGS = ("py", "go", "js", "ts", "tsx", "java", "rs", "c", "h", "cc", "cs", "rb", "sh")
 CHECKS = (
     "defines(a)",

@@ -15,6 +15,8 @@ from sluice.streams.judging.checks import Check, parse_check
 from sluice.streams.judging.documents import Document, document_extents, format_of, parse_document, verify_document
 from sluice.streams.judging.results import Held, Source
 
+pytestmark = pytest.mark.slow
+
 N = 150_000
 CHECKS = (
     "defines(zzz)",

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
 EMISSION = json.dumps({"emission_id": "em-1", "emitted_at": 0, "text": "It is so. [substrate.grep]"}) + "\n"
 

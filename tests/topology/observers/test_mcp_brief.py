@@ -24,6 +24,8 @@ from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 CLOSED = "closed is 2026-05-25."
 IS_CLOSED = ["equals(closed, 2026-05-25)"]
