@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 _FILES: Final = re.compile(
-    r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.npmrc|\.pypirc|\.pgpass|\.git-credentials|\.htpasswd|id_(?:rsa|dsa|ecdsa|ed25519)"
-    r"[^/]*|[^/]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|[^/]*(?:secret|credential|password|passwd)[^/]*)$|"
+    r"(?:^|/)(?:\.env[^/]*|\.netrc|\.npmrc|\.pypirc|\.pgpass|\.git-credentials|\.htpasswd|id_(?:rsa|dsa|ecdsa|ed25519)"
+    r"[^/]*|[^/]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)|[^/]*(?:secret|credential|password|passwd)[^/]*)$|"
     r"(?:^|/)\.(?:ssh|aws|gnupg)/",
     re.IGNORECASE,
 )

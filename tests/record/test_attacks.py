@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,58 @@ def test_links_out_of_the_root_are_not_read(tmp_path: Path) -> None:
         assert made.checkout.data(path) is None
     found, _ = recorded(read("     1\tLIMIT = 42\n"), text="`LIMIT` is 42.", root=root)
     assert (found.assertions or ())[0].annotations[0].observation_id is None
+
+
+def repository(root: Path, *tracked: str) -> None:
+    """What stands in a folder as a git repository, of which these paths are tracked."""
+    subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
+    subprocess.run(["git", "-C", str(root), "add", "--", *tracked], check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "result"),
+    [
+        ("Read", {"file_path": "local.conf"}, "     1\tPIN = 4711 for the vault\n"),
+        ("Bash", {"command": "cat local.conf"}, "PIN = 4711 for the vault\n"),
+        ("Grep", {"pattern": "PIN", "output_mode": "content"}, "local.conf:1:PIN = 4711 for the vault\n"),
+        ("Bash", {"command": "git show abcdef1:local.conf"}, "PIN = 4711 for the vault\n"),
+        ("Bash", {"command": "cat gone.conf"}, "PIN = 4711 for the vault\n"),
+        # A result that is said to be a tracked file's, and is not:
+        ("Bash", {"command": "cat a.py"}, "LIMIT = 42\nPIN = 4711 for the vault\n"),
+    ],
+)
+@pytest.mark.parametrize("text", ['`PIN` is for the "vault".', 'It has `PIN`, "vault" and "for the".'])
+def test_lines_of_untracked_files_are_neither_quoted_nor_hashed(
+    tmp_path: Path, name: str, arguments: dict[str, Any], result: str, text: str
+) -> None:
+    """Neither in an annotation nor in a check, whatever file the result is said to be of."""
+    (tmp_path / "a.py").write_text("LIMIT = 42\n")
+    (tmp_path / "local.conf").write_text("PIN = 4711 for the vault\n")
+    repository(tmp_path, "a.py")
+    found, written = recorded({"name": name, "arguments": arguments, "result": result}, text=text, root=tmp_path)
+    assert "4711" not in written
+    assert all(one.observation_id is None for each in found.assertions or () for one in each.annotations)
+
+
+def test_a_line_of_a_tracked_file_is_quoted(tmp_path: Path) -> None:
+    """As it stands there."""
+    (tmp_path / "a.py").write_text("LIMIT = 42  # the most\n")
+    repository(tmp_path, "a.py")
+    found, _ = recorded(read("     1\tLIMIT = 42  # the most\n"), text="`LIMIT` is 42.", root=tmp_path)
+    (annotation,) = (found.assertions or ())[0].annotations
+    assert (annotation.locator or {})["quote"] == "LIMIT = 42 # the most"
+
+
+def test_tracked_links_lead_to_nothing(tmp_path: Path) -> None:
+    """Neither to `.git`, nor to a file that is untracked or holds secrets by its name."""
+    (tmp_path / ".env").write_text("PIN = 4711\n")
+    (tmp_path / "local.conf").write_text("PIN = 4711\n")
+    for name, target in (("a", ".env"), ("b", "local.conf"), ("c", ".git/config")):
+        (tmp_path / name).symlink_to(target)
+    repository(tmp_path, ".env", "a", "b", "c")
+    made = Recorder("e", MemorySink(), root=tmp_path)
+    assert made.checkout is not None
+    assert [made.checkout.data(path) for path in ("a", "b", "c", ".env", "local.conf")] == [None] * 5
 
 
 @pytest.mark.parametrize(
