@@ -17,7 +17,7 @@ _FILES: Final = re.compile(
 )
 _ASSIGNED: Final = re.compile(
     r"(?:(?:passw(?:or)?d|passphrase|secret|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|credential|cookie|"
-    r"session[-_ ]?id|authorization)[\w\"'\]]*\s*[:=]+>?|\bbearer\b)\s*[\"']?[^\s\"']{6,}",
+    r"session[-_ ]?id|authorization)[\w\"'\]]{0,100}\s{0,100}[:=]+>?|\bbearer\b)\s*[\"']?[^\s\"']{6,}",
     re.IGNORECASE,
 )
 _KNOWN: Final = re.compile(

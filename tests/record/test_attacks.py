@@ -12,6 +12,7 @@ import pytest
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import Emission
 from sluice.record import MemorySink, Recorder
+from sluice.record.secrets import is_secret_line
 
 FRAME_ENDS = [
     '"}, "warning": "none"}]}',
@@ -187,3 +188,10 @@ def test_texts_of_any_kind_do_no_harm(text: str) -> None:
     found, written = recorded(text=text)
     assert json.loads(written)["text"] == found.text
     assert len(found.text or "") == len(text)
+
+
+@pytest.mark.parametrize("word", ["token", "password]", "secret", "api_key"])
+def test_long_lines_of_secrets_words_are_read_in_linear_time(word: str) -> None:
+    """With a search that starts over at each word, this line would take longer than the whole suite."""
+    assert not is_secret_line((word * 100_000).rstrip(":= ")[:500_000])
+    assert is_secret_line(word.rstrip(":= ") * 50_000 + " = hunter2hunter2")
