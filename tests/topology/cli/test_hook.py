@@ -124,6 +124,23 @@ def test_bad_input_lets_the_agent_stop(given: Any, why: str):
     lets_stop(run(given), why)
 
 
+def test_without_a_folder_the_agent_may_stop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """The one that the hook was called in may be gone."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    lets_stop(run({"last_assistant_message": TRUE}), "the folder that it was called in is gone")
+
+
+def test_a_transcript_that_is_a_pipe_is_not_waited_for(repo: Path, tmp_path: Path):
+    """The message is vetted by what it names; without one the agent may stop."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert FALSE in reason(run(asked(repo, FALSE, transcript_path=str(pipe))))
+    lets_stop(run(asked(repo, transcript_path=str(pipe))), "no file")
+
+
 def test_a_wrong_policy_lets_the_agent_stop(repo: Path):
     """As bad input does."""
     lets_stop(run(asked(repo, FALSE), "--policy", "/nowhere/policy.toml"), "policy.toml")
