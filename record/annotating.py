@@ -308,5 +308,15 @@ def _listed(name: str, listing: Collection[str]) -> str | None:
         return name
     if "." not in name and "/" not in name:
         return None
-    found = [path for path in listing if path.endswith("/" + name)]
+    by_name = _by_name(listing if isinstance(listing, frozenset) else frozenset(listing))
+    found = [path for path in by_name.get(name.rpartition("/")[2], ()) if path.endswith("/" + name)]
     return found[0] if len(found) == 1 else None
+
+
+@lru_cache(maxsize=2)
+def _by_name(listing: frozenset[str]) -> dict[str, list[str]]:
+    """The paths by the name of their file: a listing may have 100,000, and every word of an answer is looked for."""
+    found: dict[str, list[str]] = {}
+    for path in listing:
+        found.setdefault(path.rpartition("/")[2], []).append(path)
+    return found

@@ -11,8 +11,10 @@ import pytest
 
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import Emission
-from sluice.record import MemorySink, Recorder
+from sluice.record import MemorySink, Recorder, Said
+from sluice.record.annotating import proposals
 from sluice.record.secrets import is_secret_line
+from sluice.record.transcripts import read as read_transcript
 
 FRAME_ENDS = [
     '"}, "warning": "none"}]}',
@@ -195,3 +197,20 @@ def test_long_lines_of_secrets_words_are_read_in_linear_time(word: str) -> None:
     """With a search that starts over at each word, this line would take longer than the whole suite."""
     assert not is_secret_line((word * 100_000).rstrip(":= ")[:500_000])
     assert is_secret_line(word.rstrip(":= ") * 50_000 + " = hunter2hunter2")
+
+
+def test_a_message_of_very_many_texts_is_read() -> None:
+    """Each is told once; compared with all others they would take an hour."""
+    texts = [{"type": "text", "text": f"text {number:06}."} for number in range(100_000)]
+    record = {"type": "assistant", "uuid": "a", "sessionId": "s", "message": {"id": "m", "content": texts}}
+    events = read_transcript("claude-code", [json.dumps(record).encode()])
+    assert [one.text for one in events if isinstance(one, Said)] == [one["text"] for one in texts]
+
+
+def test_an_answer_that_names_many_files_of_a_large_repository_is_annotated() -> None:
+    """Each name is looked up; a search through all paths for each would take ten times as long."""
+    listing = frozenset(f"d{number}/e/f{number}.py" for number in range(100_000))
+    for number in range(500):
+        (first, *_) = proposals(f"`f{number}.py` has `g{number}.py`.", listing).annotations
+        assert (first.locator or {})["path"] == f"d{number}/e/f{number}.py"
+    assert proposals("`e/f7.py` has `LIMIT`.", list(listing)).annotations
