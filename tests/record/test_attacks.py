@@ -214,3 +214,18 @@ def test_an_answer_that_names_many_files_of_a_large_repository_is_annotated() ->
         (first, *_) = proposals(f"`f{number}.py` has `g{number}.py`.", listing).annotations
         assert (first.locator or {})["path"] == f"d{number}/e/f{number}.py"
     assert proposals("`e/f7.py` has `LIMIT`.", list(listing)).annotations
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"name": "Bash", "arguments": {"command": "grep -rn AKIAABCDEFGHIJKLMNOP ."}},
+        {"name": "Grep", "arguments": {"pattern": "AKIAABCDEFGHIJKLMNOP", "output_mode": "content"}},
+        {"name": "mcp__db__query", "arguments": {"sql": "LIMIT", "password": "AKIAabcdefgh"}},
+    ],
+)
+def test_secrets_that_the_agent_typed_are_in_no_locator(call: dict[str, Any]) -> None:
+    """Such a call gives no annotation."""
+    found, written = recorded({**call, "result": "a.py:1:LIMIT = 42\n"}, text="`LIMIT` is 42.")
+    assert not (found.assertions or ())[0].annotations
+    assert "AKIA" not in written
