@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 from ..codecs.records import Annotation, Kind
 from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
-from ..streams.judging.lexicon import EXTENSIONS
 from ..streams.judging.terms import Content, Term, terms_of
 from .deriving import Deriver
+from .listings import is_file, listed
 from .looks import GREP, LOG, READ, Line, Look, Seen
 from .observed import ReadData, observation_id
 from .secrets import may_quote
@@ -275,8 +275,8 @@ def proposals(statement: str, listing: Collection[str], deriver: Deriver | None 
         deriver: with a `read_file`, gives the checks that the named files bear out; without one there are none.
     """
     terms = _terms(statement)
-    paths = list(dict.fromkeys(path for term in terms if (path := _listed(term.text, listing)) is not None))[:2]
-    names = [term.text.removesuffix("()") for term in terms if term.kind != "word" and not _is_file(term.text, listing)]
+    paths = list(dict.fromkeys(path for term in terms if (path := listed(term.text, listing)) is not None))[:2]
+    names = [term.text.removesuffix("()") for term in terms if term.kind != "word" and not is_file(term.text, listing)]
     literals = [name for name in names if _LITERAL.fullmatch(name)] or [
         one.text for one in terms if one.kind == "quote"
     ]
@@ -295,28 +295,3 @@ def proposals(statement: str, listing: Collection[str], deriver: Deriver | None 
     if deriver is not None and looks:
         checks = deriver.derive(statement, "assertion", [deriver.whole(look) for look in looks])
     return Noted(annotations, checks)
-
-
-def _is_file(name: str, listing: Collection[str]) -> bool:
-    return _listed(name, listing) is not None or "/" in name or name.rpartition(".")[2].lower() in EXTENSIONS
-
-
-def _listed(name: str, listing: Collection[str]) -> str | None:
-    """The tracked file that a name names: itself, or the only one that ends with it."""
-    name = re.sub(r":\d+(?:-\d+)?$", "", name).removeprefix("./")
-    if name in listing:
-        return name
-    if "." not in name and "/" not in name:
-        return None
-    by_name = _by_name(listing if isinstance(listing, frozenset) else frozenset(listing))
-    found = [path for path in by_name.get(name.rpartition("/")[2], ()) if path.endswith("/" + name)]
-    return found[0] if len(found) == 1 else None
-
-
-@lru_cache(maxsize=2)
-def _by_name(listing: frozenset[str]) -> dict[str, list[str]]:
-    """The paths by the name of their file: a listing may have 100,000, and every word of an answer is looked for."""
-    found: dict[str, list[str]] = {}
-    for path in listing:
-        found.setdefault(path.rpartition("/")[2], []).append(path)
-    return found
