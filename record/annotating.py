@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 from ..codecs.records import Annotation, Kind
 from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
-from ..streams.judging.lexicon import EXTENSIONS
 from ..streams.judging.terms import Content, Term, terms_of
 from .deriving import Deriver
+from .listings import is_file, listed
 from .looks import GREP, LOG, READ, Line, Look, Seen
 from .observed import ReadData, observation_id
 from .secrets import may_quote
@@ -30,6 +30,8 @@ MOST_EXACT: Final = 12
 """Calls whose results are read line by line for one sentence, of those that have its words."""
 MOST_QUOTE: Final = 200
 """Characters of a quote."""
+MOST_COMPARED: Final = 50
+"""Lines that are compared with their file for one quote."""
 NAMED_PLACE: Final = 3.0
 """What a call weighs more when the sentence names its file."""
 _WORDS: Final = re.compile(r"[^\W_]+")
@@ -109,7 +111,7 @@ class Annotator:
         return Noted(annotations, self._deriver.derive(text, kind, chosen) if chosen else [])
 
     def _annotation(self, text: str, seen: Seen) -> Annotation:
-        quoted = _quote(_terms(text), seen)
+        quoted = _quote(_terms(text), seen, self._read_data)
         locator = {**seen.look.locator, **({} if quoted is None else {"quote": quoted})}
         ts = None if seen.at is None else format_time(seen.at)
         return Annotation(seen.look.substrate_class, observation_id(seen, self._read_data, text), ts, locator or None)
@@ -234,16 +236,31 @@ def _chosen(ordered: Sequence[Seen]) -> list[Seen]:
     return [one for one in ones if id(one) in kept]
 
 
-def _quote(terms: Sequence[Term], seen: Seen) -> str | None:
-    """The line of a text file that has most of the terms; None where none has any, or none may be quoted."""
+def _quote(terms: Sequence[Term], seen: Seen, read_data: ReadData | None) -> str | None:
+    """The line of a text file that has most of the terms; None where none has any, or none may be quoted.
+
+    Where files are at hand, the line has to stand in the one that it is said to be of: a result may be of an untracked
+    file, or of something else altogether.
+    """
     folded = [term.text.casefold() for term in terms]
-    best, most = None, 0
+    best, most, compared = None, 0, 0
     for line in seen.lines:
         text = line.text.casefold()
         count = sum(term in text for term in folded)
-        if count > most and line.path and may_quote(line.path, line.text):
-            best, most = line.text, count
+        if count > most and line.path and may_quote(line.path, line.text) and compared < MOST_COMPARED:
+            compared += 1
+            if _stands(line, read_data):
+                best, most = line.text, count
     return None if best is None else " ".join(best.split())[:MOST_QUOTE]
+
+
+def _stands(line: Line, read_data: ReadData | None) -> bool:
+    """Whether a line is one of its file's, as far as that can be known."""
+    if read_data is None:
+        return True
+    data = read_data(line.path)
+    wanted = line.text.rstrip("\r").encode("utf-8", "replace")
+    return data is not None and b"\n" + wanted + b"\n" in b"\n" + data.replace(b"\r\n", b"\n") + b"\n"
 
 
 # ---------------------------------------------------------------- a plain answer
@@ -258,8 +275,8 @@ def proposals(statement: str, listing: Collection[str], deriver: Deriver | None 
         deriver: with a `read_file`, gives the checks that the named files bear out; without one there are none.
     """
     terms = _terms(statement)
-    paths = list(dict.fromkeys(path for term in terms if (path := _listed(term.text, listing)) is not None))[:2]
-    names = [term.text.removesuffix("()") for term in terms if term.kind != "word" and not _is_file(term.text, listing)]
+    paths = list(dict.fromkeys(path for term in terms if (path := listed(term.text, listing)) is not None))[:2]
+    names = [term.text.removesuffix("()") for term in terms if term.kind != "word" and not is_file(term.text, listing)]
     literals = [name for name in names if _LITERAL.fullmatch(name)] or [
         one.text for one in terms if one.kind == "quote"
     ]
@@ -278,18 +295,3 @@ def proposals(statement: str, listing: Collection[str], deriver: Deriver | None 
     if deriver is not None and looks:
         checks = deriver.derive(statement, "assertion", [deriver.whole(look) for look in looks])
     return Noted(annotations, checks)
-
-
-def _is_file(name: str, listing: Collection[str]) -> bool:
-    return _listed(name, listing) is not None or "/" in name or name.rpartition(".")[2].lower() in EXTENSIONS
-
-
-def _listed(name: str, listing: Collection[str]) -> str | None:
-    """The tracked file that a name names: itself, or the only one that ends with it."""
-    name = re.sub(r":\d+(?:-\d+)?$", "", name).removeprefix("./")
-    if name in listing:
-        return name
-    if "." not in name and "/" not in name:
-        return None
-    found = [path for path in listing if path.endswith("/" + name)]
-    return found[0] if len(found) == 1 else None

@@ -1,7 +1,8 @@
 """Files of the checkout that an agent works in, read so that a result can be compared with what stands there.
 
-Only regular files below the root, never through a link that leads out of it, never `.git`, none larger than
-`MAX_FILE`. What is read serves the recorder alone: nothing of it enters an emission but by a quote or a check.
+Only tracked regular files below the root, never through a link, since that may lead to an untracked one; never `.git`,
+no file of secrets by its name, none larger than `MAX_FILE`. What is read serves the recorder alone: nothing of it
+enters an emission but by a quote or a check.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import os
 from pathlib import Path
 from stat import S_ISREG
 from typing import Final
+
+from .secrets import is_secret_path
+from .tracked import Tracked
 
 MAX_FILE: Final = 2_000_000
 """Octets of a file."""
@@ -26,6 +30,7 @@ class Checkout:
 
     def __init__(self, root: str | Path) -> None:
         self.root = os.path.realpath(root)
+        self._tracked = Tracked(self.root)
         self._kept: dict[str, tuple[tuple[int, int, int], bytes]] = {}
         self._size = 0
 
@@ -37,9 +42,10 @@ class Checkout:
         """
         if "\0" in path or path.startswith("/") or not {"..", ".git"}.isdisjoint(path.split("/")):
             return None
+        path = os.path.normpath(path)
         place = os.path.join(self.root, path)
         try:
-            if os.path.commonpath((os.path.realpath(place), self.root)) != self.root:
+            if os.path.realpath(place) != place or is_secret_path(path) or not self._tracked.holds(path):
                 return None
             told = os.stat(place)
             if not S_ISREG(told.st_mode) or told.st_size > MAX_FILE:

@@ -108,6 +108,9 @@ class Deriver:
                     continue
                 if not is_whole and check.name in OF_WHOLE:
                     continue
+                # A line that stands in no tracked file is nobody's to see.
+                if not is_whole and self._read is not None and check.name == "contains":
+                    continue
                 if verify_content(check, source, self._parser).holds:
                     yield candidate
 

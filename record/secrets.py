@@ -10,14 +10,14 @@ import re
 from typing import Final
 
 _FILES: Final = re.compile(
-    r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.npmrc|\.pypirc|\.pgpass|\.git-credentials|\.htpasswd|id_(?:rsa|dsa|ecdsa|ed25519)"
-    r"[^/]*|[^/]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|[^/]*(?:secret|credential|password|passwd)[^/]*)$|"
+    r"(?:^|/)(?:\.env[^/]*|\.netrc|\.npmrc|\.pypirc|\.pgpass|\.git-credentials|\.htpasswd|id_(?:rsa|dsa|ecdsa|ed25519)"
+    r"[^/]*|[^/]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)|[^/]*(?:secret|credential|password|passwd)[^/]*)$|"
     r"(?:^|/)\.(?:ssh|aws|gnupg)/",
     re.IGNORECASE,
 )
 _ASSIGNED: Final = re.compile(
     r"(?:(?:passw(?:or)?d|passphrase|secret|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|credential|cookie|"
-    r"session[-_ ]?id|authorization)[\w\"'\]]*\s*[:=]+>?|\bbearer\b)\s*[\"']?[^\s\"']{6,}",
+    r"session[-_ ]?id|authorization)[\w\"'\]]{0,100}\s{0,100}[:=]+>?|\bbearer\b)\s*[\"']?[^\s\"']{6,}",
     re.IGNORECASE,
 )
 _KNOWN: Final = re.compile(

@@ -22,6 +22,7 @@ from .keeping import Calls
 from .naming import milliseconds
 from .pieces import Piece, Streaming, halves, pieces
 from .results import seen
+from .secrets import is_secret_line
 from .sinks import Recorded, Sink
 from .tools import ToolMap, output_of
 
@@ -109,6 +110,10 @@ class Turn:
                 cwd=self._cwd,
             )
         for look in self._recorder.tools.looks(event, self._recorder.root):
+            if any(
+                is_secret_line(str(look.locator[name])) for name in ("pattern", "arguments") if name in look.locator
+            ):
+                continue  # the agent typed a secret; a locator would carry it
             self._calls.add(Known(seen(look, output_of(event), at, self._recorder.read_file)))
 
     def text(self, text: str) -> None:

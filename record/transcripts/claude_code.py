@@ -28,6 +28,8 @@ from .reading import numbered, read_records
 from .turns import Turns
 from .values import arguments, items, members, moment, result_text, text
 
+_COMPARED: Final = 100
+"""Texts of a message with which another one is compared; a message has a handful."""
 _COMMAND: Final = re.compile(r"\s*<command-(?:name|message|args)>")
 _NO_PROMPT: Final = re.compile(
     r"\s*(?:\[Request interrupted by user"
@@ -130,12 +132,14 @@ class ClaudeCode:
 
     def _hold(self, said: str, at: datetime | None) -> None:
         told = self._told.setdefault(self._message, [])
-        if any(each.startswith(said) for each in (*told, *(each for each, _ in self._held))):
+        if any(each.startswith(said) for each in (*told[-_COMPARED:], *(each for each, _ in self._held[-_COMPARED:]))):
             return
         self._held_at = at
         if self._held and said.startswith(self._held[-1][0]):
             self._held[-1] = said, self._held[-1][1]
-        elif (shorter := next((each for each in reversed(told) if said.startswith(each)), None)) is not None:
+        elif (
+            shorter := next((each for each in reversed(told[-_COMPARED:]) if said.startswith(each)), None)
+        ) is not None:
             told.remove(shorter)
             self._held.append((said, len(shorter)))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import Emission
-from sluice.record import MemorySink, Recorder
+from sluice.record import MemorySink, Recorder, Said
+from sluice.record.annotating import proposals
+from sluice.record.secrets import is_secret_line
+from sluice.record.transcripts import read as read_transcript
 
 FRAME_ENDS = [
     '"}, "warning": "none"}]}',
@@ -117,6 +121,58 @@ def test_links_out_of_the_root_are_not_read(tmp_path: Path) -> None:
     assert (found.assertions or ())[0].annotations[0].observation_id is None
 
 
+def repository(root: Path, *tracked: str) -> None:
+    """What stands in a folder as a git repository, of which these paths are tracked."""
+    subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
+    subprocess.run(["git", "-C", str(root), "add", "--", *tracked], check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "result"),
+    [
+        ("Read", {"file_path": "local.conf"}, "     1\tPIN = 4711 for the vault\n"),
+        ("Bash", {"command": "cat local.conf"}, "PIN = 4711 for the vault\n"),
+        ("Grep", {"pattern": "PIN", "output_mode": "content"}, "local.conf:1:PIN = 4711 for the vault\n"),
+        ("Bash", {"command": "git show abcdef1:local.conf"}, "PIN = 4711 for the vault\n"),
+        ("Bash", {"command": "cat gone.conf"}, "PIN = 4711 for the vault\n"),
+        # A result that is said to be a tracked file's, and is not:
+        ("Bash", {"command": "cat a.py"}, "LIMIT = 42\nPIN = 4711 for the vault\n"),
+    ],
+)
+@pytest.mark.parametrize("text", ['`PIN` is for the "vault".', 'It has `PIN`, "vault" and "for the".'])
+def test_lines_of_untracked_files_are_neither_quoted_nor_hashed(
+    tmp_path: Path, name: str, arguments: dict[str, Any], result: str, text: str
+) -> None:
+    """Neither in an annotation nor in a check, whatever file the result is said to be of."""
+    (tmp_path / "a.py").write_text("LIMIT = 42\n")
+    (tmp_path / "local.conf").write_text("PIN = 4711 for the vault\n")
+    repository(tmp_path, "a.py")
+    found, written = recorded({"name": name, "arguments": arguments, "result": result}, text=text, root=tmp_path)
+    assert "4711" not in written
+    assert all(one.observation_id is None for each in found.assertions or () for one in each.annotations)
+
+
+def test_a_line_of_a_tracked_file_is_quoted(tmp_path: Path) -> None:
+    """As it stands there."""
+    (tmp_path / "a.py").write_text("LIMIT = 42  # the most\n")
+    repository(tmp_path, "a.py")
+    found, _ = recorded(read("     1\tLIMIT = 42  # the most\n"), text="`LIMIT` is 42.", root=tmp_path)
+    (annotation,) = (found.assertions or ())[0].annotations
+    assert (annotation.locator or {})["quote"] == "LIMIT = 42 # the most"
+
+
+def test_tracked_links_lead_to_nothing(tmp_path: Path) -> None:
+    """Neither to `.git`, nor to a file that is untracked or holds secrets by its name."""
+    (tmp_path / ".env").write_text("PIN = 4711\n")
+    (tmp_path / "local.conf").write_text("PIN = 4711\n")
+    for name, target in (("a", ".env"), ("b", "local.conf"), ("c", ".git/config")):
+        (tmp_path / name).symlink_to(target)
+    repository(tmp_path, ".env", "a", "b", "c")
+    made = Recorder("e", MemorySink(), root=tmp_path)
+    assert made.checkout is not None
+    assert [made.checkout.data(path) for path in ("a", "b", "c", ".env", "local.conf")] == [None] * 5
+
+
 @pytest.mark.parametrize(
     "result", ["", "\0", "\ud800", "\n" * 10_000, "     1\t" * 10_000, "x" * 3_000_000, "9" * 100_000, "é" * 10]
 )
@@ -134,3 +190,42 @@ def test_texts_of_any_kind_do_no_harm(text: str) -> None:
     found, written = recorded(text=text)
     assert json.loads(written)["text"] == found.text
     assert len(found.text or "") == len(text)
+
+
+@pytest.mark.parametrize("word", ["token", "password]", "secret", "api_key"])
+def test_long_lines_of_secrets_words_are_read_in_linear_time(word: str) -> None:
+    """With a search that starts over at each word, this line would take longer than the whole suite."""
+    assert not is_secret_line((word * 100_000).rstrip(":= ")[:500_000])
+    assert is_secret_line(word.rstrip(":= ") * 50_000 + " = hunter2hunter2")
+
+
+def test_a_message_of_very_many_texts_is_read() -> None:
+    """Each is told once; compared with all others they would take an hour."""
+    texts = [{"type": "text", "text": f"text {number:06}."} for number in range(100_000)]
+    record = {"type": "assistant", "uuid": "a", "sessionId": "s", "message": {"id": "m", "content": texts}}
+    events = read_transcript("claude-code", [json.dumps(record).encode()])
+    assert [one.text for one in events if isinstance(one, Said)] == [one["text"] for one in texts]
+
+
+def test_an_answer_that_names_many_files_of_a_large_repository_is_annotated() -> None:
+    """Each name is looked up; a search through all paths for each would take ten times as long."""
+    listing = frozenset(f"d{number}/e/f{number}.py" for number in range(100_000))
+    for number in range(500):
+        (first, *_) = proposals(f"`f{number}.py` has `g{number}.py`.", listing).annotations
+        assert (first.locator or {})["path"] == f"d{number}/e/f{number}.py"
+    assert proposals("`e/f7.py` has `LIMIT`.", list(listing)).annotations
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"name": "Bash", "arguments": {"command": "grep -rn AKIAABCDEFGHIJKLMNOP ."}},
+        {"name": "Grep", "arguments": {"pattern": "AKIAABCDEFGHIJKLMNOP", "output_mode": "content"}},
+        {"name": "mcp__db__query", "arguments": {"sql": "LIMIT", "password": "AKIAabcdefgh"}},
+    ],
+)
+def test_secrets_that_the_agent_typed_are_in_no_locator(call: dict[str, Any]) -> None:
+    """Such a call gives no annotation."""
+    found, written = recorded({**call, "result": "a.py:1:LIMIT = 42\n"}, text="`LIMIT` is 42.")
+    assert not (found.assertions or ())[0].annotations
+    assert "AKIA" not in written

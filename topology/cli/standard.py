@@ -56,8 +56,14 @@ def standard_streams() -> Iterator[None]:
 
 
 def write_document(value: Any) -> None:
-    """One JSON document on standard output, for people to read: indented, in UTF-8 whatever the terminal's encoding."""
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    """One JSON document on standard output, for people to read: indented, in UTF-8 whatever the terminal's encoding.
+
+    Characters that a terminal obeys, as those that turn a line round, stand there as JSON's escapes of them.
+    """
+    from ..terminal.showing import escaped
+
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    sys.stdout.buffer.write("\n".join(map(escaped, text.split("\n"))).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from ...codecs.errors import SluiceError
+from ...codecs.errors import SluiceError, UsageError
 from ...record import Event, ToolCall
 from ...record.transcripts import open_transcript
 from ...streams.policy.policy import Policy
@@ -87,7 +87,11 @@ def asked_of(data: bytes) -> Asked | str:
     message, transcript = _text(members, "last_assistant_message"), _text(members, "transcript_path")
     if message is None and transcript is None:
         return "the hook's input has neither last_assistant_message nor transcript_path"
-    return Asked(message, transcript, _text(members, "cwd") or os.getcwd(), members.get("stop_hook_active") is True)
+    try:
+        cwd = _text(members, "cwd") or os.getcwd()
+    except OSError:
+        return "the hook's input has no cwd, and the folder that it was called in is gone"
+    return Asked(message, transcript, cwd, members.get("stop_hook_active") is True)
 
 
 def _text(members: dict[str, Any], name: str) -> str | None:
@@ -165,7 +169,10 @@ def _source(asked: Asked, folder: str, settings: Settings, instruments: Instrume
     events: list[Event] = []
     if asked.transcript is not None:
         try:
-            events = list(open_transcript(os.path.expanduser(asked.transcript), "claude-code"))
+            path = os.path.expanduser(asked.transcript)
+            if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device may never end
+                raise UsageError("the transcript is no file", path=path)
+            events = list(open_transcript(path, "claude-code"))
         except SluiceError:
             if asked.message is None:
                 raise

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
@@ -13,6 +15,8 @@ from ...codecs.errors import UsageError
 
 SETTINGS: Final = Path(".claude", "settings.json")
 COMMAND: Final = "sluice hook claude-code"
+_NOTHING: Final = "nothing was written"
+_HALVES: Final = re.compile("[\ud800-\udfff]")
 
 
 class Change(NamedTuple):
@@ -22,11 +26,13 @@ class Change(NamedTuple):
         path: of the settings.
         text: the new text; None where the hook is there already.
         difference: from what is there, as a unified difference.
+        before: what is there; empty where nothing is.
     """
 
     path: Path
     text: str | None
     difference: str = ""
+    before: str = ""
 
 
 def change_of(folder: Path, command: str, seconds: int) -> Change:
@@ -41,17 +47,18 @@ def change_of(folder: Path, command: str, seconds: int) -> Change:
         UsageError: the settings cannot be read, or are not what Claude Code's look like.
     """
     path = folder / SETTINGS
+    target = Path(os.path.realpath(path))
+    if not target.is_relative_to(os.path.realpath(folder)):
+        raise UsageError(
+            "the settings are a link that leads out of the project", path=str(path), got=str(target), hint=_NOTHING
+        )
+    before = _read(path)
     try:
-        before = path.read_text("utf-8")
-    except FileNotFoundError:
-        before = ""
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
-        raise UsageError(f"the settings cannot be read: {why}", path=str(path)) from None
-    try:
-        settings: Any = json.loads(before) if before.strip() else {}
+        settings: Any = json.loads(
+            before.strip() or "{}", object_pairs_hook=_members, parse_float=_number, parse_constant=_number
+        )
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the settings are no JSON: {error}", path=str(path), hint="nothing was written") from None
+        raise UsageError(f"the settings are no JSON: {error}", path=str(path), hint=_NOTHING) from None
     stops = _stops(settings, path)
     if any(COMMAND in command for command in _commands(stops)):
         return Change(path, None)
@@ -59,7 +66,41 @@ def change_of(folder: Path, command: str, seconds: int) -> Change:
     text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
     name = SETTINGS.as_posix()
     lines = difflib.unified_diff(before.splitlines(True), text.splitlines(True), f"a/{name}", f"b/{name}")
-    return Change(path, text, "".join(line if line.endswith("\n") else line + "\n" for line in lines))
+    return Change(path, text, "".join(line if line.endswith("\n") else line + "\n" for line in lines), before)
+
+
+def _read(path: Path) -> str:
+    """The settings' text; empty where there are none.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        if path.exists() and not path.is_file():  # a pipe would wait for a writer
+            raise UsageError("the settings are no file", path=str(path), hint=_NOTHING)
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise UsageError(f"the settings cannot be read: {why}", path=str(path)) from None
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Of a name that stands there twice one value would be lost, and half a character cannot be written."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    for name, value in pairs:
+        if _HALVES.search(name) or (isinstance(value, str) and _HALVES.search(value)):
+            raise ValueError("half a character")
+    return found
+
+
+def _number(written: str) -> float:
+    if not math.isfinite(float(written)):
+        raise ValueError(f"the number {written[:20]}")
+    return float(written)
 
 
 def _stops(settings: Any, path: Path) -> list[Any]:
@@ -71,7 +112,7 @@ def _stops(settings: Any, path: Path) -> list[Any]:
             "the settings have another form",
             path=str(path),
             expected='{"hooks": {"Stop": […]}}',
-            hint="nothing was written",
+            hint=_NOTHING,
         )
     return cast("list[Any]", stops)
 
@@ -90,10 +131,12 @@ def write(change: Change) -> None:
     """Puts the new text in the place of the old one at once; a link stays a link, and the mode what it was.
 
     Raises:
-        UsageError: it cannot be written; what was there is as it was.
+        UsageError: it cannot be written, or somebody else has written since; what was there is as it was.
     """
     assert change.text is not None, "there is something to write"
     target = Path(os.path.realpath(change.path))
+    if _read(change.path) != change.before:
+        raise UsageError("the settings have changed meanwhile", path=str(change.path), hint=_NOTHING)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
@@ -101,10 +144,13 @@ def write(change: Change) -> None:
         try:
             with os.fdopen(number, "w", encoding="utf-8") as file:
                 file.write(change.text)
+                file.flush()
+                os.fsync(file.fileno())
             os.chmod(name, mode)
             os.replace(name, target)
-        except OSError:
+        except (OSError, UnicodeError):
             os.unlink(name)
             raise
-    except OSError as error:
-        raise UsageError(f"the settings cannot be written: {error.strerror}", path=str(change.path)) from None
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "half a character is in them"
+        raise UsageError(f"the settings cannot be written: {why}", path=str(change.path)) from None

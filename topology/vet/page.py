@@ -52,8 +52,8 @@ def _statement(verdict: Verdict) -> str:
     items = "".join(f"<li>{escape(line)}</li>" for line in [*(f"checked: {one}" for one in checked), *where])
     below = f"<ul>{items}</ul>" if items else ""
     status = escape(verdict.status)
-    said = escape(one_line(verdict.text))
+    said = escape(one_line(verdict.shown))
     return (
         f'<section class="statement {status}">'
-        f'<p><span class="status">{status}</span>{escape(reason)}: {said}</p>{below}</section>'
+        f'<p><span class="status">{escape(verdict.label)}</span>{escape(reason)}: {said}</p>{below}</section>'
     )

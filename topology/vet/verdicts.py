@@ -10,6 +10,8 @@ VERSION: Final = "1.0"
 UNSETTLED: Final = "unsettled"
 """The status of an assertion that the fold said nothing about: its emission was refused as a whole."""
 CONTRADICTED: Final = "contradicted"
+IN_PART: Final = "admitted in part"
+"""What readers are told instead of `admitted` where the checks cover only a part of the sentence."""
 
 
 class Place(NamedTuple):
@@ -80,6 +82,29 @@ class Verdict(NamedTuple):
         """No observer bore any of it out, and none found it false."""
         return self.status not in ("admitted", CONTRADICTED) and not (self.record or {}).get("classes")
 
+    @property
+    def in_part(self) -> bool:
+        """It is admitted, but its checks say only a part of what its words say (docs/checks.md, coverage)."""
+        return self.status == "admitted" and (self.record or {}).get("coverage") == "part"
+
+    @property
+    def label(self) -> str:
+        """The status as readers are told it."""
+        return IN_PART if self.in_part else self.status
+
+    @property
+    def shown(self) -> str:
+        """The words as readers are shown them: `[unchecked]` stands for what an admission does not cover."""
+        if not self.in_part or self.record is None:
+            return self.text
+        return str(self.record["_untrusted_text"].get("assertion", ""))
+
+    @property
+    def unchecked(self) -> list[str]:
+        """The words that an admission does not cover."""
+        spans = (self.record or {}).get("unchecked", []) if self.in_part else []
+        return [self.text[start:end] for start, end in spans]
+
     def form(self) -> dict[str, Any]:
         """The verdict as a JSON-ready object; members without a value are left out."""
         return {
@@ -88,6 +113,7 @@ class Verdict(NamedTuple):
             "statement": self.text,
             "status": self.status,
             **({"reason": self.reason} if self.reason else {}),
+            **({"coverage": "part", "shown": self.shown, "unchecked": self.unchecked} if self.in_part else {}),
             "rendered": list(self.rendered),
             "seen": [_members(one) for one in self.seen],
             "missing": [_members(one) for one in self.missing],

@@ -65,7 +65,8 @@ def told(verdict: Verdict) -> tuple[list[str], list[str]]:
     checked = [one_line(sentence) for sentence in verdict.rendered]
     seen = [place_line(place) for place in verdict.seen]
     missing = [f"missing: {missing_line(one)}" for one in verdict.missing]
-    return _some(checked), [*_some(seen), *_some(missing)]
+    unchecked = [f"not checked: «{one_line(words)}»" for words in verdict.unchecked]
+    return _some(checked), [*_some(seen), *_some(unchecked), *_some(missing)]
 
 
 def _some(lines: list[str]) -> list[str]:
@@ -81,11 +82,11 @@ def table(verdicts: Sequence[Verdict]) -> Table:
     shown.add_column(HEADS[2], ratio=1, overflow="fold")
     for verdict in verdicts:
         checked, where = told(verdict)
-        status = Text(verdict.status, style=STYLES.get(verdict.status, ""))
+        status = Text(verdict.label, style=STYLES.get(verdict.status, ""))
         if why(verdict):
             status = Text("\n").join([status, Text(why(verdict), style="dim")])
         # Cells are Text, not markup: a square bracket in a statement is a square bracket.
-        said = Text("\n").join([Text(one_line(verdict.text)), *(Text(f"✓ {line}", style="green") for line in checked)])
+        said = Text("\n").join([Text(one_line(verdict.shown)), *(Text(f"✓ {line}", style="green") for line in checked)])
         shown.add_row(status, said, Text("\n".join(where)))
     return shown
 
@@ -102,9 +103,11 @@ def lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     for verdict in verdicts:
         checked, where = told(verdict)
         reason = f" ({why(verdict)})" if why(verdict) else ""
-        yield f"{verdict.status}{reason}: {one_line(verdict.text)}"
+        yield f"{verdict.label}{reason}: {one_line(verdict.shown)}"
         yield from (f"    checked: {line}" for line in checked)
-        yield from (f"    {line}" if line.startswith("missing: ") else f"    seen: {line}" for line in where)
+        yield from (
+            f"    {line}" if line.startswith(("missing: ", "not checked: ")) else f"    seen: {line}" for line in where
+        )
     yield summary(verdicts)
 
 
@@ -112,6 +115,6 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     """How many statements there are, by status."""
     if not verdicts:
         return "No statement that can be checked was found."
-    counts = Counter(verdict.status for verdict in verdicts)
+    counts = Counter(verdict.label for verdict in verdicts)
     noun = "statement" if len(verdicts) == 1 else "statements"
     return f"{len(verdicts)} {noun}: " + ", ".join(f"{number} {status}" for status, number in counts.most_common())

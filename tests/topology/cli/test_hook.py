@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 from vetted_world import ANSWER, FALSE, TRUE, UNSUPPORTED, claude_session, make_repo
 
+from sluice.codecs.errors import UsageError
 from sluice.topology.cli import main
 from sluice.topology.vet import hook as hook_module
+from sluice.topology.vet.installing import change_of, write
 
 
 @pytest.fixture
@@ -121,6 +124,23 @@ def test_bad_input_lets_the_agent_stop(given: Any, why: str):
     lets_stop(run(given), why)
 
 
+def test_without_a_folder_the_agent_may_stop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """The one that the hook was called in may be gone."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    lets_stop(run({"last_assistant_message": TRUE}), "the folder that it was called in is gone")
+
+
+def test_a_transcript_that_is_a_pipe_is_not_waited_for(repo: Path, tmp_path: Path):
+    """The message is vetted by what it names; without one the agent may stop."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert FALSE in reason(run(asked(repo, FALSE, transcript_path=str(pipe))))
+    lets_stop(run(asked(repo, transcript_path=str(pipe))), "no file")
+
+
 def test_a_wrong_policy_lets_the_agent_stop(repo: Path):
     """As bad input does."""
     lets_stop(run(asked(repo, FALSE), "--policy", "/nowhere/policy.toml"), "policy.toml")
@@ -198,7 +218,21 @@ def test_it_asks_before_it_writes(answer: str, written: bool, status: int, repo:
     assert settings_of(repo).exists() is written
 
 
-@pytest.mark.parametrize("text", ["{broken", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "null"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{broken",
+        "[]",
+        '{"hooks": []}',
+        '{"hooks": {"Stop": {}}}',
+        "null",
+        '{"permissions": {"deny": ["Bash"]}, "permissions": {}}',
+        '{"a": "\\ud800"}',
+        '{"a": ["\\udfff"]}',
+        '{"a": 1e999}',
+        '{"a": NaN}',
+    ],
+)
 def test_settings_of_another_form_are_left_alone(text: str, repo: Path, monkeypatch: pytest.MonkeyPatch):
     """Exit status 2, one sentence."""
     monkeypatch.chdir(repo)
@@ -208,3 +242,45 @@ def test_settings_of_another_form_are_left_alone(text: str, repo: Path, monkeypa
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
     assert settings_of(repo).read_text() == text
+    assert [one.name for one in settings_of(repo).parent.iterdir()] == ["settings.json"]
+
+
+def test_settings_that_change_meanwhile_are_left_alone(repo: Path):
+    """Between the question and its answer the agent may have written to them."""
+    settings_of(repo).parent.mkdir()
+    settings_of(repo).write_text("{}")
+    change = change_of(repo, "sluice hook claude-code", 18)
+    settings_of(repo).write_text('{"model": "x"}')
+    with pytest.raises(UsageError, match="changed meanwhile"):
+        write(change)
+    assert settings_of(repo).read_text() == '{"model": "x"}'
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_out_of_the_project_is_not_written_through(there: bool, repo: Path, tmp_path: Path):
+    """A repository could have the hook installed for everything that its user does, or a file made anywhere."""
+    outside = tmp_path / "outside.json"
+    if there:
+        outside.write_text("{}")
+    settings_of(repo).parent.mkdir()
+    settings_of(repo).symlink_to(outside)
+    with pytest.raises(UsageError, match="leads out of the project"):
+        change_of(repo, "sluice hook claude-code", 18)
+    assert outside.exists() is there
+
+
+def test_a_link_within_the_project_stays_one(repo: Path):
+    """Its target is written."""
+    settings_of(repo).parent.mkdir()
+    settings_of(repo).symlink_to("shared.json")
+    write(change_of(repo, "sluice hook claude-code", 18))
+    assert settings_of(repo).is_symlink()
+    assert "Stop" in (settings_of(repo).parent / "shared.json").read_text()
+
+
+def test_settings_that_are_a_pipe_are_not_waited_for(repo: Path):
+    """One sentence."""
+    settings_of(repo).parent.mkdir()
+    os.mkfifo(settings_of(repo))
+    with pytest.raises(UsageError, match="no file"):
+        change_of(repo, "sluice hook claude-code", 18)

@@ -57,6 +57,16 @@ def test_a_true_answer_ends_well(tmp_path: Path, repo: Path):
     assert {place["path"] for place in one["seen"]} == {"limits.py"}
 
 
+def test_a_document_holds_nothing_that_a_terminal_obeys(tmp_path: Path, repo: Path):
+    """Controls and characters that turn a line round are escapes; what they say is what it was."""
+    answer = tmp_path / "answer.md"
+    said = "`MAX\u202e_RETRIES` is \x9b7 in `limits.py`, \\u0000 \u2066 as it says."
+    answer.write_text(said)
+    result = run(str(answer), "--root", str(repo), "--json")
+    assert [one["statement"] for one in json.loads(result.stdout)["statements"]] == [said]
+    assert result.stdout.replace("\n", "").isprintable()
+
+
 def test_all_turns_are_vetted_on_demand(repo: Path, session: str):
     """With --all the first turn's statement is there as well."""
     statements = json.loads(run(session, "--root", str(repo), "--all", "--json").stdout)["statements"]

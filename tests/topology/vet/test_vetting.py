@@ -17,6 +17,8 @@ from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.roots import Roots
 from sluice.topology.observers.tracked import tracked
 from sluice.topology.settings.settings import Settings
+from sluice.topology.vet import view
+from sluice.topology.vet.page import page
 from sluice.topology.vet.sources import Source, of_answer, of_events
 from sluice.topology.vet.verdicts import Verdict, document
 from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
@@ -67,6 +69,33 @@ def test_two_kinds_of_evidence_are_wanted_by_default(tmp_path: Path, repo: Path,
     assert (true.status, false.status) == ("below-floor", "contradicted")
     assert true.missing[-1].reason == "1 of 2 kinds of evidence bear it out"
     assert not true.unsupported
+
+
+@pytest.mark.parametrize(
+    "false",
+    [
+        "It is false that `limits.py` defines `retry`.",
+        "`limits.py` defines `retry` only on Windows.",
+        "`MAX_RETRIES` in `limits.py` is 5 hours.",
+        "`limits.py` used to define `retry`.",
+    ],
+)
+def test_what_the_checks_do_not_cover_is_not_shown_as_admitted(repo: Path, instruments: Instruments, false: str):
+    """A false sentence beside a true check is admitted in part, and nobody is shown its words as admitted."""
+    (verdict,) = vetted(of_answer(false, str(repo), frozenset({"limits.py"})), repo, instruments, ONE)
+    assert (verdict.status, verdict.label) == ("admitted", "admitted in part")
+    assert verdict.unchecked
+    told = "\n".join(view.lines([verdict]))
+    assert told.startswith("admitted in part: ")
+    assert told.endswith("1 statement: 1 admitted in part")
+    assert "[unchecked]" in told
+    assert "not checked: «" in told
+    html = page([verdict], "x")
+    assert "admitted in part" in html
+    form = verdict.form()
+    assert (form["coverage"], form["statement"], form["unchecked"]) == ("part", false, verdict.unchecked)
+    for shown in (told, html, form["shown"]):
+        assert false not in shown
 
 
 def test_an_old_session_is_vetted_for_what_is_so_now(tmp_path: Path, repo: Path, instruments: Instruments):

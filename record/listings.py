@@ -1,0 +1,34 @@
+"""Names that a sentence gives files, looked up among the paths of a repository."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+
+from ..streams.judging.lexicon import EXTENSIONS
+
+
+def is_file(name: str, listing: Collection[str]) -> bool:
+    return listed(name, listing) is not None or "/" in name or name.rpartition(".")[2].lower() in EXTENSIONS
+
+
+def listed(name: str, listing: Collection[str]) -> str | None:
+    """The tracked file that a name names: itself, or the only one that ends with it."""
+    name = re.sub(r":\d+(?:-\d+)?$", "", name).removeprefix("./")
+    if name in listing:
+        return name
+    if "." not in name and "/" not in name:
+        return None
+    by_name = _by_name(listing if isinstance(listing, frozenset) else frozenset(listing))
+    found = [path for path in by_name.get(name.rpartition("/")[2], ()) if path.endswith("/" + name)]
+    return found[0] if len(found) == 1 else None
+
+
+@lru_cache(maxsize=2)
+def _by_name(listing: frozenset[str]) -> dict[str, list[str]]:
+    """The paths by the name of their file: a listing may have 100,000, and every word of an answer is looked for."""
+    found: dict[str, list[str]] = {}
+    for path in listing:
+        found.setdefault(path.rpartition("/")[2], []).append(path)
+    return found
