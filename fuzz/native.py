@@ -23,7 +23,7 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 BUILT: Final = ROOT / "build" / "sanitised"
-WORLD: Final = ROOT / "tests" / "streams" / "native_world.py"
+WORLD: Final = ROOT / "tests" / "support" / "native_world.py"
 FLAGS: Final = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
