@@ -54,7 +54,7 @@ def test_the_sample_gives_these_events() -> None:
 
     def call(call_id: str, name: str, given: dict[str, Any], answer: str | None, ok: bool, second: int) -> ToolCall:
         return ToolCall(
-            call_id=call_id, name=name, arguments=given, result=answer, ok=ok, at=at(second), cwd="/work/shop"
+            call_id=call_id, name=name, arguments=given, result=answer, ok=ok, at=at(second), cwd="/home/dev/shop"
         )
 
     search = {"command": "rg -n MAX_ITEMS", "description": "Find the limit"}
@@ -64,7 +64,7 @@ def test_the_sample_gives_these_events() -> None:
         TurnBegan(turn_id="u1", at=at(0)),
         Said(text="I look at the cart.", at=at(3)),
         call("toolu_2", "Bash", search, "cart.py:3:MAX_ITEMS = 40", True, 6),
-        call("toolu_1", "Read", {"file_path": "/work/shop/cart.py"}, shown, True, 7),
+        call("toolu_1", "Read", {"file_path": "/home/dev/shop/cart.py"}, shown, True, 7),
         call("toolu_3", "Bash", {"command": "cat missing.py"}, missing, False, 10),
         Said(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(12)),
         TurnEnded(at=at(12)),

@@ -63,7 +63,7 @@ def test_the_sample_gives_these_events() -> None:
     ) -> ToolCall:
         return ToolCall(call_id=call_id, name=name, arguments=given, result=shown, ok=ok, at=at(second), cwd=cwd)
 
-    root, tests = "/work/shop", "/work/shop/tests"
+    root, tests = "/home/dev/shop", "/home/dev/shop/tests"
     found = {"cmd": "rg -n MAX_ITEMS", "workdir": "src"}
     cat = {"command": ["bash", "-lc", "cat missing.py"]}
     patch = {"input": "*** Begin Patch\n*** End Patch"}
