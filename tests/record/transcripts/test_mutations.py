@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_mutations import copied, places
 
 from sluice.record.events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import claude_code, codex, openhands, opening, swe_agent
@@ -68,41 +69,27 @@ VALUES = st.recursive(
 )
 
 
-def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in pairs:
-        found.append((value, key))
-        _places(inner, found)
-    return found
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
-    return [_copied(inner) for inner in value] if isinstance(value, list) else value
-
-
 @st.composite
 def mutated(draw: st.DrawFn, name: str) -> list[Any]:
-    records = _copied(SAMPLES[name][0])
+    records = copied(SAMPLES[name][0])
     for _ in range(draw(st.integers(1, 6))):
         change = draw(st.sampled_from(["value", "value", "value", "remove", "swap", "again"]))
-        places = _places(records, [])
-        if not places:
+        found = places(records, [])
+        if not found:
             break
         if change == "swap":
             one, other = draw(st.integers(0, len(records) - 1)), draw(st.integers(0, len(records) - 1))
             records[one], records[other] = records[other], records[one]
             continue
         if change == "again":
-            records.append(_copied(records[draw(st.integers(0, len(records) - 1))]))
+            records.append(copied(records[draw(st.integers(0, len(records) - 1))]))
             continue
-        holder, key = places[draw(st.integers(0, len(places) - 1))]
+        holder, key = found[draw(st.integers(0, len(found) - 1))]
         if change == "remove":
             del holder[key]
         elif draw(st.booleans()):
-            other_holder, other_key = places[draw(st.integers(0, len(places) - 1))]
-            holder[key] = _copied(other_holder[other_key])
+            other_holder, other_key = found[draw(st.integers(0, len(found) - 1))]
+            holder[key] = copied(other_holder[other_key])
         else:
             holder[key] = draw(VALUES)
     return records
