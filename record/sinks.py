@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import urllib.error
 import urllib.request
+from abc import ABC, abstractmethod
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -62,12 +63,12 @@ class Sink(Protocol):
         ...
 
 
-class _Closing:
+class _Closing(ABC):
     """Closes when the block of a `with` ends."""
 
+    @abstractmethod
     def close(self) -> None:
         """See `Sink`."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
