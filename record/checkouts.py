@@ -16,9 +16,9 @@ from .secrets import is_secret_path
 from .tracked import Tracked
 
 MAX_FILE: Final = 2_000_000
-"""Octets of a file."""
+"""Bytes of a file."""
 MAX_KEPT: Final = 50_000_000
-"""Octets of all files that are kept; beyond it they are read anew."""
+"""Bytes of all files that are kept; beyond it they are read anew."""
 
 
 class Checkout:

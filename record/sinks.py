@@ -22,7 +22,7 @@ BUFFER_OCTETS: Final = 64_000_000
 """What `HttpSink` keeps while the endpoint does not answer."""
 HTTP_SECONDS: Final = 30.0
 BATCH_OCTETS: Final = 4_000_000
-"""Octets of one request."""
+"""Bytes of one request."""
 
 
 class Recorded(NamedTuple):

@@ -37,7 +37,7 @@ from .shell_looks import shell_looks
 
 MAX_RULES: Final = 500
 MAX_ARGUMENTS: Final = 16_384
-"""Octets of the arguments of an MCP tool that a locator repeats, as for observers."""
+"""Bytes of the arguments of an MCP tool that a locator repeats, as for observers."""
 _CLASSES: Final = (READ, GREP, LOG, MTIME, BRIEF)
 _MEMBERS: Final[Mapping[str, type]] = {
     "name": str,

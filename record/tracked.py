@@ -12,9 +12,14 @@ from stat import S_ISREG
 from typing import Final
 
 MAX_INDEX: Final = 200_000_000
-"""Octets of an index."""
+"""Bytes of an index."""
 _FIXED: Final = 40
-"""Octets of an entry before the object's name: times, mode, owner, size."""
+"""Bytes of an entry before the object's name: times, mode, owner, size."""
+
+
+def checkout_around(folder: Path) -> Path | None:
+    """The git checkout that a folder is in, the folder itself included; None where it is in none."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
 
 
 class Tracked:
@@ -26,7 +31,7 @@ class Tracked:
 
     def __init__(self, root: str) -> None:
         here = Path(root)
-        top = next((one for one in (here, *here.parents) if (one / ".git").exists()), None)
+        top = checkout_around(here)
         self._index = None if top is None else _index_of(top / ".git")
         self._prefix = "" if top is None or top == here else here.relative_to(top).as_posix() + "/"
         self._version: tuple[int, int, int] | None = None

@@ -16,6 +16,7 @@ from ...codecs.records import Kind
 from ...record import Deriver, Event, MemorySink, Noted, Problem, Recorded, Recorder, Said, TurnBegan, proposals
 from ...record.annotating import Annotator, Known
 from ...record.checkouts import Checkout
+from ...record.tracked import checkout_around
 from ...record.transcripts import TranscriptError, detect
 from ..observers.roots import DEFAULT, Roots
 
@@ -149,7 +150,7 @@ def read_answer(path: str) -> str:
 
 def checkout_of(here: Path) -> str:
     """The git checkout that a folder is in; the folder where it is in none."""
-    return str(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
+    return str(checkout_around(here) or here)
 
 
 def folder_of(roots: Roots) -> str:
