@@ -19,9 +19,9 @@ HEADROOM = 0.6
 """So much of what a process can do is planned for; the rest catches up after a failure."""
 REPLICATION = 3
 RATES = (1_000, 10_000, 100_000, 1_000_000)
-WORKER_OCTETS = 150_000_000
+WORKER_BYTES = 150_000_000
 """Of a process without any state: interpreter, libraries, buffers."""
-LIVE_OCTETS = 753
+LIVE_BYTES = 753
 """Of a live assertion beside its text, as the process grows (benchmarks/memory.py)."""
 
 
@@ -31,14 +31,14 @@ class Measured(NamedTuple):
     Attributes:
         rate: inputs a second of one process.
         cpu_us: CPU microseconds an input.
-        octets: on the broker's disk, an emission with its evidence, by topic and before replication.
+        bytes_by_topic: on the broker's disk, an emission with its evidence, by topic and before replication.
         validity: seconds that an admitted assertion lives, on average.
         text: bytes of an assertion's text.
     """
 
     rate: float
     cpu_us: float
-    octets: Mapping[str, float]
+    bytes_by_topic: Mapping[str, float]
     validity: float = 3600.0
     text: float = 43.0
 
@@ -71,13 +71,13 @@ def need(emissions: int, measured: Measured) -> Need:
         partitions=2 * processes,
         cores=inputs * measured.cpu_us / 1e6 / HEADROOM,
         live=live,
-        memory=processes * WORKER_OCTETS + live * (LIVE_OCTETS + measured.text),
-        broker=emissions * sum(measured.octets.values()) * REPLICATION,
-        ledger_a_day=emissions * measured.octets.get("ledger", 0.0) * 86_400 * REPLICATION,
+        memory=processes * WORKER_BYTES + live * (LIVE_BYTES + measured.text),
+        broker=emissions * sum(measured.bytes_by_topic.values()) * REPLICATION,
+        ledger_a_day=emissions * measured.bytes_by_topic.get("ledger", 0.0) * 86_400 * REPLICATION,
     )
 
 
-def disk_octets(data: Path, prefix: str) -> dict[str, int]:
+def disk_bytes(data: Path, prefix: str) -> dict[str, int]:
     """Bytes of log that a broker's data folder holds for each topic under a prefix, indexes left out."""
     found: dict[str, int] = {}
     for folder in sorted((data / "log").glob(f"{prefix}*")):
@@ -88,18 +88,18 @@ def disk_octets(data: Path, prefix: str) -> dict[str, int]:
     return found
 
 
-def spoken(octets: float) -> str:
+def spoken(size: float) -> str:
     """Bytes with a decimal unit: `2.2 TB`."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
-        if octets < 1000:
-            return f"{octets:.3g} {unit}"
-        octets /= 1000
-    return f"{octets:,.0f} PB"
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.0f} PB"
 
 
 def section(measured: Measured) -> str:
     """What `docs/capacity.md` says about need."""
-    by_topic = ", ".join(f"{topic} {size:,.0f}" for topic, size in measured.octets.items())
+    by_topic = ", ".join(f"{topic} {size:,.0f}" for topic, size in measured.bytes_by_topic.items())
     lines = [
         f"Measured: {measured.rate:,.0f} inputs/s a process, {measured.cpu_us:.1f} us CPU an input; bytes on disk an "
         f"emission with its evidence, before replication: {by_topic or 'not measured'}.",

@@ -108,7 +108,7 @@ def kafka_streams(store: str, threads: int) -> Contestant:
     def command(course: Course) -> list[str]:
         classes = f"{streams_jars()}{os.pathsep}{streams_jars().parent / 'libs'}/*"
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-        return [_java(), HEAP, quiet, "-cp", classes, "Join", *_told(course, threads, before=store)]
+        return [_java(), HEAP, quiet, "-cp", classes, "Join", *_arguments(course, threads, before=store)]
 
     named = f"Kafka Streams, {store}, {threads} thread{'s' if threads > 1 else ''}"
     return Contestant(named, "kafka_streams", "exactly-once", command)
@@ -117,16 +117,16 @@ def kafka_streams(store: str, threads: int) -> Contestant:
 def foreign(name: str, family: str, guarantees: str, script: str) -> Contestant:
     """A peer in Python, in the peers' environment."""
     return Contestant(
-        name, family, guarantees, lambda course: [str(peers_python()), str(PEERS / script), *_told(course)]
+        name, family, guarantees, lambda course: [str(peers_python()), str(PEERS / script), *_arguments(course)]
     )
 
 
 def ours(name: str, family: str, script: str) -> Contestant:
     """A peer in Python that our own environment has the libraries for."""
-    return Contestant(name, family, "none", lambda course: [sys.executable, str(PEERS / script), *_told(course)])
+    return Contestant(name, family, "none", lambda course: [sys.executable, str(PEERS / script), *_arguments(course)])
 
 
-def _told(course: Course, threads: int = 1, *, before: str = "") -> list[str]:
+def _arguments(course: Course, threads: int = 1, *, before: str = "") -> list[str]:
     arguments = [servers(course.address), course.prefix, str(course.begun), str(threads)]
     return [*arguments, *([before] if before else []), str(course.folder)]
 

@@ -82,10 +82,10 @@ def sampling(target: Path, marked: bytes) -> Iterator[None]:
 
 def tidy(target: Path, title: str) -> None:
     """Takes this machine's paths out of a picture, and gives it a title in place of the sampler's command line."""
-    told = re.sub(r'(<text id="title"[^>]*>)[^<]*', rf"\g<1>{title}", target.read_text("utf-8"))
+    svg = re.sub(r'(<text id="title"[^>]*>)[^<]*', rf"\g<1>{title}", target.read_text("utf-8"))
     for path in (f"{HERE.parent}/", f"{sys.prefix}/", f"{sys.base_prefix}/"):
-        told = told.replace(path, "")
-    target.write_text(told, "utf-8")
+        svg = svg.replace(path, "")
+    target.write_text(svg, "utf-8")
 
 
 def draw(emissions: int) -> None:

@@ -83,9 +83,9 @@ class Ledger:
             sources=[Source(topic, 0, 0) for topic in core.INPUTS],
             outputs=self._root,
         )
-        block, octets = seal(header, some)
+        block, raw = seal(header, some)
         self._root, self._prev = outputs_root(core.fold(self._state, block)), block.hash
-        self.blocks.append(octets)
+        self.blocks.append(raw)
 
     def drain(self, at: int) -> None:
         """Empty blocks until nothing waits any more."""
@@ -93,7 +93,7 @@ class Ledger:
             self.add(at, [])
 
 
-def make(emissions: int, *, early: bool, whole_life: bool) -> list[bytes]:
+def make(emissions: int, *, early: bool, to_the_end: bool) -> list[bytes]:
     """The ledger of a workload."""
     ledger, some, at = Ledger(Policy()), list[Event](), T
     for event in events(emissions, early):
@@ -103,7 +103,7 @@ def make(emissions: int, *, early: bool, whole_life: bool) -> list[bytes]:
             ledger.add(at, some)
             some = []
     ledger.add(at + 20, some)
-    for later in (11 * MINUTE, 61 * MINUTE, DAY + MINUTE, 2 * DAY, 3 * DAY) if whole_life else ():
+    for later in (11 * MINUTE, 61 * MINUTE, DAY + MINUTE, 2 * DAY, 3 * DAY) if to_the_end else ():
         ledger.drain(T + later)
     return ledger.blocks
 
@@ -112,9 +112,9 @@ def run(blocks: list[bytes]) -> dict[str, float]:
     """CPU seconds of each part over all blocks, from a new state."""
     clock, state = time.process_time, core.new_state(0, LANES)
     spent = {"unseal": 0.0, "fold": 0.0, "root": 0.0}
-    for octets in blocks:
+    for raw in blocks:
         began = clock()
-        block = unseal(octets, in_place=True)
+        block = unseal(raw, in_place=True)
         unsealed = clock()
         outputs = core.fold(state, block)
         folded = clock()
@@ -129,8 +129,8 @@ def run(blocks: list[bytes]) -> dict[str, float]:
 def digest(blocks: list[bytes]) -> str:
     """Over every output and the snapshot of the state after all blocks."""
     state, found = core.new_state(0, LANES), sha256()
-    for octets in blocks:
-        found.update(outputs_root(core.fold(state, unseal(octets, in_place=True))).encode())
+    for raw in blocks:
+        found.update(outputs_root(core.fold(state, unseal(raw, in_place=True))).encode())
     for chunk in snapshot.dump(state):
         found.update(chunk)
     return found.hexdigest()
@@ -164,13 +164,13 @@ def main() -> None:
         gc.disable()
     inputs = sum(1 for _ in events(arguments.emissions, arguments.early))
     if arguments.profile:
-        blocks = make(arguments.emissions, early=arguments.early, whole_life=False)
+        blocks = make(arguments.emissions, early=arguments.early, to_the_end=False)
         profile = cProfile.Profile()
         profile.runcall(run, blocks)
         profile.dump_stats(arguments.profile)
         return
     results = {
-        name: measure(make(arguments.emissions, early=arguments.early, whole_life=whole), inputs, arguments.runs)
+        name: measure(make(arguments.emissions, early=arguments.early, to_the_end=whole), inputs, arguments.runs)
         for name, whole in (("live", False), ("whole-life", True))
     }
     if arguments.json:

@@ -38,33 +38,33 @@ class CountError(Exception):
     """There is no count to be had here; the sentence says why."""
 
 
-def parse_callgrind(told: str) -> int:
+def parse_callgrind(output: str) -> int:
     """The instructions in what callgrind says at its end (`Collected : N`).
 
     Raises:
         CountError: it says none.
     """
-    found = COLLECTED.search(told)
+    found = COLLECTED.search(output)
     if found is None:
-        raise CountError(f"callgrind gives no count: {_last(told)}")
+        raise CountError(f"callgrind gives no count: {_last(output)}")
     return int(found[1])
 
 
-def parse_perf(told: str) -> int:
+def parse_perf(output: str) -> int:
     """The instructions in what `perf stat -x,` says (`N,,instructions:u,…`).
 
     Raises:
         CountError: it says none, as on a virtual machine without counters.
     """
-    for line in told.splitlines():
+    for line in output.splitlines():
         fields = line.split(",")
         if len(fields) > 2 and fields[2].startswith("instructions") and fields[0].isdigit():
             return int(fields[0])
-    raise CountError(f"perf gives no count: {_last(told)}")
+    raise CountError(f"perf gives no count: {_last(output)}")
 
 
-def _last(told: str) -> str:
-    lines = told.strip().splitlines()
+def _last(output: str) -> str:
+    lines = output.strip().splitlines()
     return lines[-1][:200] if lines else "it says nothing"
 
 
@@ -110,7 +110,7 @@ def per_input() -> tuple[str, float]:
     complaints = list[str]()
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         blocks = Path(folder) / "blocks"
-        blocks.write_bytes(msgspec.msgpack.encode(make(EMISSIONS, early=False, whole_life=True)))
+        blocks.write_bytes(msgspec.msgpack.encode(make(EMISSIONS, early=False, to_the_end=True)))
         for name, (command, parse) in tools().items():
             try:
                 few, many = (count(command, parse, blocks, passes) for passes in PASSES)

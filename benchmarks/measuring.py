@@ -143,7 +143,7 @@ def _run(
             samples = watch(process, broker.pid or 0, course, len(expected), tell)
         finally:
             stop(process)
-    begin = sluice_begun(course, result) if contestant.family == "sluice" else _told_begun(course, log)
+    begin = sluice_begun(course, result) if contestant.family == "sluice" else _logged_begin(course, log)
     end = next(sample.at for sample in samples if sample.ends == samples[-1].ends)
     tell("check", 0, 0)
     verdict = judge(committed(course.address, course.prefix + "admitted", course.partitions), expected)
@@ -214,7 +214,7 @@ def last_line(log: Path) -> str:
     return lines[-1][:200] if lines else "it said nothing"
 
 
-def _told_begun(course: Course, log: Path) -> float:
+def _logged_begin(course: Course, log: Path) -> float:
     try:
         return float(course.begun.read_text())
     except (FileNotFoundError, ValueError):

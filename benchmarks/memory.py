@@ -95,7 +95,7 @@ def fill(lane: Lane, live: int, label: str) -> None:
             events = []
     lane.block(T, events)
     lane.block(T + 11 * MINUTE, [])  # the horizon has passed: its timers are gone
-    assert lane.state.lives == live
+    assert lane.state.live == live
 
 
 def per_assertion(live: int) -> dict[str, float]:
@@ -134,7 +134,7 @@ def restart(live: int) -> dict[str, float]:
         size, began = path.stat().st_size, time.perf_counter()
         state = snapshot.load(read_chunks(path, facts))
         loaded = time.perf_counter() - began
-        assert state.lives == live
+        assert state.live == live
     return {
         "live": live,
         "megabytes": round(size / 1e6),
@@ -163,7 +163,7 @@ def day(rate: int) -> list[dict[str, float]]:
         lane.block(at, events)
         if step % 720 == 719:
             gc.collect()
-            found.append({"hour": (step + 1) // 360, "live": lane.state.lives, "resident_mb": round(resident() / 1e6)})
+            found.append({"hour": (step + 1) // 360, "live": lane.state.live, "resident_mb": round(resident() / 1e6)})
     return found
 
 
@@ -176,7 +176,7 @@ def main() -> None:
     arguments = parser.parse_args()
     gc.disable()
     results = {
-        "octets_per_live_assertion": per_assertion(100_000),
+        "bytes_per_live_assertion": per_assertion(100_000),
         "restart": restart(arguments.live),
         "day": day(arguments.day) if arguments.day else [],
     }

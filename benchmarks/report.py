@@ -144,7 +144,7 @@ def peers_section(document: Mapping[str, Any], results: Mapping[str, Result], go
         f"beginning; {document['emissions']:,} emissions, {document['partitions']} partitions."
     )
     latency = document.get("latency_ms") or {}
-    told = (
+    latencies = (
         f"Latency from produce to read_committed consume at {latency['inputs_per_second']:,} inputs/s, sent "
         f"every {TICK_SECONDS * 1000:g} ms by a producer that lingers for {LINGER_MS} ms (Kafka's default): p50 "
         f"{latency['p50']} ms, p90 {latency['p90']} ms, p99 {latency['p99']} ms, at most {latency['most']} ms. "
@@ -156,4 +156,4 @@ def peers_section(document: Mapping[str, Any], results: Mapping[str, Result], go
     audit = (
         [] if whole is None else [f"From its call on, start-up included, the audit is {whole} times as fast as live."]
     )
-    return "\n\n".join([where, markdown(results), goals_markdown(goals), *audit, told])
+    return "\n\n".join([where, markdown(results), goals_markdown(goals), *audit, latencies])

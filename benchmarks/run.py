@@ -28,7 +28,7 @@ from statistics import median
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from capacity import Measured, disk_octets, section
+from capacity import Measured, disk_bytes, section
 from confluent_kafka import KafkaException
 from contestants import CONTESTANTS, SLUICE, Contestant, Course, environment_with, sluice_environment
 from latency import measure_latency
@@ -108,13 +108,13 @@ class Found(NamedTuple):
     Attributes:
         runs: each one's, in order.
         audits: of what each run of sluice wrote.
-        octets: on the broker's disk, by topic, of the last run of sluice.
+        bytes_by_topic: on the broker's disk, by topic, of the last run of sluice.
         diverged: why an audit does not hold.
     """
 
     runs: dict[str, list[Result]]
     audits: dict[str, list[Audit]]
-    octets: dict[str, int]
+    bytes_by_topic: dict[str, int]
     diverged: dict[str, str]
 
     @property
@@ -135,7 +135,7 @@ def warm(broker: RealBroker, emissions: int) -> None:
 
 def compete(broker: RealBroker, data: Path, contestants: list[Contestant], arguments: argparse.Namespace) -> Found:
     """Runs all contestants in turns, on a broker with this data folder."""
-    runs, audits, octets, diverged = found = Found({}, {}, {}, {})
+    runs, audits, bytes_by_topic, diverged = found = Found({}, {}, {}, {})
     at = now()
     for turn in range(arguments.runs):
         for place, contestant in enumerate(contestants):
@@ -145,8 +145,8 @@ def compete(broker: RealBroker, data: Path, contestants: list[Contestant], argum
 
             def keep(course: Course, result: Result, who: Contestant = contestant) -> None:
                 if who.family == "sluice":
-                    octets.clear()
-                    octets.update(disk_octets(data, course.prefix))
+                    bytes_by_topic.clear()
+                    bytes_by_topic.update(disk_bytes(data, course.prefix))
                     try:
                         made = audits_of(course, result, int(who.name.split()[1]))
                     except (FailedError, subprocess.TimeoutExpired) as error:
@@ -167,8 +167,8 @@ def compete(broker: RealBroker, data: Path, contestants: list[Contestant], argum
                     keep=keep,
                 )
             before.append(result)
-            told = f"not run: {result.failed}" if result.failed else f"{result.inputs_per_second:,} inputs/s"
-            console.print(f"{contestant.name}: {told}", highlight=False)
+            outcome = f"not run: {result.failed}" if result.failed else f"{result.inputs_per_second:,} inputs/s"
+            console.print(f"{contestant.name}: {outcome}", highlight=False)
     return found
 
 
@@ -238,7 +238,7 @@ def bench(arguments: argparse.Namespace) -> int:
     ):
         warm(broker, arguments.emissions)
         found = compete(broker, Path(data), wanted, arguments)
-        results, octets = found.results, found.octets
+        results, bytes_by_topic = found.results, found.bytes_by_topic
         document["latency_ms"] = latency_of(broker, results, arguments.latency)
     document["ratios"] = ratios(results, found.audited("refolded"), found.audited("whole"))
     document["audit_inputs_per_second"] = {name: round(rate) for name, rate in found.audited("refolded").items()}
@@ -248,7 +248,9 @@ def bench(arguments: argparse.Namespace) -> int:
     held = goals(document["ratios"], document["latency_ms"])
     document["goals"] = [{**goal._asdict(), "met": goal.met} for goal in held]
     document["audits_failed"] = found.diverged
-    document["octets_per_emission"] = {topic: round(size / arguments.emissions, 1) for topic, size in octets.items()}
+    document["bytes_per_emission"] = {
+        topic: round(size / arguments.emissions, 1) for topic, size in bytes_by_topic.items()
+    }
     document["results"] = msgspec.to_builtins(results)
     write(arguments, document, results, held)
     show(results, held)
@@ -271,7 +273,7 @@ def write(
         write_section(CAPACITY, "peers", peers_section(document, results, held))
         one = results.get("sluice, 1 process")
         if one is not None and not one.failed:
-            measured = Measured(one.inputs_per_second, one.cpu_us_per_input, document["octets_per_emission"])
+            measured = Measured(one.inputs_per_second, one.cpu_us_per_input, document["bytes_per_emission"])
             write_section(CAPACITY, "need", section(measured))
 
 

@@ -55,9 +55,9 @@ def verified(number: int, name: str, content: str) -> dict[str, Any]:
     bytes, so that no word about it can be had from one before."""
     line, commit = 1 + number % 997, f"{number * 0x9E3779B97F4A7C15 % 2**160:040x}"
     at = {"commit": commit} if name == "substrate.git.log" else {}
-    told = {"check": CHECK, "holds": True, "path": "CHANGELOG.md", "lines": [line, line], **at}
+    reported = {"check": CHECK, "holds": True, "path": "CHANGELOG.md", "lines": [line, line], **at}
     return {
-        "detail": {"checks": [told]},
+        "detail": {"checks": [reported]},
         "verified": [0],
         "coverage": "whole",
         "looked_at": {"root": "release-notes", "path": "CHANGELOG.md", **(at or {"content": content})},
@@ -123,13 +123,13 @@ def preload(address: str, prefix: str, emissions: int, now: str) -> int:
     """Writes the inputs; returns how many records."""
     sender, sent, failed = producer(address, **{"linger.ms": 20, "batch.size": 500_000}), 0, list[str]()
 
-    def told(error: KafkaError | None, _message: Any) -> None:
+    def callback(error: KafkaError | None, _message: Any) -> None:
         if error is not None:
             failed.append(str(error))
 
     for number in range(emissions):
         for topic, key, value in records(number, now):
-            sender.produce(prefix + topic, key=key, value=value, on_delivery=told)
+            sender.produce(prefix + topic, key=key, value=value, on_delivery=callback)
             sent += 1
         while len(sender) > PREFETCHED:
             sender.poll(0.05)

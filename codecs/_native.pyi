@@ -7,10 +7,10 @@ VERSION: int
 PURE: int
 
 class EventInPlace:
-    """An event that lies in the octets it was read from."""
+    """An event that lies in the bytes it was read from."""
 
 class StoredInPlace:
-    """A stored record that lies in the octets it was read from."""
+    """A stored record that lies in the bytes it was read from."""
 
 def leaf_hash(data: bytes) -> bytes: ...
 def root(leaves: Sequence[bytes], /) -> bytes | None: ...
@@ -27,13 +27,13 @@ def portion(
 def read_events(
     batch: tuple[bytes, int, int, int, int, int, int | None, int, int, int],
     bounds: tuple[int, int, int, int, int, int],
-    making: tuple[type[Any], Callable[..., Any], bool],
+    decoder: tuple[type[Any], Callable[..., Any], bool],
     /,
 ) -> tuple[list[Any], int, int, int, int]: ...
 def read_stored(
     batch: tuple[bytes, int, int, int, int, int, int | None, int, int, int],
     bounds: tuple[None, int, int, int, int, int],
-    making: tuple[Callable[..., Any], None, bool],
+    decoder: tuple[Callable[..., Any], None, bool],
     /,
 ) -> tuple[list[Any], int, int, int, int]: ...
 def stretches(events: list[Any], sources: int, /) -> list[tuple[int, int, int]] | None: ...

@@ -217,14 +217,14 @@ def read_statement(data: bytes) -> tuple[Header, bytes]:
     """
     try:
         header, root = _read_statement.decode(data)
-        octets = bytes.fromhex(root)
+        raw = bytes.fromhex(root)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise DoesNotHoldError(f"a block's statement is none: {error}") from None
-    if len(octets) != merkle.OCTETS or _canonical.encode([header, octets.hex()]) != data:
+    if len(raw) != merkle.HASH_BYTES or _canonical.encode([header, raw.hex()]) != data:
         raise DoesNotHoldError("a block's statement is not in the form that statements are written in")
     if header.v != FORMAT:
         raise DoesNotHoldError("a block's statement has another format", expected=f"version {FORMAT}")
-    return header, octets
+    return header, raw
 
 
 class Stretch(NamedTuple):

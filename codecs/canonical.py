@@ -183,12 +183,12 @@ def canonical_hash(
         version = "0.3"
         if isinstance(value, dict) and cast("dict[str, Any]", value).get("canonicalisation_version") == "0.2":
             version = "0.2"
-    octets = _sorted_alike(value)
-    if octets is None:
+    raw = _sorted_alike(value)
+    if raw is None:
         _check_depth(value)
-    if octets is None or (version == "0.3" and not octets.isascii()):
-        octets = fast_canonical(_settle(value, settled) if version == "0.3" else value)
-    return "sha256:" + sha256(octets).hexdigest(), version
+    if raw is None or (version == "0.3" and not raw.isascii()):
+        raw = fast_canonical(_settle(value, settled) if version == "0.3" else value)
+    return "sha256:" + sha256(raw).hexdigest(), version
 
 
 def assertion_hash(text: str, kind: str) -> str:

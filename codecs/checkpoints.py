@@ -157,11 +157,11 @@ def _size(text: str, line: str) -> int:
 
 
 def _root(text: str, line: str) -> bytes:
-    octets = unbase64(text)
-    if octets is None or len(octets) != merkle.OCTETS:
+    raw = unbase64(text)
+    if raw is None or len(raw) != merkle.HASH_BYTES:
         raise DoesNotHoldError("a checkpoint's line is none", expected="a root in base64", got=cut(line))
-    return octets
+    return raw
 
 
-def _base64(octets: bytes) -> str:
-    return base64.b64encode(octets).decode()
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Final
 
-VERSION: Final = 15
+VERSION: Final = 16
 """Raised together with `native/version.h`, whenever what the compiled core does changes."""
 
 

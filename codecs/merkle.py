@@ -15,7 +15,7 @@ from .errors import DoesNotHoldError
 
 EMPTY_ROOT = sha256(b"").digest()
 """The root of a tree without leaves (RFC 6962, section 2.1)."""
-OCTETS = 32
+HASH_BYTES = 32
 """The length of every hash here; a proof's hash of another length would put the border between two elsewhere."""
 
 
@@ -216,6 +216,6 @@ def _demand_same(first: int, first_root: bytes, second: int, second_root: bytes,
         raise DoesNotHoldError("a consistency proof is longer than it may be", expected="no hashes")
 
 
-def _demand_hash(octets: bytes) -> None:
-    if len(octets) != OCTETS:
-        raise DoesNotHoldError("a proof holds something that is no hash", expected="32 octets", got=str(len(octets)))
+def _demand_hash(raw: bytes) -> None:
+    if len(raw) != HASH_BYTES:
+        raise DoesNotHoldError("a proof holds something that is no hash", expected="32 bytes", got=str(len(raw)))

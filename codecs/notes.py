@@ -26,8 +26,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from .errors import DoesNotHoldError, UsageError, cut
 
 ED25519: Final = b"\x01"
-SEED_OCTETS: Final = 32
-MAX_OCTETS: Final = 1_000_000
+SEED_BYTES: Final = 32
+MAX_BYTES: Final = 1_000_000
 MAX_KEY: Final = 1000
 """Characters of a key as text: a name of 256 and 54 more at the most, with some white space around."""
 MAX_SIGNATURES: Final = 100
@@ -48,8 +48,8 @@ class Verifier:
 
     def __init__(self, name: str, public_key: Ed25519PublicKey) -> None:
         self.name, self._key = name, public_key
-        self._octets = public_key.public_bytes(Encoding.Raw, PublicFormat.Raw)
-        self.id = _key_id(name, self._octets)
+        self._raw = public_key.public_bytes(Encoding.Raw, PublicFormat.Raw)
+        self.id = _key_id(name, self._raw)
 
     @classmethod
     def parse(cls, text: str) -> Verifier:
@@ -63,8 +63,8 @@ class Verifier:
             raise UsageError(
                 "a private key is no verifier", expected=_FORM, hint="`sluice key show FILE` prints its verifier"
             )
-        name, key_id, octets = _parse_key(given, "verifier")
-        verifier = cls(name, Ed25519PublicKey.from_public_bytes(octets))
+        name, key_id, raw = _parse_key(given, "verifier")
+        verifier = cls(name, Ed25519PublicKey.from_public_bytes(raw))
         if key_id != verifier.id:
             raise UsageError("the verifier's id is not that of its name and key", got=cut(given))
         return verifier
@@ -72,10 +72,10 @@ class Verifier:
     @property
     def public_key(self) -> bytes:
         """Its 32 bytes."""
-        return self._octets
+        return self._raw
 
     def __str__(self) -> str:
-        return f"{self.name}+{self.id.hex()}+{base64.b64encode(ED25519 + self._octets).decode()}"
+        return f"{self.name}+{self.id.hex()}+{base64.b64encode(ED25519 + self._raw).decode()}"
 
     def holds(self, text: str, signature: bytes) -> bool:
         """Whether the signature is this key's over the text."""
@@ -100,8 +100,8 @@ class Signer:
         """
         if not _NAME.fullmatch(name):
             raise UsageError("not a key's name", expected="1 to 256 characters without white space and +", got=name)
-        if len(seed) != SEED_OCTETS:
-            raise UsageError("not a private key's seed", expected=f"{SEED_OCTETS} octets", got=f"{len(seed)} octets")
+        if len(seed) != SEED_BYTES:
+            raise UsageError("not a private key's seed", expected=f"{SEED_BYTES} bytes", got=f"{len(seed)} bytes")
         self.name, self._seed = name, seed
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
         self.verifier = Verifier(name, self._key.public_key())
@@ -134,9 +134,9 @@ class Signer:
 
     __repr__ = __str__
 
-    def sign_octets(self, octets: bytes) -> bytes:
+    def sign_bytes(self, raw: bytes) -> bytes:
         """The 64 bytes of a signature over these, for what is no note (signatures.py)."""
-        return self._key.sign(octets)
+        return self._key.sign(raw)
 
     def sign(self, text: str) -> str:
         """The signed note of a text.
@@ -144,7 +144,7 @@ class Signer:
         Raises:
             ValueError: a text ends in a line feed, holds no other control character, and is not half a megabyte long.
         """
-        if not text.endswith("\n") or _CONTROL.search(text) or len(text.encode()) > MAX_OCTETS // 2:
+        if not text.endswith("\n") or _CONTROL.search(text) or len(text.encode()) > MAX_BYTES // 2:
             raise ValueError("a note's text ends in a line feed, holds no other control character, and is bounded")
         signature = base64.b64encode(self.verifier.id + self._key.sign(text.encode())).decode()
         return f"{text}\n— {self.name} {signature}\n"
@@ -155,7 +155,7 @@ class Signature(NamedTuple):
 
     name: str
     key_id: bytes
-    octets: bytes
+    raw: bytes
 
 
 class Note(NamedTuple):
@@ -171,11 +171,11 @@ def parse_note(note: str | bytes) -> Note:
     Raises:
         DoesNotHoldError: it is none.
     """
-    octets = note if isinstance(note, bytes) else note.encode("utf-8", "surrogatepass")
-    if len(octets) > MAX_OCTETS:
-        raise DoesNotHoldError("a note is too long", expected=f"{MAX_OCTETS} bytes at most", got=f"{len(octets)}")
+    raw = note if isinstance(note, bytes) else note.encode("utf-8", "surrogatepass")
+    if len(raw) > MAX_BYTES:
+        raise DoesNotHoldError("a note is too long", expected=f"{MAX_BYTES} bytes at most", got=f"{len(raw)}")
     try:
-        whole = octets.decode()
+        whole = raw.decode()
     except UnicodeDecodeError as error:
         raise DoesNotHoldError(f"a note is not UTF-8: {error.reason} at byte {error.start}") from None
     if found := _CONTROL.search(whole):
@@ -191,10 +191,10 @@ def parse_note(note: str | bytes) -> Note:
 
 def _signature(line: str) -> Signature:
     match = _SIGNATURE.fullmatch(line)
-    octets = unbase64(match[2]) if match else None
-    if match is None or octets is None or len(octets) < 5:
+    raw = unbase64(match[2]) if match else None
+    if match is None or raw is None or len(raw) < 5:
         raise DoesNotHoldError("a note has a line that is no signature", expected="— name base64", got=cut(line))
-    return Signature(match[1], octets[:4], octets[4:])
+    return Signature(match[1], raw[:4], raw[4:])
 
 
 def demand_signed(note: Note, verifiers: Iterable[Verifier]) -> Verifier:
@@ -214,11 +214,11 @@ def signers_of(note: Note, verifiers: Iterable[Verifier]) -> Sequence[Verifier]:
     """
     known = {(verifier.name, verifier.id): verifier for verifier in verifiers}
     signed: dict[tuple[str, bytes], Verifier] = {}
-    for name, key_id, octets in note.signatures:
+    for name, key_id, raw in note.signatures:
         verifier = known.get((name, key_id))
         if verifier is None:
             continue
-        if not verifier.holds(note.text, octets):
+        if not verifier.holds(note.text, raw):
             raise DoesNotHoldError("a signature does not hold", path=verifier.name, hint="the note was changed")
         signed[name, key_id] = verifier
     if not signed:
@@ -240,10 +240,10 @@ def unbase64(text: str) -> bytes | None:
     Strict: one text for the same bytes, so that no changed character means the same.
     """
     try:
-        octets = base64.b64decode(text, validate=True)
+        raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return None
-    return octets if base64.b64encode(octets).decode() == text else None
+    return raw if base64.b64encode(raw).decode() == text else None
 
 
 def _key_id(name: str, public_key: bytes) -> bytes:
@@ -254,9 +254,9 @@ def _parse_key(text: str, what: str) -> tuple[str, bytes, bytes]:
     """A key's name, the id that it gives itself, and its 32 bytes."""
     name, _, rest = text.partition("+")
     key_id, _, encoded = rest.partition("+")
-    octets = unbase64(encoded)
-    if not _NAME.fullmatch(name) or not re.fullmatch("[0-9a-f]{8}", key_id) or not octets:
+    raw = unbase64(encoded)
+    if not _NAME.fullmatch(name) or not re.fullmatch("[0-9a-f]{8}", key_id) or not raw:
         raise UsageError(f"not a {what}", expected=_FORM, got=cut(text))
-    if octets[:1] != ED25519 or len(octets) != 1 + SEED_OCTETS:
-        raise UsageError(f"the {what} is of another kind", expected="an Ed25519 key of 32 octets", got=cut(text))
-    return name, bytes.fromhex(key_id), octets[1:]
+    if raw[:1] != ED25519 or len(raw) != 1 + SEED_BYTES:
+        raise UsageError(f"the {what} is of another kind", expected="an Ed25519 key of 32 bytes", got=cut(text))
+    return name, bytes.fromhex(key_id), raw[1:]

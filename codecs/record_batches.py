@@ -158,14 +158,14 @@ def read_events(
     """
     if compiled_core.codecs is not None:
         batch, bounds = msgspec.structs.astuple(cursor), (source, first, most, room, MAX_INPUT_BYTES, MAX_HEADERS)
-        events, octets, *moved = compiled_core.codecs.read_events(batch, bounds, (Event, event_for, True))
+        events, byte_count, *moved = compiled_core.codecs.read_events(batch, bounds, (Event, event_for, True))
         cursor.at, cursor.left, cursor.least = moved
-        return events, octets
+        return events, byte_count
 
     def make(record: _Record) -> tuple[Event, int]:
         offset, timestamp, headers, key, value = record
         plain = [(name, content or b"") for name, content in headers]
-        size = _octets(record)
+        size = _byte_count(record)
         if size > MAX_INPUT_BYTES or len(headers) > MAX_HEADERS:
             return event_for(source, offset, timestamp, plain, key, value), 0
         return Event(EventKind.RECORD, source, offset, timestamp, plain, key, value), size
@@ -188,13 +188,13 @@ def read_stored(
     """
     if compiled_core.codecs is not None:
         batch, bounds = msgspec.structs.astuple(cursor), (None, first, most, room, 0, 0)
-        found, octets, *moved = compiled_core.codecs.read_stored(batch, bounds, (stored, None, in_place))
+        found, byte_count, *moved = compiled_core.codecs.read_stored(batch, bounds, (stored, None, in_place))
         cursor.at, cursor.left, cursor.least = moved
-        return found, octets
+        return found, byte_count
 
     def make(record: _Record) -> tuple[Stored, int]:
         offset, timestamp, headers, key, value = record
-        return stored(offset, timestamp, key, value, headers), _octets(record)
+        return stored(offset, timestamp, key, value, headers), _byte_count(record)
 
     return _read(cursor, first, most, room, make, exact=True)
 
@@ -211,16 +211,16 @@ def _read(
     *,
     exact: bool = False,
 ) -> tuple[list[_Made], int]:
-    found, octets, moving = list[_Made](), 0, msgspec.structs.replace(cursor)
-    while moving.left > 0 and len(found) < most and octets < room:
+    found, byte_count, moving = list[_Made](), 0, msgspec.structs.replace(cursor)
+    while moving.left > 0 and len(found) < most and byte_count < room:
         record = _next_record(moving, first, exact=exact)
         if record is None:
             continue
         one, size = make(record)
         found.append(one)
-        octets += size
+        byte_count += size
     cursor.at, cursor.left, cursor.least = moving.at, moving.left, moving.least
-    return found, octets
+    return found, byte_count
 
 
 def _next_record(cursor: Cursor, first: int, *, exact: bool = False) -> _Record | None:
@@ -243,8 +243,8 @@ def salvage_events(
     behind it has none. A broker does not look into the records of a compressed batch as closely as we do, and an input
     that nobody can pass would stop its lane for ever.
     """
-    found, octets = list[Event](), 0
-    while cursor.left > 0 and len(found) < most and octets < room:
+    found, byte_count = list[Event](), 0
+    while cursor.left > 0 and len(found) < most and byte_count < room:
         offset = cursor.next - cursor.left
         try:
             record = _next_record(cursor, first)
@@ -254,8 +254,8 @@ def salvage_events(
             continue
         _, timestamp, headers, key, value = record
         found.append(event_for(source, offset, timestamp, headers, key, value))
-        octets += _octets(record)
-    return found, octets
+        byte_count += _byte_count(record)
+    return found, byte_count
 
 
 def _raw_record(cursor: Cursor, offset: int) -> _Record:
@@ -270,7 +270,7 @@ def _raw_record(cursor: Cursor, offset: int) -> _Record:
     return offset, time, [], None, cursor.data[start:end]
 
 
-def _octets(record: _Record) -> int:
+def _byte_count(record: _Record) -> int:
     _, _, headers, key, value = record
     size = sum(len(name) + len(content or b"") for name, content in headers)
     return len(key or b"") + len(value or b"") + size
@@ -304,14 +304,14 @@ class _Reader:
         elif not cursor.least <= offset < cursor.next:
             raise ValueError("a record's offset is none of its batch's")
         self.offset = offset
-        key, value = self.octets(), self.octets()
+        key, value = self.take_bytes(), self.take_bytes()
         count = self.number()
         if not 0 <= count <= self.end - self.at:
             raise ValueError("a record has more headers than octets")
         if offset < first:
             return None
         wanted = count if self.exact else min(count, MAX_HEADERS + 1)  # so many that they are seen to be too many
-        headers = [(self.name(), self.octets()) for _ in range(wanted)]
+        headers = [(self.name(), self.take_bytes()) for _ in range(wanted)]
         if wanted == count and self.at != self.end:
             raise ValueError("a record is not as long as it says")
         return offset, timestamp if cursor.append_time is None else cursor.append_time, headers, key, value
@@ -319,16 +319,16 @@ class _Reader:
     def number(self) -> int:
         found = shift = 0
         while self.at < self.end and shift < 70:
-            octet = self.data[self.at]
+            byte = self.data[self.at]
             self.at += 1
-            found |= (octet & 0x7F) << shift
-            if octet < 0x80:
+            found |= (byte & 0x7F) << shift
+            if byte < 0x80:
                 found &= 0xFFFF_FFFF_FFFF_FFFF
                 return (found >> 1) ^ -(found & 1)
             shift += 7
         raise ValueError("a record's number has no end")
 
-    def octets(self) -> bytes | None:
+    def take_bytes(self) -> bytes | None:
         length = self.number()
         if length < 0:  # Kafka writes -1, and takes any
             return None
@@ -338,7 +338,7 @@ class _Reader:
         return self.data[self.at - length : self.at]
 
     def name(self) -> str:
-        name = self.octets()
+        name = self.take_bytes()
         if name is None:
             raise ValueError("a record's header has no name")
         return name.decode("utf-8", "strict" if self.exact else "replace")
@@ -413,13 +413,13 @@ def batch_of(
 
 
 def _varint(number: int) -> bytes:
-    left, octets = (number << 1) ^ (number >> 63), bytearray()
+    left, raw = (number << 1) ^ (number >> 63), bytearray()
     while left >= 0x80:
-        octets.append(left & 0x7F | 0x80)
+        raw.append(left & 0x7F | 0x80)
         left >>= 7
-    octets.append(left)
-    return bytes(octets)
+    raw.append(left)
+    return bytes(raw)
 
 
-def _part(octets: bytes | None) -> bytes:
-    return _varint(-1) if octets is None else _varint(len(octets)) + octets
+def _part(raw: bytes | None) -> bytes:
+    return _varint(-1) if raw is None else _varint(len(raw)) + raw

@@ -25,8 +25,8 @@ from .errors import UsageError
 from .notes import Signer, Verifier, unbase64
 
 SIGNATURE: Final = "signature"
-KEY_OCTETS: Final = 32
-SIGNATURE_OCTETS: Final = 64
+KEY_BYTES: Final = 32
+SIGNATURE_BYTES: Final = 64
 PUBLIC_KEY: Final = "an Ed25519 public key: base64 or hex of its 32 bytes, or the line that `sluice key show` prints"
 """What a public key may be written as, for a sentence."""
 
@@ -41,29 +41,29 @@ def public_key_of(text: str) -> str | None:
     Args:
         text: base64, hex, or a C2SP verifier `name+id+base64`, whose id must be that of its name and key.
     """
-    octets = _octets(text.strip())
-    return None if octets is None or _is_anybody_s(octets) else base64.b64encode(octets).decode()
+    raw = _raw(text.strip())
+    return None if raw is None or _is_anybody_s(raw) else base64.b64encode(raw).decode()
 
 
-def _octets(given: str) -> bytes | None:
+def _raw(given: str) -> bytes | None:
     if _HEX.fullmatch(given):
         return bytes.fromhex(given)
-    octets = unbase64(given)
-    if octets is not None and len(octets) == KEY_OCTETS:
-        return octets
+    raw = unbase64(given)
+    if raw is not None and len(raw) == KEY_BYTES:
+        return raw
     try:
         return Verifier.parse(given).public_key
     except UsageError:
         return None
 
 
-def _is_anybody_s(octets: bytes) -> bool:
+def _is_anybody_s(raw: bytes) -> bool:
     """Whether a key is a point of order 1, 2, 4 or 8, under which whoever likes can sign: all zeros, for instance.
 
     OpenSSL verifies with such keys as RFC 8032 §5.1.7 says. On Ed25519's curve their y is 1, -1, 0 or a root of
     d y^4 + 2 y^2 - 1, which is where doubling a point gives y = 0.
     """
-    y = int.from_bytes(octets, "little") % 2**255 % _P
+    y = int.from_bytes(raw, "little") % 2**255 % _P
     return y in (0, 1, _P - 1) or (_D * y**4 + 2 * y**2 - 1) % _P == 0
 
 
@@ -78,7 +78,7 @@ def signed(record: dict[str, Any], signer: Signer) -> dict[str, Any]:
         CanonicalError: it holds something that RFC 8785 cannot say.
     """
     said = {name: value for name, value in record.items() if name != SIGNATURE}
-    return {**said, SIGNATURE: base64.b64encode(signer.sign_octets(fast_canonical(said))).decode()}
+    return {**said, SIGNATURE: base64.b64encode(signer.sign_bytes(fast_canonical(said))).decode()}
 
 
 def holds(public_key: str, signature: str, record: bytes) -> bool:
@@ -89,13 +89,13 @@ def holds(public_key: str, signature: str, record: bytes) -> bool:
         signature: what the record's member says.
         record: a JSON object in UTF-8.
     """
-    key, octets = _key(public_key), unbase64(signature)
-    if key is None or octets is None or len(octets) != SIGNATURE_OCTETS:
+    key, raw = _key(public_key), unbase64(signature)
+    if key is None or raw is None or len(raw) != SIGNATURE_BYTES:
         return False
     try:
         said = cast("dict[str, Any]", parse_json(record))
         said.pop(SIGNATURE, None)
-        key.verify(octets, fast_canonical(said))
+        key.verify(raw, fast_canonical(said))
     except (CanonicalError, InvalidSignature):
         return False
     return True
@@ -103,5 +103,5 @@ def holds(public_key: str, signature: str, record: bytes) -> bool:
 
 @lru_cache(maxsize=1024)  # keys are few, and read for every record: 0.1 us instead of 9
 def _key(public_key: str) -> Ed25519PublicKey | None:
-    octets = public_key_of(public_key)
-    return None if octets is None else Ed25519PublicKey.from_public_bytes(base64.b64decode(octets))
+    raw = public_key_of(public_key)
+    return None if raw is None else Ed25519PublicKey.from_public_bytes(base64.b64decode(raw))

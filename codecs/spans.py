@@ -18,7 +18,7 @@ Identifier = Annotated[
     str, msgspec.Meta(pattern=IDENTIFIER_PATTERN, description="1 to 256 characters of A-Z a-z 0-9 . _ ~ : / + = @ % -")
 ]
 
-IDENTIFIER_CHARACTERS = bytes(octet for octet in range(128) if re.fullmatch(IDENTIFIER_PATTERN, chr(octet)))
+IDENTIFIER_CHARACTERS = bytes(byte for byte in range(128) if re.fullmatch(IDENTIFIER_PATTERN, chr(byte)))
 """Every character that an identifier may have."""
 
 LAST_OFFSET = 999_999_999

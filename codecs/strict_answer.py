@@ -98,12 +98,12 @@ def _fitting(value: Any, choices: Sequence[Schema], definitions: Mapping[str, Sc
         one = definitions[str(choice["$ref"]).rpartition("/")[2]] if "$ref" in choice else choice
         if isinstance(value, list) and (one.get("type") == "array" or is_map(one)):
             return one
-        if isinstance(value, dict) and "properties" in one and _told_by(cast("dict[str, Any]", value), one):
+        if isinstance(value, dict) and "properties" in one and _has_constants_of(cast("dict[str, Any]", value), one):
             return one
     return None
 
 
-def _told_by(value: Mapping[str, Any], schema: Schema) -> bool:
+def _has_constants_of(value: Mapping[str, Any], schema: Schema) -> bool:
     single = {name: one["enum"] for name, one in schema["properties"].items() if len(one.get("enum", ())) == 1}
     return all(value.get(name) in allowed for name, allowed in single.items())
 

@@ -73,7 +73,7 @@ CODE_POINTS: Final = {character: f"U+{ord(character):04X}" for character in _INS
 
 # Ranges, and beyond the BMP any character: as single ones they would cost every ordinary character 0.5 us.
 _SUSPECT = re.compile(f"[{_ranges(sorted(ord(one) for one in _INSTEAD if one <= chr(0xFFFF)))}\U00010000-\U0010ffff]")
-_ASCII_OCTETS: Final = bytes(range(0x80))
+_ASCII_BYTES: Final = bytes(range(0x80))
 _FEW: Final = 32
 """Different characters up to which one pass over the text for each beats one step for every character of it."""
 
@@ -86,8 +86,8 @@ def beyond_ascii(text: str) -> str:
     """
     if text.isascii():
         return ""
-    octets = text.encode("utf-8", "surrogatepass")
-    return octets.translate(None, _ASCII_OCTETS).decode("utf-8", "surrogatepass")
+    raw = text.encode("utf-8", "surrogatepass")
+    return raw.translate(None, _ASCII_BYTES).decode("utf-8", "surrogatepass")
 
 
 def nfkc(text: str, others: str | None = None) -> str:

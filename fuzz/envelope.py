@@ -27,7 +27,7 @@ _FRAME: Final = ["@type", "cited_works", "evidence", "qualifications", "rational
 
 
 def check_attestation(body: Any, confusables: Any, typing: Any, slow: Oracles | None) -> None:
-    """One attestation, or any octets: an envelope or a fault, and nothing of the text outside the frame."""
+    """One attestation, or any bytes: an envelope or a fault, and nothing of the text outside the frame."""
     rules = AttestationRules(typing=typing, confusables_default=confusables)
     answer = timed("framing", lambda: sanitise.frame_attestation(body, rules, query="asked"))
     if isinstance(answer, Fault):

@@ -143,8 +143,8 @@ def _check_pieces(text: str, slow: Oracles) -> None:
 
 def _check_trace(text: str, result: str, confusables: str, unexpected: bool, trace: Trace) -> None:
     """Every change is told, and nothing of what was taken out is."""
-    told = trace.truncated or trace.normalised or trace.confusables_replaced or trace.stripped_positions
-    hold(told or trace.markup_stripped or result == text, "every change is told", text, result)
+    reported = trace.truncated or trace.normalised or trace.confusables_replaced or trace.stripped_positions
+    hold(reported or trace.markup_stripped or result == text, "every change is told", text, result)
     check_meta(_meta(trace))
     if confusables == "flag":
         hold(not trace.confusables_replaced, "under flag no look-alike is replaced", text)

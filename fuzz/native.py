@@ -87,12 +87,12 @@ def _over_damaged(world: Any, chance: random.Random, steps: list[Any], rules: An
         state.settle(0)
         packed = state.tables()[0]
         for name in chance.sample(sorted(packed), min(3, len(packed))):
-            octets = bytearray(packed[name])
-            for _ in range(chance.choice((1, 1, 3)) if octets else 0):
-                octets[chance.randrange(len(octets))] = chance.choice(
+            raw = bytearray(packed[name])
+            for _ in range(chance.choice((1, 1, 3)) if raw else 0):
+                raw[chance.randrange(len(raw))] = chance.choice(
                     (0, 0x91, 0xC4, 0xDC, 0xDD, 0xFF, chance.randrange(256))
                 )
-            packed[name] = bytes(octets[: chance.choice((len(octets), len(octets), chance.randrange(len(octets) + 1)))])
+            packed[name] = bytes(raw[: chance.choice((len(raw), len(raw), chance.randrange(len(raw) + 1)))])
             assert compiled_core.core is not None
             compiled_core.core.timer(packed[name], chance.randrange(40))
         block = world.block_of(state, height + 1, at, watermark, [world.event_of(record) for record in records])

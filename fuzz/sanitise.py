@@ -142,13 +142,13 @@ def fuzz(seconds: int, seed: int) -> int:
 
 def _listen(process: subprocess.Popen[str]) -> tuple[int, int, int]:
     """Passes on what is worth reading; the executions, edges and features of the last line that told them."""
-    told = (0, 0, 0)
+    counts = (0, 0, 0)
     for line in process.stderr or ():
         if match := _EXECUTED.match(line):
-            told = (int(match[1]), int(match[2]), int(match[3]))
+            counts = (int(match[1]), int(match[2]), int(match[3]))
         if not _BORING.match(line):
             sys.stderr.write(line)
-    return told
+    return counts
 
 
 def _dictionary() -> Iterator[str]:
@@ -156,8 +156,8 @@ def _dictionary() -> Iterator[str]:
     import grammar
 
     for piece in grammar.DICTIONARY:
-        if len(octets := piece.encode()) <= 64:
-            yield '"' + "".join(f"\\x{octet:02x}" for octet in octets) + '"\n'
+        if len(raw := piece.encode()) <= 64:
+            yield '"' + "".join(f"\\x{byte:02x}" for byte in raw) + '"\n'
 
 
 def replay(paths: list[Path]) -> int:

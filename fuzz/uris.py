@@ -34,10 +34,10 @@ def check_shown(shown: str, uri: str) -> None:
     host = shown[1 : shown.index("] → ")]
     real = split.hostname if split.scheme == "https" else split.scheme
     hold(host.strip("[]") == real, "the host shown is the one that a client asks", uri, host, real)
-    octets = uri.encode()
-    while (decoded := unquote_to_bytes(octets)) != octets:
-        octets = decoded
-        text = octets.decode(errors="replace")
+    raw = uri.encode()
+    while (decoded := unquote_to_bytes(raw)) != raw:
+        raw = decoded
+        text = raw.decode(errors="replace")
         hold(not invisible(text), "no percent-encoding hides what is invisible", uri)
         hold(not any(unicodedata2.category(one) == "Cc" for one in text), "no percent-encoding hides a control", uri)
         hold("<" not in text or not nh3.is_html(text), "no percent-encoding hides markup", uri)

@@ -6,7 +6,7 @@
 
 PyTypeObject *event_in_place; /* in_place.h */
 
-static PyObject *name_order, *name_lives, *name_asides;
+static PyObject *name_order, *name_live, *name_asides;
 enum { KIND, SOURCE, KEY, VALUE, HEADERS };
 static Members event_members = {.names = {"kind", "source", "key", "value", "headers"}};
 static const char *const COUNTER_NAMES[COUNTERS] = {"late",      "not-counted", "newer-vocabulary", "duplicate",
@@ -34,7 +34,7 @@ static int give_number(PyObject *state, PyObject *name, int64_t value)
 
 static int take_state(Folder *self)
 {
-    return take_number(self->state, name_order, &self->order) && take_number(self->state, name_lives, &self->lives) &&
+    return take_number(self->state, name_order, &self->order) && take_number(self->state, name_live, &self->lives) &&
            take_number(self->state, name_asides, &self->asides);
 }
 
@@ -56,7 +56,7 @@ static int give_state(Folder *self)
     for (int counter = 0; counter < COUNTERS; counter++)
         if (self->counted[counter] && !give_counter(self, counter))
             return 0;
-    return give_number(self->state, name_order, self->order) && give_number(self->state, name_lives, self->lives) &&
+    return give_number(self->state, name_order, self->order) && give_number(self->state, name_live, self->lives) &&
            give_number(self->state, name_asides, self->asides);
 }
 
@@ -425,7 +425,7 @@ static int find_event_in_place(void)
 static int on_start(PyObject *module)
 {
     if (!find_event_in_place() || !members_begin(&event_members) || !decision_begin() || !is_interned(&name_order, "order") ||
-        !is_interned(&name_lives, "lives") || !is_interned(&name_asides, "asides"))
+        !is_interned(&name_live, "live") || !is_interned(&name_asides, "asides"))
         return -1;
     PyObject *type = PyType_FromSpec(&folder_spec);
     int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "Folder", type);

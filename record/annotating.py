@@ -63,7 +63,9 @@ class Known:
     def __init__(self, seen: Seen) -> None:
         self.seen, self.paths = seen, seen.paths
         self._content: Content | None = None
-        text = "\n".join((*(line.text for line in seen.lines), *self.paths, seen.extra, *map(str, _told(seen.look))))
+        text = "\n".join(
+            (*(line.text for line in seen.lines), *self.paths, seen.extra, *map(str, _texts_of(seen.look)))
+        )
         names = " ".join(f"{one.name} {one.author}" for one in seen.commits)
         shortened = {one.name[:length] for one in seen.commits for length in range(7, 13)}
         self.words = frozenset(_WORDS.findall(f"{nfkc(text)} {names}".casefold())) | shortened
@@ -82,7 +84,7 @@ def _content_of(seen: Seen) -> Content:
     return Content(f"{shown}\n{seen.extra}\n{commits}")
 
 
-def _told(look: Look) -> list[object]:
+def _texts_of(look: Look) -> list[object]:
     return [value for value in look.locator.values() if isinstance(value, str)]
 
 

@@ -47,10 +47,10 @@ class Checkout:
         try:
             if os.path.realpath(place) != place or is_secret_path(path) or not self._tracked.holds(path):
                 return None
-            told = os.stat(place)
-            if not S_ISREG(told.st_mode) or told.st_size > MAX_FILE:
+            status = os.stat(place)
+            if not S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
                 return None
-            version = (told.st_mtime_ns, told.st_size, told.st_ino)
+            version = (status.st_mtime_ns, status.st_size, status.st_ino)
             kept = self._kept.get(path)
             if kept is not None and kept[0] == version:
                 return kept[1]

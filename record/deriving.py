@@ -140,12 +140,12 @@ def of_history(text: str, seen: Seen) -> Iterator[str]:
     Those on a path need a look that names one.
     """
     path = seen.look.path
-    told = {commit.name: commit for commit in seen.commits}
-    named_ones = [word for word in _HASH.findall(text) if any(name.startswith(word) for name in told)]
+    commits = {commit.name: commit for commit in seen.commits}
+    named_ones = [word for word in _HASH.findall(text) if any(name.startswith(word) for name in commits)]
     for word in named_ones:
         if path is not None:
             yield f"changed({argument(path)}, {word})"
-        commit = next(one for name, one in told.items() if name.startswith(word))
+        commit = next(one for name, one in commits.items() if name.startswith(word))
         keys = (
             [f"author={json.dumps(commit.author, ensure_ascii=False)}"]
             if commit.author and commit.author in text
@@ -154,8 +154,8 @@ def of_history(text: str, seen: Seen) -> Iterator[str]:
         keys += [f"date={day}" for day in _DATE.findall(text) if _day(commit.date) == day][:1]
         if keys:
             yield f"commit({word}, {', '.join(keys)})"
-    days = [commit.date for commit in told.values() if commit.date is not None]
-    if days and path is not None and not named_ones and len(days) == len(told):
+    days = [commit.date for commit in commits.values() if commit.date is not None]
+    if days and path is not None and not named_ones and len(days) == len(commits):
         newest = _day(max(days))
         yield from (f"last_changed({argument(path)}, =, {day})" for day in _DATE.findall(text) if day == newest)
 

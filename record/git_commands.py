@@ -72,9 +72,11 @@ def git_looks(words: Sequence[str], cwd: str | None, root: str | None) -> list[L
 
 
 def _log(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
-    told = given(words, _LOG_VALUES, _LOG_LONG)
-    revisions = [word for word in told.operands[: len(told.operands) - len(told.behind)] if not _is_file(word)]
-    paths = [word for word in told.operands if word not in revisions]
+    arguments = given(words, _LOG_VALUES, _LOG_LONG)
+    revisions = [
+        word for word in arguments.operands[: len(arguments.operands) - len(arguments.behind)] if not _is_file(word)
+    ]
+    paths = [word for word in arguments.operands if word not in revisions]
     locator: dict[str, Any] = {}
     if len(revisions) > 1:
         return []
@@ -87,7 +89,7 @@ def _log(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
         if path is None:
             return []
         locator |= {} if path == "." else {"path": path}
-    reachable = not locator.get("ref") and not told.has(*_ELSEWHERE, "g")
+    reachable = not locator.get("ref") and not arguments.has(*_ELSEWHERE, "g")
     return [Look(LOG, locator, "log", reachable=reachable)]
 
 
@@ -97,9 +99,9 @@ def _is_file(word: str) -> bool:
 
 
 def _show(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
-    told = given(words, "n", _LOG_LONG)
-    before = told.operands[: len(told.operands) - len(told.behind)]
-    if len(before) > 1 or len(told.behind) > 1:
+    arguments = given(words, "n", _LOG_LONG)
+    before = arguments.operands[: len(arguments.operands) - len(arguments.behind)]
+    if len(before) > 1 or len(arguments.behind) > 1:
         return []
     named = before[0] if before else "HEAD"
     revision, colon, inside = named.partition(":")
@@ -117,8 +119,8 @@ def _show(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]
         path = below(inside, root, cwd if inside.startswith("./") else root)
         ref = {} if where else {"ref": "HEAD"}
         return [] if path in (None, ".") else [Look(READ, {"path": path, **where, **ref}, "text")]
-    if told.behind:
-        path = below(told.behind[0], root, cwd)
+    if arguments.behind:
+        path = below(arguments.behind[0], root, cwd)
         if path is None:
             return []
         where |= {"path": path}
@@ -126,15 +128,15 @@ def _show(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]
 
 
 def _blame(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
-    told = given(words, "LCMS", ("since", "ignore-rev", "contents"))
-    paths = told.behind or told.operands[-1:]
-    if len(told.operands) != 1 or not told.only("LCMwlfnse", "date", "color-lines"):
+    arguments = given(words, "LCMS", ("since", "ignore-rev", "contents"))
+    paths = arguments.behind or arguments.operands[-1:]
+    if len(arguments.operands) != 1 or not arguments.only("LCMwlfnse", "date", "color-lines"):
         return []
     path = below(paths[0], root, cwd)
     if path in (None, "."):
         return []
     locator: dict[str, Any] = {"path": path}
-    lines = told.value("L")
+    lines = arguments.value("L")
     found = None if lines is None else _RANGE.fullmatch(lines)
     if found is not None:
         locator["lines"] = [int(found[1]), int(found[2])]

@@ -39,7 +39,7 @@ def name_of(text: str, what: str) -> str:
 
 
 def _escaped(one: str) -> str:
-    return "".join(f"%{octet:02X}" for octet in one.encode("utf-8", "surrogatepass"))
+    return "".join(f"%{byte:02X}" for byte in one.encode("utf-8", "surrogatepass"))
 
 
 def milliseconds(at: datetime | int) -> int:

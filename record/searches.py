@@ -54,37 +54,37 @@ def grep_looks(program: str, words: Sequence[str], cwd: str | None, root: str | 
         root: of the repository.
     """
     kind = "grep" if program in ("grep", "egrep", "fgrep") else program
-    told = given(words, _VALUED[kind], _LONG)
-    patterns = [value for name, value in told.options if name in ("e", "regexp")]
-    operands = list(told.operands)
+    arguments = given(words, _VALUED[kind], _LONG)
+    patterns = [value for name, value in arguments.options if name in ("e", "regexp")]
+    operands = list(arguments.operands)
     if not patterns and operands:
         patterns = [operands.pop(0)]
-    if len(patterns) != 1 or _is_other(kind, told) or told.has(*_UNORDERED):
+    if len(patterns) != 1 or _is_other(kind, arguments) or arguments.has(*_UNORDERED):
         return []
-    locator = _pattern(program, kind, told, patterns[0])
+    locator = _pattern(program, kind, arguments, patterns[0])
     paths = [below(path, root, cwd) for path in operands]
     if not operands:
-        if kind == "grep" and not told.has("r", "R", "recursive"):
+        if kind == "grep" and not arguments.has("r", "R", "recursive"):
             return []  # what comes through a pipe
         paths = [below(".", root, cwd)]
     if locator is None or None in paths:
         return []
-    form = "files" if told.has("l", "files-with-matches") else "matches"
+    form = "files" if arguments.has("l", "files-with-matches") else "matches"
     within = tuple(path for path in paths if path is not None)
     return [Look(GREP, locator, form, None, () if within == (".",) else within, root, cwd)]
 
 
-def _is_other(kind: str, told: Given) -> bool:
+def _is_other(kind: str, arguments: Given) -> bool:
     others = [name for name in _OTHER if not (name == "r!" or (kind != "rg" and name == "replace"))]
-    return told.has(*others) or (kind == "rg" and told.has("r"))
+    return arguments.has(*others) or (kind == "rg" and arguments.has("r"))
 
 
-def _pattern(program: str, kind: str, told: Given, pattern: str) -> dict[str, Any] | None:
-    fixed = program == "fgrep" or told.has("F", "fixed-strings")
-    basic = kind != "rg" and program != "egrep" and not told.has("E", "extended-regexp")
-    fold = told.has("i", "ignore-case") or (told.has("S", "smart-case") and pattern == pattern.lower())
+def _pattern(program: str, kind: str, arguments: Given, pattern: str) -> dict[str, Any] | None:
+    fixed = program == "fgrep" or arguments.has("F", "fixed-strings")
+    basic = kind != "rg" and program != "egrep" and not arguments.has("E", "extended-regexp")
+    fold = arguments.has("i", "ignore-case") or (arguments.has("S", "smart-case") and pattern == pattern.lower())
     return (
-        pattern_locator(pattern, fixed=fixed, basic=basic, word=told.has("w", "word-regexp"), fold=fold)
-        if not told.has("x", "line-regexp")
+        pattern_locator(pattern, fixed=fixed, basic=basic, word=arguments.has("w", "word-regexp"), fold=fold)
+        if not arguments.has("x", "line-regexp")
         else None
     )

@@ -59,12 +59,14 @@ def _of_command(words: Sequence[str], cwd: str | None, root: str | None) -> list
     name, rest = words[0].rpartition("/")[2], words[1:]
     match name:
         case "cat":
-            told = given(rest)
-            form: Form = "numbered" if told.has("n", "number") else "text"
-            return _files(told.operands, cwd, root, form) if told.only("nsu", "number", "squeeze-blank") else []
+            arguments = given(rest)
+            form: Form = "numbered" if arguments.has("n", "number") else "text"
+            return (
+                _files(arguments.operands, cwd, root, form) if arguments.only("nsu", "number", "squeeze-blank") else []
+            )
         case "nl":
-            told = given(rest, "bdfhilnsvw")
-            return _files(told.operands, cwd, root, "numbered" if told.value("b") == "a" else "unnumbered")
+            arguments = given(rest, "bdfhilnsvw")
+            return _files(arguments.operands, cwd, root, "numbered" if arguments.value("b") == "a" else "unnumbered")
         case "head" | "tail":
             return _ends(name, rest, cwd, root)
         case "sed":
@@ -74,16 +76,18 @@ def _of_command(words: Sequence[str], cwd: str | None, root: str | None) -> list
         case "git":
             return git_looks(rest, cwd, root)
         case "stat":
-            told = given(rest, "cft", ("format", "printf"))
+            arguments = given(rest, "cft", ("format", "printf"))
             return [
-                look._replace(substrate_class=MTIME, first=None) for look in _files(told.operands, cwd, root, "stat")
+                look._replace(substrate_class=MTIME, first=None)
+                for look in _files(arguments.operands, cwd, root, "stat")
             ]
         case "ls":
-            told = given(rest, "IwT", ("ignore", "width", "sort", "time"))
-            if not told.has("l", "g", "o") or told.has("u", "c", "time", "R"):
+            arguments = given(rest, "IwT", ("ignore", "width", "sort", "time"))
+            if not arguments.has("l", "g", "o") or arguments.has("u", "c", "time", "R"):
                 return []
             return [
-                look._replace(substrate_class=MTIME, first=None) for look in _files(told.operands, cwd, root, "stat")
+                look._replace(substrate_class=MTIME, first=None)
+                for look in _files(arguments.operands, cwd, root, "stat")
             ]
         case _:
             return []
@@ -95,11 +99,11 @@ def _files(operands: Sequence[str], cwd: str | None, root: str | None, form: For
 
 
 def _ends(name: str, rest: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
-    told = given(rest, "nc", ("lines", "bytes"))
-    if told.has("c", "bytes", "f", "follow", "F"):
+    arguments = given(rest, "nc", ("lines", "bytes"))
+    if arguments.has("c", "bytes", "f", "follow", "F"):
         return []
-    count = told.value("n", "lines", "#") or "10"
-    looks = _files(told.operands, cwd, root, "text")
+    count = arguments.value("n", "lines", "#") or "10"
+    looks = _files(arguments.operands, cwd, root, "text")
     return [kept for look in looks if (kept := _end_of(name, count, look)) is not None]
 
 
@@ -133,12 +137,17 @@ def _lines(look: Look, first: int, last: int | None) -> Look | None:
 
 
 def _sed(rest: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
-    told = given(rest, "e")
-    script = told.value("e")
-    operands = list(told.operands)
+    arguments = given(rest, "e")
+    script = arguments.value("e")
+    operands = list(arguments.operands)
     if script is None and operands:
         script = operands.pop(0)
-    if script is None or not told.has("n") or not told.only("ne") or not _RANGES.fullmatch(script.replace(" ", "")):
+    if (
+        script is None
+        or not arguments.has("n")
+        or not arguments.only("ne")
+        or not _RANGES.fullmatch(script.replace(" ", ""))
+    ):
         return []
     looks: list[Look] = []
     for first, last in _RANGE.findall(script.replace(" ", "")):
@@ -155,12 +164,12 @@ def _filtered(look: Look, words: Sequence[str]) -> Look | None:
     if name in _PASSING and not given(rest).operands:
         return look
     if name in ("head", "tail"):
-        told = given(rest, "nc", ("lines", "bytes"))
-        if told.operands or told.has("c", "bytes", "f", "F"):
+        arguments = given(rest, "nc", ("lines", "bytes"))
+        if arguments.operands or arguments.has("c", "bytes", "f", "F"):
             return None
         if look.substrate_class != READ:
             return look if look.substrate_class in (GREP, LOG) else None
-        return _end_of(name, told.value("n", "lines", "#") or "10", look)
+        return _end_of(name, arguments.value("n", "lines", "#") or "10", look)
     if name in ("grep", "egrep", "fgrep", "rg") and look.substrate_class in (GREP, LOG, READ):
         found = grep_looks(name, [*rest, "-r"] if name != "rg" else rest, None, None)
         if not found or found[0].within or found[0].form != "matches" or given(rest, "ABCefm").has("n", "line-number"):

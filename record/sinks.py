@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 from ..codecs.errors import UnreachableError, UsageError
 
-BUFFER_OCTETS: Final = 64_000_000
+BUFFER_BYTES: Final = 64_000_000
 """What `HttpSink` keeps while the endpoint does not answer."""
 HTTP_SECONDS: Final = 30.0
-BATCH_OCTETS: Final = 4_000_000
+BATCH_BYTES: Final = 4_000_000
 """Bytes of one request."""
 
 
@@ -164,7 +164,7 @@ class HttpSink(_Closing):
     """
 
     def __init__(
-        self, url: str, token: str | None = None, *, seconds: float = HTTP_SECONDS, buffer_octets: int = BUFFER_OCTETS
+        self, url: str, token: str | None = None, *, seconds: float = HTTP_SECONDS, buffer_bytes: int = BUFFER_BYTES
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
@@ -173,17 +173,17 @@ class HttpSink(_Closing):
             raise UsageError("the sink's address is not encrypted", expected="https:, or http: to this host")
         if token is not None and not (token.isascii() and token.isprintable()):
             raise UsageError("the sink's token has characters that no header takes")
-        self._url, self._token, self._seconds, self._most = url, token, seconds, buffer_octets
+        self._url, self._token, self._seconds, self._most = url, token, seconds, buffer_bytes
         self._waiting: list[Recorded] = []
-        self._octets = 0
+        self._byte_count = 0
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def put(self, record: Recorded) -> None:
         """See `Sink`."""
-        if self._octets + len(record.value) > self._most:
+        if self._byte_count + len(record.value) > self._most:
             raise UnreachableError(f"{len(self._waiting)} emissions wait for the endpoint; there is no room for more")
         self._waiting.append(record)
-        self._octets += len(record.value)
+        self._byte_count += len(record.value)
 
     def flush(self) -> None:
         """See `Sink`."""
@@ -191,14 +191,14 @@ class HttpSink(_Closing):
             batch = self._batch()
             self._post(batch)
             del self._waiting[: len(batch)]
-            self._octets -= sum(len(record.value) for record in batch)
+            self._byte_count -= sum(len(record.value) for record in batch)
 
     def _batch(self) -> list[Recorded]:
         """The first records with the same headers, as many as one request takes."""
         batch, size = [self._waiting[0]], len(self._waiting[0].value)
         for record in self._waiting[1:]:
             size += len(record.value)
-            if record.headers != batch[0].headers or size > BATCH_OCTETS:
+            if record.headers != batch[0].headers or size > BATCH_BYTES:
                 break
             batch.append(record)
         return batch

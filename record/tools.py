@@ -75,10 +75,10 @@ def output_of(call: ToolCall) -> str:
     result = call.result or ""
     if result.startswith('{"') and call.name in _CODEX:
         try:
-            told: Any = msgspec.json.decode(result)
+            answer: Any = msgspec.json.decode(result)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return result
-        output = told.get("output") if isinstance(told, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        output = answer.get("output") if isinstance(answer, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         return output if isinstance(output, str) else result
     match = _OUTPUT.match(result) if call.name in _CODEX else None
     return result if match is None else result[match.end() :]

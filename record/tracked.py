@@ -46,10 +46,10 @@ class Tracked:
         if self._index is None:
             return True
         try:
-            told = os.stat(self._index)
-            version = (told.st_mtime_ns, told.st_size, told.st_ino)
+            status = os.stat(self._index)
+            version = (status.st_mtime_ns, status.st_size, status.st_ino)
             if version != self._version:
-                self._paths = _paths_of(_read(self._index, told))
+                self._paths = _paths_of(_read(self._index, status))
                 self._version = version
         except (OSError, ValueError, IndexError):
             self._paths, self._version = frozenset(), None
@@ -68,8 +68,8 @@ def _index_of(place: Path) -> str:
     return os.path.join(place, "index")
 
 
-def _read(path: str, told: os.stat_result) -> bytes:
-    if not S_ISREG(told.st_mode) or told.st_size > MAX_INDEX:
+def _read(path: str, status: os.stat_result) -> bytes:
+    if not S_ISREG(status.st_mode) or status.st_size > MAX_INDEX:
         raise ValueError("no index")
     with open(path, "rb") as file:
         return file.read(MAX_INDEX)

@@ -37,9 +37,9 @@ class Part(NamedTuple):
 
 def part_of(report: pytest.TestReport) -> Part | None:
     """A test of one case has its category before the slash in its id; one of many tells it by its properties."""
-    told = dict(report.user_properties)
-    if "category" in told:
-        return Part(str(told["category"]), int(str(told["cases"])), int(str(told["passed"])))
+    properties = dict(report.user_properties)
+    if "category" in properties:
+        return Part(str(properties["category"]), int(str(properties["cases"])), int(str(properties["passed"])))
     found = _CASE.search(report.nodeid)
     return Part(found["category"], 1, int(report.passed)) if found else None
 

@@ -124,12 +124,12 @@ def topics() -> str:
 def metrics() -> str:
     """Every metric, as it is told at a scrape."""
     parts = [f"# Metrics\n\n{MADE}What they mean, and what to ask them, is in [metrics](../metrics.md).\n"]
-    told = {
+    registries = {
         "Workers": Metrics(lambda: ()).registry,
         "Observers": ObserverMetrics().registry,
         "The adapter": AdapterMetrics().registry,
     }
-    for who, registry in told.items():
+    for who, registry in registries.items():
         parts.append(f"## {who}\n| metric | type | what it says |\n| --- | --- | --- |")
         for family in sorted(registry.collect(), key=lambda one: one.name):
             suffix = "_total" if family.type == "counter" else ""

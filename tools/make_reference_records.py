@@ -63,12 +63,14 @@ def record_pages() -> str:
 def attributes(name: str) -> dict[str, str]:
     """What the docstrings of a struct and of its bases say of its members («Attributes:»), by their names in JSON."""
     struct = getattr(records, name, None) or getattr(spans, name)
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for part in reversed(struct.__mro__):
         _, _, listed = (inspect.cleandoc(part.__doc__ or "") + "\n").partition("\nAttributes:\n")
-        told |= {member: " ".join(text.split()).removesuffix(".") for member, text in _ATTRIBUTE.findall(listed)}
+        descriptions |= {
+            member: " ".join(text.split()).removesuffix(".") for member, text in _ATTRIBUTE.findall(listed)
+        }
     names = {field.name: field.encode_name for field in msgspec.structs.fields(struct)}
-    return {names[member]: text for member, text in told.items()}
+    return {names[member]: text for member, text in descriptions.items()}
 
 
 def _prose(part: Mapping[str, Any]) -> str:
@@ -76,13 +78,13 @@ def _prose(part: Mapping[str, Any]) -> str:
     return paragraphs[0].replace("\n", " ") + "\n\n" if paragraphs[0] else ""
 
 
-def _fields(part: Mapping[str, Any], told: Mapping[str, str]) -> str:
+def _fields(part: Mapping[str, Any], descriptions: Mapping[str, str]) -> str:
     if "properties" not in part:
         return cell(_takes(part)) + "\n"
     required = set(part.get("required", ()))
     rows = [
         f"| `{name}` | {cell(_takes(one))} | {'required' if name in required else _default(one)} "
-        f"| {cell('; '.join(filter(None, (told.get(name), _description(one)))))} |"
+        f"| {cell('; '.join(filter(None, (descriptions.get(name), _description(one)))))} |"
         for name, one in part["properties"].items()
     ]
     return "| member | takes | default | what it is |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"

@@ -38,7 +38,7 @@ KEPT = frozenset(
         *("minItems", "maxItems", "minProperties", "maxProperties"),
     )
 )
-SHARED_OCTETS = 120
+SHARED_BYTES = 120
 """Less is not worth a definition of its own."""
 
 
@@ -94,7 +94,7 @@ def shared(schema: Any) -> Any:
         text = json.dumps(one, sort_keys=True)
         # A map of properties holds schemas, and is none.
         walked = {key: share(part, is_schema=not is_schema or key != "properties") for key, part in one.items()}
-        if not is_schema or counts[text] < 2 or len(text) < SHARED_OCTETS:
+        if not is_schema or counts[text] < 2 or len(text) < SHARED_BYTES:
             return walked
         name = hashlib.sha256(text.encode()).hexdigest()[:10]
         definitions[name] = walked

@@ -12,14 +12,14 @@ from join import Seen, advance, arguments, output, tell_begun
 
 broker, prefix, begun, _, _ = arguments()
 emissions = prefix + "emissions"
-told: list[bool] = []
+started: list[bool] = []
 
 
 def keyed(message: Any) -> tuple[str, tuple[str, bool, bytes, int]]:
     """Key, and what the join wants of a message."""
-    if not told:
+    if not started:
         tell_begun(begun)
-        told.append(True)
+        started.append(True)
     key = message.key.decode()
     return key, (key, message.topic == emissions, message.value, message.timestamp[1])
 

@@ -10,14 +10,14 @@ from quixstreams import Application, State
 
 broker, prefix, begun, _, folder = arguments()
 decode, encode = msgpack.Decoder(Seen).decode, msgpack.Encoder().encode
-told: list[bool] = []
+started: list[bool] = []
 
 
 def step(value: tuple[bool, bytes], key: str, timestamp: int, headers: Any, state: State) -> bytes | None:
     """The join, with what is known kept by the framework under the record's key."""
-    if not told:
+    if not started:
         tell_begun(begun)
-        told.append(True)
+        started.append(True)
     kept = state.get_bytes("seen")
     seen = Seen() if kept is None else decode(kept)
     goes_on = advance(seen, value[0], value[1], timestamp)

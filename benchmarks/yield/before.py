@@ -37,8 +37,8 @@ def _region(name: str, locator: dict[str, Any], package: Package) -> Content | N
         wanted = locator.get("pattern", "")
         lines = [line for line in lines if wanted in line]
     elif name == "substrate.git.log":
-        told = [one for one in package.commits.values() if path in one["paths"]]
-        said = [f"{one['subject']} {one['author']} {one['date'].date().isoformat()}" for one in told]
+        commits = [one for one in package.commits.values() if path in one["paths"]]
+        said = [f"{one['subject']} {one['author']} {one['date'].date().isoformat()}" for one in commits]
         numbers = [number for number, one in package.commits.items() if path in one["paths"]]
         lines = [*lines, *said, *numbers]
     elif name == "substrate.fs.mtime":

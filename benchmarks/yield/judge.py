@@ -135,15 +135,15 @@ class Judge:
         ends = {effect: Lane().end(case, effect, observations) for effect in EFFECTS}
         admitted = {effect: _admission(end) for effect, end in ends.items()}
         k = policy().admissibility.k.internal
-        told = [(check, self._package.truth(check)) for one in admitted.values() if one for check in one.checked]
+        truths = [(check, self._package.truth(check)) for one in admitted.values() if one for check in one.checked]
         return Verdict(
             case,
             tuple(Seen(one["substrate_class"], one["outcome"], _reason(one), taken) for one in observations),
             admitted,
             "" if admitted["internal"] else f"{ends['internal'].get('status')}: {ends['internal'].get('reason', '')}",
             len(classes_with_all_words(case.text, case.annotations, self._package)) >= k,
-            tuple(dict.fromkeys(check for check, true in told if true is False)),
-            sum(true is None for _, true in told),
+            tuple(dict.fromkeys(check for check, true in truths if true is False)),
+            sum(true is None for _, true in truths),
         )
 
 

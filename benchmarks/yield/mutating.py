@@ -157,11 +157,11 @@ class Maker:
         elif one.name in ("commit", "changed", "introduced", "removed"):
             slot = 0 if one.name == "commit" else 1
             yield slot, [each[: len(one.text(slot))] for each in self.package.commits]
-            told = self.package.commits.values()
+            commits = self.package.commits.values()
             if "author" in one.named:
-                yield "author", [each["author"] for each in told]
+                yield "author", [each["author"] for each in commits]
             if "date" in one.named:
-                yield "date", [each["date"].date().isoformat() for each in told]
+                yield "date", [each["date"].date().isoformat() for each in commits]
         elif one.name in ("last_changed", "modified"):
             yield 2, [each["date"].date().isoformat() for each in self.package.commits.values()]
         elif one.name == "exists":

@@ -17,7 +17,7 @@ from statements import Statement
 from turning import Spans, applied, negated, verb_of
 
 TYPES = ("negated", "swapped", "other", "comparison", "quantifier", "tense", "file", "condition", "clause")
-TOLD = {
+DESCRIPTIONS = {
     "negated": "negated",
     "swapped": "names swapped",
     "other": "another number or name of the same file",

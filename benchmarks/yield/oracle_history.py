@@ -46,7 +46,7 @@ class History:
 
     def commit(self, number: str) -> tuple[str, dict[str, Any]] | None:
         """The one commit whose hash begins so."""
-        found = [(each, told) for each, told in self.commits.items() if each.startswith(number.lower())]
+        found = [(each, details) for each, details in self.commits.items() if each.startswith(number.lower())]
         return found[0] if len(found) == 1 else None
 
     @cache  # noqa: B019 - twelve packages, for the time of one run
@@ -69,11 +69,11 @@ class History:
         found = self.commit(check.text(0))
         if found is None:
             return False
-        told = found[1]
+        details = found[1]
         for key, value in check.named.items():
-            if key == "date" and not str(told["date"].isoformat()).startswith(str(value)[:10]):
+            if key == "date" and not str(details["date"].isoformat()).startswith(str(value)[:10]):
                 return False
-            if key in ("author", "subject") and not stands(str(value), told[key]):
+            if key in ("author", "subject") and not stands(str(value), details[key]):
                 return False
         return True
 
@@ -92,7 +92,7 @@ class History:
 
     def _last_changed(self, check: Parsed) -> bool | None:
         path = check.text(0)
-        dates = [told["date"] for told in self.commits.values() if path in told["paths"]]
+        dates = [details["date"] for details in self.commits.values() if path in details["paths"]]
         return self._timed(max(dates), check) if dates else None
 
     def _modified(self, check: Parsed) -> bool | None:

@@ -38,8 +38,8 @@ def _seen(annotation: dict[str, Any], package: Package) -> Seen:
     look = Look(annotation["substrate_class"], annotation["locator"])
     path, lines = look.path or "", annotation["locator"].get("lines")
     if look.substrate_class == LOG:
-        told = [(name, one) for name, one in package.commits.items() if path in one["paths"]]
-        return Seen(look, commits=tuple(Commit(name, one["author"], one["date"]) for name, one in told))
+        touching = [(name, one) for name, one in package.commits.items() if path in one["paths"]]
+        return Seen(look, commits=tuple(Commit(name, one["author"], one["date"]) for name, one in touching))
     first, last = lines or (1, None)
     shown = enumerate((package.text(path) or "").split("\n")[first - 1 : last], first)
     return Seen(look, lines=tuple(Line(path, number, line) for number, line in shown))

@@ -148,34 +148,34 @@ def run(arguments: argparse.Namespace) -> int:
     console.print("making the cases", highlight=False)
     chosen = list(cases(statements, packages, QUICK_MOST if arguments.quick else MOST_OF_A_TYPE))
     console.print(f"{len(statements)} statements, {len(chosen):,} cases", highlight=False)
-    told = figures(verdicts(found, chosen, arguments.processes))
+    results = figures(verdicts(found, chosen, arguments.processes))
     taken = [] if arguments.quick else looks(found, statements)
     p95 = percentile(taken, 0.95) if taken else None
-    held = goals(told, arguments.quick, p95)
+    held = goals(results, arguments.quick, p95)
     true = sum(one.label for one in statements)
     subtitle = (
         f"{datetime.now(UTC).date().isoformat()}: {true} true and {len(statements) - true} false statements about "
         f"{len(found)} packages, {len(chosen):,} cases, {time.monotonic() - began:.0f} s."
     )
     shown = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=180)
-    for table in tables(told, held):
+    for table in tables(results, held):
         shown.print(table)
     if p95 is not None:
         shown.print(
             f"a look in {FOREST_FILES:,} files: p50 {percentile(taken, 0.5):.1f} ms, p95 {p95:.1f} ms, of {len(taken)}"
         )
     if arguments.markdown is not None:
-        arguments.markdown.write_text(markdown(told, held, subtitle) + "\n", "utf-8")
-    worse = [] if arguments.quick else _store(arguments, told, subtitle, taken)
+        arguments.markdown.write_text(markdown(results, held, subtitle) + "\n", "utf-8")
+    worse = [] if arguments.quick else _store(arguments, results, subtitle, taken)
     for name in worse:
         shown.print(f"{name} is below what is stored; --update stores it nevertheless")
     return int(bool(worse) or not all(one.met for one in held))
 
 
-def _store(arguments: argparse.Namespace, told: Figures, subtitle: str, taken: Sequence[float]) -> list[str]:
+def _store(arguments: argparse.Namespace, results: Figures, subtitle: str, taken: Sequence[float]) -> list[str]:
     """Writes what was found, unless a recall fell; returns those that did."""
     path = arguments.results / "yield.json"
-    worse = fallen(told, msgspec.json.decode(path.read_bytes())) if path.exists() else []
+    worse = fallen(results, msgspec.json.decode(path.read_bytes())) if path.exists() else []
     if worse and not arguments.update:
         return worse
     arguments.results.mkdir(parents=True, exist_ok=True)
@@ -185,11 +185,11 @@ def _store(arguments: argparse.Namespace, told: Figures, subtitle: str, taken: S
         "python": platform.python_version(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
-        **document(told),
+        **document(results),
         "look_ms": {"value": p95, "cases": len(taken), "bound": 20.0, "p50": p50},
     }
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
-    (arguments.results / "yield.svg").write_text(svg(told, subtitle), "utf-8")
+    (arguments.results / "yield.svg").write_text(svg(results, subtitle), "utf-8")
     return []
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bounds import Rate
 from cases import SETTINGS
 from figures import Figures, Goal
-from mutations import TOLD, TYPES
+from mutations import DESCRIPTIONS, TYPES
 from rich.table import Table
 
 NAMES = {"bare": "annotations alone", "derived": "as a recorder derives them", "attached": "checks attached"}
@@ -39,7 +39,7 @@ def false_rows(found: Figures) -> list[list[str]]:
     """False prose by type: admitted as whole, with the bound; in part while it still says so; and by the old rule."""
     rows: list[list[str]] = []
     for name in ("false", *TYPES):
-        cells = [TOLD.get(name, "false statements, near misses")]
+        cells = [DESCRIPTIONS.get(name, "false statements, near misses")]
         for setting in (*SETTINGS, "padded"):
             whole, part, _ = found.false[setting][name]
             cells.append(f"{_count(whole)} ({whole.bound:.1%}), {_count(part)} of {whole.cases}")
@@ -96,7 +96,7 @@ def svg(found: Figures, subtitle: str) -> str:
         part = max(found.false[setting][name][1].value for setting in SETTINGS)
         bars.append(
             (
-                f"false: {TOLD.get(name, 'near misses')}",
+                f"false: {DESCRIPTIONS.get(name, 'near misses')}",
                 [("before", found.before[name].value), ("part", part), ("whole", whole)],
             )
         )

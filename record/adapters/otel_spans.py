@@ -34,7 +34,7 @@ class GenAiSpan:
     Attributes:
         span_id: 16 hex digits.
         name: of the span.
-        flags: of the trace, one octet.
+        flags: of the trace, one byte.
         start: Unix nanoseconds; None where it is not known.
         end: as `start`.
         attributes: plain values; those of the span's events that are messages are among them.
@@ -136,9 +136,9 @@ def record_trace(recorder: Recorder, trace: Trace) -> bool:
     return True
 
 
-def _tool_call(span: GenAiSpan, told: Answered | None) -> ToolCall | None:
+def _tool_call(span: GenAiSpan, answered: Answered | None) -> ToolCall | None:
     found = span.attributes
-    name = text(found.get("gen_ai.tool.name")) or (told.name if told else "") or span.name.partition(" ")[2]
+    name = text(found.get("gen_ai.tool.name")) or (answered.name if answered else "") or span.name.partition(" ")[2]
     if not name:
         return None
     given = found.get("gen_ai.tool.call.arguments")
@@ -146,21 +146,21 @@ def _tool_call(span: GenAiSpan, told: Answered | None) -> ToolCall | None:
     return ToolCall(
         call_id=_call_id(span),
         name=clean(name),
-        arguments=arguments_of(given) if given is not None or told is None else told.arguments,
-        result=text_of_result(result) if result is not None or told is None else told.result,
+        arguments=arguments_of(given) if given is not None or answered is None else answered.arguments,
+        result=text_of_result(result) if result is not None or answered is None else answered.result,
         ok=not span.failed and not found.get("error.type"),
         at=_moment(span.end),
         cwd=None,
     )
 
 
-def _from_messages(call_id: str, told: Answered) -> ToolCall:
+def _from_messages(call_id: str, answered: Answered) -> ToolCall:
     """A call that no span tells of. When it was made is not known."""
     return ToolCall(
         call_id=call_id,
-        name=told.name,
-        arguments=told.arguments,
-        result=told.result,
+        name=answered.name,
+        arguments=answered.arguments,
+        result=answered.result,
         ok=True,
         at=None,
         cwd=None,

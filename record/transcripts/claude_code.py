@@ -50,7 +50,7 @@ class ClaudeCode:
         self._message = ""  # the message that the last texts are of
         self._held: list[tuple[str, int]] = []  # its texts that may still grow, and how much of each was told before
         self._held_at: datetime | None = None
-        self._told: dict[str, list[str]] = {}  # the texts of the turn, by message
+        self._texts: dict[str, list[str]] = {}  # the texts of the turn, by message
         self._sidechain = 0
 
     def take(self, line: int, record: dict[str, Any]) -> Iterator[Event]:
@@ -118,7 +118,7 @@ class ClaudeCode:
         turn_id, at = text(record.get("uuid")) or f"line-{line}", moment(record.get("timestamp"))
         if self._turns.running and turn_id == self._turns.turn_id:
             return  # the same record again
-        self._told.clear()
+        self._texts.clear()
         yield from self._turns.expect(turn_id, at) if _COMMAND.match(prompt) else self._turns.begin(turn_id, at)
 
     def _result(self, line: int, record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
@@ -131,16 +131,16 @@ class ClaudeCode:
         yield from self._turns.result(call_id, result, not failed, at=moment(record.get("timestamp")), line=line)
 
     def _hold(self, said: str, at: datetime | None) -> None:
-        told = self._told.setdefault(self._message, [])
-        if any(each.startswith(said) for each in (*told[-_COMPARED:], *(each for each, _ in self._held[-_COMPARED:]))):
+        texts = self._texts.setdefault(self._message, [])
+        if any(each.startswith(said) for each in (*texts[-_COMPARED:], *(each for each, _ in self._held[-_COMPARED:]))):
             return
         self._held_at = at
         if self._held and said.startswith(self._held[-1][0]):
             self._held[-1] = said, self._held[-1][1]
         elif (
-            shorter := next((each for each in reversed(told[-_COMPARED:]) if said.startswith(each)), None)
+            shorter := next((each for each in reversed(texts[-_COMPARED:]) if said.startswith(each)), None)
         ) is not None:
-            told.remove(shorter)
+            texts.remove(shorter)
             self._held.append((said, len(shorter)))
         else:
             self._held.append((said, 0))
@@ -148,5 +148,5 @@ class ClaudeCode:
     def _flush(self) -> Iterator[Event]:
         held, self._held = self._held, []
         for said, start in held:
-            self._told.setdefault(self._message, []).append(said)
+            self._texts.setdefault(self._message, []).append(said)
             yield from self._turns.said(said[start:], self._held_at)

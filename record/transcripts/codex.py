@@ -117,9 +117,9 @@ class Codex:
             return
         yield from self._ensure(line, at)
         counts = self._said.setdefault(said.strip(), {})
-        told = max(counts.values(), default=0)
+        most = max(counts.values(), default=0)
         counts[log] = counts.get(log, 0) + 1
-        if counts[log] > told:
+        if counts[log] > most:
             yield from self._turns.said(said, at)
 
     def _item(self, line: int, item: dict[str, Any], at: datetime | None) -> Iterator[Event]:
@@ -165,7 +165,7 @@ class Codex:
             code = whole(event.get("exit_code"))
             shown = event.get("aggregated_output", event.get("stdout"))
             given = {"command": event.get("command")}
-            yield from self._told("exec_command", given, event, result_text(shown), code in (None, 0), line, at)
+            yield from self._call_ended("exec_command", given, event, result_text(shown), code in (None, 0), line, at)
         elif kind == "mcp_tool_call_end":
             call = members(event.get("invocation")) or event
             answer = members(event.get("result"))
@@ -173,9 +173,9 @@ class Codex:
             name = f"mcp__{text(call.get('server')) or ''}__{text(call.get('tool')) or ''}"
             ok = not bad and result.get("isError", result.get("is_error")) is not True
             shown = None if bad else result_text(result.get("content"))
-            yield from self._told(name, arguments(call.get("arguments")), event, shown, ok, line, at)
+            yield from self._call_ended(name, arguments(call.get("arguments")), event, shown, ok, line, at)
 
-    def _told(
+    def _call_ended(
         self,
         name: str,
         given: dict[str, Any],

@@ -104,7 +104,7 @@ class Turns:
         if call is not None:
             self._see(at)
             self._done[call_id] = _fingerprint(call.name, call.arguments)
-            yield _told(call_id, call, result, ok, at, cwd)
+            yield _tool_call(call_id, call, result, ok, at, cwd)
         elif call_id in self._done or call_id in self._early:
             return
         elif call_id in self._late:
@@ -119,7 +119,7 @@ class Turns:
         """The end of the turn: calls without a result are told, in the order they were made."""
         for call_id, call in self._open.items():
             self._late[call_id] = None
-            yield _told(call_id, call, None, False, None, None)
+            yield _tool_call(call_id, call, None, False, None, None)
         while len(self._late) > _MAX_LATE:
             del self._late[next(iter(self._late))]
         while self._early:
@@ -141,7 +141,9 @@ class Turns:
         return Problem(line=early.line, sentence=f"There is no call {call_id[:80]!r} that this is the result of.")
 
 
-def _told(call_id: str, call: _Call, result: str | None, ok: bool, at: datetime | None, cwd: str | None) -> ToolCall:
+def _tool_call(
+    call_id: str, call: _Call, result: str | None, ok: bool, at: datetime | None, cwd: str | None
+) -> ToolCall:
     return ToolCall(
         call_id=call_id,
         name=call.name,

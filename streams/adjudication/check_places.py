@@ -36,7 +36,7 @@ class Stamp(NamedTuple):
     named: bool
 
 
-def told(observation: Observation, check: int) -> Place:
+def place_in(observation: Observation, check: int) -> Place:
     """Where an observation saw a check hold, as far as its `detail.checks` says so in the agreed form."""
     detail: Any = (observation.detail or {}).get("checks")
     some = cast("list[Any]", detail) if isinstance(detail, list) else []
@@ -99,13 +99,13 @@ def keep_elsewhere(checking: Checking, new: Elsewhere) -> bool:
     return True
 
 
-def files(life: AssertionState, check: int) -> list[tuple[Place, list[Stamp]]]:
+def files(state: AssertionState, check: int) -> list[tuple[Place, list[Stamp]]]:
     """For each file in which a check was seen to hold the evidence that counts there; the check's own file first."""
-    checking = life.checking
+    checking = state.checking
     entries = {one.number: one for one in checking.classes} if checking is not None else {}
     own: list[Stamp] = []
     anywhere: list[Stamp] = []  # names no file
-    for seen in life.seen:
+    for seen in state.seen:
         if seen.ts < 0:
             continue
         entry = entries.get(seen.number)
@@ -147,7 +147,7 @@ def settle(checking: Checking, chosen: Sequence[tuple[Place, Sequence[Stamp]]]) 
         for stamp in stamps:
             entry = entries.get(stamp.number)
             if entry is None:
-                continue  # counted plainly: it stands in the life's `seen`
+                continue  # counted plainly: it stands in the assertion's `seen`
             entry.stamps[check] = stamp.ts
             entry.named |= stamp.named << check
             if entry.looked:

@@ -51,32 +51,32 @@ class Shown(NamedTuple):
         return f'"rendered":{_encode(rendered).decode()},"checked":{_encode(checked).decode()},'
 
 
-def shown(life: AssertionState, status: Status, basis: Basis | None, *, commits: bool = True) -> Shown | None:
-    """What a record of this status says of the life's checks; None where no observation verified one by name.
+def shown(state: AssertionState, status: Status, basis: Basis | None, *, commits: bool = True) -> Shown | None:
+    """What a record of this status says of the assertion's checks; None where no observation verified one by name.
 
     Args:
-        life: the assertion.
+        state: the assertion.
         status: of the record.
         basis: of the record.
         commits: whether it may name the commits that were looked at: they are observation ids, so only where these
             leave in clear [S §12].
     """
-    if life.checking is None or basis in _UNCHECKED_BASES:
+    if state.checking is None or basis in _UNCHECKED_BASES:
         return None
-    counts = standing.classes_by_check(life)
+    counts = standing.classes_by_check(state)
     if not any(counts):
         return None
-    level, spans = standing.coverage(life)
+    level, spans = standing.coverage(state)
     names: list[dict[str, Any]] = []
     rendered: list[str] = []
     checked: list[dict[str, Any]] = []
-    for number, (check, classes) in enumerate(zip(standing.checks(life), counts, strict=False)):
+    for number, (check, classes) in enumerate(zip(standing.checks(state), counts, strict=False)):
         if not isinstance(check, Check):
             names.append({"name": "unknown", "classes": 0})
             continue
         names.append({"name": _name(check), "classes": classes})
         if classes:
-            place = standing.place_of(life, number)
+            place = standing.place_of(state, number)
             if not commits:
                 place = replace(place, commit="")
             rendered.append(_rendered(check, place))
@@ -85,7 +85,7 @@ def shown(life: AssertionState, status: Status, basis: Basis | None, *, commits:
         f'"coverage":"{COVERAGE[level]}","unchecked":{_encode(spans).decode()},"checks":{_encode(names).decode()},'
     )
     hides = status in _SHOWN and level <= PART
-    return Shown(outside, rendered, checked, without(life.text, spans) if hides else life.text)
+    return Shown(outside, rendered, checked, without(state.text, spans) if hides else state.text)
 
 
 def _name(check: Check) -> str:
@@ -98,14 +98,14 @@ def _rendered(check: Check, place: Place) -> str:
 
 
 def _checked(check: Check, place: Place) -> dict[str, Any]:
-    told: dict[str, Any] = {"check": inert(canonical(check))}
+    members: dict[str, Any] = {"check": inert(canonical(check))}
     if place.path:
-        told["path"] = place.path
+        members["path"] = place.path
     if place.first:
-        told["lines"] = [place.first, place.last]
+        members["lines"] = [place.first, place.last]
     if place.commit:
-        told["commit"] = place.commit
-    return told
+        members["commit"] = place.commit
+    return members
 
 
 def inert(check: str) -> str:

@@ -32,7 +32,7 @@ MAX_TEXT: Final = 20_000
 MAX_READ: Final = 200_000
 """Characters that are looked through for terms in one emission, once for each annotation: 2 us each. A stranger
 chooses both, and the lane stands still meanwhile."""
-MAX_OCTETS: Final = 1_000_000
+MAX_BYTES: Final = 1_000_000
 """Bytes of one emission's citations together: what it may hold itself."""
 MAX_PATH: Final = 4096
 """Characters of a path that a citation repeats."""
@@ -51,7 +51,7 @@ class Citing:
 
     def __init__(self, emission: Emission, classes: Collection[str], cited_at: int) -> None:
         self._emission, self._classes, self._at = emission, classes, format_time(cited_at)
-        self._read = self._octets = 0
+        self._read = self._byte_count = 0
         self.left_out = 0  # annotations beyond the bounds
 
     def of(self, assertion: Assertion) -> Iterator[tuple[bytes, bytes]]:
@@ -85,9 +85,9 @@ class Citing:
                 **_judged_by(text, name, assertion, annotation.locator or {}),
             }
         )
-        if self._octets + len(value) > MAX_OCTETS:
+        if self._byte_count + len(value) > MAX_BYTES:
             return None
-        self._octets += len(value)
+        self._byte_count += len(value)
         return value
 
 
@@ -101,11 +101,11 @@ def _judged_by(text: str, name: str, assertion: Assertion, locator: Mapping[str,
     """What a sighting is judged by: the checks with what they cover, and the words where there are none."""
     derived = checks_of(text, assertion.kind, assertion.checks)
     by_words = derived.form in ("none", "sentence")
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         "terms": [term.wire() for term in cited_terms(text, name, locator)] if by_words else [],
     }
     if not derived.checks:
-        return told
+        return members
     path = locator.get("path")
     given = path if isinstance(path, str) and 0 < len(path) <= MAX_PATH else None
     sentence = derived.form == "sentence"
@@ -113,9 +113,9 @@ def _judged_by(text: str, name: str, assertion: Assertion, locator: Mapping[str,
     checks = [parse_check(one) for one in derived.checks]
     covered = cover(text, checks, path=given, scope=scope, derived_sentence=sentence)
     spans = list(covered.unchecked)
-    told |= {"checks": list(derived.checks), "coverage": covered.level, "form": derived.form}
-    told["unchecked"] = spans if len(spans) <= MAX_UNCHECKED else [(0, len(text))]
-    return told if given is None else {**told, "path": given}
+    members |= {"checks": list(derived.checks), "coverage": covered.level, "form": derived.form}
+    members["unchecked"] = spans if len(spans) <= MAX_UNCHECKED else [(0, len(text))]
+    return members if given is None else {**members, "path": given}
 
 
 def cited_terms(text: str, substrate_class: str, locator: Mapping[str, Any]) -> tuple[Term, ...]:

@@ -196,8 +196,8 @@ def _framer(writer: DecisionWriter) -> _Framer:
         steps = None if chain is None else _chains.decode(chain)
         effect = "external" if external else "internal"
         shown = None if checks is None else shown_at((check, Place(*place)) for check, place in checks)
-        assertion, told, own, said, meta = writer.framed(text, effect, steps, attestations, shown)
-        steps_told = "".join(f"{step}," for step in own)
-        return assertion.encode(), told.encode(), steps_told.encode(), meta.encode(), said.encode()
+        assertion, framed_attestations, own, said, meta = writer.framed(text, effect, steps, attestations, shown)
+        framed_steps = "".join(f"{step}," for step in own)
+        return assertion.encode(), framed_attestations.encode(), framed_steps.encode(), meta.encode(), said.encode()
 
     return framed

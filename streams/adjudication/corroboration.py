@@ -34,12 +34,12 @@ def same_observation(declared: str, observed: str, substrate_class: str) -> bool
     return len(shorter) >= _LEAST_PREFIX and longer.startswith(shorter)
 
 
-def is_fresh(life: AssertionState, window: int, ts: int) -> bool:
+def is_fresh(state: AssertionState, window: int, ts: int) -> bool:
     """`t - W <= ts <= t + horizon`, both ends included."""
-    return life.emitted_at - window <= ts <= life.emitted_at + life.bounds.horizon
+    return state.emitted_at - window <= ts <= state.emitted_at + state.bounds.horizon
 
 
-def may_count(policy: Policy, life: AssertionState, observation: Observation) -> bool:
+def may_count(policy: Policy, state: AssertionState, observation: Observation) -> bool:
     """Whether anything that this observation says may count for or against this assertion.
 
     Not below the confidence floor, not by a judge whom the policy does not accept, not without a check where it wants
@@ -50,9 +50,9 @@ def may_count(policy: Policy, life: AssertionState, observation: Observation) ->
     judging = policy.judging
     if observation.judge is not None and observation.judge not in judging.accept:
         return False
-    told = _TOLD_BY.get(observation.outcome)
-    if told is not None:
-        by_checks = getattr(observation, told) is not None
+    field = _CHECKS_FIELD.get(observation.outcome)
+    if field is not None:
+        by_checks = getattr(observation, field) is not None
         if judging.require_checks and not by_checks:
             return False
         if by_checks and observation.judge is None and BUILT_IN not in judging.accept:
@@ -60,10 +60,10 @@ def may_count(policy: Policy, life: AssertionState, observation: Observation) ->
     if not policy.observers:
         return True
     observer = policy.observers.get(observation.observer)
-    return observer is None or life.emitter is None or life.emitter not in observer.writable_by
+    return observer is None or state.emitter is None or state.emitter not in observer.writable_by
 
 
-_TOLD_BY = {"corroborates": "verified", "contradicts": "refuted"}
+_CHECKS_FIELD = {"corroborates": "verified", "contradicts": "refuted"}
 """Outcomes that a check decides, and the member in which an observation names those checks."""
 
 
@@ -76,113 +76,113 @@ def class_of(observation: Observation | Sighting) -> str | None:
     return None if found.terminal else found.name
 
 
-def corroborate(policy: Policy, life: AssertionState, observation: Observation, ts: int, cls: str) -> bool:
+def corroborate(policy: Policy, state: AssertionState, observation: Observation, ts: int, cls: str) -> bool:
     """Takes a corroboration in; True where it counts for the assertion and is news."""
-    places = standing.verified(life, observation)
+    places = standing.verified(state, observation)
     if places is not None and not places:
         return False
-    seen, bounds, emitted_at = _seen(life, cls), life.bounds, life.emitted_at
+    seen, bounds, emitted_at = _seen(state, cls), state.bounds, state.emitted_at
     if ts > seen.latest:
         seen.latest = ts
     kept = short(observation.observation_id)
-    _confirm(life, kept, ts)
+    _confirm(state, kept, ts)
     trust = policy.admissibility.trust
-    if trust == "declared" or (trust == "both" and not _was_declared(life, kept, cls)):
+    if trust == "declared" or (trust == "both" and not _was_declared(state, kept, cls)):
         return False
     if ts < emitted_at - bounds.windows[cls]:
-        life.aged = True
+        state.aged = True
         return False
     # After admission any newer corroboration renews, however long after emission; before it, only fresh ones count.
-    if life.valid_until < 0 and ts > emitted_at + bounds.horizon:
+    if state.valid_until < 0 and ts > emitted_at + bounds.horizon:
         return False
-    news = standing.note(life, seen, observation, places, ts)
-    if bounds.min_observers != ALONE and (least := life.min_observers) > 1:
+    news = standing.note(state, seen, observation, places, ts)
+    if bounds.min_observers != ALONE and (least := state.min_observers) > 1:
         bound = binds_identity(observation.tier, cls)
-        said = -1 if places is None else standing.own_file(life, observation, places)
+        said = -1 if places is None else standing.own_file(state, observation, places)
         witness = Witness(seen.number, observation.observer, ts, kept, bound, said)
-        news = note(life.witnesses, witness, least * standing.count(life)) or news
+        news = note(state.witnesses, witness, least * standing.count(state)) or news
     if ts <= seen.ts:
         return news
     if seen.ts < 0:
-        life.fresh += 1
+        state.fresh += 1
     seen.ts = ts
-    life.keep_id(seen, kept)
+    state.keep_id(seen, kept)
     seen.observer = observation.observer
     seen.identity_bound = binds_identity(observation.tier, cls)
     seen.attestation = json_of(observation.attestation)
     return True
 
 
-def count_declarations(life: AssertionState) -> None:
+def count_declarations(state: AssertionState) -> None:
     """Trust mode `declared`: the memo's plain count over the annotations [S §7]; one without `ts` does not count."""
-    for declared in life.declared:
+    for declared in state.declared:
         ts = declared.ts
         if ts is None:
             continue
-        if not is_fresh(life, life.bounds.windows[declared.substrate_class], ts):
-            life.aged = life.aged or ts < life.emitted_at
+        if not is_fresh(state, state.bounds.windows[declared.substrate_class], ts):
+            state.aged = state.aged or ts < state.emitted_at
             continue
-        seen = _seen(life, declared.substrate_class)
+        seen = _seen(state, declared.substrate_class)
         if ts > seen.ts:
-            life.fresh += seen.ts < 0
+            state.fresh += seen.ts < 0
             seen.ts = ts
             seen.id = declared.id
-            seen.observer = life.emitter or "emitter"
+            seen.observer = state.emitter or "emitter"
             seen.identity_bound = declared.substrate_class in IDENTITY_BOUND
 
 
-def contradicts(life: AssertionState, cls: str, ts: int) -> bool:
+def contradicts(state: AssertionState, cls: str, ts: int) -> bool:
     """Whether a contradiction holds: not older than `t - W`, and no observer has corroborated the class since."""
-    if ts < life.emitted_at - life.bounds.windows[cls]:
+    if ts < state.emitted_at - state.bounds.windows[cls]:
         return False
-    return all(seen.latest <= ts for seen in life.seen if seen.substrate_class == cls)
+    return all(seen.latest <= ts for seen in state.seen if seen.substrate_class == cls)
 
 
-def unmasks(life: AssertionState, observation: Observation, cls: str, ts: int) -> bool:
+def unmasks(state: AssertionState, observation: Observation, cls: str, ts: int) -> bool:
     """Whether an `unknown-observation` holds against an id that the emitter declared [S §11.1].
 
     Only corroboration of that very id since then stands against it: a true annotation covers for no invented one.
     """
-    if ts < life.emitted_at - life.bounds.windows[cls]:
+    if ts < state.emitted_at - state.bounds.windows[cls]:
         return False
     kept = short(observation.observation_id)
     return any(
-        declared.substrate_class == cls and declared.confirmed <= ts and _names(life, declared, kept)
-        for declared in life.declared
+        declared.substrate_class == cls and declared.confirmed <= ts and _names(state, declared, kept)
+        for declared in state.declared
     )
 
 
-def validity(life: AssertionState) -> int:
+def validity(state: AssertionState) -> int:
     """Until when the evidence carries the assertion: the k-th largest of newest ts + W, Unix ms; -1 below k.
 
     Of several checks the one that is carried least. Where more than one observer is needed, no longer than so many
     carry each check; -1 where there are fewer.
     """
-    if life.fresh < standing.least_k(life):
+    if state.fresh < standing.least_k(state):
         return -1
-    until = standing.carried(life)
+    until = standing.carried(state)
     if until < 0:
         return -1
-    bounds = life.bounds
-    until = min(until, life.longest)
-    if bounds.min_observers != ALONE and (least := life.min_observers) > 1:
+    bounds = state.bounds
+    until = min(until, state.longest)
+    if bounds.min_observers != ALONE and (least := state.min_observers) > 1:
         windows = bounds.windows
-        for place in range(standing.count(life)):
-            until = min(until, carried_until(life.witnesses, lambda number: windows[CLASSES[number]], least, place))
+        for place in range(standing.count(state)):
+            until = min(until, carried_until(state.witnesses, lambda number: windows[CLASSES[number]], least, place))
     return until
 
 
-def is_enough(life: AssertionState) -> bool:
+def is_enough(state: AssertionState) -> bool:
     """Whether every check stands, by evidence of as many observers as are needed."""
-    return standing.stands(life) and missing_observers(life) == 0
+    return standing.stands(state) and missing_observers(state) == 0
 
 
-def missing_observers(life: AssertionState) -> int:
+def missing_observers(state: AssertionState) -> int:
     """How many more distinct observers would have to bear it out, of the check that has the fewest."""
-    least = life.min_observers
+    least = state.min_observers
     if least <= 1:
         return 0
-    return max(0, least - min(count(life.witnesses, place) for place in range(standing.count(life))))
+    return max(0, least - min(count(state.witnesses, place) for place in range(standing.count(state))))
 
 
 def observed_at(observation: Observation) -> int:
@@ -190,44 +190,44 @@ def observed_at(observation: Observation) -> int:
     return parse_time(observation.observed_at) or 0
 
 
-def _seen(life: AssertionState, cls: str) -> ClassEvidence:
+def _seen(state: AssertionState, cls: str) -> ClassEvidence:
     number = NUMBER_OF[cls]
-    for seen in life.seen:
+    for seen in state.seen:
         if seen.number == number:
             return seen
     seen = ClassEvidence(number)
-    life.seen.append(seen)
+    state.seen.append(seen)
     return seen
 
 
-def _confirm(life: AssertionState, kept: bytes, ts: int) -> None:
+def _confirm(state: AssertionState, kept: bytes, ts: int) -> None:
     """An observer has seen what annotations name: all with that id are confirmed, whichever class each is of."""
-    ids, declarations = life.ids, life.declared
+    ids, declarations = state.ids, state.declared
     for declared in declarations:
         place = declared.id
         if place < 0 or ts <= declared.confirmed:
             continue
         if ids[place] == kept:
             declared.confirmed = ts
-        elif declared.number == _GIT_LOG and _names(life, declared, kept):
+        elif declared.number == _GIT_LOG and _names(state, declared, kept):
             for one in declarations:
                 if one.id == place and one.confirmed < ts:
                     one.confirmed = ts
 
 
-def _was_declared(life: AssertionState, kept: bytes, cls: str) -> bool:
+def _was_declared(state: AssertionState, kept: bytes, cls: str) -> bool:
     """Trust mode `both`: the class was declared, with this observation's id where one was declared."""
     return any(
-        declared.substrate_class == cls and (declared.id < 0 or _names(life, declared, kept))
-        for declared in life.declared
+        declared.substrate_class == cls and (declared.id < 0 or _names(state, declared, kept))
+        for declared in state.declared
     )
 
 
-def _names(life: AssertionState, declared: Declared, kept: bytes) -> bool:
+def _names(state: AssertionState, declared: Declared, kept: bytes) -> bool:
     """Whether an annotation declares this observation id (as `short` has it)."""
     if declared.id < 0:
         return False
-    named = life.ids[declared.id]
+    named = state.ids[declared.id]
     return named == kept or (
         declared.number == _GIT_LOG and same_observation(whole(named), whole(kept), declared.substrate_class)
     )

@@ -57,9 +57,9 @@ _META_UNCHANGED = to_json(_UNCHANGED)
 _NO_TEXT = (f'{_FRAME}"",{_FRAME_TYPE},"attestations":[],"chain":[]}},', _META_UNCHANGED)
 
 
-def decision_id(life: AssertionState, status: Status) -> str:
+def decision_id(state: AssertionState, status: Status) -> str:
     """The first 32 hex digits of SHA-256 over emission id, attempt, span key, status and revision."""
-    named = f"{life.emission_id}\x1f{life.attempt}\x1f{life.span_key}\x1f{status}\x1f{life.revision}"
+    named = f"{state.emission_id}\x1f{state.attempt}\x1f{state.span_key}\x1f{status}\x1f{state.revision}"
     return sha256(named.encode()).hexdigest()[:32]
 
 
@@ -83,12 +83,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
 
 class DecisionWriter:
-    """Writes the records of one block. Reads the lives, never changes them."""
+    """Writes the records of one block. Reads the assertions, never changes them."""
 
     def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
         header = block.header
         self._policy = policy
-        self._veil = RedactionPolicy(policy.privacy, secret)
+        self._redaction = RedactionPolicy(policy.privacy, secret)
         self._ledger = (
             f'"canonicalisation_version":"0.3","policy":"{policy_hash}",'
             f'"ledger":{{"partition":{header.lane},"height":{header.height},"index":'
@@ -103,7 +103,7 @@ class DecisionWriter:
     def decision(
         self,
         type_: str,
-        life: AssertionState,
+        state: AssertionState,
         status: Status,
         basis: Basis | None,
         reason: Reason | None,
@@ -117,58 +117,58 @@ class DecisionWriter:
             own: members of this type that stand behind the reason, each with a comma behind it.
             text: whether there is anything in the frame.
         """
-        id_, steps, counted = decision_id(life, status), steps_of(life), _counted(life)
+        id_, steps, counted = decision_id(state, status), steps_of(state), _counted(state)
         classes = [f'"{CLASSES[seen.number]}"' for seen in counted]
         evidence: list[str] = []
         retrievals: list[str] = []
-        several = life.bounds.min_observers != ALONE and life.min_observers > 1
-        for seen in _by_observer(life) if several else counted:
-            name, at, who = CLASSES[seen.number], format_time(seen.ts), self._who(life, seen)
+        several = state.bounds.min_observers != ALONE and state.min_observers > 1
+        for seen in _by_observer(state) if several else counted:
+            name, at, who = CLASSES[seen.number], format_time(seen.ts), self._who(state, seen)
             evidence.append(f'{{"substrate_class":"{name}","observed_at":"{at}",{who}}}')
             retrievals.append(f'{{"step":"retrieval","source":"{name}","timestamp":"{at}","metadata":{{{who}}}}}')
-        checked = shown(life, status, basis, commits=self._policy.privacy.observation_ids == "clear")
-        frame, meta = self._frame(life, counted, retrievals, steps, checked) if text else _NO_TEXT
+        checked = shown(state, status, basis, commits=self._policy.privacy.observation_ids == "clear")
+        frame, meta = self._frame(state, counted, retrievals, steps, checked) if text else _NO_TEXT
         based = f'"basis":"{basis}",' if basis else ""
         because = f'"reason":"{reason}",' if reason else ""
-        observers = f'"min_observers":{life.min_observers},' if several else ""
-        confidence = "" if life.confidence is None else f'"confidence":{to_json(life.confidence)},'
+        observers = f'"min_observers":{state.min_observers},' if several else ""
+        confidence = "" if state.confidence is None else f'"confidence":{to_json(state.confidence)},'
         head = (
-            f'{{"@type":"sluice:{type_}","@version":"1.0","id":"{id_}","emission_id":"{life.emission_id}",'
-            f'"attempt":{life.attempt},"span":{_span(life.span_key)},"kind":"{life.kind}","status":"{status}",'
-            f'{based}{because}{own}"revision":{life.revision},"effect":"{life.effect}","k":{life.k},'
+            f'{{"@type":"sluice:{type_}","@version":"1.0","id":"{id_}","emission_id":"{state.emission_id}",'
+            f'"attempt":{state.attempt},"span":{_span(state.span_key)},"kind":"{state.kind}","status":"{status}",'
+            f'{based}{because}{own}"revision":{state.revision},"effect":"{state.effect}","k":{state.k},'
             f'{observers}"classes":[{",".join(classes)}],"evidence":[{",".join(evidence)}],'
             f"{checked.outside if checked else ''}"
-            f'"grounded":{"true" if life.grounded else "false"},"data":{_data(life, steps)},{confidence}'
-            f'"emitted_at":"{format_time(life.emitted_at)}",{frame}'
-            f'"canonical_hash":"{assertion_hash(life.text, life.kind)}",{self._ledger}'
+            f'"grounded":{"true" if state.grounded else "false"},"data":{_data(state, steps)},{confidence}'
+            f'"emitted_at":"{format_time(state.emitted_at)}",{frame}'
+            f'"canonical_hash":"{assertion_hash(state.text, state.kind)}",{self._ledger}'
         )
         return Decision(id_, head, self._behind + meta, len(counted))
 
-    def _who(self, life: AssertionState, seen: ClassEvidence | Witness) -> str:
+    def _who(self, state: AssertionState, seen: ClassEvidence | Witness) -> str:
         """Who saw it, and what, as far as privacy lets it out (privacy.py)."""
-        observation_id = whole(seen.id) if isinstance(seen, Witness) else life.id_of(seen)
+        observation_id = whole(seen.id) if isinstance(seen, Witness) else state.id_of(seen)
         if observation_id is not None:
-            observation_id = self._veil.observation_id(observation_id, identity_bound=seen.identity_bound)
+            observation_id = self._redaction.observation_id(observation_id, identity_bound=seen.identity_bound)
         return f'"observer":"{seen.observer}"' + (f',"observation_id":"{observation_id}"' if observation_id else "")
 
     def shown(self, observation_id: str, identity_bound: bool) -> bytes:
         """An observation id as far as privacy lets it out, for the compiled core; empty where it does not."""
-        return (self._veil.observation_id(observation_id, identity_bound=identity_bound) or "").encode()
+        return (self._redaction.observation_id(observation_id, identity_bound=identity_bound) or "").encode()
 
     def _frame(
         self,
-        life: AssertionState,
+        state: AssertionState,
         counted: Sequence[ClassEvidence],
         retrievals: Sequence[str],
         steps: list[AnyStep] | None,
         checked: Shown | None,
     ) -> tuple[str, str]:
         """The frame, and the `_meta` that says what sanitation changed in it."""
-        told = [seen.attestation for seen in counted if seen.attestation is not None]
-        prose = checked.prose if checked else life.text
-        assertion, attestations, own, checks, meta = self.framed(prose, life.effect, steps, told, checked)
+        given = [seen.attestation for seen in counted if seen.attestation is not None]
+        prose = checked.prose if checked else state.text
+        assertion, attestations, own, checks, meta = self.framed(prose, state.effect, steps, given, checked)
         # The emitter's own steps, a retrieval for each counted evidence, then the hand-off from the emitter.
-        handoff = f'{{"step":"agent-handoff","agent_name":"{life.emitter or "sluice"}"}}'
+        handoff = f'{{"step":"agent-handoff","agent_name":"{state.emitter or "sluice"}"}}'
         return (
             f'{_FRAME}{assertion},{_FRAME_TYPE},"attestations":{attestations},{checks}'
             f'"chain":[{",".join((*own, *retrievals, handoff))}]}},',
@@ -201,9 +201,9 @@ class DecisionWriter:
 
     def _own_chain(self, steps: list[AnyStep], confusables: Confusables, trace: Trace) -> list[dict[str, Any]]:
         chain: list[dict[str, Any]] = msgspec.to_builtins(steps)
-        if self._veil.hides_sources:
+        if self._redaction.hides_sources:
             for step in chain:
-                self._veil.source(step)
+                self._redaction.source(step)
         return clean_tree(chain, "chain", _CHAIN_CAP, confusables, trace)
 
     def _attestations(self, attestations: Sequence[bytes], trace: Trace) -> list[dict[str, Any]]:
@@ -251,18 +251,18 @@ def _characters(key: str) -> str:
     return to_json(parse_span_key(key))
 
 
-def _data(life: AssertionState, steps: list[AnyStep] | None) -> str:
+def _data(state: AssertionState, steps: list[AnyStep] | None) -> str:
     if not steps:
-        return '["grounded"]' if life.grounded else "[]"
-    return to_json(data_categories(life.grounded, steps))
+        return '["grounded"]' if state.grounded else "[]"
+    return to_json(data_categories(state.grounded, steps))
 
 
-def _counted(life: AssertionState) -> Sequence[ClassEvidence]:
-    counted = [seen for seen in life.seen if seen.ts >= 0]
+def _counted(state: AssertionState) -> Sequence[ClassEvidence]:
+    counted = [seen for seen in state.seen if seen.ts >= 0]
     counted.sort(key=_CLASS)
     return counted
 
 
-def _by_observer(life: AssertionState) -> Sequence[Witness]:
+def _by_observer(state: AssertionState) -> Sequence[Witness]:
     """Where several observers are needed: what each has seen of each class."""
-    return sorted(life.witnesses, key=lambda one: (CLASSES[one.number], one.observer))
+    return sorted(state.witnesses, key=lambda one: (CLASSES[one.number], one.observer))

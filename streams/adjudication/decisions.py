@@ -38,7 +38,7 @@ class Case(msgspec.Struct, gc=False):
         unknown: an annotation names a class of no loaded version [S §4].
     """
 
-    life: AssertionState
+    state: AssertionState
     policy: Policy
     now: int
     emission: Emission | None = None
@@ -93,7 +93,7 @@ def citation(case: Case) -> tuple[int, int] | None:
     """The quote that violates a strict citation, as offsets in the assertion's text."""
     if case.emission is None or case.assertion is None or case.assertion.cites is None:
         return None
-    return grounding.citation_violation(case.emission, case.assertion, case.life.text)
+    return grounding.citation_violation(case.emission, case.assertion, case.state.text)
 
 
 def _violates_citation(case: Case) -> bool:
@@ -101,17 +101,17 @@ def _violates_citation(case: Case) -> bool:
 
 
 def _low_confidence(case: Case) -> bool:
-    confidence = case.life.confidence
+    confidence = case.state.confidence
     return confidence is not None and confidence < case.policy.admissibility.min_confidence
 
 
 def _confusable(case: Case) -> bool:
-    life = case.life
-    if life.text.isascii():
+    state = case.state
+    if state.text.isascii():
         return False
     confusables = case.policy.sanitation.confusables
-    rule = confusables.external if life.effect == "external" else confusables.internal
-    return rule == "reject" and unexpected_confusables(life.text)
+    rule = confusables.external if state.effect == "external" else confusables.internal
+    return rule == "reject" and unexpected_confusables(state.text)
 
 
 def _fabricated(case: Case) -> bool:
@@ -127,38 +127,38 @@ def _superseded(case: Case) -> bool:
 
 
 def _enough(case: Case) -> bool:
-    return corroboration.is_enough(case.life)
+    return corroboration.is_enough(case.state)
 
 
 def _admissible(case: Case) -> bool:
-    life = case.life
-    if not standing.stands(life) or corroboration.validity(life) < case.now:
+    state = case.state
+    if not standing.stands(state) or corroboration.validity(state) < case.now:
         return False
-    return standing.covers_enough(life)
+    return standing.covers_enough(state)
 
 
 def _partly_checked(case: Case) -> bool:
     """Its checks stand, and speak of less of the sentence than the policy wants."""
-    return _enough(case) and not standing.covers_enough(case.life)
+    return _enough(case) and not standing.covers_enough(case.state)
 
 
 def _too_few(case: Case) -> bool:
     """Too few classes, or of enough classes too few observers [S §11.3]."""
-    return case.life.fresh > 0 and not _enough(case)
+    return case.state.fresh > 0 and not _enough(case)
 
 
 def _aged_out(case: Case) -> bool:
-    return _enough(case) or case.life.aged
+    return _enough(case) or case.state.aged
 
 
 def _words_alone(case: Case) -> bool:
     """Its words were found, and what it says of them was not checked."""
-    checking = case.life.checking
+    checking = case.state.checking
     return checking is not None and checking.words
 
 
 def _annotated(case: Case) -> bool:
-    return case.life.annotated
+    return case.state.annotated
 
 
 def _always(case: Case) -> bool:

@@ -70,7 +70,7 @@ class CheckTerms(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Terms(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The bounds that lives begin with: of a policy, kept though a later one comes into force (milliseconds).
+    """The bounds that assertions begin with: of a policy, kept though a later one comes into force (milliseconds).
 
     Attributes:
         min_observers: internal, external; 1 where observers are not counted.
@@ -115,7 +115,7 @@ class Declared(msgspec.Struct, gc=False, eq=False, array_like=True):
 
     Attributes:
         number: of the bare class.
-        id: index into the life's `ids`, -1 where none was declared.
+        id: index into the assertion's `ids`, -1 where none was declared.
         ts: as declared, Unix ms.
         confirmed: the newest corroboration of the declared id, -1 where there is none.
     """
@@ -139,7 +139,7 @@ class ClassEvidence(msgspec.Struct, gc=False, eq=False, array_like=True):
         latest: the newest corroboration by an observer that may count, fresh or not; holds contradictions off. Unix
             ms, -1 where there is none.
         ts: the newest that counts, -1 where none does; the other fields describe that one.
-        id: index into the life's `ids`, -1 for none.
+        id: index into the assertion's `ids`, -1 for none.
         attestation: its JSON.
     """
 
@@ -206,12 +206,12 @@ class Elsewhere(msgspec.Struct, gc=False, eq=False, array_like=True):
 
 
 class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
-    """What is known of an assertion's checks. Only lives that need it have one: those that declare checks, that came
-    under terms which ask more than plain counting, or that an observation speaks of in checks or words.
+    """What is known of an assertion's checks. Only assertions that need it have one: those that declare checks, that
+    came under terms which ask more than plain counting, or that an observation speaks of in checks or words.
 
     Attributes:
         texts: the checks that it declares; None: the one that its words give (judging/derivation.py).
-        needs: k of each check; empty: the life's k for each.
+        needs: k of each check; empty: the assertion's k for each.
         classes: by class, for those that verified a check.
         words: an observer found its words, and nothing was checked (`terms-present`).
         coverage, unchecked: fixed when it is admitted by evidence; -1 before.
@@ -232,8 +232,8 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
 class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     """One assertion of one attempt, from its arrival to its last word.
 
-    Invariant: `phase` is CLOSED exactly when it is in no attempt's `lives`. `clock`, `due` and `order` are its timer
-    (timers.py). The first four fields are known to what holds it, and not packed.
+    Invariant: `phase` is CLOSED exactly when it is in no attempt's `assertions`. `clock`, `due` and `order` are its
+    timer (timers.py). The first four fields are known to what holds it, and not packed.
     """
 
     emission_id: str
@@ -273,7 +273,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     @property
     def bounds(self) -> Terms:
         """The terms that it began with."""
-        assert self.terms is not None, "a life is looked at unpacked"
+        assert self.terms is not None, "an assertion is looked at unpacked"
         return self.terms
 
     @property
@@ -304,9 +304,9 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
 _chains = msgspec.json.Decoder(list[AnyStep])
 
 
-def steps_of(life: AssertionState) -> list[AnyStep] | None:
+def steps_of(state: AssertionState) -> list[AnyStep] | None:
     """The provenance chain of an assertion, as its emission gave it."""
-    return None if life.chain is None else _chains.decode(life.chain)
+    return None if state.chain is None else _chains.decode(state.chain)
 
 
 # ---------------------------------------------------------------- one emission
@@ -322,16 +322,16 @@ class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True)
     emitted_at: int
     digest: bytes
     order: int
-    lives: list[AssertionState] = []
+    assertions: list[AssertionState] = []
     closed: list[str] = []  # span keys
     clock: int = TIME
     due: int | None = None
 
-    def life(self, span_key: str) -> AssertionState | None:
+    def assertion(self, span_key: str) -> AssertionState | None:
         """The living assertion of a span. A scan: an emission holds at most 1000, nearly always fewer than ten."""
-        for life in self.lives:
-            if life.span_key == span_key:
-                return life
+        for state in self.assertions:
+            if state.span_key == span_key:
+                return state
         return None
 
 
@@ -374,7 +374,7 @@ class EmissionState(msgspec.Struct, gc=False, eq=False, array_like=True):
         """Everything that may have a timer."""
         for attempt in self.attempts:
             yield attempt
-            yield from attempt.lives
+            yield from attempt.assertions
         yield from self.waiting
 
     def item(self, order: int) -> AssertionState | Attempt | PendingEvidence | None:
@@ -382,9 +382,9 @@ class EmissionState(msgspec.Struct, gc=False, eq=False, array_like=True):
         for attempt in self.attempts:
             if attempt.order == order:
                 return attempt
-            for life in attempt.lives:
-                if life.order == order:
-                    return life
+            for state in attempt.assertions:
+                if state.order == order:
+                    return state
         for waiting in self.waiting:
             if waiting.order == order:
                 return waiting
@@ -398,8 +398,8 @@ _decode = msgspec.msgpack.Decoder(EmissionState).decode
 def pack(known: EmissionState) -> bytes:
     """What is known of an emission, at rest. `known` must not be used any more, unless it is filled in again."""
     for attempt in known.attempts:
-        for life in attempt.lives:
-            life.emission_id, life.attempt, life.emitted_at, life.terms = "", 0, 0, None
+        for state in attempt.assertions:
+            state.emission_id, state.attempt, state.emitted_at, state.terms = "", 0, 0, None
     return _encode(known)
 
 
@@ -409,12 +409,12 @@ def unpack(emission_id: str, packed: bytes, terms: Sequence[Terms]) -> EmissionS
 
 
 def fill(emission_id: str, known: EmissionState, terms: Sequence[Terms]) -> EmissionState:
-    """Puts in what is not packed: the lives' own place, and the terms by their number."""
+    """Puts in what is not packed: the assertions' own place, and the terms by their number."""
     for attempt in known.attempts:
         number, emitted_at = attempt.number, attempt.emitted_at
-        for life in attempt.lives:
-            life.emission_id, life.attempt, life.emitted_at = emission_id, number, emitted_at
-            life.terms = terms[life.terms_number]
+        for state in attempt.assertions:
+            state.emission_id, state.attempt, state.emitted_at = emission_id, number, emitted_at
+            state.terms = terms[state.terms_number]
     return known
 
 

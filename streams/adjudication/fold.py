@@ -42,8 +42,8 @@ from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .verdicts import Verdicts
 from .versions import COMPILED, FOLD_VERSION, fold_version, rules_of
 
-DIGEST_OCTETS: Final = 16
-"""Of the SHA-256 of an emission's octets: whether it is the one that is known already."""
+DIGEST_BYTES: Final = 16
+"""Of the SHA-256 of an emission's bytes: whether it is the one that is known already."""
 
 
 def fold(state: State, block: Block) -> list[Output]:
@@ -245,7 +245,7 @@ class _Folding:
             fault = validation.too_old(state, emitted_at)
             if fault is not None:
                 return fault
-        digest = sha256(event.value or b"").digest()[:DIGEST_OCTETS]
+        digest = sha256(event.value or b"").digest()[:DIGEST_BYTES]
         newer_known, waiting = False, False
         if known is not None:
             first = known.attempt(emission.attempt)
@@ -259,7 +259,7 @@ class _Folding:
         came_before = self.matched(emission_id, attempt) if waiting else _NOTHING
         for case in cases:
             case.newer = newer_known
-            self.begin(case, came_before.get(case.life.span_key, ()))
+            self.begin(case, came_before.get(case.state.span_key, ()))
         if not cases:
             state.rest(emission_id, attempt)
         if self.cited:
@@ -270,9 +270,9 @@ class _Folding:
         """Tells the binding lanes what the assertions cite for which evidence may still count (citing.py)."""
         citing = Citing(emission, self.cited, self.state.time)
         for case in cases:
-            if case.life.phase in _ADJUDICATED and case.assertion is not None:
+            if case.state.phase in _ADJUDICATED and case.assertion is not None:
                 for key, value in citing.of(case.assertion):
-                    self.writer.citation(key, value, case.life.traceparent)
+                    self.writer.citation(key, value, case.state.traceparent)
         self.counters["uncited"] += citing.left_out
 
     def repeated(self, emission: Emission, first: Attempt, digest: bytes) -> Fault | None:
@@ -293,7 +293,7 @@ class _Folding:
         for assertion, claims in zip(emission.assertions or (), all_claims, strict=True):
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
             effect = self.effect(emitter, emission.effect, assertion.effect)
-            life = AssertionState(
+            assertion_state = AssertionState(
                 emission_id=emission.emission_id,
                 attempt=emission.attempt,
                 span_key=assertion.span_key or "",
@@ -315,10 +315,18 @@ class _Folding:
                 terms_number=state.terms_number,
                 order=state.next_order(),
             )
-            standing.begin(life, assertion.checks, self.terms)
-            state.add(attempt, life)
+            standing.begin(assertion_state, assertion.checks, self.terms)
+            state.add(attempt, assertion_state)
             cases.append(
-                Case(life, policy, state.time, emission, assertion, terminal=claims.terminal, unknown=claims.unknown)
+                Case(
+                    assertion_state,
+                    policy,
+                    state.time,
+                    emission,
+                    assertion,
+                    terminal=claims.terminal,
+                    unknown=claims.unknown,
+                )
             )
         return cases
 
@@ -335,8 +343,10 @@ class _Folding:
         """A newer attempt closes what is still pending of earlier ones."""
         for earlier in list(known.attempts):
             if earlier.number < attempt:
-                for life in [life for life in earlier.lives if life.phase == Phase.PENDING]:
-                    case = self.verdicts.case(life)
+                for assertion_state in [
+                    assertion_state for assertion_state in earlier.assertions if assertion_state.phase == Phase.PENDING
+                ]:
+                    case = self.verdicts.case(assertion_state)
                     case.newer = True
                     self.verdicts.judge(Moment.NEWER, case)
 
@@ -345,7 +355,7 @@ class _Folding:
         found: dict[str, list[PendingEvidence]] = {}
         known = self.state.known(emission_id)
         for waiting in known.waiting if known is not None else ():
-            if waiting.attempt == attempt.number and attempt.life(waiting.span_key) is not None:
+            if waiting.attempt == attempt.number and attempt.assertion(waiting.span_key) is not None:
                 found.setdefault(waiting.span_key, []).append(waiting)
         for matched in found.values():
             for waiting in matched:
@@ -354,16 +364,16 @@ class _Folding:
 
     def begin(self, case: Case, came_before: Sequence[PendingEvidence]) -> None:
         """An assertion's first verdict, on everything that is known of it, as if it had come at once."""
-        life = case.life
-        if case.newer or life.kind == "refusal":
+        assertion_state = case.state
+        if case.newer or assertion_state.kind == "refusal":
             self.counters["late"] += len(came_before)
             if case.newer:  # an earlier attempt that comes later is superseded on arrival (docs/reference/records.md)
                 self.verdicts.judge(Moment.NEWER, case)
             else:
-                self.verdicts.pass_on(life)
+                self.verdicts.pass_on(assertion_state)
             return
         if self.rules.trust == "declared":
-            corroboration.count_declarations(life)
+            corroboration.count_declarations(assertion_state)
         # Corroborations first: a negative holds only if none has come since.
         for waiting in sorted(came_before, key=lambda one: one.negative) if came_before else ():
             observation = read_observation(waiting.record)
@@ -372,7 +382,9 @@ class _Folding:
             if cls is None or not self.weigh(case, observation, ts, cls):
                 self.counters["not-counted"] += 1
         if not self.verdicts.judge(Moment.ARRIVAL, case):
-            self.state.pending.wait(life.emission_id, life, life.arrival + self.terms.horizon)
+            self.state.pending.wait(
+                assertion_state.emission_id, assertion_state, assertion_state.arrival + self.terms.horizon
+            )
 
     # ------------------------------------------------------------ observations
 
@@ -400,9 +412,9 @@ class _Folding:
             return None
         key = span_key(subject.span)
         attempt = known.attempt(subject.attempt) if known is not None else None
-        life = attempt.life(key) if attempt is not None else None
-        if life is not None:
-            self.apply_observation(life, observation, ts, cls)
+        assertion_state = attempt.assertion(key) if attempt is not None else None
+        if assertion_state is not None:
+            self.apply_observation(assertion_state, observation, ts, cls)
         elif attempt is not None and key in attempt.closed:
             self.counters["late"] += 1
         else:
@@ -421,41 +433,41 @@ class _Folding:
         )
         state.put_aside(subject.emission_id, waiting, state.time + self.rules.horizon)
 
-    def apply_observation(self, life: AssertionState, observation: Observation, ts: int, cls: str) -> None:
+    def apply_observation(self, assertion_state: AssertionState, observation: Observation, ts: int, cls: str) -> None:
         """Evidence for an assertion that is there."""
-        if life.phase == Phase.REVIEW:
+        if assertion_state.phase == Phase.REVIEW:
             self.counters["late"] += 1
             return
         verdicts = self.verdicts
-        case = verdicts.case(life)
+        case = verdicts.case(assertion_state)
         if not self.weigh(case, observation, ts, cls):
             self.counters["not-counted"] += 1
-        elif life.phase == Phase.PENDING:
+        elif assertion_state.phase == Phase.PENDING:
             # Nothing that a corroboration can bring about holds below k: 2 us less for every other observation.
-            if life.fresh >= standing.least_k(life) or case.fabricated or case.contradicted:
+            if assertion_state.fresh >= standing.least_k(assertion_state) or case.fabricated or case.contradicted:
                 verdicts.judge(Moment.EVIDENCE, case)
         elif case.fabricated:
-            verdicts.close_admitted(life, "rejected", "fabricated-annotation")
+            verdicts.close_admitted(assertion_state, "rejected", "fabricated-annotation")
         elif case.contradicted:
-            verdicts.close_admitted(life, "contradicted", "contradicted")
+            verdicts.close_admitted(assertion_state, "contradicted", "contradicted")
         else:
-            verdicts.extend(life, corroboration.validity(life))
+            verdicts.extend(assertion_state, corroboration.validity(assertion_state))
 
     def weigh(self, case: Case, observation: Observation, ts: int, cls: str) -> bool:
-        """Notes what an observation says in the case or the life; False where it changes nothing."""
-        life = case.life
-        if not corroboration.may_count(self.policy, life, observation):
+        """Notes what an observation says in the case or the assertion; False where it changes nothing."""
+        assertion_state = case.state
+        if not corroboration.may_count(self.policy, assertion_state, observation):
             return False
         if observation.outcome == "corroborates":
-            return corroboration.corroborate(self.policy, life, observation, ts, cls)
+            return corroboration.corroborate(self.policy, assertion_state, observation, ts, cls)
         if observation.outcome == "terms-present":
-            standing.note_words(life)
+            standing.note_words(assertion_state)
             return False
         if observation.outcome == "contradicts":
-            holds = corroboration.contradicts(life, cls, ts)
+            holds = corroboration.contradicts(assertion_state, cls, ts)
             case.contradicted = case.contradicted or holds
         else:
-            holds = corroboration.unmasks(life, observation, cls, ts)
+            holds = corroboration.unmasks(assertion_state, observation, cls, ts)
             case.fabricated = case.fabricated or holds
         return holds
 
@@ -474,14 +486,14 @@ class _Folding:
             return fault
         key = span_key(review.span)
         attempt = self.state.attempt(review.emission_id, review.attempt)
-        life = attempt.life(key) if attempt is not None else None
-        if life is None:
+        assertion_state = attempt.assertion(key) if attempt is not None else None
+        if assertion_state is None:
             which = f"{review.emission_id}#{key} of attempt {review.attempt}"
             return Fault("late-review", f"$: expected an assertion that may still be reviewed, got {which}")
-        if life.phase == Phase.ADMITTED:
-            self.verdicts.review_admitted(life, review.decision)
+        if assertion_state.phase == Phase.ADMITTED:
+            self.verdicts.review_admitted(assertion_state, review.decision)
         else:
-            case = self.verdicts.case(life)
+            case = self.verdicts.case(assertion_state)
             case.review = review.decision
             self.verdicts.judge(Moment.REVIEW, case)
         return None

@@ -34,7 +34,7 @@ _SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application
 
 
 class Writer:
-    """Collects the outputs of one block, in order. Reads the lives, never changes them."""
+    """Collects the outputs of one block, in order. Reads the assertions, never changes them."""
 
     def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
         self.outputs: list[Output] = []
@@ -55,18 +55,18 @@ class Writer:
     # ------------------------------------------------------------ about assertions
 
     def admitted(
-        self, life: AssertionState, status: Status, basis: Basis, reason: Reason | None = None, *, text: bool
+        self, state: AssertionState, status: Status, basis: Basis, reason: Reason | None = None, *, text: bool
     ) -> None:
         """A word on `admitted`. The closing words and a policy's refusal carry no text."""
-        decision = self._decisions.decision("AdmittedAssertion", life, status, basis, reason, text=text)
-        more = "" if life.admitted_at < 0 else f',"admitted_at":"{format_time(life.admitted_at)}"'
-        if life.valid_until >= 0:
-            more += f',"valid_until":"{format_time(life.valid_until)}"'
-        self._put(ADMITTED, life, status, decision, more)
+        decision = self._decisions.decision("AdmittedAssertion", state, status, basis, reason, text=text)
+        more = "" if state.admitted_at < 0 else f',"admitted_at":"{format_time(state.admitted_at)}"'
+        if state.valid_until >= 0:
+            more += f',"valid_until":"{format_time(state.valid_until)}"'
+        self._put(ADMITTED, state, status, decision, more)
 
     def inadmissible(
         self,
-        life: AssertionState,
+        state: AssertionState,
         verdict: Verdict,
         disposition: Disposition,
         quote: dict[str, Any] | None,
@@ -77,18 +77,18 @@ class Writer:
         own = f'"disposition":"{disposition}",'
         if quote is not None:
             own += f'"citation":{to_json(quote)},'
-        decision = self._decisions.decision("InadmissibleAssertion", life, status, None, reason, own, text=True)
-        self._put(INADMISSIBLE, life, status, decision)
+        decision = self._decisions.decision("InadmissibleAssertion", state, status, None, reason, own, text=True)
+        self._put(INADMISSIBLE, state, status, decision)
         topic = {"review": REVIEWS, "re-emit": REEMISSIONS}.get(disposition)
         if request and topic:
-            seen = sorted(seen.substrate_class for seen in life.seen if seen.latest >= 0 or seen.ts >= 0)
-            missing = standing.missing(life)
+            seen = sorted(seen.substrate_class for seen in state.seen if seen.latest >= 0 or seen.ts >= 0)
+            missing = standing.missing(state)
             more = f',"missing_floor":{missing},"classes_seen":{to_json(seen)}'
-            if life.min_observers > 1:
-                more += f',"missing_observers":{corroboration.missing_observers(life)}'
-            self._put(topic, life, status, decision, more)
+            if state.min_observers > 1:
+                more += f',"missing_observers":{corroboration.missing_observers(state)}'
+            self._put(topic, state, status, decision, more)
 
-    def _put(self, topic: str, life: AssertionState, status: Status, decision: Decision, more: str = "") -> None:
+    def _put(self, topic: str, state: AssertionState, status: Status, decision: Decision, more: str = "") -> None:
         headers = [
             _SPECVERSION,
             ("ce_id", f"{topic}/{decision.id}".encode()),
@@ -97,9 +97,9 @@ class Writer:
             self._time,
             _JSON,
         ]
-        if life.traceparent is not None:
-            headers.append(("traceparent", life.traceparent))
-        key, value = f"{life.emission_id}#{life.span_key}".encode(), decision.at(len(self.outputs), more)
+        if state.traceparent is not None:
+            headers.append(("traceparent", state.traceparent))
+        key, value = f"{state.emission_id}#{state.span_key}".encode(), decision.at(len(self.outputs), more)
         self.outputs.append(Output(topic, key, value, headers))
 
     def citation(self, key: bytes, value: bytes, traceparent: bytes | None) -> None:

@@ -64,17 +64,17 @@ class Head(msgspec.Struct, gc=False, kw_only=True):
 
 
 def layout_of(*parts: type[msgspec.Struct] | str) -> str:
-    """A name for how a state lies in its octets: 16 hexadecimal digits, others for any other structs or fields.
+    """A name for how a state lies in its bytes: 16 hexadecimal digits, others for any other structs or fields.
 
     Bytes do not say what they are: one package would take another's for its own, fields for others, or leave them out.
 
     Args:
         parts: the structs, each with its fields in order, and whatever else the bytes are read by.
     """
-    return sha256(repr([_told(part) for part in parts]).encode()).hexdigest()[:16]
+    return sha256(repr([_described(part) for part in parts]).encode()).hexdigest()[:16]
 
 
-def _told(part: type[msgspec.Struct] | str) -> str:
+def _described(part: type[msgspec.Struct] | str) -> str:
     if isinstance(part, str):
         return part
     fields = [f"{name}: {part.__annotations__[name]}" for name in part.__struct_fields__]

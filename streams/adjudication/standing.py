@@ -3,8 +3,8 @@
 
 A check stands when k classes verified it, each class once, newest evidence first. The assertion is admitted when all of
 its checks stand and they speak of as much of its sentence as the policy wants. An observation that verifies no check by
-name (a foreign observer's) speaks of all of them where the policy counts it. A life without a `Checking` counts its
-classes plainly, as if it had one check. Pure; lives are changed by `note`, `note_words` and `settle` alone.
+name (a foreign observer's) speaks of all of them where the policy counts it. An assertion without a `Checking` counts
+its classes plainly, as if it had one check. Pure; assertions are changed by `note`, `note_words` and `settle` alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...codecs.records import Observation
 from ..judging.checks import Check, Unknown, parse_check
 from ..judging.derivation import checks_of
 from . import check_places
-from .check_places import Stamp, files, is_elsewhere, keep, keep_elsewhere, looked_at, told
+from .check_places import Stamp, files, is_elsewhere, keep, keep_elsewhere, looked_at, place_in
 from .emission_state import (
     COVERAGE,
     NO_COVERAGE,
@@ -34,51 +34,51 @@ from .independence import independent
 # ---------------------------------------------------------------- an assertion's checks
 
 
-def begin(life: AssertionState, declared: Sequence[str] | None, terms: Terms) -> None:
-    """Gives a new life its `Checking`, where it needs one from the start; may lower or raise its k."""
+def begin(state: AssertionState, declared: Sequence[str] | None, terms: Terms) -> None:
+    """Gives a new assertion its `Checking`, where it needs one from the start; may lower or raise its k."""
     plain = terms.checks.counts_plainly
     if plain and not declared:
         return
-    life.checking = checking = Checking(list(declared) if declared else None)
+    state.checking = checking = Checking(list(declared) if declared else None)
     if not terms.checks.k_by_check:
         return
-    place = 1 if life.effect == "external" else 0
+    place = 1 if state.effect == "external" else 0
     by_check = terms.checks.k_by_check
-    found = [by_check.get(check.name, (0, 0))[place] if isinstance(check, Check) else 0 for check in checks(life)]
+    found = [by_check.get(check.name, (0, 0))[place] if isinstance(check, Check) else 0 for check in checks(state)]
     if any(found):
-        checking.needs = [k or life.k for k in found]
-        life.k = max(checking.needs)
+        checking.needs = [k or state.k for k in found]
+        state.k = max(checking.needs)
 
 
-def texts(life: AssertionState) -> Sequence[str]:
-    """The checks of a life as text: those that it declares, or the one that its words give."""
-    checking = life.checking
+def texts(state: AssertionState) -> Sequence[str]:
+    """The checks of an assertion as text: those that it declares, or the one that its words give."""
+    checking = state.checking
     declared = checking.texts if checking is not None else None
-    return declared if declared is not None else checks_of(life.text, life.kind, None).checks
+    return declared if declared is not None else checks_of(state.text, state.kind, None).checks
 
 
-def checks(life: AssertionState) -> list[Check | Unknown]:
-    """The checks of a life, read."""
-    return [parse_check(text) for text in texts(life)]
+def checks(state: AssertionState) -> list[Check | Unknown]:
+    """The checks of an assertion, read."""
+    return [parse_check(text) for text in texts(state)]
 
 
-def count(life: AssertionState) -> int:
+def count(state: AssertionState) -> int:
     """How many checks are counted: at least one, so that what has none is counted as a whole."""
-    checking = life.checking
+    checking = state.checking
     return 1 if checking is None or checking.texts is None else len(checking.texts)
 
 
-def _needs(life: AssertionState) -> Iterator[tuple[int, int]]:
+def _needs(state: AssertionState) -> Iterator[tuple[int, int]]:
     """The place of each check, and its k."""
-    needs = life.checking.needs if life.checking is not None else []
-    for place in range(count(life)):
-        yield place, needs[place] if needs else life.k
+    needs = state.checking.needs if state.checking is not None else []
+    for place in range(count(state)):
+        yield place, needs[place] if needs else state.k
 
 
 # ---------------------------------------------------------------- evidence
 
 
-def verified(life: AssertionState, observation: Observation) -> list[int] | None:
+def verified(state: AssertionState, observation: Observation) -> list[int] | None:
     """The checks of the assertion that a corroboration verifies, by place; None where it speaks of it as a whole.
 
     Empty where it verifies nothing that the assertion has, contradicts itself, its checks are not bound to the
@@ -88,87 +88,87 @@ def verified(life: AssertionState, observation: Observation) -> list[int] | None
         return None
     if observation.refuted or observation.coverage == "none":
         return []
-    checking = life.checking
+    checking = state.checking
     declared = checking.texts if checking is not None else None
-    known = len(declared) if declared is not None else len(texts(life))
+    known = len(declared) if declared is not None else len(texts(state))
     found = sorted({place for place in observation.verified if place < known})
     if checking is None or checking.coverage < 0:
         return found
-    return [check for check in found if not is_elsewhere(checking, check, told(observation, check))]
+    return [check for check in found if not is_elsewhere(checking, check, place_in(observation, check))]
 
 
 def note(
-    life: AssertionState, seen: ClassEvidence, observation: Observation, places: Sequence[int] | None, ts: int
+    state: AssertionState, seen: ClassEvidence, observation: Observation, places: Sequence[int] | None, ts: int
 ) -> bool:
     """Takes in what a fresh corroboration that counts verifies; True where it is news.
 
     Args:
-        life: the assertion.
+        state: the assertion.
         seen: the evidence of its class, before this observation is counted in it.
         observation: the corroboration.
         places: of the checks that it verifies; None for all.
         ts: when it was observed, Unix ms.
     """
-    if places is None and life.checking is None:
+    if places is None and state.checking is None:
         return False  # counted plainly
-    checking = _checking(life)
+    checking = _checking(state)
     entry = next((one for one in checking.classes if one.number == seen.number), None)
     if entry is None:
-        if places is None and life.bounds.checks.counts_plainly:
+        if places is None and state.bounds.checks.counts_plainly:
             return False  # `seen` says all
-        entry = Verified(seen.number, [seen.ts] * count(life))
+        entry = Verified(seen.number, [seen.ts] * count(state))
         checking.classes.append(entry)
     if checking.coverage < 0:  # until it is admitted
-        _note_coverage(entry, observation, life, whole=places is None)
-    looked = ("", "") if life.bounds.checks.counts_plainly else looked_at(observation)
+        _note_coverage(entry, observation, state, whole=places is None)
+    looked = ("", "") if state.bounds.checks.counts_plainly else looked_at(observation)
     news = False
-    for check in range(count(life)) if places is None else places:
+    for check in range(count(state)) if places is None else places:
         if places is not None:
-            place = told(observation, check)
+            place = place_in(observation, check)
             if is_elsewhere(checking, check, place):
-                if life.min_observers > 1:
+                if state.min_observers > 1:
                     continue  # observers are counted for the check's own file only (witnesses.py)
                 news = keep_elsewhere(checking, Elsewhere(seen.number, check, place, ts, looked)) or news
                 continue
             if checking.coverage < 0:
-                keep(checking, check, place, count(life))
+                keep(checking, check, place, count(state))
             entry.named |= 1 << check
         if ts > entry.stamps[check]:
             entry.stamps[check] = ts
             news = True
             if looked != ("", ""):
-                entry.looked = entry.looked or [("", "")] * count(life)
+                entry.looked = entry.looked or [("", "")] * count(state)
                 entry.looked[check] = looked
     return news
 
 
-def own_file(life: AssertionState, observation: Observation, places: Sequence[int]) -> int:
+def own_file(state: AssertionState, observation: Observation, places: Sequence[int]) -> int:
     """A bit for each of these checks that an observation verifies in the check's own file."""
-    checking = _checking(life)
-    return sum(1 << check for check in places if not is_elsewhere(checking, check, told(observation, check)))
+    checking = _checking(state)
+    return sum(1 << check for check in places if not is_elsewhere(checking, check, place_in(observation, check)))
 
 
-def note_words(life: AssertionState) -> None:
+def note_words(state: AssertionState) -> None:
     """An observer found the assertion's words, and nothing was checked: that counts for nothing, and is told."""
-    _checking(life).words = True
+    _checking(state).words = True
 
 
-def _checking(life: AssertionState) -> Checking:
-    if life.checking is None:
-        life.checking = Checking()
-    return life.checking
+def _checking(state: AssertionState) -> Checking:
+    if state.checking is None:
+        state.checking = Checking()
+    return state.checking
 
 
-def _note_coverage(entry: Verified, observation: Observation, life: AssertionState, *, whole: bool) -> None:
+def _note_coverage(entry: Verified, observation: Observation, state: AssertionState, *, whole: bool) -> None:
     """The least coverage of a class, with the spans that those who told it left open."""
     if whole:
         return
     level = COVERAGE.index(observation.coverage) if observation.coverage is not None else PART
     if level == WHOLE or level > entry.coverage:
         return
-    told = observation.unchecked or ()
-    length = len(life.text)
-    spans = [(start, min(end, length)) for start, end in told if start < min(end, length)] or [(0, length)]
+    unchecked = observation.unchecked or ()
+    length = len(state.text)
+    spans = [(start, min(end, length)) for start, end in unchecked if start < min(end, length)] or [(0, length)]
     entry.unchecked = merged([*(entry.unchecked if level == entry.coverage else ()), *spans])
     entry.coverage = level
 
@@ -187,61 +187,61 @@ def merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 # ---------------------------------------------------------------- counting
 
 
-def least_k(life: AssertionState) -> int:
+def least_k(state: AssertionState) -> int:
     """So many classes are needed for any check to stand."""
-    needs = life.checking.needs if life.checking is not None else ()
-    return min(needs, default=life.k)
+    needs = state.checking.needs if state.checking is not None else ()
+    return min(needs, default=state.k)
 
 
-def stands(life: AssertionState) -> bool:
+def stands(state: AssertionState) -> bool:
     """Whether enough classes verified every check, and every check is one that this version knows."""
-    if life.checking is None:
-        return life.fresh >= life.k
-    if life.fresh < least_k(life) or any(len(ends(life, place)) < k for place, k in _needs(life)):
+    if state.checking is None:
+        return state.fresh >= state.k
+    if state.fresh < least_k(state) or any(len(ends(state, place)) < k for place, k in _needs(state)):
         return False
-    return not has_unknown(life)
+    return not has_unknown(state)
 
 
-def has_unknown(life: AssertionState) -> bool:
+def has_unknown(state: AssertionState) -> bool:
     """Whether one of the declared checks is malformed or not known: then the others cannot admit it."""
-    declared = life.checking.texts if life.checking is not None else None
+    declared = state.checking.texts if state.checking is not None else None
     return declared is not None and any(isinstance(parse_check(text), Unknown) for text in declared)
 
 
-def missing(life: AssertionState) -> int:
+def missing(state: AssertionState) -> int:
     """How many classes more the check that lacks the most would need."""
-    if life.checking is None:
-        return max(0, life.k - life.fresh)
-    return max(0, *(k - len(ends(life, place)) for place, k in _needs(life)))
+    if state.checking is None:
+        return max(0, state.k - state.fresh)
+    return max(0, *(k - len(ends(state, place)) for place, k in _needs(state)))
 
 
-def carried(life: AssertionState) -> int:
+def carried(state: AssertionState) -> int:
     """Until when the classes carry every check, Unix ms: the k-th largest of newest ts + W; -1 if one falls short."""
     least = -1
-    for place, k in _needs(life):
-        found = ends(life, place)
+    for place, k in _needs(state):
+        found = ends(state, place)
         if len(found) < k:
             return -1
         least = found[k - 1] if least < 0 else min(least, found[k - 1])
     return least
 
 
-def ends(life: AssertionState, check: int) -> list[int]:
+def ends(state: AssertionState, check: int) -> list[int]:
     """Until when each independent class carries a check in one file, Unix ms, the longest first."""
-    return [end for end, _ in _carrying(life, check)[1]]
+    return [end for end, _ in _carrying(state, check)[1]]
 
 
-def place_of(life: AssertionState, check: int) -> Place:
+def place_of(state: AssertionState, check: int) -> Place:
     """Where a check holds: in the file that is carried longest."""
-    return _carrying(life, check)[0]
+    return _carrying(state, check)[0]
 
 
-def _carrying(life: AssertionState, check: int) -> tuple[Place, list[tuple[int, Stamp]]]:
+def _carrying(state: AssertionState, check: int) -> tuple[Place, list[tuple[int, Stamp]]]:
     """The file in which a check is carried longest, and the independent evidence there with its ends."""
-    found = [(place, independent(life.bounds, stamps)) for place, stamps in files(life, check)]
+    found = [(place, independent(state.bounds, stamps)) for place, stamps in files(state, check)]
     if len(found) == 1:
         return found[0]
-    k = dict(_needs(life))[check]
+    k = dict(_needs(state))[check]
     # The first of equals: the check's own file.
     return max(found, key=lambda one: (one[1][k - 1][0] if len(one[1]) >= k else -1, len(one[1])))
 
@@ -249,14 +249,14 @@ def _carrying(life: AssertionState, check: int) -> tuple[Place, list[tuple[int, 
 # ---------------------------------------------------------------- coverage
 
 
-def coverage(life: AssertionState) -> tuple[int, list[tuple[int, int]]]:
+def coverage(state: AssertionState) -> tuple[int, list[tuple[int, int]]]:
     """How much of its sentence the checks speak of, and what they leave open: the least of what counts."""
-    checking = life.checking
+    checking = state.checking
     if checking is None:
         return WHOLE, []
     if checking.coverage >= 0:
         return checking.coverage, checking.unchecked
-    counted = {seen.number for seen in life.seen if seen.ts >= 0}
+    counted = {seen.number for seen in state.seen if seen.ts >= 0}
     least, spans = WHOLE, list[tuple[int, int]]()
     for one in checking.classes:
         if one.number not in counted or one.coverage > least:
@@ -266,33 +266,33 @@ def coverage(life: AssertionState) -> tuple[int, list[tuple[int, int]]]:
     return least, spans
 
 
-def covers_enough(life: AssertionState) -> bool:
+def covers_enough(state: AssertionState) -> bool:
     """Whether the checks speak of as much of the sentence as the policy wants for its effect."""
-    internal, external = life.bounds.checks.min_coverage
-    return coverage(life)[0] >= (external if life.effect == "external" else internal)
+    internal, external = state.bounds.checks.min_coverage
+    return coverage(state)[0] >= (external if state.effect == "external" else internal)
 
 
-def settle(life: AssertionState) -> None:
+def settle(state: AssertionState) -> None:
     """Fixes coverage, and the file of each check, at admission by evidence: what comes later does not change them."""
-    checking = life.checking
+    checking = state.checking
     if checking is not None and checking.coverage < 0:
-        checking.coverage, checking.unchecked = coverage(life)
+        checking.coverage, checking.unchecked = coverage(state)
         if checking.elsewhere:
-            check_places.settle(checking, [_chosen(life, check) for check in range(count(life))])
+            check_places.settle(checking, [_chosen(state, check) for check in range(count(state))])
 
 
-def _chosen(life: AssertionState, check: int) -> tuple[Place, list[Stamp]]:
+def _chosen(state: AssertionState, check: int) -> tuple[Place, list[Stamp]]:
     """The file in which a check is carried longest, and all evidence there."""
-    place = place_of(life, check)
-    return next(one for one in files(life, check) if one[0].path == place.path)
+    place = place_of(state, check)
+    return next(one for one in files(state, check) if one[0].path == place.path)
 
 
-def classes_by_check(life: AssertionState) -> list[int]:
+def classes_by_check(state: AssertionState) -> list[int]:
     """For each check how many distinct classes verified it by name, in one file."""
-    checking = life.checking
+    checking = state.checking
     if checking is None:
         return []
-    return [len({stamp.number for stamp in _chosen(life, check)[1] if stamp.named}) for check in range(count(life))]
+    return [len({stamp.number for stamp in _chosen(state, check)[1] if stamp.named}) for check in range(count(state))]
 
 
 __all__ = ["NO_COVERAGE", "begin", "checks", "covers_enough", "note", "note_words", "settle", "stands", "verified"]

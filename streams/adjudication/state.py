@@ -134,4 +134,4 @@ def next_due(state: State) -> tuple[int | None, int | None]:
 
 def counters(state: State) -> dict[str, int]:
     """The named fates so far, and what lives now: `lives`, `waiting`."""
-    return {**dict(sorted(state.counters.items())), "lives": state.lives, "waiting": state.asides}
+    return {**dict(sorted(state.counters.items())), "lives": state.live, "waiting": state.asides}

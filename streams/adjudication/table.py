@@ -32,9 +32,9 @@ class Table:
         time, watermark: of the last block, Unix ms; neither ever decreases.
         ran: milliseconds in which the lane ran; a gap of more than a second between two blocks counts as one.
         order: the next item's place in the lane's history.
-        terms: the bounds that lives began with, by their numbers.
+        terms: the bounds that assertions began with, by their numbers.
         counters: the fates that leave no record: discarded, duplicate, late, unmatched, not-counted, and others.
-        lives, asides: how many assertions live, and how much evidence waits for its emission.
+        live, asides: how many assertions live, and how much evidence waits for its emission.
     """
 
     def __init__(self, lane: int, lanes: int) -> None:
@@ -54,7 +54,7 @@ class Table:
         self.counters: Counter[str] = Counter()
         self.max_validities: list[tuple[int, int]] = []  # (in force since, milliseconds), oldest first
         self.running: deque[tuple[int, int]] = deque()  # (ran, time) about once a second of running: for max_stall
-        self.lives = self.asides = 0
+        self.live = self.asides = 0
         self._packed: dict[str, bytes] = {}
         self._open: dict[str, EmissionState] = {}
 
@@ -119,20 +119,20 @@ class Table:
         """Takes in what another table had at rest, in its order, into a table that has nothing; `terms` come first."""
         self._packed = packed
         queues = {WATERMARK: self.pending, TIME: self.expiring}
-        for emission_id, octets in packed.items():
-            known = unpack(emission_id, octets, self.terms)
+        for emission_id, raw in packed.items():
+            known = unpack(emission_id, raw, self.terms)
             for attempt in known.attempts:
-                self.lives += len(attempt.lives)
+                self.live += len(attempt.assertions)
             self.asides += len(known.waiting)
             for item in known.items():
                 if item.due is not None:
                     queues[item.clock].file(emission_id, item.order, item.due)
 
-    def _let_go(self, emission_id: str, known: EmissionState) -> None:
+    def _forget_if_empty(self, emission_id: str, known: EmissionState) -> None:
         if not known.attempts and not known.waiting:
             del self._packed[emission_id], self._open[emission_id]
 
-    # ------------------------------------------------------------ attempts and lives
+    # ------------------------------------------------------------ attempts and assertions
 
     def next_order(self) -> int:
         """A number for a new item, greater than every earlier one."""
@@ -174,25 +174,25 @@ class Table:
         """Drops an attempt of which nothing lives."""
         known = self._opened(emission_id)
         known.attempts.remove(attempt)
-        self._let_go(emission_id, known)
+        self._forget_if_empty(emission_id, known)
 
-    def add(self, attempt: Attempt, life: AssertionState) -> None:
+    def add(self, attempt: Attempt, assertion_state: AssertionState) -> None:
         """Takes an assertion in."""
-        attempt.lives.append(life)
-        self.lives += 1
+        attempt.assertions.append(assertion_state)
+        self.live += 1
 
-    def close(self, life: AssertionState) -> None:
+    def close(self, assertion_state: AssertionState) -> None:
         """Ends an assertion: only its span key is remembered, to tell late evidence from unmatched evidence."""
-        life.phase = Phase.CLOSED
-        life.due = None
-        attempt = self.attempt(life.emission_id, life.attempt)
+        assertion_state.phase = Phase.CLOSED
+        assertion_state.due = None
+        attempt = self.attempt(assertion_state.emission_id, assertion_state.attempt)
         if attempt is None:
-            raise AssertionError(f"{life.emission_id} lives without its attempt {life.attempt}")
-        attempt.lives.remove(life)
-        attempt.closed.append(life.span_key)
-        self.lives -= 1
-        if not attempt.lives:
-            self.rest(life.emission_id, attempt)
+            raise AssertionError(f"{assertion_state.emission_id} lives without its attempt {assertion_state.attempt}")
+        attempt.assertions.remove(assertion_state)
+        attempt.closed.append(assertion_state.span_key)
+        self.live -= 1
+        if not attempt.assertions:
+            self.rest(assertion_state.emission_id, attempt)
 
     def _opened(self, emission_id: str) -> EmissionState:
         known = self._open.get(emission_id) or self.known(emission_id)
@@ -215,4 +215,4 @@ class Table:
         known.waiting.remove(waiting)
         waiting.due = None
         self.asides -= 1
-        self._let_go(emission_id, known)
+        self._forget_if_empty(emission_id, known)

@@ -26,13 +26,13 @@ _UNREQUESTED = ("superseded", "review")
 
 
 Renewed = tuple[str, int, str]
-"""An assertion whose validity moved on: emission id, attempt, span key. Not the life itself, which may be packed."""
+"""An assertion whose validity moved on: emission id, attempt, span key. Not its state, which may be packed."""
 
 
 class Verdicts:
     """The verdicts of one block.
 
-    Invariant: a life is in the phase that its last word says, and waits on that phase's clock.
+    Invariant: an assertion is in the phase that its last word says, and waits on that phase's clock.
     """
 
     def __init__(self, state: State, policy: Policy, writer: Writer) -> None:
@@ -40,9 +40,9 @@ class Verdicts:
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
 
-    def case(self, life: AssertionState) -> Case:
+    def case(self, assertion_state: AssertionState) -> Case:
         """What the table looks at, for an assertion that is there already."""
-        return Case(life, self._policy, self._state.time)
+        return Case(assertion_state, self._policy, self._state.time)
 
     def judge(self, moment: Moment, case: Case) -> bool:
         """Decides, and carries the verdict out; False where the assertion goes on waiting."""
@@ -55,111 +55,113 @@ class Verdicts:
             self._refuse(case, verdict)
         return True
 
-    def pass_on(self, life: AssertionState) -> None:
+    def pass_on(self, assertion_state: AssertionState) -> None:
         """A refusal to answer is no claim: it is passed on, never adjudicated [S §5]."""
-        life.revision += 1
-        self._emit(life, "refused", "emitter", text=True)
-        self._state.close(life)
+        assertion_state.revision += 1
+        self._emit(assertion_state, "refused", "emitter", text=True)
+        self._state.close(assertion_state)
 
-    def close_admitted(self, life: AssertionState, status: Closing, reason: ClosingReason) -> None:
+    def close_admitted(self, assertion_state: AssertionState, status: Closing, reason: ClosingReason) -> None:
         """The last word on an admitted assertion: on `admitted`, never on `inadmissible`."""
-        life.revision += 1
-        self._writer.admitted(life, status, life.basis, reason, text=False)
-        self._state.close(life)
+        assertion_state.revision += 1
+        self._writer.admitted(assertion_state, status, assertion_state.basis, reason, text=False)
+        self._state.close(assertion_state)
 
-    def review_admitted(self, life: AssertionState, decision: Literal["admit", "refuse"]) -> None:
+    def review_admitted(self, assertion_state: AssertionState, decision: Literal["admit", "refuse"]) -> None:
         """A reviewer on what is already admitted: a refusal closes it, another admission can make it last longer."""
         until = self._state.time + self._rules.max_validity
         if decision == "refuse":
-            life.basis = "review"
-            self.close_admitted(life, "rejected", "review")
-        elif until > life.valid_until:
-            life.basis = "review"
-            self.extend(life, until)
+            assertion_state.basis = "review"
+            self.close_admitted(assertion_state, "rejected", "review")
+        elif until > assertion_state.valid_until:
+            assertion_state.basis = "review"
+            self.extend(assertion_state, until)
         else:
             self._state.counters["not-counted"] += 1
 
-    def extend(self, life: AssertionState, until: int) -> None:
+    def extend(self, assertion_state: AssertionState, until: int) -> None:
         """Moves an admitted assertion's validity on, if it does; `renew` tells it at the end of the block."""
-        if until > life.valid_until:
-            life.valid_until = until
-            self._state.expiring.wait(life.emission_id, life, until)
-            if not life.touched:
-                life.touched = True
-                self.renewed.append((life.emission_id, life.attempt, life.span_key))
+        if until > assertion_state.valid_until:
+            assertion_state.valid_until = until
+            self._state.expiring.wait(assertion_state.emission_id, assertion_state, until)
+            if not assertion_state.touched:
+                assertion_state.touched = True
+                self.renewed.append((assertion_state.emission_id, assertion_state.attempt, assertion_state.span_key))
 
     def renew(self, core: Folder | None) -> None:
         """Writes `renewed`, at most once a block, for every validity that moved on in it."""
         for one in self.renewed:
-            life = None if core is not None and core.renew(one) else self._life(*one)
-            if life is None:
+            assertion_state = None if core is not None and core.renew(one) else self._assertion_state(*one)
+            if assertion_state is None:
                 continue
-            life.touched = False
-            if life.phase == Phase.ADMITTED:
-                life.revision += 1
-                self._emit(life, "renewed", life.basis, text=True)
+            assertion_state.touched = False
+            if assertion_state.phase == Phase.ADMITTED:
+                assertion_state.revision += 1
+                self._emit(assertion_state, "renewed", assertion_state.basis, text=True)
 
-    def _life(self, emission_id: str, number: int, span_key: str) -> AssertionState | None:
+    def _assertion_state(self, emission_id: str, number: int, span_key: str) -> AssertionState | None:
         attempt = self._state.attempt(emission_id, number)
-        return None if attempt is None else attempt.life(span_key)
+        return None if attempt is None else attempt.assertion(span_key)
 
     def _admit(self, case: Case) -> None:
-        life, state = case.life, self._state
+        assertion_state, state = case.state, self._state
         if case.review is not None:
-            life.basis = "review"
+            assertion_state.basis = "review"
             until = state.time + self._rules.max_validity
         else:
-            life.basis = "declaration" if self._rules.trust == "declared" else "corroboration"
-            until = corroboration.validity(life)
-            standing.settle(life)
-        life.phase = Phase.ADMITTED
-        life.admitted_at, life.valid_until = state.time, until
-        state.expiring.wait(life.emission_id, life, until)
-        life.revision += 1
-        self._emit(life, "admitted", life.basis, text=True)
+            assertion_state.basis = "declaration" if self._rules.trust == "declared" else "corroboration"
+            until = corroboration.validity(assertion_state)
+            standing.settle(assertion_state)
+        assertion_state.phase = Phase.ADMITTED
+        assertion_state.admitted_at, assertion_state.valid_until = state.time, until
+        state.expiring.wait(assertion_state.emission_id, assertion_state, until)
+        assertion_state.revision += 1
+        self._emit(assertion_state, "admitted", assertion_state.basis, text=True)
 
     def _refuse(self, case: Case, verdict: Verdict) -> None:
         """What is not admitted goes where the policy sends its status and effect [S §7]."""
-        life, state = case.life, self._state
-        disposition = self._disposition(life, verdict)
+        assertion_state, state = case.state, self._state
+        disposition = self._disposition(assertion_state, verdict)
         if disposition == "discard":
             state.counters["discarded"] += 1
-            state.close(life)
+            state.close(assertion_state)
             return
-        life.revision += 1
+        assertion_state.revision += 1
         request = verdict.reason not in _UNREQUESTED
-        self._writer.inadmissible(life, verdict, disposition, _quote(case, verdict), request)
+        self._writer.inadmissible(assertion_state, verdict, disposition, _quote(case, verdict), request)
         # Where a newer attempt is known, the last word under this key on `admitted` is not this one's to write.
-        if disposition == "refuse" and life.attempt >= state.newest(life.emission_id):
-            self._emit(life, "refused", "policy", verdict, text=False)
+        if disposition == "refuse" and assertion_state.attempt >= state.newest(assertion_state.emission_id):
+            self._emit(assertion_state, "refused", "policy", verdict, text=False)
         if disposition == "review" and request:
-            life.phase = Phase.REVIEW
-            state.expiring.wait(life.emission_id, life, state.time + self._rules.review_window)
+            assertion_state.phase = Phase.REVIEW
+            state.expiring.wait(assertion_state.emission_id, assertion_state, state.time + self._rules.review_window)
         else:
-            state.close(life)
+            state.close(assertion_state)
 
-    def _disposition(self, life: AssertionState, verdict: Verdict) -> Disposition:
+    def _disposition(self, assertion_state: AssertionState, verdict: Verdict) -> Disposition:
         given = self._policy.disposition[verdict.status]
-        chosen = given.external if life.effect == "external" else given.internal
-        if chosen == "re-emit" and life.attempt + 1 >= self._rules.max_attempts:
+        chosen = given.external if assertion_state.effect == "external" else given.internal
+        if chosen == "re-emit" and assertion_state.attempt + 1 >= self._rules.max_attempts:
             return "review"
         return chosen
 
     def _emit(
         self,
-        life: AssertionState,
+        assertion_state: AssertionState,
         status: Literal["admitted", "renewed", "refused"],
         basis: Basis,
         verdict: Verdict | None = None,
         *,
         text: bool,
     ) -> None:
-        """A word on `admitted`: it ends, without one, the lives of earlier attempts under the same key."""
-        self._writer.admitted(life, status, basis, verdict.reason if verdict else None, text=text)
-        known = self._state.known(life.emission_id)
+        """A word on `admitted`: it ends, without one, the assertions of earlier attempts under the same key."""
+        self._writer.admitted(assertion_state, status, basis, verdict.reason if verdict else None, text=text)
+        known = self._state.known(assertion_state.emission_id)
         if known is not None and len(known.attempts) > 1:
             for earlier in list(known.attempts):
-                other = earlier.life(life.span_key) if earlier.number < life.attempt else None
+                other = (
+                    earlier.assertion(assertion_state.span_key) if earlier.number < assertion_state.attempt else None
+                )
                 if other is not None:
                     self._state.close(other)
 

@@ -29,7 +29,7 @@ class Witness(msgspec.Struct, gc=False, eq=False, array_like=True):
         number: of the bare class (emission_state.py).
         observer: who saw it.
         ts: when, Unix ms.
-        id: its observation id, as `lives.short` has it.
+        id: its observation id, as `emission_state.short` has it.
         identity_bound: its tier [S §12].
         checks: a bit for each check of the assertion that it verified; -1: all of them.
     """

@@ -130,8 +130,8 @@ def in_characters(finding: Finding, texts: dict[str, str]) -> Finding:
     lines = texts[finding.path].split("\n")
 
     def characters(line: int, column: int) -> int:
-        octets = lines[line - 1].encode()[: column - 1] if 0 < line <= len(lines) else b""
-        return len(octets.decode(errors="ignore")) + 1 if octets else column
+        raw = lines[line - 1].encode()[: column - 1] if 0 < line <= len(lines) else b""
+        return len(raw.decode(errors="ignore")) + 1 if raw else column
 
     return msgspec.structs.replace(
         finding,

@@ -166,12 +166,12 @@ def _try(machine: Machine, frame: Frame, node: Any) -> None:
             ends.append(frame.names)
     _meet(frame, ends)
     if node.finalbody:
-        lives = frame.live
+        is_live = frame.live
         frame.live = True
-        if not lives:
+        if not is_live:
             frame.names = dict(broken)
         machine.run(frame, node.finalbody)
-        frame.live = frame.live and lives
+        frame.live = frame.live and is_live
 
 
 def _with(machine: Machine, frame: Frame, node: ast.With | ast.AsyncWith) -> None:

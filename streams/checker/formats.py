@@ -55,7 +55,7 @@ def as_sarif(report: Report, version: str, notes: bool = False) -> dict[str, Any
         for name, rule in _BY_NAME.items()
     ]
     found = [*report.findings, *(report.notes if notes else ())]
-    told = [
+    notifications = [
         {"level": "error", "message": {"text": one.message}, "locations": [_location(one)]} for one in report.errors
     ]
     return {
@@ -66,7 +66,9 @@ def as_sarif(report: Report, version: str, notes: bool = False) -> dict[str, Any
                 "tool": {"driver": {"name": "sluice check", "semanticVersion": version, "rules": rules}},
                 "columnKind": "unicodeCodePoints",
                 "results": [_result(one) for one in found],
-                "invocations": [{"executionSuccessful": not report.errors, "toolExecutionNotifications": told}],
+                "invocations": [
+                    {"executionSuccessful": not report.errors, "toolExecutionNotifications": notifications}
+                ],
             }
         ],
     }
@@ -100,4 +102,4 @@ _UNRESERVED: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTU
 def _uri(path: str) -> str:
     """A path as a relative or absolute reference: all that is not plain is escaped."""
     text = path.replace("\\", "/").encode("utf-8", "surrogateescape")
-    return "".join(chr(octet) if octet in _UNRESERVED else f"%{octet:02X}" for octet in text)
+    return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in text)

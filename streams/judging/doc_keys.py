@@ -84,22 +84,22 @@ def decide(op: Operator, declared: Value, tree: Tree, row: int) -> Answer:
         return None, "computed" if content is Shape.HIDDEN else "incomparable"
     if isinstance(content, Either):
         answers = {compare(op, declared, value_of_text(text)) for text in content.texts}
-        return _told(answers.pop()) if len(answers) == 1 else (None, "ambiguous")
+        return _answer_of(answers.pop()) if len(answers) == 1 else (None, "ambiguous")
     if not isinstance(content, Doubtful) and tree.interpolates(content):
         content = Doubtful(cast("str", content), "computed")
     if isinstance(content, Doubtful):
         return _by_text(op, declared, content)
-    return _told(compare(op, declared, content))
+    return _answer_of(compare(op, declared, content))
 
 
-def _told(answer: bool | None) -> Answer:
+def _answer_of(answer: bool | None) -> Answer:
     return answer, None if answer else "incomparable" if answer is None else "differs"
 
 
 def _by_text(op: Operator, declared: Value, content: Doubtful) -> Answer:
     """A doubtful value is what it is written as, and no more is known of it."""
     if op in ("=", "!=") and isinstance(declared, str) and nfkc(content.text) == declared:
-        return _told(op == "=")
+        return _answer_of(op == "=")
     return None, content.reason
 
 

@@ -79,11 +79,11 @@ def judged(question: Question, helds: Sequence[Held], coverage: Coverage, words_
         coverage: how much of the sentence the checks speak of.
         words_present: whether every term of the sentence stands in the region that was looked at (the old test).
     """
-    told = tuple(_for_kind(question, check, held) for check, held in zip(question.checks, helds, strict=True))
-    verified = tuple(place for place, held in enumerate(told) if held.holds is True)
-    refuted = tuple(place for place, held in enumerate(told) if held.holds is False)
-    outcome, reason = _outcome(question, told, bool(verified), refuted, coverage, words_present)
-    return Judged(outcome, reason, verified, refuted, coverage, told)
+    fitted = tuple(_for_kind(question, check, held) for check, held in zip(question.checks, helds, strict=True))
+    verified = tuple(place for place, held in enumerate(fitted) if held.holds is True)
+    refuted = tuple(place for place, held in enumerate(fitted) if held.holds is False)
+    outcome, reason = _outcome(question, fitted, bool(verified), refuted, coverage, words_present)
+    return Judged(outcome, reason, verified, refuted, coverage, fitted)
 
 
 def _for_kind(question: Question, check: Check | Unknown, held: Held) -> Held:

@@ -159,8 +159,8 @@ def _listed(items: Sequence[str], negated: bool) -> str:
 def _place(check: Check, path: str | None, lines: tuple[int, int] | None, commit: str | None) -> list[str]:
     """What is told of the place, beside what the sentence itself says of it."""
     place: list[str] = []
-    told = path if CHECKS[check.name].content and check.path is None else check.path
-    if path and path != told:
+    named = path if CHECKS[check.name].content and check.path is None else check.path
+    if path and path != named:
         place.append(f"in {name(path)}")
     if lines is not None:
         place.append(f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]} to {lines[1]}")

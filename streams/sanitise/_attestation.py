@@ -185,10 +185,10 @@ def _not_plain_text(name: str, problem: str) -> Fault:
 def _why(value: Any) -> str:
     """What is wrong with a value that is no attestation, in the one wording of `decode_json`."""
     try:
-        octets = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+        raw = json.dumps(value, ensure_ascii=False).encode(errors="replace")
     except (TypeError, ValueError, RecursionError):
         return "$: expected an attestation, got something else"
-    fault = decode_json(octets, _decoder)
+    fault = decode_json(raw, _decoder)
     if not isinstance(fault, Fault):  # only the replacement made it one
         return "$: expected names and words of Unicode, got a lone surrogate"
     if fault.reason != "schema":

@@ -51,7 +51,7 @@ def clean(
     """
     if text.isascii() and len(text) <= cap and "<" not in text and not may_be_link(text):
         return text
-    capped = cap_octets(text, field, cap, trace)
+    capped = cap_bytes(text, field, cap, trace)
     cut = len(capped) != len(text)
     if settled is not None and not cut and settled.get(text) == text:  # typing has found nothing to settle
         plain = text
@@ -62,24 +62,24 @@ def clean(
             settled[text] = plain
     done = settle_markup(plain, field, confusables, trace)
     # NFKC can make a text eighteen times as long, and a look-alike's replacement is shorter: only now it is known.
-    text = cap_octets(done, field, cap, trace)
+    text = cap_bytes(done, field, cap, trace)
     return text + ELLIPSIS if cut or len(text) != len(done) else text
 
 
-def cap_octets(text: str, field: str, cap: int, trace: Trace) -> str:
+def cap_bytes(text: str, field: str, cap: int, trace: Trace) -> str:
     """4.1: at most `cap` bytes of UTF-8, never through a character."""
     if len(text) * 4 <= cap:
         return text
-    octets = text.encode()
-    if len(octets) <= cap:
+    raw = text.encode()
+    if len(raw) <= cap:
         return text
-    cut = _cut(octets, cap)
-    trace.cut(field, len(octets), len(cut.encode()))
+    cut = _cut(raw, cap)
+    trace.cut(field, len(raw), len(cut.encode()))
     return cut
 
 
-def _cut(octets: bytes, cap: int) -> str:
-    return octets[:cap].decode(errors="ignore").removesuffix("</")  # `</…` would be a comment
+def _cut(raw: bytes, cap: int) -> str:
+    return raw[:cap].decode(errors="ignore").removesuffix("</")  # `</…` would be a comment
 
 
 def settle_first(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
@@ -235,8 +235,8 @@ def unexpected_confusables(text: str, cap: int | None = None) -> bool:
         return True
     if cap is None or len(text) * 4 <= cap:
         return False
-    octets = text.encode()
-    return len(octets) > cap and _has_unexpected(_cut(octets, cap))
+    raw = text.encode()
+    return len(raw) > cap and _has_unexpected(_cut(raw, cap))
 
 
 def _has_unexpected(text: str) -> bool:

@@ -30,7 +30,7 @@ UriRefusal = Literal[
     "encoded-control",
     "encoded-markup",
 ]
-MAX_OCTETS: Final = 1024
+MAX_BYTES: Final = 1024
 _SCHEMES: Final = frozenset({"https", "did", "urn", "arxiv"})
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _URN_NAMESPACES: Final = frozenset({"doi", "isbn", "pmid"})
@@ -54,13 +54,13 @@ def harden_uri(uri: str) -> tuple[str, None] | tuple[None, UriRefusal]:
     The host is that of the real authority, never what stands before an `@`; a URI without an authority has its scheme
     in the brackets.
     """
-    if len(uri) <= MAX_OCTETS:
+    if len(uri) <= MAX_BYTES:
         plain = _PLAIN.fullmatch(uri) or _PLAIN_NAME.fullmatch(uri)
         if plain:
             return f"[{plain[plain.lastindex or 1]}] → {uri}", None
     if not uri:
         return None, "empty"
-    if len(uri) > MAX_OCTETS:
+    if len(uri) > MAX_BYTES:
         return None, "too-long"
     scheme = _SCHEME.match(uri)
     if scheme and scheme[1].lower() not in _SCHEMES:
@@ -116,11 +116,11 @@ def _refuse_encoded(uri: str) -> UriRefusal | None:
     """Decodes until nothing changes: who encodes twice hides twice."""
     text = uri
     while True:
-        octets = unquote_to_bytes(text)
+        raw = unquote_to_bytes(text)
         try:
-            decoded = octets.decode()
+            decoded = raw.decode()
         except UnicodeDecodeError:
-            decoded = octets.decode("latin-1")
+            decoded = raw.decode("latin-1")
         if decoded == text:
             return None
         if find_invisible(decoded):

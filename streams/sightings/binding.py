@@ -40,7 +40,7 @@ from .binding_state import BindState, Held, Job, Side
 
 OBSERVATIONS: Final = "observations"
 MAX_PAIRS: Final = MAX_TIMERS
-MAX_OCTETS: Final = 4_000_000
+MAX_BYTES: Final = 4_000_000
 MAX_WORK: Final = 20_000_000
 """A block writes at most so many observations, of so many bytes, after looking through so many characters (times
 terms, about 0.1 s): whoever cites, and how often, is for strangers to choose. What is left comes with the next block,
@@ -104,7 +104,7 @@ class _Binding:
         self._counters = state.counters
         self._mark = state.rules.evidence_mark()
         self._takers = [_TAKERS.get(source.topic, _Binding._foreign) for source in block.header.sources]
-        self._left = [MAX_PAIRS, MAX_OCTETS, MAX_WORK]
+        self._left = [MAX_PAIRS, MAX_BYTES, MAX_WORK]
 
     def forget(self) -> None:
         """Forgets what has waited long enough, at most `MAX_TIMERS` of it."""
@@ -303,13 +303,13 @@ def _observation(sighting: Sighting, citation: Citation, substrate_class: str, r
 def _check(text: str, held: Decided) -> dict[str, Any]:
     """What one check came to, as observations tell it."""
     check = parse_check(text)
-    told: dict[str, Any] = {"check": _shown(text) if isinstance(check, Unknown) else canonical(check)}
-    told["holds"] = held.holds
+    members: dict[str, Any] = {"check": _shown(text) if isinstance(check, Unknown) else canonical(check)}
+    members["holds"] = held.holds
     if held.reason is not None:
-        told["reason"] = held.reason
+        members["reason"] = held.reason
     if held.path:
-        told["path"] = held.path
-    return told
+        members["path"] = held.path
+    return members
 
 
 def _shown(text: str) -> str:

@@ -37,7 +37,7 @@ class Held(msgspec.Struct, gc=False, eq=False, kw_only=True):
         name: the observation id.
         order: its place in the lane's history.
         side: which one it is.
-        number: of its bare class (`lives.CLASSES`).
+        number: of its bare class (`emission_state.CLASSES`).
         digest: of the record's bytes; known by it when it is repeated.
         record: the bytes.
         traceparent: of a citation, that of its emission.

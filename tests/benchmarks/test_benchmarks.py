@@ -94,7 +94,7 @@ def test_the_same_ids_once_each_are_complete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "expected"),
     [
         (values("a"), (1, 0, 0)),
         (values("a", "b", "b", "b"), (0, 2, 0)),
@@ -103,11 +103,11 @@ def test_the_same_ids_once_each_are_complete() -> None:
         ([*values("a", "b"), *values("a", status="renewed")], (0, 0, 0)),
     ],
 )
-def test_what_is_missing_doubled_or_foreign_is_counted(found: list[bytes], told: tuple[int, int, int]) -> None:
+def test_what_is_missing_doubled_or_foreign_is_counted(found: list[bytes], expected: tuple[int, int, int]) -> None:
     """Each fault has its own count, and only admissions count."""
     verdict = completeness.judge(found, {"a", "b"})
-    assert verdict == told
-    assert verdict.complete is (not told[0] and not told[2])
+    assert verdict == expected
+    assert verdict.complete is (not expected[0] and not expected[2])
 
 
 # ---------------------------------------------------------------- measuring
@@ -209,10 +209,10 @@ def test_a_setting_that_lost_something_is_no_best() -> None:
 
 def test_goals_are_met_at_their_limits() -> None:
     """The limit itself will do; what was not measured is not known to be met."""
-    told = {goal.name: goal.met for goal in ratios.goals({"kafka_streams_exactly_once": 1.5}, {"p50": 60.1})}
-    assert told["rate over Kafka Streams' best"] is True
-    assert told["latency p50, ms"] is False
-    assert told["latency p99, ms"] is None
+    reported = {goal.name: goal.met for goal in ratios.goals({"kafka_streams_exactly_once": 1.5}, {"p50": 60.1})}
+    assert reported["rate over Kafka Streams' best"] is True
+    assert reported["latency p50, ms"] is False
+    assert reported["latency p99, ms"] is None
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1).map(sorted), st.floats(0.01, 1))
@@ -229,7 +229,7 @@ def test_the_median_of_three_is_the_middle() -> None:
     assert latency.percentile(range(1, 101), 0.99) == 99
 
 
-def test_of_the_turns_that_count_the_middle_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_the_turns_that_count_the_middle_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """What warms the broker up counts as little as the best turn does, and every turn is kept."""
     said = iter([900, 800, 700, 1, 300, 100, 200])
 
@@ -292,7 +292,7 @@ def test_the_page_has_every_section_that_is_written() -> None:
 
 def test_need_grows_with_the_rate_and_memory_with_validity() -> None:
     """Ten times the emissions write ten times the bytes; half the validity is half the live assertions."""
-    measured = capacity.Measured(rate=28_000, cpu_us=20, octets={"ledger": 100.0, "admitted": 300.0})
+    measured = capacity.Measured(rate=28_000, cpu_us=20, bytes_by_topic={"ledger": 100.0, "admitted": 300.0})
     one, ten = capacity.need(1_000, measured), capacity.need(10_000, measured)
     assert (one.processes, one.partitions, ten.processes) == (1, 2, 2)
     assert one.broker == 1_000 * 400 * 3
@@ -300,16 +300,16 @@ def test_need_grows_with_the_rate_and_memory_with_validity() -> None:
     assert capacity.need(1_000, measured._replace(validity=1800)).live == one.live // 2
 
 
-def test_disk_octets_are_counted_by_topic(tmp_path: Path) -> None:
+def test_disk_bytes_are_counted_by_topic(tmp_path: Path) -> None:
     """Segments of all partitions of a prefix's topics, without their indexes."""
     for name, size in (("p.ledger-0", 5), ("p.ledger-11", 7), ("p.re-emission-requests-0", 2), ("q.ledger-0", 100)):
         (tmp_path / "log" / name).mkdir(parents=True)
         (tmp_path / "log" / name / "0.log").write_bytes(b"x" * size)
         (tmp_path / "log" / name / "0.index").write_bytes(b"x" * 1000)
-    assert capacity.disk_octets(tmp_path, "p.") == {"ledger": 12, "re-emission-requests": 2}
+    assert capacity.disk_bytes(tmp_path, "p.") == {"ledger": 12, "re-emission-requests": 2}
 
 
-def test_octets_are_spoken_with_a_decimal_unit() -> None:
+def test_bytes_are_spoken_with_a_decimal_unit() -> None:
     """Three digits, and the unit that fits."""
     assert [capacity.spoken(size) for size in (0, 999, 2_190_000_000_000, 5e15)] == ["0 B", "999 B", "2.19 TB", "5 PB"]
 
@@ -395,10 +395,10 @@ def test_without_maven_kafka_streams_says_so(tmp_path: Path, monkeypatch: pytest
     contestants.streams_jars.cache_clear()
     who = contestants.kafka_streams("memory", 1)
     broker = SimpleNamespace(address="kafka://127.0.0.1:1")
-    told: list[str] = []
-    found = measure(who, broker, "x.", emissions=1, partitions=1, now=NOW, tell=lambda what, *_: told.append(what))
+    reported: list[str] = []
+    found = measure(who, broker, "x.", emissions=1, partitions=1, now=NOW, tell=lambda what, *_: reported.append(what))
     assert "there is no `mvn`" in found.failed
-    assert told == ["set up"]
+    assert reported == ["set up"]
 
 
 def test_the_command_line_refuses_what_makes_no_sense() -> None:

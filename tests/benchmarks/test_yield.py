@@ -185,11 +185,11 @@ def test_each_statement_is_what_its_label_says(one: statements.Statement, packag
     """The oracle bears out the checks of a true one, and refutes one of a false one at least, unless they stand beside
     it; every check is one, in its canonical form; and what is wrong with a false one stands in its words."""
     about = packages[one.package]
-    told = [about.truth(check) for check in one.checks]
+    reported = [about.truth(check) for check in one.checks]
     if one.label or one.beside:
-        assert told == [True] * len(told), one.checks
+        assert reported == [True] * len(reported), one.checks
     else:
-        assert False in told, one.checks
+        assert False in reported, one.checks
     assert 1 <= len(one.checks) <= 20
     for check in one.checks:
         assert isinstance(parse_check(check), Check), check
@@ -288,8 +288,8 @@ def test_falsified_checks_are_checks_and_false(made: list[mutations.Mutation], p
         if one.falsified is None:
             continue
         assert all(isinstance(parse_check(check), Check) for check in one.falsified), one.id
-        told = [packages[one.statement.package].truth(check) for check in one.falsified]
-        assert False in told, one.id
+        reported = [packages[one.statement.package].truth(check) for check in one.falsified]
+        assert False in reported, one.id
 
 
 def test_what_makes_a_mutation_false_stands_in_its_words(made: list[mutations.Mutation]) -> None:
@@ -426,7 +426,7 @@ def test_goals_are_missed_for_want_of_cases_but_not_of_a_sample() -> None:
     assert not all(one.met for one in figures.goals(bad, quick=True))
 
 
-def test_a_recall_below_what_is_stored_is_told() -> None:
+def test_a_recall_below_what_is_stored_is_reported() -> None:
     """By its name; what is new or higher is not."""
     found = figures.figures(filled())
     stored = {"recall_bare": {"value": 1.0}, "recall_derived": {"value": 0.5}, "whole_false": {"value": 0.0}}
@@ -457,7 +457,7 @@ def test_tables_and_plot_say_what_was_found() -> None:
     held = figures.goals(found, quick=False)
     assert ElementTree.fromstring(showing.svg(found, "a < b")).tag.endswith("svg")
     page = showing.markdown(found, held, "today")
-    assert all(mutations.TOLD[name] in page for name in TYPES)
+    assert all(mutations.DESCRIPTIONS[name] in page for name in TYPES)
     assert len(showing.tables(found, held)) == 4
 
 
@@ -477,7 +477,7 @@ def run() -> ModuleType:
 
 
 @pytest.mark.parametrize("given_", [["--processes", "0"], ["--quick", "--update"]])
-def test_wrong_usage_is_told(run: ModuleType, given_: list[str]) -> None:
+def test_wrong_usage_is_reported(run: ModuleType, given_: list[str]) -> None:
     """With exit status 2."""
     with pytest.raises(SystemExit) as stopped:
         run.parse(given_)

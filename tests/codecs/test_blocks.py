@@ -299,7 +299,7 @@ INPUT = st.builds(
 
 @pytest.mark.parametrize("core", [True, False])
 @given(events=st.lists(INPUT, max_size=8), sources=st.integers(0, 3))
-def test_the_inputs_of_each_source_are_told_where_they_are_in_order(
+def test_the_inputs_of_each_source_are_reported_where_they_are_in_order(
     core: bool, events: list[Event], sources: int
 ) -> None:
     inputs = [event for event in events if event.kind in (EventKind.RECORD, EventKind.OVERSIZE)]

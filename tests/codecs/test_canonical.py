@@ -89,8 +89,8 @@ def test_the_fast_way_gives_the_bytes_of_rfc_8785_for_plain_values(value):
 @given(JSON)
 def test_a_canonical_text_reads_back_as_the_same_value(value):
     """Canonical JSON is JSON, and canonical once is canonical."""
-    octets = c.canonical_json(value)
-    assert c.canonical_json(json.loads(octets, parse_int=float)) == octets
+    raw = c.canonical_json(value)
+    assert c.canonical_json(json.loads(raw, parse_int=float)) == raw
 
 
 @given(st.integers(0, 2**64 - 1))

@@ -16,7 +16,7 @@ from sluice.codecs.notes import Signer, demand_signed, parse_note
 from sluice.codecs.times import LATEST
 
 ROOTS = st.binary(min_size=32, max_size=32)
-HASHES = ROOTS.map(lambda octets: "sha256:" + octets.hex())
+HASHES = ROOTS.map(lambda raw: "sha256:" + raw.hex())
 HEADS = st.builds(Head, st.integers(1, 10**17), ROOTS)
 TEXT = (
     "sluice/ledger/1\n"
@@ -131,7 +131,7 @@ def test_the_next_checkpoint_names_the_hash_of_the_text() -> None:
     assert parse_checkpoint(TEXT).digest == digest(TEXT) == "sha256:" + sha256(TEXT.encode()).hexdigest()
 
 
-def test_the_leaf_of_a_block_is_over_the_octets_of_its_hash() -> None:
+def test_the_leaf_of_a_block_is_over_the_bytes_of_its_hash() -> None:
     """32 bytes, hashed as a leaf (RFC 6962, section 2.1)."""
     assert leaf_of("sha256:" + "0a" * 32) == sha256(b"\x00" + b"\x0a" * 32).digest()
 

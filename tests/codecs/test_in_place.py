@@ -65,7 +65,7 @@ def test_an_event_in_place_is_no_other(one: Event, other: Event) -> None:
         hash(found)
 
 
-def test_an_event_in_place_holds_its_block_s_octets() -> None:
+def test_an_event_in_place_holds_its_block_s_bytes() -> None:
     """Whoever else lets go of them; and another's list of headers is another list."""
     events = [Event(0, 0, number, 0, [], None, bytes([number]) * 3000) for number in range(200)]
     found = list(unseal(seal(HEADER, events)[1], in_place=True).events)
@@ -89,7 +89,7 @@ def made(*records: tuple[bytes | None, bytes | None, Any], **changes: Any) -> li
 
 
 def test_what_came_is_held_only_for_what_is_kept() -> None:
-    """A record that lies in its batch holds all of it, and counts as its own octets: a small one behind others that are
+    """A record that lies in its batch holds all of it, and counts as its own bytes: a small one behind others that are
     too large to keep is made, as is one whose batch goes on with what is no record, or is larger than may be held."""
     small, large = (b"k", b"v" * 100, []), (b"k", bytes(MAX_INPUT_BYTES), [])
     crowded = (b"k", b"", [("", b"")] * (MAX_HEADERS + 1))
@@ -109,11 +109,11 @@ def test_what_came_is_held_only_for_what_is_kept() -> None:
 def test_stored_records_in_place_are_like_those_that_are_made(records: list[Any]) -> None:
     """Part by part, shown and compared."""
     data, more = packed(records), (0, 99, 10**9, Stored)
-    (found, octets), (expected, same) = (
+    (found, byte_count), (expected, same) = (
         read_stored(cursor_of(data), *more, in_place=in_place) for in_place in (True, False)
     )
 
-    assert octets == same
+    assert byte_count == same
     assert found == expected
     assert expected == found
     assert [repr(one) for one in found] == [repr(one) for one in expected]

@@ -29,7 +29,7 @@ def parsed(text: str) -> Emission:
     return parse_inline(emission(text))
 
 
-def told(text: str) -> list[tuple[str, list[Annotation]]]:
+def sentences_in(text: str) -> list[tuple[str, list[Annotation]]]:
     """Each sentence with its annotations."""
     whole = parsed(text)
     assert whole.text is not None
@@ -42,7 +42,7 @@ def told(text: str) -> list[tuple[str, list[Annotation]]]:
 
 def annotation(group: str) -> Annotation:
     """The one annotation of a sentence with one group."""
-    ((sentence, (found,)),) = told(f"It is. {group}")
+    ((sentence, (found,)),) = sentences_in(f"It is. {group}")
     assert sentence == "It is."
     return found
 
@@ -74,7 +74,7 @@ def test_the_memos_example_is_one_assertion() -> None:
 
 def test_every_sentence_is_an_assertion() -> None:
     """Sentences without a group are unannotated assertions, and several groups in a row belong to one."""
-    assert told("One. Two. [substrate.grep][substrate.git.log]\n [unverified-inference] Three") == [
+    assert sentences_in("One. Two. [substrate.grep][substrate.git.log]\n [unverified-inference] Three") == [
         ("One.", []),
         ("Two.", [Annotation(GREP), Annotation("substrate.git.log"), Annotation("unverified-inference")]),
         ("Three", []),
@@ -142,15 +142,15 @@ def test_any_other_bracket_is_ordinary_text(bracket: str) -> None:
 
 def test_a_bracket_that_another_interrupts_never_closes() -> None:
     """It is ordinary text; the one inside it may be a group."""
-    assert told("It [substrate.grep; is [substrate.git.log] so.") == [
+    assert sentences_in("It [substrate.grep; is [substrate.git.log] so.") == [
         ("It [substrate.grep; is so.", [Annotation("substrate.git.log")])
     ]
-    assert told("It [see[substrate.grep]] is.") == [("It [see] is.", [Annotation(GREP)])]
+    assert sentences_in("It [see[substrate.grep]] is.") == [("It [see] is.", [Annotation(GREP)])]
 
 
 def test_a_group_before_any_sentence_is_ordinary_text() -> None:
     """There is nothing that it could annotate; nor for those that follow it at once."""
-    assert told(" [substrate.grep]\n[substrate.grep] It is. [substrate.git.log]") == [
+    assert sentences_in(" [substrate.grep]\n[substrate.grep] It is. [substrate.git.log]") == [
         ("[substrate.grep]\n[substrate.grep] It is.", [Annotation("substrate.git.log")])
     ]
 
@@ -160,8 +160,11 @@ def test_a_group_before_any_sentence_is_ordinary_text() -> None:
 
 def test_a_group_annotates_the_sentence_before_it() -> None:
     """In the middle of a sentence, that one; across a blank line, the one whose character comes before it."""
-    assert told("The file [substrate.grep] exists. Next.") == [("The file exists.", [Annotation(GREP)]), ("Next.", [])]
-    assert told("Heading\n\nIt is.\n\n[substrate.grep]\n\nNext") == [
+    assert sentences_in("The file [substrate.grep] exists. Next.") == [
+        ("The file exists.", [Annotation(GREP)]),
+        ("Next.", []),
+    ]
+    assert sentences_in("Heading\n\nIt is.\n\n[substrate.grep]\n\nNext") == [
         ("Heading", []),
         ("It is.", [Annotation(GREP)]),
         ("Next", []),
@@ -170,9 +173,9 @@ def test_a_group_annotates_the_sentence_before_it() -> None:
 
 def test_a_sentence_ends_where_its_group_stands() -> None:
     """What ends like a sentence before a group is one, also where a small letter, or no space, comes after it."""
-    assert told('It "is." [substrate.grep] and was.') == [('It "is."', [Annotation(GREP)]), ("and was.", [])]
-    assert told("In the U.S. [substrate.grep] Then.") == [("In the U.S.", [Annotation(GREP)]), ("Then.", [])]
-    assert told("It is.[substrate.grep]And was.") == [("It is.", [Annotation(GREP)]), ("And was.", [])]
+    assert sentences_in('It "is." [substrate.grep] and was.') == [('It "is."', [Annotation(GREP)]), ("and was.", [])]
+    assert sentences_in("In the U.S. [substrate.grep] Then.") == [("In the U.S.", [Annotation(GREP)]), ("Then.", [])]
+    assert sentences_in("It is.[substrate.grep]And was.") == [("It is.", [Annotation(GREP)]), ("And was.", [])]
 
 
 def test_line_ends_of_windows_are_white_space() -> None:
@@ -262,7 +265,7 @@ def test_times_may_be_milliseconds() -> None:
 )
 def test_an_illegal_parameter_makes_the_annotation_unknown(parameters: str) -> None:
     """The rest of the emission goes on; of the illegal one nothing is kept, so that nobody acts upon it."""
-    whole = told(f"It is. [substrate.grep; {parameters}; ref=main] It was.")
+    whole = sentences_in(f"It is. [substrate.grep; {parameters}; ref=main] It was.")
 
     assert [sentence for sentence, _ in whole] == ["It is.", "It was."]
     (found,) = whole[0][1]

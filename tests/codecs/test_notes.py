@@ -60,7 +60,7 @@ def test_the_specification_s_example_note_parses() -> None:
     note = parse_note(f"{poem}\n{line}")
 
     assert note.text == poem
-    assert [(one.name, one.key_id.hex(), len(one.octets)) for one in note.signatures] == [
+    assert [(one.name, one.key_id.hex(), len(one.raw)) for one in note.signatures] == [
         ("quasimodo.example/salvatore", "367ba04b", 64)
     ]
 
@@ -84,7 +84,7 @@ def test_no_octet_of_a_note_can_change(data: st.DataObject) -> None:
     """Any one byte changed, dropped or added, and the note is none, or nobody's whose key is known."""
     whole = NOTE.encode()
     at = data.draw(st.integers(0, len(whole) - 1))
-    put = data.draw(st.binary(max_size=2).filter(lambda octets: octets != whole[at : at + 1]))
+    put = data.draw(st.binary(max_size=2).filter(lambda raw: raw != whole[at : at + 1]))
     changed = whole[:at] + put + whole[at + 1 :]
 
     if changed == whole:
@@ -124,7 +124,7 @@ def test_a_witness_s_signature_says_nothing_where_its_key_is_unknown() -> None:
         assert demand_signed(parse_note(f"{TEXT}\n{lines}"), [peter]) is peter
 
 
-def test_all_whose_key_is_known_are_told_in_the_order_of_their_signatures() -> None:
+def test_all_whose_key_is_known_are_reported_in_the_order_of_their_signatures() -> None:
     """Each once, however often it signed."""
     note = parse_note(f"{TEXT}\n{ENOCHS}{PETERS}{ENOCHS}")
 
@@ -162,8 +162,8 @@ def test_sixteen_signatures_are_few_and_a_hundred_and_one_too_many() -> None:
 
 def test_an_eligible_key_that_is_no_point_signs_nothing() -> None:
     """A public key of any 32 bytes can be named; no signature holds under it."""
-    octets = bytes([2] + 31 * [0])
-    text = f"x+{notes._key_id('x', octets).hex()}+{base64.b64encode(notes.ED25519 + octets).decode()}"
+    raw = bytes([2] + 31 * [0])
+    text = f"x+{notes._key_id('x', raw).hex()}+{base64.b64encode(notes.ED25519 + raw).decode()}"
     other = Verifier.parse(text)
     forged = Note(TEXT, [notes.Signature("x", other.id, bytes(64))])
 
@@ -277,16 +277,16 @@ def test_a_name_with_which_no_note_could_be_signed_is_refused(name: str) -> None
 
 
 @pytest.mark.parametrize("seed", [b"", bytes(31), bytes(33)])
-def test_a_seed_has_32_octets(seed: bytes) -> None:
+def test_a_seed_has_32_bytes(seed: bytes) -> None:
     """Others are refused, with their length, not their bytes."""
-    with pytest.raises(UsageError, match=f"got {len(seed)} octets"):
+    with pytest.raises(UsageError, match=f"got {len(seed)} bytes"):
         Signer("name", seed)
 
 
 @given(st.binary(max_size=40))
-def test_base64_has_one_text_for_the_same_octets(octets: bytes) -> None:
+def test_base64_has_one_text_for_the_same_bytes(raw: bytes) -> None:
     """Which is what the standard writes."""
-    assert unbase64(base64.b64encode(octets).decode()) == octets
+    assert unbase64(base64.b64encode(raw).decode()) == raw
 
 
 @pytest.mark.parametrize(

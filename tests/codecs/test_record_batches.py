@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
-from batch_samples import NOUGHT, NULL, OCTETS, RECORDS, T, cursor_of, packed, raw_cursor, record, text, zigzag
+from batch_samples import BLOBS, NOUGHT, NULL, RECORDS, T, cursor_of, packed, raw_cursor, record, text, zigzag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,10 +67,10 @@ def test_records_are_what_aiokafka_reads(core: None, records: list[Any], base: i
         for one in DefaultRecordBatch(data)
     ]
     cursor = cursor_of(data, base)
-    events, octets = read_events(cursor, 3, 0, 10**6, 10**9, event_for)
+    events, byte_count = read_events(cursor, 3, 0, 10**6, 10**9, event_for)
 
     assert events == expected
-    assert octets == sum(
+    assert byte_count == sum(
         len(one.key or b"") + len(one.value or b"") + sum(len(name) + len(content) for name, content in one.headers)
         for one in expected
     )
@@ -82,9 +82,9 @@ def test_portions_make_the_whole(core: None, records: list[Any], most: int, room
     """However few are taken at once, and from wherever in the batch: each record once, in order."""
     cursor, found = cursor_of(packed(records)), list[Event]()
     while cursor.left:
-        events, octets = read_events(cursor, 0, first, most, room, event_for)
+        events, byte_count = read_events(cursor, 0, first, most, room, event_for)
         assert len(events) <= most
-        assert len(events) < 2 or octets - len(events[-1].value or b"") <= room + 400
+        assert len(events) < 2 or byte_count - len(events[-1].value or b"") <= room + 400
         found += events
 
     assert [one.offset for one in found] == list(range(first, len(records)))
@@ -93,7 +93,7 @@ def test_portions_make_the_whole(core: None, records: list[Any], most: int, room
 
 @settings(max_examples=400)
 @given(RECORDS, st.data())
-def test_damage_is_told_alike(core: None, records: list[Any], data: st.DataObject) -> None:
+def test_damage_is_reported_alike(core: None, records: list[Any], data: st.DataObject) -> None:
     """Bytes changed, lost or added anywhere: the compiled core reads, or refuses, what Python does."""
     cursor = cursor_of(packed(records))
     start = data.draw(st.integers(0, len(cursor.data)))
@@ -114,7 +114,7 @@ def test_damage_is_told_alike(core: None, records: list[Any], data: st.DataObjec
 
 
 @pytest.mark.parametrize(
-    ("octets", "sentence"),
+    ("raw", "sentence"),
     [
         (b"", "no end"),
         (b"\x80" * 11, "no end"),
@@ -127,10 +127,10 @@ def test_damage_is_told_alike(core: None, records: list[Any], data: st.DataObjec
         (record(NOUGHT, NOUGHT, NULL, NULL, NOUGHT, b"more"), "not as long as it says"),
     ],
 )
-def test_what_is_no_record_is_refused(core: None, octets: bytes, sentence: str) -> None:
+def test_what_is_no_record_is_refused(core: None, raw: bytes, sentence: str) -> None:
     """With one sentence; nothing is read beyond its own length."""
     with pytest.raises(ValueError, match=sentence):
-        read(octets)
+        read(raw)
 
 
 def test_a_name_that_is_no_text_is_read_all_the_same(core: None) -> None:
@@ -208,10 +208,10 @@ def test_every_offset_of_a_dense_batch_becomes_an_event(core: None, records: lis
     cursor = cursor_of(packed(records), 7)
     start = data.draw(st.integers(cursor.at, cursor.end))
     end = data.draw(st.integers(start, min(cursor.end, start + 4)))
-    octets = cursor.data[cursor.at : start] + data.draw(st.binary(max_size=12)) + cursor.data[end : cursor.end]
+    byte_count = cursor.data[cursor.at : start] + data.draw(st.binary(max_size=12)) + cursor.data[end : cursor.end]
 
     def salvaged(most: int) -> list[Event]:
-        moving, found = raw_cursor(octets, len(records), 7), list[Event]()
+        moving, found = raw_cursor(byte_count, len(records), 7), list[Event]()
         while moving.left:
             found += salvage_events(moving, 0, 7, most, 10**9, event_for)[0]
         return found
@@ -220,29 +220,29 @@ def test_every_offset_of_a_dense_batch_becomes_an_event(core: None, records: lis
     assert [one.offset for one in found] == list(range(7, 7 + len(records)))
     assert salvaged(1) == found
     try:
-        plain = read_events(raw_cursor(octets, len(records), 7), 0, 7, 10**6, 10**9, event_for)[0]
+        plain = read_events(raw_cursor(byte_count, len(records), 7), 0, 7, 10**6, 10**9, event_for)[0]
     except ValueError:
-        assert any(one.key is None and (one.value or b"") in octets for one in found)
+        assert any(one.key is None and (one.value or b"") in byte_count for one in found)
     else:
         assert found == plain
 
 
-def test_what_is_no_record_has_its_octets_for_a_value(core: None) -> None:
+def test_what_is_no_record_has_its_bytes_for_a_value(core: None) -> None:
     """And what comes behind it is read, as far as its end can be told."""
     good, bad = record(NOUGHT, NOUGHT, NULL, text(b"v"), NOUGHT), record(NOUGHT, NOUGHT, zigzag(99), b"rest")
-    events, octets = salvage_events(raw_cursor(good + bad + good + b"\x7e", 5), 0, 0, 9, 99, event_for)
+    events, byte_count = salvage_events(raw_cursor(good + bad + good + b"\x7e", 5), 0, 0, 9, 99, event_for)
 
     assert [one.value for one in events] == [b"v", bad[1:], b"v", b"\x7e", b""]
-    assert octets == len(bad) - 1 + 3
+    assert byte_count == len(bad) - 1 + 3
 
 
 def test_what_is_too_large_to_keep_is_asked_for(core: None) -> None:
     """By the callable that knows what becomes of it; its bytes do not count."""
     data = packed([(T, b"k", b"x" * MAX_INPUT_BYTES, []), (T, b"k", b"y", [])])
-    events, octets = read_events(cursor_of(data), 0, 0, 9, 10**9, event_for)
+    events, byte_count = read_events(cursor_of(data), 0, 0, 9, 10**9, event_for)
 
     assert [one.kind for one in events] == [EventKind.OVERSIZE, EventKind.RECORD]
-    assert octets == 2
+    assert byte_count == 2
 
 
 def test_the_broker_s_time_counts_where_the_topic_says_so(core: None) -> None:
@@ -267,7 +267,7 @@ def test_an_answer_may_end_within_a_batch(core: None) -> None:
     ]
 
 
-def test_batches_of_older_formats_are_told(core: None) -> None:
+def test_batches_of_older_formats_are_reported(core: None) -> None:
     """By their number; what it means to read them is not said here."""
     old = bytearray(packed([(T, b"k", b"x", [])]))
     old[16] = 1
@@ -290,8 +290,8 @@ def test_records_are_read_as_they_are_stored(core: None, records: list[Any], bas
     data, found = packed([*records, (T, None, bytes(MAX_INPUT_BYTES + 1), [])]), list[Any]()
     cursor = cursor_of(data, base)
     while cursor.left:
-        some, octets = read_stored(cursor, base, most, 10**9, lambda *parts: parts)
-        assert octets == sum(
+        some, byte_count = read_stored(cursor, base, most, 10**9, lambda *parts: parts)
+        assert byte_count == sum(
             len(key or b"") + len(value or b"") + sum(len(name) + len(content or b"") for name, content in headers)
             for _, _, key, value, headers in some
         )
@@ -309,12 +309,14 @@ def test_headers_that_come_again_are_each_record_s_own(core: None, headers: list
     """In the same place, in another, one fewer, more than are kept: as events and as they are stored."""
     data = packed([(T, b"k", b"v", list(one)) for one in headers])
 
-    events, octets = read_events(cursor_of(data, 0), 0, 0, 99, 10**9, event_for)
+    events, byte_count = read_events(cursor_of(data, 0), 0, 0, 99, 10**9, event_for)
     stored, same = read_stored(cursor_of(data, 0), 0, 99, 10**9, lambda *parts: parts)
 
-    assert [one.headers for one in events] == [[(name, octets or b"") for name, octets in one] for one in headers]
+    assert [one.headers for one in events] == [[(name, content or b"") for name, content in one] for one in headers]
     assert [one[4] for one in stored] == headers
-    assert octets == same == sum(2 + sum(len(name) + len(content or b"") for name, content in one) for one in headers)
+    assert (
+        byte_count == same == sum(2 + sum(len(name) + len(content or b"") for name, content in one) for one in headers)
+    )
     lists = [one.headers for one in events]
     assert len({id(one) for one in lists}) == len(headers), "a list may be changed"
 
@@ -332,7 +334,7 @@ OUTPUTS = st.lists(
     st.builds(
         Output,
         st.just("admitted"),
-        OCTETS,
+        BLOBS,
         st.binary(max_size=300),
         st.lists(st.tuples(st.text(max_size=20), st.binary(max_size=200)), max_size=5),
     ),
@@ -376,7 +378,7 @@ def test_batches_hold_as_much_as_they_may_and_one_at_least(core: None, outputs: 
     assert [(one.key, one.value, one.headers) for one in found] == [tuple(one[1:]) for one in outputs]
 
 
-def test_octets_of_another_type_are_written_too(core: None) -> None:
+def test_bytes_of_another_type_are_written_too(core: None) -> None:
     """Whatever the compiled core does not know, Python writes."""
     (one,) = read(pack_records([Output("admitted", None, bytearray(b"{}"), [("a", b"b")])], 0, 100)[0])  # type: ignore[arg-type]
     assert (one.key, one.value, one.headers) == (None, b"{}", [("a", b"b")])

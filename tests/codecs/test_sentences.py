@@ -18,7 +18,7 @@ from sluice.codecs.sentences import OURS, SUPPRESSED, sentences
 ALPHABET = ".․!?。)(\"'’“ \t,:;-–aбzAZБ059٣中ªא\u0301\u200b\u00ad\u2060é\U0001d400\U0001f600*…/"
 
 
-def told(text: str) -> list[str]:
+def sentences_in(text: str) -> list[str]:
     return [text[start:end] for start, end in sentences(text)]
 
 
@@ -93,25 +93,27 @@ def test_only_a_blank_line_separates(line_end: str) -> None:
     """A single line end is a space, wherever models wrap; an empty line, or one of white space, ends any sentence."""
     wrapped = f"It has an{line_end}entry.{line_end}Then more"
 
-    assert told(f"{wrapped}{line_end}{line_end}after") == [f"It has an{line_end}entry.", "Then more", "after"]
-    assert told(f"no stop{line_end} \t{line_end}after") == ["no stop", "after"]
+    assert sentences_in(f"{wrapped}{line_end}{line_end}after") == [f"It has an{line_end}entry.", "Then more", "after"]
+    assert sentences_in(f"no stop{line_end} \t{line_end}after") == ["no stop", "after"]
 
 
 def test_suppressed_abbreviations_end_no_sentence() -> None:
     """CLDR's list holds, words with several dots included, as they are written."""
-    assert told("Mr. Smith of the U.S. Senate has a Ph.D. Now.") == ["Mr. Smith of the U.S. Senate has a Ph.D. Now."]
-    assert told("It was exec. Smith, vs. Jones.") == ["It was exec. Smith, vs. Jones."]
-    assert told("It is his alt. Yes.") == ["It is his alt.", "Yes."]
+    assert sentences_in("Mr. Smith of the U.S. Senate has a Ph.D. Now.") == [
+        "Mr. Smith of the U.S. Senate has a Ph.D. Now."
+    ]
+    assert sentences_in("It was exec. Smith, vs. Jones.") == ["It was exec. Smith, vs. Jones."]
+    assert sentences_in("It is his alt. Yes.") == ["It is his alt.", "Yes."]
 
 
 def test_what_cldr_lacks_is_added() -> None:
     """Dr. and the lower-case forms of E.g. and I.e. end no sentence either."""
-    assert told("Dr. Smith uses e.g. Python, i.e. Snakes.") == ["Dr. Smith uses e.g. Python, i.e. Snakes."]
+    assert sentences_in("Dr. Smith uses e.g. Python, i.e. Snakes.") == ["Dr. Smith uses e.g. Python, i.e. Snakes."]
 
 
 def test_only_a_whole_word_is_an_abbreviation() -> None:
     """Mr. at the end of a longer word, of a number or of a dotted name is none."""
-    assert told("The Admr. Yes. At 5Mr. Yes. See x.Dr. Yes.") == [
+    assert sentences_in("The Admr. Yes. At 5Mr. Yes. See x.Dr. Yes.") == [
         "The Admr.",
         "Yes.",
         "At 5Mr.",
@@ -130,7 +132,7 @@ def test_a_sentence_reads_alike_whatever_ended_the_one_before() -> None:
 
 def test_an_abbreviation_in_quotes_ends_a_sentence() -> None:
     """After a closing mark the full stop was not the abbreviation's alone."""
-    assert told('He said "Dr." Then he left.') == ['He said "Dr."', "Then he left."]
+    assert sentences_in('He said "Dr." Then he left.') == ['He said "Dr."', "Then he left."]
 
 
 def test_a_forced_end_needs_a_terminator() -> None:

@@ -30,14 +30,14 @@ CITATION = {
 }
 
 
-def octets(record: dict[str, Any], **fields: Any) -> bytes:
+def encoded(record: dict[str, Any], **fields: Any) -> bytes:
     return msgspec.json.encode(record | fields)
 
 
 @pytest.mark.parametrize("content", ["text", "", 7, -3, 2.5, "ü" * (MAX_CONTENT_BYTES // 2)])
 def test_a_sighting_has_text_or_a_number(content: object):
     """Up to 64 kB of it; the time that was seen is a text or milliseconds."""
-    sighting = decode_sighting(octets(SIGHTING, content=content, unknown="ignored"))
+    sighting = decode_sighting(encoded(SIGHTING, content=content, unknown="ignored"))
 
     assert isinstance(sighting, Sighting)
     assert sighting.content == content
@@ -55,9 +55,9 @@ def test_a_sighting_has_text_or_a_number(content: object):
         ({"confidence": 2}, "$.confidence"),
     ],
 )
-def test_what_is_no_sighting_is_told_by_its_path(fields: dict[str, Any], path: str):
+def test_what_is_no_sighting_is_reported_by_its_path(fields: dict[str, Any], path: str):
     """In the wording of all schema faults."""
-    fault = decode_sighting(octets(SIGHTING, **fields))
+    fault = decode_sighting(encoded(SIGHTING, **fields))
 
     assert isinstance(fault, Fault)
     assert fault.reason == "schema"
@@ -66,7 +66,7 @@ def test_what_is_no_sighting_is_told_by_its_path(fields: dict[str, Any], path: s
 
 def test_a_citation_is_read_as_it_was_written():
     """Every member of it."""
-    citation = decode_citation(octets(CITATION))
+    citation = decode_citation(encoded(CITATION))
 
     assert isinstance(citation, Citation)
     assert msgspec.to_builtins(citation) == CITATION | {"span": {"chars": (0, 43)}}
@@ -84,7 +84,7 @@ def test_a_citation_is_read_as_it_was_written():
 )
 def test_what_is_no_citation_is_a_fault(fields: dict[str, Any], reason: str):
     """Beyond what a JSON Schema says, too."""
-    fault = decode_citation(octets(CITATION, **fields))
+    fault = decode_citation(encoded(CITATION, **fields))
 
     assert isinstance(fault, Fault)
     assert fault.reason == reason

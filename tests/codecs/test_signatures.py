@@ -72,9 +72,9 @@ def test_what_is_signed_holds_however_it_is_written(record: dict[str, Any]) -> N
 
 def test_it_is_an_ed25519_signature_over_the_canonical_form_without_it() -> None:
     """Anybody can make one, with no code of ours."""
-    octets = Ed25519PrivateKey.from_private_bytes(SEED).sign(rfc8785.dumps(RECORD))
+    raw = Ed25519PrivateKey.from_private_bytes(SEED).sign(rfc8785.dumps(RECORD))
 
-    assert signed(RECORD, SIGNER)["signature"] == base64.b64encode(octets).decode()
+    assert signed(RECORD, SIGNER)["signature"] == base64.b64encode(raw).decode()
     assert "signature" not in RECORD
 
 
@@ -170,7 +170,7 @@ def test_what_is_no_public_key_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "octets",
+    "raw",
     [
         bytes(32),
         bytes([*bytes(31), 0x80]),
@@ -182,14 +182,14 @@ def test_what_is_no_public_key_is_none(text: str) -> None:
         bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85"),
         bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
     ],
-    ids=lambda octets: octets.hex()[:6] + octets.hex()[-2:],
+    ids=lambda raw: raw.hex()[:6] + raw.hex()[-2:],
 )
-def test_a_key_under_which_anybody_can_sign_is_none(octets: bytes):
+def test_a_key_under_which_anybody_can_sign_is_none(raw: bytes):
     """A point of small order, all zeros among them: one signature would hold for about every eighth record at least."""
     identity = base64.b64encode((1).to_bytes(32, "little") + bytes(32)).decode()
-    key = base64.b64encode(octets).decode()
+    key = base64.b64encode(raw).decode()
 
-    assert (public_key_of(key), public_key_of(octets.hex())) == (None, None)
+    assert (public_key_of(key), public_key_of(raw.hex())) == (None, None)
     assert not any(holds(key, identity, written({**RECORD, "confidence": n / 64})) for n in range(64))
 
 

@@ -432,7 +432,7 @@ async def test_no_uri_of_a_validators_is_there_unhardened(server):
     assert listed == {"sluice://policy", "sluice://vocabulary", "sluice://conformance"}
 
 
-async def test_the_version_of_sanitation_is_told_truthfully(server):
+async def test_the_version_of_sanitation_is_reported_truthfully(server):
     """[V §8.1]: it is the one of the code that sanitises."""
     async with Client(server) as client:
         for tool, ask in (("ground", {"query": "x"}), ("check_assertion", {"text": "x"})):

@@ -86,7 +86,7 @@ def test_other_bytes_under_the_same_attempt_conflict(adjudicate, emission, obser
     assert outputs.dead == ["conflicting-emission"]
 
 
-def test_a_conflict_is_told_after_the_verdict_too(adjudicate, emission, observation):
+def test_a_conflict_is_reported_after_the_verdict_too(adjudicate, emission, observation):
     """The memory of an emission outlives its verdict."""
     lines = [emission(0), observation(1, GREP), observation(2, GIT), emission(1000, emitted=0, confidence=0.5)]
 
@@ -206,8 +206,8 @@ def test_revisions_count_per_attempt(adjudicate, emission, observation):
 
     outputs = adjudicate(lines, until=HOUR + 100)
 
-    told = [(word["attempt"], word["status"], word["revision"]) for word in outputs.on("admitted")]
-    assert told == [(0, "admitted", 1), (1, "admitted", 1), (1, "decayed-to-uncertainty", 2)]
+    decided = [(word["attempt"], word["status"], word["revision"]) for word in outputs.on("admitted")]
+    assert decided == [(0, "admitted", 1), (1, "admitted", 1), (1, "decayed-to-uncertainty", 2)]
 
 
 # ---------------------------------------------------------------- the earlier life and the newer word
@@ -284,8 +284,8 @@ def test_a_refusal_by_policy_of_the_newer_attempt_is_a_word_of_its_own(adjudicat
 
     outputs = adjudicate([*lines, observation(6, GREP, attempt=1), {"at": at(700)}], policy, until=HOUR + 1)
 
-    told = [(word["attempt"], word["status"]) for word in outputs.on("admitted")]
-    assert told == [(0, "admitted"), (1, "refused")]
+    decided = [(word["attempt"], word["status"]) for word in outputs.on("admitted")]
+    assert decided == [(0, "admitted"), (1, "refused")]
 
 
 def test_another_span_s_word_does_not_end_the_earlier_life(adjudicate, emission, claim, observation):

@@ -194,8 +194,8 @@ def test_a_disposition_of_one_status_leaves_the_others_alone(adjudicate, emissio
 
     outputs = adjudicate(lines, policy, until=600.001)
 
-    told = {(word["emission_id"], word["disposition"]) for word in outputs.on("inadmissible")}
-    assert told == {("em-1", "review"), ("em-3", "review")}
+    decided = {(word["emission_id"], word["disposition"]) for word in outputs.on("inadmissible")}
+    assert decided == {("em-1", "review"), ("em-3", "review")}
 
 
 # ---------------------------------------------------------------- refuse

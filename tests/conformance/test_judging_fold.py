@@ -21,10 +21,10 @@ def saw(observation):
     """`saw(when, class, verified=[0], …)`: an observation that verifies checks, with where it saw them hold."""
 
     def make(when, cls, verified=(0,), coverage="whole", lines=(3, 3), commit=None, **fields):
-        told = {"check": CHECK, "holds": True, "path": "CHANGELOG.md", "lines": list(lines)}
+        decided = {"check": CHECK, "holds": True, "path": "CHANGELOG.md", "lines": list(lines)}
         if commit is not None:
-            told["commit"] = commit
-        detail = {"checks": [told | {"holds": place in verified} for place in range(20)]}
+            decided["commit"] = commit
+        detail = {"checks": [decided | {"holds": place in verified} for place in range(20)]}
         return observation(when, cls, verified=list(verified), coverage=coverage, detail=detail, **fields)
 
     return make

@@ -119,8 +119,8 @@ def test_a_key_is_taken_as_people_have_it(adjudicate, observation, tmp_path: Pat
     """Base64 or hex of its bytes, or the line that `sluice key new` prints; `sluice look` signs with that key."""
     file = tmp_path / "observer.key"
     verifier = CliRunner().invoke(main, ["key", "new", "observer/a", "--out", str(file)]).stdout.strip()
-    octets = base64.b64decode(verifier.split("+", 2)[2])[1:]
-    key = {"base64": base64.b64encode(octets).decode(), "hex": octets.hex(), "verifier": verifier}[form]
+    raw = base64.b64decode(verifier.split("+", 2)[2])[1:]
+    key = {"base64": base64.b64encode(raw).decode(), "hex": raw.hex(), "verifier": verifier}[form]
     policy = f'[observers.observer-1]\npublic_key = "{key}"\n'
     (tmp_path / "a.md").write_text("It is so.\n")
     text = "`a.md` contains `so`. [substrate.code.read; path=a.md]"

@@ -105,7 +105,7 @@ def verdict(observation: dict[str, Any]) -> str:
     return observation["outcome"]
 
 
-def told(observation: dict[str, Any]) -> dict[str, Any]:
+def checked(observation: dict[str, Any]) -> dict[str, Any]:
     """What the observation says of its one check."""
     (check,) = observation["detail"]["checks"]
     return check
@@ -191,7 +191,7 @@ def test_each_check_is_decided_by_its_classes_alone(look: Look, root: Path, chec
     """The column «decided by»: the others leave it undecided."""
     written = check.replace("HEAD", git(root, "rev-parse", "HEAD~1"))
     for substrate_class in (READ, GREP, LOG, MTIME):
-        found = told(look(substrate_class, ABOUT, checks=[written], path="src/limits.py"))
+        found = checked(look(substrate_class, ABOUT, checks=[written], path="src/limits.py"))
         other = found.get("reason") == "other-substrate"
         assert other is (substrate_class not in DECIDED_BY[check]), found
         if not other:
@@ -200,22 +200,22 @@ def test_each_check_is_decided_by_its_classes_alone(look: Look, root: Path, chec
 
 def test_a_check_speaks_of_the_path_that_it_names_or_of_the_locators(look: Look):
     """Its own goes before it."""
-    assert told(look(READ, ABOUT, checks=["contains(Changes)"], path="CHANGELOG.md"))["holds"] is True
-    found = told(look(READ, ABOUT, checks=["contains(Changes, path=CHANGELOG.md)"], path="src/limits.py"))
+    assert checked(look(READ, ABOUT, checks=["contains(Changes)"], path="CHANGELOG.md"))["holds"] is True
+    found = checked(look(READ, ABOUT, checks=["contains(Changes, path=CHANGELOG.md)"], path="src/limits.py"))
     assert (found["holds"], found["path"]) == (True, "CHANGELOG.md")
 
 
 def test_the_locators_lines_do_not_narrow_a_check(look: Look):
     """It speaks of the file, unless it has lines of its own."""
-    assert told(look(READ, ABOUT, checks=["contains(return)"], path="src/limits.py", lines=[1, 1]))["holds"] is True
-    assert told(look(READ, ABOUT, checks=["contains(return, lines=1-1)"], path="src/limits.py"))["holds"] is None
+    assert checked(look(READ, ABOUT, checks=["contains(return)"], path="src/limits.py", lines=[1, 1]))["holds"] is True
+    assert checked(look(READ, ABOUT, checks=["contains(return, lines=1-1)"], path="src/limits.py"))["holds"] is None
 
 
 def test_not_holds_where_the_check_is_exactly_false(look: Look):
     """What is undecided stays so."""
     for check, holds in (("not equals(MAX_FILES, 41)", True), ("not equals(MAX_FILES, 40)", False),
                          ("not equals(NOWHERE, 40)", None)):  # fmt: skip
-        assert told(look(READ, ABOUT, checks=[check], path="src/limits.py"))["holds"] is holds
+        assert checked(look(READ, ABOUT, checks=[check], path="src/limits.py"))["holds"] is holds
 
 
 # ---------------------------------------------------------------- what an observer returns
@@ -282,7 +282,7 @@ def test_that_a_sentence_stands_there_covers_a_part(look: Look, root: Path):
     (root / "src/limits.py").write_text("# Limits are checked before anything else.\n" + LIMITS)
     found = look(READ, "Limits are checked before anything else.", path="src/limits.py")
     assert (verdict(found), found["coverage"], found["unchecked"]) == ("corroborates", "part", [[0, 40]])
-    assert told(found)["check"] == 'contains("Limits are checked before anything else")'
+    assert checked(found)["check"] == 'contains("Limits are checked before anything else")'
 
 
 @pytest.mark.parametrize("substrate_class", [LOG, GREP, READ])
@@ -322,8 +322,10 @@ def test_repo_ref_and_commit_are_honoured_or_unavailable(look: Look, root: Path)
     other.mkdir()
     (other / "a.txt").write_text("elsewhere\n")
     here, both = {"": root, "lib": other}, {"app": root, "lib": other}
-    assert told(look(READ, ABOUT, checks=["contains(elsewhere)"], path="a.txt", at=here, repo="lib"))["holds"] is True
-    assert told(look(READ, ABOUT, checks=["contains(40)"], path="src/limits.py", at=here))["holds"] is True
+    assert (
+        checked(look(READ, ABOUT, checks=["contains(elsewhere)"], path="a.txt", at=here, repo="lib"))["holds"] is True
+    )
+    assert checked(look(READ, ABOUT, checks=["contains(40)"], path="src/limits.py", at=here))["holds"] is True
     found = look(READ, ABOUT, checks=["contains(40)"], path="src/limits.py", at=both)
     assert (verdict(found), found["detail"]["reason"]) == ("unavailable", "which-repository")
     for locator in ({"repo": "nowhere"}, {"ref": "nowhere"}, {"commit": "0badcafe"}, {"commit": "HEAD"}):
@@ -334,20 +336,20 @@ def test_repo_ref_and_commit_are_honoured_or_unavailable(look: Look, root: Path)
 def test_without_ref_or_commit_it_is_the_work_trees_tracked_files(look: Look, root: Path):
     """With one of them, git's objects."""
     (root / "src/limits.py").write_text(LIMITS.replace("40", "50"))
-    assert told(look(READ, ABOUT, checks=["contains(50)"], path="src/limits.py"))["holds"] is True
+    assert checked(look(READ, ABOUT, checks=["contains(50)"], path="src/limits.py"))["holds"] is True
     for locator in ({"ref": "main"}, {"ref": "v1.2.0"}, {"commit": head(root)}):
-        assert told(look(READ, ABOUT, checks=["contains(40)"], path="src/limits.py", **locator))["holds"] is True
+        assert checked(look(READ, ABOUT, checks=["contains(40)"], path="src/limits.py", **locator))["holds"] is True
 
 
 def test_without_any_path_the_scope_is_all_tracked_files_for_grep_alone(look: Look, root: Path):
     """Files that git does not track are not among them."""
     (root / "loose.txt").write_text("LOOSE_END\n")
-    assert told(look(GREP, ABOUT, checks=["contains(MAX_FILES)"]))["path"] == "src/limits.py"
-    assert told(look(GREP, ABOUT, checks=["absent(LOOSE_END)"]))["holds"] is True
-    assert told(look(GREP, ABOUT, checks=["count(40, =, 2)"]))["holds"] is True
+    assert checked(look(GREP, ABOUT, checks=["contains(MAX_FILES)"]))["path"] == "src/limits.py"
+    assert checked(look(GREP, ABOUT, checks=["absent(LOOSE_END)"]))["holds"] is True
+    assert checked(look(GREP, ABOUT, checks=["count(40, =, 2)"]))["holds"] is True
     found = look(READ, ABOUT, checks=["contains(MAX_FILES)"])
     assert found["detail"]["reason"] == "neither the locator nor the assertion names one path"
-    assert told(look(LOG, ABOUT, checks=["contains(MAX_FILES)"]))["holds"] is None
+    assert checked(look(LOG, ABOUT, checks=["contains(MAX_FILES)"]))["holds"] is None
 
 
 @pytest.mark.parametrize("substrate_class", [GREP, READ])
@@ -380,7 +382,7 @@ def test_roots_that_are_empty_are_unavailable(look: Look, tmp_path: Path):
 def test_git_log_decides_content_as_the_newest_commit_left_it(look: Look, root: Path):
     """Of those that the tip reaches and that touched it; its observation id is that commit, whole."""
     found = look(LOG, ABOUT, checks=["equals(MAX_FILES, 40)"], path="src/limits.py")
-    assert (found["observation_id"], told(found)["holds"]) == (git(root, "rev-parse", "HEAD~1"), True)
+    assert (found["observation_id"], checked(found)["holds"]) == (git(root, "rev-parse", "HEAD~1"), True)
 
 
 @pytest.mark.parametrize(
@@ -400,7 +402,7 @@ def test_git_log_decides_content_as_the_newest_commit_left_it(look: Look, root: 
 )
 def test_git_log_decides_by_gits_records(look: Look, root: Path, check: str, holds: bool | None):
     """Of the commit that the check names, which has to be reached from the tip."""
-    assert told(look(LOG, ABOUT, checks=[check.replace("HEAD", head(root))]))["holds"] is holds
+    assert checked(look(LOG, ABOUT, checks=[check.replace("HEAD", head(root))]))["holds"] is holds
 
 
 def test_git_log_contradicts_when_the_commit_bears_another_date(look: Look, root: Path):
@@ -418,7 +420,7 @@ def test_git_log_calls_a_well_formed_hash_that_is_not_reachable_unknown(look: Lo
     side = head(root)
     git(root, "checkout", "--quiet", "main")
     assert verdict(look(LOG, ENTRY, declared=side)) == "unknown-observation"
-    assert told(look(LOG, ABOUT, checks=["exists(CHANGELOG.md)"], declared=head(root)[:7]))["holds"] is True
+    assert checked(look(LOG, ABOUT, checks=["exists(CHANGELOG.md)"], declared=head(root)[:7]))["holds"] is True
 
 
 # ---------------------------------------------------------------- grep
@@ -437,7 +439,7 @@ def test_greps_pattern_is_a_fixed_string_or_re2(look: Look):
     assert verdict(look(GREP, text, path="src/limits.py", pattern="MAX_FILES.*40")) == "absent"
     assert verdict(look(GREP, text, path="src/limits.py", pattern="^MAX_FILES.*40$", regex=True)) == "terms-present"
     assert verdict(look(GREP, text, path="src/limits.py", pattern="return")) == "absent"
-    assert told(look(GREP, ABOUT, checks=["contains(40)"], path="src/limits.py", pattern="return"))["holds"] is True
+    assert checked(look(GREP, ABOUT, checks=["contains(40)"], path="src/limits.py", pattern="return"))["holds"] is True
 
 
 def test_equals_in_several_files_with_different_results_is_ambiguous(look: Look, root: Path):
@@ -447,9 +449,9 @@ def test_equals_in_several_files_with_different_results_is_ambiguous(look: Look,
         touch(root / name, "2026-05-25T12:00:00")
         git(root, "add", name)
         if name != "c.ini":
-            assert told(look(GREP, ABOUT, checks=["equals(x.size, 1)"]))["holds"] is True
+            assert checked(look(GREP, ABOUT, checks=["equals(x.size, 1)"]))["holds"] is True
             assert verdict(look(GREP, ABOUT, checks=["equals(x.size, 2)"])) == "contradicts"
-    assert told(look(GREP, ABOUT, checks=["equals(x.size, 1)"]))["reason"] == "ambiguous"
+    assert checked(look(GREP, ABOUT, checks=["equals(x.size, 1)"]))["reason"] == "ambiguous"
 
 
 # ---------------------------------------------------------------- code.read, fs.mtime
@@ -489,7 +491,7 @@ def test_fs_mtimes_observation_id_is_the_time(look: Look, root: Path):
 def test_fs_mtime_decides_modified(look: Look, relation: str, expected: bool | None):
     """At the precision at which the time is named."""
     found = look(MTIME, ABOUT, checks=[f"modified(CHANGELOG.md, {relation})"])
-    assert told(found)["holds"] is expected
+    assert checked(found)["holds"] is expected
     assert (verdict(found) == "contradicts") is (expected is False)
 
 
@@ -549,8 +551,8 @@ def test_stale_view(look: Look, root: Path):
             assert verdict(look(substrate_class, ABOUT, at=mirror, checks=["missing(NEWS.md)"])) == missing
             assert verdict(look(substrate_class, ABOUT, at=mirror, checks=["exists(NEWS.md)"])) == exists
             found = look(substrate_class, ABOUT, at=mirror, checks=["missing(NEWS.md)"], commit=head(root))
-            assert told(found)["holds"] is True
-        assert told(look(LOG, ABOUT, at=mirror, checks=["exists(CHANGELOG.md)"]))["holds"] is True
+            assert checked(found)["holds"] is True
+        assert checked(look(LOG, ABOUT, at=mirror, checks=["exists(CHANGELOG.md)"]))["holds"] is True
 
 
 @pytest.mark.parametrize(
@@ -719,16 +721,16 @@ def test_sse_count(look: Look, listed: Path, channel: str):
     assert verdict(count("count(subscribers, =, 15)")) == "contradicts"
     assert verdict(count("count(subscribers, =, 15)", tolerance=1)) == "absent"
     assert count("not count(subscribers, =, 15)", kind="denial")["verified"] == [0]
-    assert told(count("count(people, =, 14)"))["reason"] == "other-substrate"
+    assert checked(count("count(people, =, 14)"))["reason"] == "other-substrate"
 
 
 def test_a_count_of_subscribers_is_no_count_of_that_word(look: Look, root: Path):
     """Else two classes would verify one check by two different facts."""
     (root / "src/limits.py").write_text("subscribers\n" * 14)
     for substrate_class in (READ, GREP):
-        found = told(look(substrate_class, ABOUT, checks=["count(subscribers, =, 14)"], path="src/limits.py"))
+        found = checked(look(substrate_class, ABOUT, checks=["count(subscribers, =, 14)"], path="src/limits.py"))
         assert (found["holds"], found["reason"]) == (None, "other-substrate")
-    found = told(look(READ, ABOUT, checks=["count(subscribers, =, 14, path=src/limits.py)"]))
+    found = checked(look(READ, ABOUT, checks=["count(subscribers, =, 14, path=src/limits.py)"]))
     assert found["holds"] is True
 
 

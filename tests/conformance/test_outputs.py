@@ -174,9 +174,9 @@ def test_the_attempt_and_the_span_are_part_of_the_id(adjudicate, emission, claim
     claims = [claim("It is there.", kind="refusal"), claim("It is new.", 13, kind="refusal")]
     lines = [emission(0, text=text, claims=claims), emission(1, text=text, claims=claims, fields={"attempt": 1})]
 
-    told = {(word["attempt"], word["span"]["chars"][0]): word["id"] for word in adjudicate(lines).on("admitted")}
+    decided = {(word["attempt"], word["span"]["chars"][0]): word["id"] for word in adjudicate(lines).on("admitted")}
 
-    assert told == {
+    assert decided == {
         (attempt, start): sha256(f"em-1\x1f{attempt}\x1fc:{start}-{end}\x1frefused\x1f1".encode()).hexdigest()[:32]
         for attempt in (0, 1)
         for start, end in ((0, 12), (13, 23))
@@ -345,7 +345,7 @@ def test_free_text_stands_nowhere_but_in_the_frame(adjudicate, emission, observa
     assert "IGNORE" not in json.dumps(outside)
 
 
-def test_text_is_sanitised_and_every_change_is_told(adjudicate, emission):
+def test_text_is_sanitised_and_every_change_is_reported(adjudicate, emission):
     """Hidden characters, look-alikes and markup are gone from the text, and `_meta` tells of each [V §4, §6]."""
     text = "The \u202erelease\u202c job wrote the chаngelog <b>today</b>."
 
@@ -370,7 +370,7 @@ def test_plain_text_passes_unchanged(adjudicate, emission):
     assert word["_meta"]["confusables_present"] is False
 
 
-def test_long_text_is_cut_and_the_cut_is_told(adjudicate, emission):
+def test_long_text_is_cut_and_the_cut_is_reported(adjudicate, emission):
     """An assertion is capped at 2,000 bytes, with a mark on top of the cap [V §4.1]."""
     (word,) = adjudicate([emission(0, text="word " * 600, kind="refusal")]).on("admitted")
 
@@ -486,24 +486,24 @@ def test_the_same_input_gives_the_same_bytes(adjudicate, whole_story):
     assert first == second
 
 
-def test_the_whole_story_is_told_in_order(adjudicate, whole_story):
+def test_the_whole_story_is_reported_in_order(adjudicate, whole_story):
     """One run with every kind of end says what happened, in the order in which it happened."""
     outputs = adjudicate(whole_story, until=3700.001)
 
-    told = [
+    decided = [
         (line["value"]["emission_id"], *word[:2])
         for line, word in zip(outputs.lines_on("admitted", "inadmissible"), outputs.words, strict=True)
     ]
-    assert [entry for entry in told if entry[0] == "em-1"] == [
+    assert [entry for entry in decided if entry[0] == "em-1"] == [
         ("em-1", "admitted", "admitted"),
         ("em-1", "admitted", "renewed"),
         ("em-1", "admitted", "decayed-to-uncertainty"),
     ]
-    assert [entry for entry in told if entry[0] == "em-2"] == [
+    assert [entry for entry in decided if entry[0] == "em-2"] == [
         ("em-2", "inadmissible", "rejected"),
         ("em-2", "admitted", "admitted"),
     ]
-    assert sorted(entry for entry in told if entry[0] == "em-5") == [
+    assert sorted(entry for entry in decided if entry[0] == "em-5") == [
         ("em-5", "admitted", "refused"),
         ("em-5", "inadmissible", "contradicted"),
     ]

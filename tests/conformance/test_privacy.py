@@ -38,7 +38,7 @@ def lines(emission: Any, observation: Any) -> list[Any]:
     ]
 
 
-def told(word: dict[str, Any]) -> dict[str, str | None]:
+def observation_ids(word: dict[str, Any]) -> dict[str, str | None]:
     return {one["substrate_class"]: one.get("observation_id") for one in word["evidence"]}
 
 
@@ -46,7 +46,7 @@ def test_pseudonymous_ids_are_clear_and_identity_bound_ones_left_out_by_default(
     """«Identity-bound tier observations carry the identity-binding strength of the underlying substrate.»"""
     (word,) = adjudicate(lines).on("admitted")
 
-    assert told(word) == {GREP: "path:/home/alice", PEER: None}
+    assert observation_ids(word) == {GREP: "path:/home/alice", PEER: None}
     assert "/home/alice/notes.md" in json.dumps(word["_untrusted_text"]["chain"])
 
 
@@ -60,7 +60,7 @@ def test_a_peer_s_credentials_are_identity_bound_whichever_tier_is_claimed(
 
     (word,) = adjudicate([emission(0), observation(1, GREP, observation_id="a:1"), seen], observers).on("admitted")
 
-    assert told(word) == {GREP: "a:1", PEER: None}
+    assert observation_ids(word) == {GREP: "a:1", PEER: None}
     assert claimed not in json.dumps(word)
 
 
@@ -69,11 +69,14 @@ def test_hashed_ids_and_sources_are_hmacs_with_the_secret(adjudicate, lines):
     """`hmac:`, the key's id, `:`, and the HMAC-SHA256 in hexadecimal; in the evidence and in the chain."""
     (word,) = adjudicate(lines, HASHED).on("admitted")
 
-    assert told(word) == {GREP: hashed("path:/home/alice"), PEER: hashed("peercred:1000")}
+    assert observation_ids(word) == {GREP: hashed("path:/home/alice"), PEER: hashed("peercred:1000")}
     own, derived, *retrievals, _ = word["_untrusted_text"]["chain"]
     assert own == {"step": "retrieval", "source": hashed("/home/alice/notes.md")}
     assert derived["left"] == [own]
-    assert [one["metadata"]["observation_id"] for one in retrievals] == [told(word)[GREP], told(word)[PEER]]
+    assert [one["metadata"]["observation_id"] for one in retrievals] == [
+        observation_ids(word)[GREP],
+        observation_ids(word)[PEER],
+    ]
 
 
 @pytest.mark.usefixtures("secret")
@@ -93,7 +96,7 @@ def test_without_the_secret_what_is_to_be_hashed_is_left_out(adjudicate, lines):
     result = adjudicate.run(lines, HASHED)
     (word,) = adjudicate(lines, HASHED).on("admitted")
 
-    assert told(word) == {GREP: None, PEER: None}
+    assert observation_ids(word) == {GREP: None, PEER: None}
     assert "warning: privacy: identifiers are left out" in result.stderr
 
 
@@ -131,7 +134,7 @@ def test_a_declared_credential_does_not_leave_as_evidence(adjudicate, emission, 
 
     (word,) = adjudicate([emission(0, provenance=notes)], '[admissibility]\ntrust = "declared"\n').on("admitted")
 
-    assert told(word) == {GREP: "a:1", PEER: None}
+    assert observation_ids(word) == {GREP: "a:1", PEER: None}
     assert "1000" not in json.dumps(word["evidence"])
 
 

@@ -291,6 +291,6 @@ def test_7_what_would_be_rounded_is_an_error(literal):
 # ---------------------------------------------------------------- §8 conformance
 
 
-def test_8_the_version_is_told_truthfully():
+def test_8_the_version_is_reported_truthfully():
     """`sanitation_version` is that of the contract we honour."""
     assert sanitise()["_meta"]["sanitation_version"] == "0.1"

@@ -213,7 +213,7 @@ def test_a_denial_is_not_borne_out_by_what_is_there_or_by_what_is_not(bind, sigh
         assert found["value"]["outcome"] == "absent"
 
 
-def test_words_alone_are_told_and_verify_nothing(bind, sighting, cited):
+def test_words_alone_are_reported_and_verify_nothing(bind, sighting, cited):
     """docs/checks.md, `terms-present`: a sentence too short for a check of its own."""
     citations = cited(text="It came 2026-05-25.", checks=None)
 

@@ -212,7 +212,7 @@ def test_look_alikes_of_ascii_give_way_and_others_stay(group, tell):
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_look_alikes_are_told_of_where_they_stay(group, tell):
+def test_look_alikes_are_reported_of_where_they_stay(group, tell):
     """Under `flag` each stays, as NFKC leaves it, and the record is marked if one is left for ASCII."""
     wrong = []
     for one in GROUPS[group]:

@@ -86,10 +86,10 @@ def run(*arguments: str) -> str:
 def without_now(text: str) -> str:
     """An explanation without what is by this machine's clock."""
     status, _, body = text.partition("\n")
-    told = json.loads(body)
-    for one in told["assertions"]:
+    reported = json.loads(body)
+    for one in reported["assertions"]:
         one.pop("now", None)
-    return f"{status}\n{json.dumps(told, indent=1, sort_keys=True, ensure_ascii=False)}\n"
+    return f"{status}\n{json.dumps(reported, indent=1, sort_keys=True, ensure_ascii=False)}\n"
 
 
 def write_exports(folder: Path) -> None:
@@ -106,15 +106,15 @@ def answers(folder: Path, scratch: Path) -> dict[str, str]:
     found["audit-three-lanes.json"] = _AT.sub("AT", audit.replace(lanes, "EXPORT"))
     found["audit-stories.txt"] = _AT.sub("AT", run("audit", "--offline", stories).replace(stories, "EXPORT"))
     for number, name in enumerate(EXPLAINED):
-        told = run("explain", name, "--offline", stories, "--json").replace(stories, "EXPORT")
-        found[f"explain-{number}.json"] = without_now(told)
+        reported = run("explain", name, "--offline", stories, "--json").replace(stories, "EXPORT")
+        found[f"explain-{number}.json"] = without_now(reported)
     for number, name in enumerate(proved(folder)):
         out = scratch / f"proof-{number}.json"
         assert run("prove", name, "--offline", lanes, "--out", str(out)).startswith("exit 0")
         found[f"proof-{number}.json"] = out.read_text("utf-8")
     what_if = HERE / "k1.toml"
-    told = run("what-if", "--policy", str(what_if), "--offline", stories)
-    found["what-if.txt"] = told.replace(stories, "EXPORT").replace(str(what_if), "POLICY")
+    reported = run("what-if", "--policy", str(what_if), "--offline", stories)
+    found["what-if.txt"] = reported.replace(stories, "EXPORT").replace(str(what_if), "POLICY")
     return found
 
 

@@ -38,10 +38,10 @@ def test_ledgers_and_outputs_are_the_same_bytes(make: ModuleType, tmp_path: Path
 
 def test_audits_explanations_and_proofs_say_the_same(make: ModuleType, tmp_path: Path):
     """Made from the kept exports, by the commands."""
-    told = make.answers(DATA, tmp_path)
+    reported = make.answers(DATA, tmp_path)
 
-    assert len(told) >= 10
-    for name, text in told.items():
+    assert len(reported) >= 10
+    for name, text in reported.items():
         assert text == (DATA / name).read_text("utf-8"), name
 
 

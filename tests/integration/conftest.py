@@ -15,7 +15,7 @@ from sluice.topology.brokers import RealBroker, jars
 from sluice.topology.settings.settings import Settings
 
 HERE = Path(__file__).parent
-_told = pytest.StashKey[str]()
+_count = pytest.StashKey[str]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -27,13 +27,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if why_not and not _is_required():
         items[:] = [item for item in items if item not in ours]
         config.hook.pytest_deselected(items=ours)
-        config.stash[_told] = str(len(ours))
+        config.stash[_count] = str(len(ours))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says what was not run: a test that silently is not there looks like one that passes."""
     if why_not := "" if _is_required() else jars.missing():
-        count = config.stash.get(_told, "the")
+        count = config.stash.get(_count, "the")
         terminalreporter.write_line(f"{count} integration tests were not run: {why_not}", yellow=True)
 
 

@@ -74,8 +74,8 @@ async def test_outputs_and_positions_are_committed_together(settings: Settings):
     assert await positions(settings) == {"attestations": 3}
     assert await sources(settings) == ["attestations/0/0", "attestations/0/2"]
     async with open_admin(settings) as admin:
-        told = await admin.list_consumer_group_offsets(f"{settings.app_id}-frame")
-    assert {place: at.offset for place, at in told.items()} == {
+        reported = await admin.list_consumer_group_offsets(f"{settings.app_id}-frame")
+    assert {place: at.offset for place, at in reported.items()} == {
         TopicPartition(settings.topic_prefix + "attestations", 0): 3
     }
     assert (await read(settings, "ledger"))[0] == []
@@ -229,17 +229,17 @@ def sent(number: int) -> Sent:
         1: {"consensus_domain": "unheard-of"},
     }.get(number % 10, {})
     value = attestation(number, **wrong)
-    key, octets = value["claim_hash"].encode(), json.dumps(value, ensure_ascii=False).encode()
+    key, raw = value["claim_hash"].encode(), json.dumps(value, ensure_ascii=False).encode()
     headers = [("x-number", b"%d" % number)]
     match number % 10:
         case 2:
-            return Sent(None, octets, headers)
+            return Sent(None, raw, headers)
         case 3:
-            return Sent(b"another", octets, headers)
+            return Sent(b"another", raw, headers)
         case 4:
-            return Sent(key, octets[:-1] + b"\xff", headers)
+            return Sent(key, raw[:-1] + b"\xff", headers)
         case _:
-            return Sent(key, octets, headers)
+            return Sent(key, raw, headers)
 
 
 async def load(settings: Settings, numbers: range, seconds: float = 0.0) -> None:

@@ -73,8 +73,8 @@ async def send(settings: Settings, records: Iterator[Sent] | list[Sent]) -> None
     try:
         for topic, key, value in records:
             partition = PARTITIONERS["murmur2"](key.encode(), settings.partitions)
-            name, octets = settings.topic_prefix + topic, json.dumps(value).encode()
-            await producer.send_and_wait(name, octets, key.encode(), partition=partition)
+            name, raw = settings.topic_prefix + topic, json.dumps(value).encode()
+            await producer.send_and_wait(name, raw, key.encode(), partition=partition)
     finally:
         await producer.stop()
 

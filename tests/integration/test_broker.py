@@ -74,7 +74,7 @@ def test_data_lasts_over_kill_restart_and_a_second_start(tmp_path: Path):
         assert topics(broker.address) == ["kept"]
 
 
-def test_a_port_that_is_taken_is_told_in_one_sentence(tmp_path: Path):
+def test_a_port_that_is_taken_is_reported_in_one_sentence(tmp_path: Path):
     """Before anything is started."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -163,8 +163,8 @@ async def test_a_ledger_whose_tail_was_cut_stops_the_worker(settings: Settings, 
         second = workers.start()
 
         assert await ended(second) == 1
-        told = workers.said(second).splitlines()[-1]
-        assert "the ledger is shorter than its own checkpoint: a tail was cut" in told
+        reported = workers.said(second).splitlines()[-1]
+        assert "the ledger is shorter than its own checkpoint: a tail was cut" in reported
         assert {lane: len(chain) for lane, chain in (await ledger(settings)).items()} == {
             lane: len(chain) // 2 for lane, chain in blocks.items()
         }

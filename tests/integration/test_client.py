@@ -79,7 +79,7 @@ async def emit(emitter: AsyncEmitter, first: int, count: int) -> None:
             )
 
 
-async def until_told(reader: AsyncAdmittedReader, count: int, seconds: float = 150) -> list[AnyChange]:
+async def until_read(reader: AsyncAdmittedReader, count: int, seconds: float = 150) -> list[AnyChange]:
     """The next so many changes."""
     async with asyncio.timeout(seconds):
         found: list[AnyChange] = []
@@ -116,14 +116,14 @@ async def test_what_is_emitted_is_decided_and_read_over_restarts_of_all(lanes: t
     async with AsyncEmitter(settings) as emitter:
         await emit(emitter, 0, 20)
         async with AsyncAdmittedReader(settings) as reader:
-            first = await until_told(reader, 12)
+            first = await until_read(reader, 12)
             kept = reader.position
         worker.kill()
         second_worker = workers.start()
         await emit(emitter, 20, 20)
         async with AsyncAdmittedReader(settings, from_position=Position.decode(kept.encode())) as reader:
             held_before = set(reader.current)
-            second = await until_told(reader, 28)
+            second = await until_read(reader, 28)
             held = set(reader.current)
         assert second_worker.poll() is None
     admitted = [change for change in first + second if isinstance(change, Admitted)]
@@ -138,28 +138,28 @@ async def test_what_is_emitted_is_decided_and_read_over_restarts_of_all(lanes: t
     assert {place: offsets for place, offsets in seen.items() if offsets} == places(first + second)
 
 
-async def test_decays_are_told_once_whoever_tells_them(lanes: tuple[Settings, Workers]):
+async def test_decays_are_reported_once_whoever_tells_them(lanes: tuple[Settings, Workers]):
     """While the worker runs by its word; while it is down by the reader's clock, and not again when it is back."""
     settings, workers = lanes
     worker = workers.start("--policy", "policy.toml")
     await workers.until_taken_over(worker)
     async with AsyncEmitter(settings) as emitter, AsyncAdmittedReader(settings, grace=1) as reader:
         await emit(emitter, 0, 1)
-        admitted, decayed = await until_told(reader, 2)
+        admitted, decayed = await until_read(reader, 2)
         assert isinstance(admitted, Admitted)
         assert isinstance(decayed, Decayed)
         assert decayed.told_by == "lane"
         await emit(emitter, 1, 1)
         await emitter.flush()
-        (admitted,) = await until_told(reader, 1)
+        (admitted,) = await until_read(reader, 1)
         worker.kill()
-        (decayed,) = await until_told(reader, 1)
+        (decayed,) = await until_read(reader, 1)
         assert isinstance(decayed, Decayed)
         assert (decayed.told_by, decayed.key) == ("reader", admitted.key)
         assert not reader.current
         await workers.until_taken_over(workers.start())
         await emit(emitter, 2, 1)
-        admitted, decayed = await until_told(reader, 2)
+        admitted, decayed = await until_read(reader, 2)
         assert isinstance(admitted, Admitted)
         assert isinstance(decayed, Decayed)
         assert admitted.emission_id == decayed.emission_id == "em-2"
@@ -178,7 +178,7 @@ async def test_an_auditor_replays_the_broker_and_its_export(lanes: tuple[Setting
     await workers.until_taken_over(worker)
     async with AsyncEmitter(settings) as emitter, AsyncAdmittedReader(settings) as reader:
         await emit(emitter, 0, 12)
-        await until_told(reader, 12)
+        await until_read(reader, 12)
     worker.send_signal(signal.SIGTERM)
     await asyncio.to_thread(worker.wait, 15)
     async with AsyncAuditor(settings) as auditor:
@@ -240,7 +240,7 @@ async def test_what_was_aborted_is_never_seen(settings: Settings):
         async with asyncio.timeout(150):
             assert await reader.catch_up() == []
         await producer.commit_transaction()
-        assert [change.key for change in await until_told(reader, 1)] == ["em-2"]
+        assert [change.key for change in await until_read(reader, 1)] == ["em-2"]
         kept = reader.position
     async with AsyncAdmittedReader(settings, from_position=kept) as reader:
         assert list(reader.current) == ["em-1", "em-2"]
@@ -265,7 +265,7 @@ async def test_a_group_keeps_the_position_on_the_broker(settings: Settings):
         async with producer.transaction():
             await write(producer, settings, "em-1", "em-2")
         async with AsyncAdmittedReader(settings, group=group) as reader:
-            assert len(await until_told(reader, 1)) == 1
+            assert len(await until_read(reader, 1)) == 1
         async with AsyncAdmittedReader(settings, group=group) as reader:
             assert list(reader.current) == ["em-1"]
             assert [change.key for change in await reader.catch_up()] == ["em-2"]

@@ -38,7 +38,7 @@ def until(shell: Shell, command: str, wanted: int = 0) -> str:
             return printed
         # 2 is wrong usage: no waiting makes that right.
         patience = 0 if status == 2 else end - time.monotonic()
-        assert patience > 0, f"`{command}` ended with {status}:\n{printed}{shell.told()}"
+        assert patience > 0, f"`{command}` ended with {status}:\n{printed}{shell.output()}"
         time.sleep(0.5)
 
 
@@ -77,5 +77,5 @@ def first_admitted(shell: Shell) -> dict[str, object]:
             record = json.loads(line)
             if record["status"] == "admitted" and "chars" in record["span"]:
                 return record
-        assert time.monotonic() < end, shell.told()
+        assert time.monotonic() < end, shell.output()
         time.sleep(0.5)

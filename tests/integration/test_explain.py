@@ -53,16 +53,16 @@ async def sluice(settings: Settings, folder: Path, *arguments: str) -> subproces
     )
 
 
-async def test_a_story_is_told_from_the_broker(settings: Settings, decided: dict[str, list[Any]], tmp_path: Path):
+async def test_a_story_is_reported_from_the_broker(settings: Settings, decided: dict[str, list[Any]], tmp_path: Path):
     """The verdicts are those on the topic; what had too little evidence waits; an unknown emission is named."""
-    told = json.loads((await sluice(settings, tmp_path, "explain", "em-1", SPAN_KEY, "--json")).stdout)
+    explanation = json.loads((await sluice(settings, tmp_path, "explain", "em-1", SPAN_KEY, "--json")).stdout)
     waits = json.loads((await sluice(settings, tmp_path, "explain", "em-5", "--json")).stdout)
     unknown = await sluice(settings, tmp_path, "explain", "nobody")
 
-    (one,) = told["assertions"]
+    (one,) = explanation["assertions"]
     assert [verdict["id"] for verdict in one["verdicts"]] == [record["id"] for record in decided["em-1"]]
     assert [verdict["ledger"] for verdict in one["verdicts"]] == [record["ledger"] for record in decided["em-1"]]
-    assert sorted(entry["fate"] for entry in told["inputs"]) == ["counted", "counted", "taken-in"]
+    assert sorted(entry["fate"] for entry in explanation["inputs"]) == ["counted", "counted", "taken-in"]
     assert (waits["assertions"][0]["now"]["status"], waits["assertions"][0]["missing_floor"]) == ("pending", 1)
     assert (unknown.returncode, unknown.stderr.count("\n")) == (1, 1)
 

@@ -101,8 +101,8 @@ def contents(path: Path) -> list[Any]:
 
 def damage(path: Path) -> None:
     """Overwrites all of the file but its header."""
-    octets = path.read_bytes()
-    path.write_bytes(octets[:100] + b"x" * max(10_000, len(octets) - 100))
+    raw = path.read_bytes()
+    path.write_bytes(raw[:100] + b"x" * max(10_000, len(raw) - 100))
 
 
 def grounded(number: int) -> bytes:
@@ -185,11 +185,11 @@ async def test_from_the_topics_to_the_client(settings: Settings, path: Path, tmp
             admitted = await asked(adapter, "check_assertion", lambda one: one["admitted"], text=TEXT)
             assert admitted["matches"][0]["classes"] == list(CLASSES)
             assert admitted["valid_until"] == admitted["matches"][0]["valid_until"]
-            told = await asked(adapter, "explain", lambda one: one["assertions"], emission_id="em-1", span=None)
-            assert told["assertions"][0]["now"]["status"] == "admitted"
-            assert told["assertions"][0]["_untrusted_text"]["text"] == TEXT
-            assert "text" not in told["assertions"][0]
-            assert settings.broker.removeprefix("kafka://") not in json.dumps(told)
+            explanation = await asked(adapter, "explain", lambda one: one["assertions"], emission_id="em-1", span=None)
+            assert explanation["assertions"][0]["now"]["status"] == "admitted"
+            assert explanation["assertions"][0]["_untrusted_text"]["text"] == TEXT
+            assert "text" not in explanation["assertions"][0]
+            assert settings.broker.removeprefix("kafka://") not in json.dumps(explanation)
             policy = json.loads((await adapter.read_resource("sluice://policy")).contents[0].text)
             assert policy["consensus_domains"] == ["scientific-default"]
             unknown = await adapter.call_tool("explain", {"emission_id": "em-2"})

@@ -111,7 +111,7 @@ async def test_since_is_by_the_brokers_clock(settings: Settings):
         assert await words(settings, since=between + 3_600_000) == []
 
 
-async def test_a_topic_that_is_not_there_is_told(settings: Settings):
+async def test_a_topic_that_is_not_there_is_reported(settings: Settings):
     """Within seconds, with the command that makes it."""
     with pytest.raises(UsageError, match=r"the broker has no topic .*admitted; `sluice topics create` makes them"):
         await words(settings)
@@ -175,7 +175,7 @@ def test_following_goes_on_until_ctrl_c(topics: Settings, following: subprocess.
     assert following.stderr.read() == ""
 
 
-def test_a_broker_that_dies_is_told_by_who_sends_and_by_who_reads(monkeypatch: pytest.MonkeyPatch):
+def test_a_broker_that_dies_is_reported_by_who_sends_and_by_who_reads(monkeypatch: pytest.MonkeyPatch):
     """Neither waits for ever, and the sender says how much was stored."""
     monkeypatch.setattr("sluice.topology.kafka.connect.STOP_SECONDS", 1.0)
     monkeypatch.setattr("sluice.topology.kafka.produce.ANSWER_SECONDS", 2.0)

@@ -53,15 +53,15 @@ async def test_a_damaged_snapshot_costs_time_only(settings: Settings, tmp_path: 
         damaged = snapshots(tmp_path)
         assert len(damaged) >= 2
         for path in damaged:
-            octets = bytearray(path.read_bytes())
-            octets[len(octets) // 2] ^= 255
-            path.write_bytes(octets)
+            raw = bytearray(path.read_bytes())
+            raw[len(raw) // 2] ^= 255
+            path.write_bytes(raw)
         second = workers.start()
         await workers.until_taken_over(second)
 
         said = workers.said(second)
-        told = said.count("not restored from here: it takes longer") + said.count("a snapshot is not used")
-        assert (told, said.count('"event": "restored"')) == (len(damaged), 0)
+        reported = said.count("not restored from here: it takes longer") + said.count("a snapshot is not used")
+        assert (reported, said.count('"event": "restored"')) == (len(damaged), 0)
         await assert_exactly_once(settings, sent + await load(settings, 500, 100))
 
 

@@ -21,7 +21,7 @@ async def test_topics_are_made_once_and_are_then_as_declared(settings: Settings)
     assert await check_topics(settings) == []
 
 
-async def test_what_is_otherwise_is_told(settings: Settings):
+async def test_what_is_otherwise_is_reported(settings: Settings):
     """A missing topic, another setting, another partition count and too few replicas."""
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap(settings))
     await admin.start()
@@ -47,7 +47,7 @@ async def test_what_is_otherwise_is_told(settings: Settings):
     assert sum("has a replication factor of 1 (expected 2)" in sentence for sentence in fewer) == len(TOPICS) - 1
 
 
-async def test_what_the_broker_refuses_is_told_with_its_reason(settings: Settings):
+async def test_what_the_broker_refuses_is_reported_with_its_reason(settings: Settings):
     """One broker cannot hold three replicas: that is for the user to mend."""
     with pytest.raises(UsageError, match=r"the broker refuses the topic .*: .*replicat"):
         await create_topics(replace(settings, replication=3))

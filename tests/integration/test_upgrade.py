@@ -157,8 +157,8 @@ def assert_exactly_once_by(settings: Settings, sent: int, variables: dict[str, s
         "from sluice.topology.settings.settings import Settings; from lanes_on_kafka import assert_exactly_once;"
         "asyncio.run(assert_exactly_once(msgspec.json.decode(sys.argv[2], type=Settings), int(sys.argv[3])))"
     )
-    here, told = str(Path(__file__).parents[1] / "support"), msgspec.json.encode(settings).decode()
-    status, said = run(settings, variables, judge, here, told, str(sent))
+    here, reported = str(Path(__file__).parents[1] / "support"), msgspec.json.encode(settings).decode()
+    status, said = run(settings, variables, judge, here, reported, str(sent))
     assert status == 0, said
 
 

@@ -189,8 +189,8 @@ async def test_the_group_is_told_how_far_the_ledgers_are(lanes: tuple[Settings, 
     }
     async with open_admin(settings) as admin, asyncio.timeout(150):
         while True:
-            told = await admin.list_consumer_group_offsets(settings.app_id)
-            if wanted == {partition: told[partition].offset for partition in wanted if partition in told}:
+            reported = await admin.list_consumer_group_offsets(settings.app_id)
+            if wanted == {partition: reported[partition].offset for partition in wanted if partition in reported}:
                 break
             await asyncio.sleep(0.5)
 

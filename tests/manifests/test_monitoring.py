@@ -40,14 +40,14 @@ def test_every_metric_that_is_asked_for_is_explained():
     assert asked <= explained()
 
 
-def test_every_metric_that_is_told_is_explained_and_the_other_way_round():
+def test_every_metric_that_is_reported_is_explained_and_the_other_way_round():
     """The tables of workers, observers and adapter are whole, and have nothing of their own."""
-    told = {
+    reported = {
         f"{family.name}_total" if family.type == "counter" else family.name
         for registry in (Metrics(lambda: ()).registry, ObserverMetrics().registry, AdapterMetrics().registry)
         for family in registry.collect()
     }
-    assert told == explained()
+    assert reported == explained()
 
 
 def test_kubernetes_has_the_rules_that_are_tested():

@@ -92,7 +92,7 @@ def test_a_flushed_file_has_its_lines_before_it_is_closed(tmp_path: Path) -> Non
         sink.put(record(1))
 
 
-def test_a_file_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported_at_once(tmp_path: Path) -> None:
     """Not when the first turn is at its end."""
     with pytest.raises(UsageError, match="cannot be written"):
         FileSink(tmp_path / "nowhere" / "a")
@@ -126,9 +126,9 @@ def test_what_an_endpoint_does_not_take_is_kept(endpoint: Endpoint, code: int) -
     assert endpoint.ids == [["em-0"], ["em-0", "em-1"]]
 
 
-def test_an_endpoint_that_is_not_there_is_told(endpoint: Endpoint) -> None:
+def test_an_endpoint_that_is_not_there_is_reported(endpoint: Endpoint) -> None:
     """What waits for it is bounded, and kept."""
-    sink = HttpSink("http://127.0.0.1:1/", seconds=1, buffer_octets=30)
+    sink = HttpSink("http://127.0.0.1:1/", seconds=1, buffer_bytes=30)
     sink.put(record(0))
     with pytest.raises(UnreachableError, match="does not answer"):
         sink.flush()

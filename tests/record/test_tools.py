@@ -171,7 +171,7 @@ def test_rules_give_no_look_at_what_makes_no_sense(one: ToolCall) -> None:
         ("[[tool]]\nname = 'a'\nshell = 'b'\n[[tool]]\nname = 'a'\nshell = 'b'", "two rules for one tool"),
     ],
 )
-def test_a_wrong_rule_is_told_in_one_sentence(document: str, words: str) -> None:
+def test_a_wrong_rule_is_reported_in_one_sentence(document: str, words: str) -> None:
     """It says where and what."""
     with pytest.raises(UsageError) as raised:
         ToolMap.from_toml(document, "mine.toml")
@@ -183,8 +183,8 @@ def test_a_wrong_rule_is_told_in_one_sentence(document: str, words: str) -> None
 def test_what_a_tool_puts_around_its_output_is_taken_off() -> None:
     """Codex writes JSON, or a few lines before the output."""
     assert output_of(call("shell", result='{"output": "a\\n", "metadata": {"exit_code": 0}}')) == "a\n"
-    told = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\na\n"
-    assert output_of(call("exec_command", result=told)) == "a\n"
+    reported = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\na\n"
+    assert output_of(call("exec_command", result=reported)) == "a\n"
     assert output_of(call("Bash", result='{"output": "a"}')) == '{"output": "a"}'
     assert output_of(call("shell", result='{"output": 3}')) == '{"output": 3}'
     assert output_of(call("shell", result='{"output')) == '{"output'

@@ -159,8 +159,8 @@ class Broker:
             for place in one.places
         ]
         for group, offsets in one.groups.items():
-            told = {(group, place): offset for place, offset in offsets.items()} if commit else {}
-            marks.append(lambda told=told: self.offsets.update(told))
+            reported = {(group, place): offset for place, offset in offsets.items()} if commit else {}
+            marks.append(lambda reported=reported: self.offsets.update(reported))
         for mark in marks:
             slow = self.network.happens(self.network.weather.slow)
             self._loop.later(self._random.uniform(0.0005, 1.0 if slow else 0.006), self._mark, one, mark, commit)

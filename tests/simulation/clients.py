@@ -110,12 +110,12 @@ class Connection:
         return SimpleNamespace(error_code=code)
 
     async def _TxnOffsetCommit(self, request: Any) -> Any:
-        offsets = {(topic, number): at for topic, told in request._topics for number, at, _ in told}
+        offsets = {(topic, number): at for topic, parts in request._topics for number, at, _ in parts}
         # Never late: aiokafka speaks the protocol in which a late one would count in the next transaction.
         _, code = await self._ask(
             self._broker.commit_offsets, *_who(request), request._group_id, offsets, may_be_late=False
         )
-        errors = [(topic, [(number, code) for number, *_ in told]) for topic, told in request._topics]
+        errors = [(topic, [(number, code) for number, *_ in parts]) for topic, parts in request._topics]
         return SimpleNamespace(errors=errors)
 
     async def _EndTxn(self, request: Any) -> Any:
@@ -125,7 +125,7 @@ class Connection:
         return SimpleNamespace(error_code=code)
 
     async def _Produce(self, request: Any) -> Any:
-        batches = [(topic, number, bytes(data)) for topic, told in request._topics for number, data in told]
+        batches = [(topic, number, bytes(data)) for topic, parts in request._topics for number, data in parts]
         name, broker = request._transactional_id, self._broker
 
         def produce() -> list[tuple[str, list[Any]]]:

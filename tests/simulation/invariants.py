@@ -259,8 +259,8 @@ _CONTENT_TYPE = ("content-type", b"application/json")
 
 def _source_of(one: Written) -> int:
     """The offset of the attestation that a framing lane's output was made from."""
-    told = [value for name, value in one[2] if name == "sluice-source"]
-    source = told[0].decode() if told else msgspec.json.decode(one[1] or b"")["source"]
+    reported = [value for name, value in one[2] if name == "sluice-source"]
+    source = reported[0].decode() if reported else msgspec.json.decode(one[1] or b"")["source"]
     return int(source.rpartition("/")[2])
 
 
@@ -288,11 +288,11 @@ def _demand_same(found: list[Written], wanted: list[Written], where: str) -> Non
 def check_group(broker: Broker, partition: Partition, group: str, lane: int) -> None:
     """The framing lane's position is behind the last attestation."""
     last = max((record.offset for record, _ in partition.visible()), default=-1)
-    told = broker.offsets.get((group, ("attestations", lane)))
+    reported = broker.offsets.get((group, ("attestations", lane)))
     demand(
-        told is not None and last < told <= partition.end,
+        reported is not None and last < reported <= partition.end,
         "positions",
-        f"the framing lane {lane} is at {told}, attestations end at {partition.end}, the last one is {last}",
+        f"the framing lane {lane} is at {reported}, attestations end at {partition.end}, the last one is {last}",
     )
 
 

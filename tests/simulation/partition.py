@@ -33,7 +33,7 @@ class Record:
         self.offset, self.timestamp, self.key, self.value, self.headers = offset, timestamp, key, value, headers
 
     @property
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         return len(self.key or b"") + len(self.value or b"")
 
 

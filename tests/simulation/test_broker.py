@@ -171,14 +171,14 @@ class TestTransactions:
     def test_a_group_s_offsets_are_part_of_it(self, simulated: SimulatedLoop, broker: Broker):
         """They count from its commit on, and never after an abort."""
         place = ("attestations", 0)
-        for offset, commit, told in ((3, True, 3), (9, False, 3)):
+        for offset, commit, why in ((3, True, 3), (9, False, 3)):
             producer, epoch = self.begin(broker)
             broker.add_group("lane", producer, epoch, "frame")
             broker.commit_offsets("lane", producer, epoch, "frame", {place: offset})
             broker.end("lane", producer, epoch, commit)
             simulated.run_until_complete(asyncio.sleep(0.1))
 
-            assert broker.committed("frame", place) == told
+            assert broker.committed("frame", place) == why
 
     def test_only_partitions_of_the_transaction_take_its_batches(self, broker: Broker):
         """Any other refuses them."""

@@ -229,9 +229,9 @@ def test_a_mistake_is_found(name: str) -> None:
     """Some run of the first few hundred does not hold, and says what."""
     make, invariants = MUTATIONS[name]
 
-    told = next((told for seed in range(SEEDS) if (told := broken(seed, make()))), f"{SEEDS} seeds do not find it")
+    why = next((why for seed in range(SEEDS) if (why := broken(seed, make()))), f"{SEEDS} seeds do not find it")
 
-    assert told.split(":")[0] in invariants.split("|"), told
+    assert why.split(":")[0] in invariants.split("|"), why
 
 
 def broken(seed: int, mutation: Mutation) -> str | None:

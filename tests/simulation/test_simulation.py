@@ -39,7 +39,7 @@ def test_every_invariant_holds(first: int, processes: ProcessPoolExecutor) -> No
     for _, found in run_range(first, min(first + CHUNK, FIRST + SEEDS), processes):
         failures += found
 
-    assert not failures, "\n".join(f"seed {seed}: {told}\n    {replay(seed)}" for seed, told in sorted(failures))
+    assert not failures, "\n".join(f"seed {seed}: {why}\n    {replay(seed)}" for seed, why in sorted(failures))
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 5))
@@ -76,18 +76,18 @@ HAPPENINGS = (
 
 def test_worlds_are_not_mild() -> None:
     """Some hundred of them have seen everything that can happen, transactions that were aborted half-way included."""
-    told, aborted, checkpoints, bound = "", 0, 0, 0
+    why, aborted, checkpoints, bound = "", 0, 0, 0
     for seed in range(200):
         lines: list[str] = []
         broker = run(seed, tell=lines.append).broker
-        told += "\n".join(lines)
+        why += "\n".join(lines)
         observed = [broker.partition("observations", lane).visible() for lane in range(broker.lanes)]
         bound += sum(b'"seer-' in (record.value or b"") for records in observed for record, _ in records)
         ledgers = [broker.partition("ledger", lane) for lane in range(broker.lanes)]
         aborted += sum(batch.fate is Fate.ABORTED for ledger in ledgers for batch in ledger.batches)
         checkpoints += sum(len(broker.partition("checkpoints", lane).visible()) for lane in range(broker.lanes))
 
-    assert [one for one in HAPPENINGS if one not in told] == []
+    assert [one for one in HAPPENINGS if one not in why] == []
     assert aborted > 5
     assert checkpoints > 300
     assert bound > 50

@@ -85,7 +85,7 @@ class TestLoop:
         simulated.run_until_complete(asyncio.sleep(1.5))
         assert done == ["0", "1", "2"]
 
-    def test_a_world_that_stands_still_is_told(self, simulated: SimulatedLoop):
+    def test_a_world_that_stands_still_is_reported(self, simulated: SimulatedLoop):
         """As one that goes round in circles is."""
 
         async def wait() -> None:

@@ -105,7 +105,7 @@ class Fetcher:
             except KafkaError:
                 await asyncio.sleep(0.1)
                 continue
-            self._hear({place: answers[place] for place, one in placed.items() if self._placed[place] is one})
+            self._apply({place: answers[place] for place, one in placed.items() if self._placed[place] is one})
 
     async def _fetch(self, starts: dict[Place, int]) -> dict[Place, Any]:
         most = self._random.choice((1, 3, 20, 500))
@@ -115,7 +115,7 @@ class Fetcher:
 
         return await self._network.ask(fetch, may_be_late=False)
 
-    def _hear(self, answers: dict[Place, Any]) -> None:
+    def _apply(self, answers: dict[Place, Any]) -> None:
         now = self._process.now_ms()
         frames: list[Fetched] = []
         for (topic, number), read in answers.items():
@@ -166,7 +166,7 @@ class Fetcher:
 
 def _frame(topic: str, number: int, epoch: int, start: int, end: int, records: Sequence[Record]) -> Fetched:
     events = [event_for(SOURCES[topic], r.offset, r.timestamp, r.headers, r.key, r.value) for r in records]
-    return Fetched(topic, number, epoch, start, end, events, sum(record.octets for record in records))
+    return Fetched(topic, number, epoch, start, end, events, sum(record.byte_count for record in records))
 
 
 class Worker:

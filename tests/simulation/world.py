@@ -180,11 +180,11 @@ class World:
         return ends
 
     def _unread(self, wanted: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-        told = dict.fromkeys(wanted, -1)
+        reported = dict.fromkeys(wanted, -1)
         for worker in self.workers.values():
             for place, offset in worker.lanes.positions().items():
-                told[place] = max(told.get(place, -1), offset)
-        return {place: told[place] for place, offset in wanted.items() if told[place] < offset}
+                reported[place] = max(reported.get(place, -1), offset)
+        return {place: reported[place] for place, offset in wanted.items() if reported[place] < offset}
 
     async def _end(self) -> None:
         """In order, or as by a power cut."""

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sluice.codecs.record_batches import Cursor, batches
 
 T = 1_790_000_000_000
-OCTETS = st.none() | st.binary(max_size=200)
+BLOBS = st.none() | st.binary(max_size=200)
 RECORDS = st.lists(
-    st.tuples(st.integers(0, 2**41), OCTETS, OCTETS, st.lists(st.tuples(st.text(max_size=20), OCTETS), max_size=5)),
+    st.tuples(st.integers(0, 2**41), BLOBS, BLOBS, st.lists(st.tuples(st.text(max_size=20), BLOBS), max_size=5)),
     min_size=1,
     max_size=12,
 )
@@ -54,8 +54,8 @@ def zigzag(number: int) -> bytes:
     return bytes([*found, left])
 
 
-def text(octets: bytes) -> bytes:
-    return zigzag(len(octets)) + octets
+def text(raw: bytes) -> bytes:
+    return zigzag(len(raw)) + raw
 
 
 NULL, NOUGHT = zigzag(-1), zigzag(0)

@@ -184,7 +184,7 @@ def lane_after(
     return lane
 
 
-async def story_of(
+async def explanation_of(
     lane: ExportedLane,
     folder: Path,
     emission_id: str = "em-1",

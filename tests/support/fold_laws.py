@@ -357,9 +357,9 @@ class Naive:
     def known(self, name: str, number: int) -> bool:
         """The memory of an attempt: until it would be too old, and while anything of it lives."""
         attempt = self.attempts.get((name, number))
-        return attempt is not None and (self.now <= attempt["until"] or self.lives(name, number))
+        return attempt is not None and (self.now <= attempt["until"] or self.is_live(name, number))
 
-    def lives(self, name: str, number: int) -> bool:
+    def is_live(self, name: str, number: int) -> bool:
         mine = (claim for claim in self.claims if (claim["key"][0], claim["attempt"]) == (name, number))
         return any(claim["state"] != "closed" for claim in mine)
 
@@ -549,7 +549,7 @@ def same_id(note: dict[str, Any], said: dict[str, Any]) -> bool:
 # ---------------------------------------------------------------- the two compared
 
 
-def told(outputs: list[Any]) -> dict[Key, list[tuple[Any, ...]]]:
+def decisions_of(outputs: list[Any]) -> dict[Key, list[tuple[Any, ...]]]:
     """The words of a real fold as the naive one writes them, by key."""
     words: dict[Key, list[tuple[Any, ...]]] = defaultdict(list)
     for topic, _, value, _ in outputs:
@@ -586,9 +586,9 @@ def differences(new_lane: Any, policy: Policy, history: list[Block]) -> tuple[An
     lane, outputs = run(new_lane, policy, history)
     dead = [one.headers["sluice-reason"] for one in outputs if one.topic == "dead-letters"]
     counted = core.counters(lane.state)
-    lives = sum(claim["state"] != "closed" for claim in naive.claims)
-    fates = {**{name: naive.fates[name] for name in FATES}, "lives": lives, "waiting": len(naive.aside)}
-    real = (dict(told(outputs)), dead, {name: counted.get(name, 0) for name in fates})
+    live = sum(claim["state"] != "closed" for claim in naive.claims)
+    fates = {**{name: naive.fates[name] for name in FATES}, "lives": live, "waiting": len(naive.aside)}
+    real = (dict(decisions_of(outputs)), dead, {name: counted.get(name, 0) for name in fates})
     expected = (dict(naive.words), naive.dead, fates)
     return None if real == expected else (real, expected)
 

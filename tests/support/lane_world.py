@@ -182,8 +182,8 @@ def frame(topic: str, start: int, values: Sequence[bytes], *, epoch: int = 1, ne
     """A frame of records with these values, at consecutive offsets."""
     source = INPUTS.index(topic)
     events = [Event(EventKind.RECORD, source, start + place, 1, [], b"k", value) for place, value in enumerate(values)]
-    octets = sum(len(value) + 1 for value in values)
-    return Fetched(topic, 0, epoch, start, start + len(values) if next is None else next, events, octets)
+    byte_count = sum(len(value) + 1 for value in values)
+    return Fetched(topic, 0, epoch, start, start + len(values) if next is None else next, events, byte_count)
 
 
 class World:

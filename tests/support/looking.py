@@ -30,7 +30,7 @@ class Held(NamedTuple):
     outcome: str
     holds: bool | None
     reason: str | None
-    told: dict[str, Any]
+    where: dict[str, Any]
 
 
 class Repository:
@@ -129,14 +129,14 @@ def try_check(root: Repository | Path | Mapping[str, Path], substrate_class: str
     """What one declared check comes to: whether it holds, why not, and where."""
     found = ask(root, substrate_class, ABOUT, checks=[check], **options)
     detail = found.detail or {}
-    (told,) = detail.get("checks") or [{}]
-    return Held(found.outcome, told.get("holds"), told.get("reason", detail.get("reason")), told)
+    (entry,) = detail.get("checks") or [{}]
+    return Held(found.outcome, entry.get("holds"), entry.get("reason", detail.get("reason")), entry)
 
 
 def holds(root: Repository | Path | Mapping[str, Path], substrate_class: str, check: str, **options: Any) -> Any:
     """Whether one declared check holds; the outcome of the look where nothing was decided at all."""
     found = try_check(root, substrate_class, check, **options)
-    return found.holds if found.told else found.outcome
+    return found.holds if found.where else found.outcome
 
 
 def outcome(*arguments: Any, **options: Any) -> str:

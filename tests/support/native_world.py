@@ -457,8 +457,11 @@ class World:
         )
         if value["coverage"] != "whole":
             value["unchecked"] = self.rarely(odd_spans, spans, 4)
-        told = [self.told() for _ in range(self.choose(1, 2, 3))]
-        value["detail"] = {"checks": self.rarely(self.choose(None, {}, "x", [], [1, "x", None]), told), "terms": ["x"]}
+        reported_check = [self.reported_check() for _ in range(self.choose(1, 2, 3))]
+        value["detail"] = {
+            "checks": self.rarely(self.choose(None, {}, "x", [], [1, "x", None]), reported_check),
+            "terms": ["x"],
+        }
         value["looked_at"] = {
             "root": self.rarely(self.choose(None, "r" * 256, "r" * 257, 1), self.choose("main", "other")),
             "path": self.rarely(self.choose(*PATHS), "a/b.py"),
@@ -473,7 +476,7 @@ class World:
             ("looked_at", self.choose({}, None, "x", {"root": "a", "more": [1]})),
         )
 
-    def told(self) -> dict[str, Any]:
+    def reported_check(self) -> dict[str, Any]:
         one = {
             "check": "equals(MAX, 1000, path=a/b.py)",
             "holds": self.choose(True, True, False, None),

@@ -190,7 +190,7 @@ class Shell:
             raise
         assert status == 0, f"{name} ended with {status}:\n{log.read_text()[-2000:]}"
 
-    def told(self) -> str:
+    def output(self) -> str:
         """The end of what each terminal says, for a failure."""
         return "".join(f"\n-- {name}:\n{log.read_text()[-2000:]}" for name, (_, log) in self._terminals.items())
 
@@ -238,5 +238,7 @@ def _do(shell: Shell, block: Block, where: str) -> None:
                 break
             if time.monotonic() > end:
                 shown = f"\n-- expected:\n{step.expected}" if step.expected else ""
-                raise AssertionError(f"{where}: `{step.command}` ended with {status}:\n{printed}{shown}{shell.told()}")
+                raise AssertionError(
+                    f"{where}: `{step.command}` ended with {status}:\n{printed}{shown}{shell.output()}"
+                )
             time.sleep(0.5)

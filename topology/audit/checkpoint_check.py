@@ -137,7 +137,7 @@ class Signed:
                 size, bad = read.head.size, None
                 claims.own.setdefault(size, CheckpointedSize(read.head.root, place, read.block, read.time))
                 if record.offset < settled:
-                    self._hear(lane, read, place)
+                    self._apply(lane, read, place)
 
     def _checkpoint(
         self, findings: Findings, lane: int, record: Stored, place: str
@@ -187,7 +187,7 @@ class Signed:
             )
             found.count += count - 1
 
-    def _hear(self, lane: int, checkpoint: Checkpoint, place: str) -> None:
+    def _apply(self, lane: int, checkpoint: Checkpoint, place: str) -> None:
         for other, tip in enumerate(checkpoint.tips[: self._logs.lanes]):
             if other != lane and tip.size:
                 known = self.claims[other].named.setdefault(tip.size, CheckpointedSize(tip.root, place))

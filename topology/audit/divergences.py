@@ -149,8 +149,8 @@ class Findings:
             kind, sentence, height, place, expected, got, time: of the divergence.
             breaks: whether what is found of the fold from here on follows from this.
         """
-        told = kind not in IN_TIME or not time or self._since <= time <= self._until
-        if told:
+        is_reported = kind not in IN_TIME or not time or self._since <= time <= self._until
+        if is_reported:
             count = self._counts[kind] = self._counts.get(kind, 0) + 1
             if count > MOST:
                 self._last[kind].count += 1
@@ -165,7 +165,7 @@ class Findings:
             sentence=printable(sentence),
             time=time,
         )
-        if told:
+        if is_reported:
             self._last[kind] = one
             self.found.append(one)
         if breaks and self.broken is None:

@@ -80,19 +80,19 @@ def difference(expected: Output, got: Stored) -> tuple[str, str]:
     if expected.key != got.key:
         return f"key {short(expected.key or b'')}", f"key {short(got.key or b'')}"
     if expected.value != got.value:
-        return _octets(expected.value, got.value or b"")
+        return _first_difference(expected.value, got.value or b"")
     for mine, other in zip_longest(expected.headers, got.headers):
         if mine == other:
             continue
         got_value = None if other is None else other[1]
         if mine is None or other is None or mine[0] != other[0] or got_value is None:
             return _header(mine), _header(other)
-        wanted, stands = _octets(mine[1], got_value)
+        wanted, stands = _first_difference(mine[1], got_value)
         return f"header {short(mine[0])}, {wanted}", f"header {short(mine[0])}, {stands}"
     return "", ""
 
 
-def _octets(mine: bytes, other: bytes) -> tuple[str, str]:
+def _first_difference(mine: bytes, other: bytes) -> tuple[str, str]:
     at = next((place for place, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), None)
     at = min(len(mine), len(other)) if at is None else at
     start = max(0, at - 12)

@@ -54,14 +54,14 @@ def expect_lane(logs: Logs, lane: int) -> None:
 
 
 async def audit_lane(
-    logs: Logs, task: Task, told: Callable[[AuditProgress], None], ending: Callable[[], None] = lambda: None
+    logs: Logs, task: Task, callback: Callable[[AuditProgress], None], ending: Callable[[], None] = lambda: None
 ) -> LaneReport:
     """Audits one lane.
 
     Args:
         logs: what to read.
         task: the lane, how far, and what to hold it against.
-        told: at the beginning, and of each block.
+        callback: at the beginning, and of each block.
         ending: called once the ledger has been read, and its last blocks are to be folded.
 
     Raises:
@@ -70,7 +70,7 @@ async def audit_lane(
     """
     expect_lane(logs, task.lane)
     async with AsyncExitStack() as opened:
-        auditing = _Auditing(logs, task, told, ending)
+        auditing = _Auditing(logs, task, callback, ending)
         await auditing.open(opened)
         return await auditing.run()
 
@@ -121,9 +121,9 @@ class _Auditing:
     """One lane on its way. `state` is the fold of the chain up to its height while `folding`."""
 
     def __init__(
-        self, logs: Logs, task: Task, told: Callable[[AuditProgress], None], ending: Callable[[], None]
+        self, logs: Logs, task: Task, callback: Callable[[AuditProgress], None], ending: Callable[[], None]
     ) -> None:
-        self._logs, self._told, self._ending = logs, told, ending
+        self._logs, self._callback, self._ending = logs, callback, ending
         _, lane, claims, span = task
         self._cut, self._lane, self._claims, self._span = task
         self.findings = Findings(lane, *span)
@@ -162,7 +162,7 @@ class _Auditing:
                 else:
                     chain.feed(batch)
             if chain.doubtful:
-                await self._hear_witnesses()
+                await self._note_witnesses()
             linked = chain.take()
             if linked is not None:
                 await self._step(linked)
@@ -172,7 +172,7 @@ class _Auditing:
         await self._finish()
         return self._report
 
-    async def _hear_witnesses(self) -> None:
+    async def _note_witnesses(self) -> None:
         """Which blocks the outputs name that come next: they tell a block that was changed from its neighbours."""
         near = range(self._chain.height + 1, self._chain.height + 3)
         for stream, comparison in self._topics.values():
@@ -212,7 +212,7 @@ class _Auditing:
     def _tell(self, offset: int) -> None:
         outputs = sum(comparison.counts.equal for _, comparison in self._topics.values())
         end = self._cut.ends["ledger"][self._lane]
-        self._told(AuditProgress(self._lane, offset, end, self._report.inputs, outputs, monotonic()))
+        self._callback(AuditProgress(self._lane, offset, end, self._report.inputs, outputs, monotonic()))
 
     def _stop_folding(self) -> None:
         self._folding, self._state = False, None

@@ -27,7 +27,7 @@ from .models import Counts
 
 AHEAD: Final = 256
 """So many records are looked at for an output that does not come next."""
-AHEAD_OCTETS: Final = 16_000_000
+AHEAD_BYTES: Final = 16_000_000
 STRAYS: Final = 1024
 """So many records that no block gave are kept, in case they are the later place of an absent one."""
 ABSENT: Final = 2_000_000
@@ -71,9 +71,9 @@ def matching(some: list[Output], at: int, records: Iterable[Stored]) -> int:
 def run_of(batch: Sequence[Stored], before: int) -> int | None:
     """The bytes of the records' values, if their offsets increase from one before them on; else None."""
     if compiled_core.codecs is not None and isinstance(batch, list):
-        octets = compiled_core.codecs.run(batch, before)
-        if octets is not None:
-            return octets
+        byte_count = compiled_core.codecs.run(batch, before)
+        if byte_count is not None:
+            return byte_count
     offsets = [before, *[record.offset for record in batch]]
     return sum([len(record.value or b"") for record in batch]) if all(map(lt, offsets, offsets[1:])) else None
 
@@ -104,7 +104,7 @@ class Comparison:
         self._first, self._compacts = first, compacts
         self._wanted = deque[Expected]()
         self._ahead = deque[Stored]()
-        self._octets = 0
+        self._byte_count = 0
         self._ended = self._begun = False
         self._values: Counter[bytes | None] | None = None  # of what is ahead, once something was searched for
         self._strays: OrderedDict[int, Stored] = OrderedDict()
@@ -138,11 +138,11 @@ class Comparison:
         found = matching(some, at, ahead)
         if found == len(ahead):
             ahead.clear()
-            self._octets = 0
+            self._byte_count = 0
         else:
             for _ in range(found):
                 ahead.popleft()
-            self._octets -= sum([len(output.value) for output in some[at : at + found]])
+            self._byte_count -= sum([len(output.value) for output in some[at : at + found]])
         if found:
             self._begun = True
             self.counts.expected += found
@@ -152,10 +152,10 @@ class Comparison:
     def feed(self, batch: Sequence[Stored]) -> None:
         """More records of the topic."""
         plain = self._topic != "dead-letters" and self._values is None
-        if plain and (octets := run_of(batch, self._offset)) is not None:
+        if plain and (byte_count := run_of(batch, self._offset)) is not None:
             self._offset = batch[-1].offset if batch else self._offset
             self._ahead.extend(batch)
-            self._octets += octets
+            self._byte_count += byte_count
             self._walk()
             return
         for record in batch:
@@ -166,7 +166,7 @@ class Comparison:
                 self.counts.foreign += 1
                 continue
             self._ahead.append(record)
-            self._octets += len(record.value or b"")
+            self._byte_count += len(record.value or b"")
             if self._values is not None:
                 self._values[record.value] += 1
         self._walk()
@@ -244,7 +244,7 @@ class Comparison:
                 if self._absent:
                     self._resolve(record.key)
                 continue
-            if not self._ended and len(ahead) < AHEAD and self._octets < AHEAD_OCTETS:
+            if not self._ended and len(ahead) < AHEAD and self._byte_count < AHEAD_BYTES:
                 return  # look further ahead first
             self._search(wanted.popleft())
 
@@ -274,7 +274,7 @@ class Comparison:
 
     def _pop(self) -> Stored:
         record = self._ahead.popleft()
-        self._octets -= len(record.value or b"")
+        self._byte_count -= len(record.value or b"")
         if self._values is not None:
             self._values[record.value] -= 1
             if not self._values[record.value]:

@@ -184,8 +184,8 @@ def lines(report: Report) -> Iterator[str]:
     yield f"completeness: {verdict.completeness}: {verdict.why}"
     for lane in report.lanes:
         counts = zip(COLUMNS[1:], row(lane)[1:], strict=True)
-        told = ", ".join(f"{name} {value}" for name, value in counts if value not in ("", "0"))
-        yield f"lane {lane.lane}: {told or 'nothing is there'}"
+        counted = ", ".join(f"{name} {value}" for name, value in counts if value not in ("", "0"))
+        yield f"lane {lane.lane}: {counted or 'nothing is there'}"
     yield from notes(report)
     if report.divergences:
         count = sum(one.count for one in report.divergences)

@@ -54,14 +54,14 @@ class AuditRequest(NamedTuple):
 
 
 async def audit(
-    question: AuditRequest, at: str, told: OnProgress = lambda _: None, *, collects: bool = False
+    question: AuditRequest, at: str, callback: OnProgress = lambda _: None, *, collects: bool = False
 ) -> Report:
     """Audits what is asked about.
 
     Args:
         question: what.
         at: the time that the report names.
-        told: how far each lane is, now and then.
+        callback: how far each lane is, now and then.
         collects: whether the cyclic collector of this process is ours to run; a caller's program keeps its own.
 
     Raises:
@@ -77,9 +77,9 @@ async def audit(
         await signed.read()
         tasks = [Task(cut, lane, signed.claims[lane], question.span) for lane in asked]
         if crew is not None:
-            reports = await _in_processes(tasks, told, crew)
+            reports = await _in_processes(tasks, callback, crew)
         else:
-            reports = await _in_turn(logs, iter(tasks), told, collects)
+            reports = await _in_turn(logs, iter(tasks), callback, collects)
         divergences: list[Divergence] = []
         for report in reports:
             findings = signed.findings[report.lane]
@@ -117,7 +117,7 @@ def _asked(question: AuditRequest, logs: Logs) -> list[int]:
     return asked
 
 
-async def _in_turn(logs: Logs, tasks: Iterator[Task], told: OnProgress, collects: bool) -> list[LaneReport]:
+async def _in_turn(logs: Logs, tasks: Iterator[Task], callback: OnProgress, collects: bool) -> list[LaneReport]:
     """Audits lanes, one after the other: the next one is asked for while the last blocks of one are folded."""
     reports: list[LaneReport] = []
     upcoming = next(tasks, None)
@@ -129,7 +129,7 @@ async def _in_turn(logs: Logs, tasks: Iterator[Task], told: OnProgress, collects
             expect_lane(logs, upcoming.lane)
 
     while (task := upcoming) is not None:
-        with _collecting(told) if collects else nullcontext(told) as tell:
+        with _collecting(callback) if collects else nullcontext(callback) as tell:
             reports.append(await audit_lane(logs, task, tell, expect))
         if upcoming is task:
             expect()  # its ledger was not read to the end
@@ -137,14 +137,14 @@ async def _in_turn(logs: Logs, tasks: Iterator[Task], told: OnProgress, collects
 
 
 @contextmanager
-def _collecting(told: OnProgress) -> Iterator[OnProgress]:
+def _collecting(callback: OnProgress) -> Iterator[OnProgress]:
     """The cyclic collector in our own hands, between blocks: left to itself it walks every live assertion again."""
     collector = Collector()
     collector.start()
 
     def after_block(progress: AuditProgress) -> None:
         collector.between_blocks()
-        told(progress)
+        callback(progress)
 
     try:
         yield after_block
@@ -253,7 +253,7 @@ async def _crew(question: AuditRequest, lanes: Sequence[int]) -> AsyncIterator[_
             raise
 
 
-async def _in_processes(tasks: Sequence[Task], told: OnProgress, crew: _Crew) -> list[LaneReport]:
+async def _in_processes(tasks: Sequence[Task], callback: OnProgress, crew: _Crew) -> list[LaneReport]:
     queues = crew.queues
     for queue, task in zip(queues.firsts, tasks, strict=False):
         queue.put(task)
@@ -264,7 +264,7 @@ async def _in_processes(tasks: Sequence[Task], told: OnProgress, crew: _Crew) ->
         while not done.done():
             await asyncio.wait({done}, timeout=0.2)
             while not queues.progress.empty():
-                told(queues.progress.get())
+                callback(queues.progress.get())
     finally:
         done.cancel()
     reports = {report.lane: report for some in await done for report in some}

@@ -73,10 +73,10 @@ def find_java() -> str:
     if java is None:
         raise UnreachableError(f"Apache Kafka needs Java {JAVA_NEEDED} or later, and there is no `java`", hint=HINT)
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UnreachableError(f"`{java} -version` does not answer: {error}", hint=HINT) from None
-    version = java_version(told)
+    version = java_version(output)
     if version is None or version < JAVA_NEEDED:
         raise UnreachableError(
             f"Apache Kafka {KAFKA_VERSION} does not run on this Java",
@@ -88,9 +88,9 @@ def find_java() -> str:
     return java
 
 
-def java_version(told: str) -> int | None:
+def java_version(output: str) -> int | None:
     """The major version in what `java -version` tells, or None: `1.8.0_402` is 8, `17.0.15` is 17, `21-ea` is 21."""
-    matched = re.search(r'version "(?:1\.)?(\d+)', told)
+    matched = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(matched[1]) if matched else None
 
 

@@ -132,8 +132,8 @@ def _headers(record: Event | Output) -> list[tuple[str, str]]:
     return [(name, _text(value) or "") for name, value in record.headers]
 
 
-def _text(octets: bytes | None) -> str | None:
-    return None if octets is None else octets.decode("utf-8", "backslashreplace")
+def _text(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode("utf-8", "backslashreplace")
 
 
 # ---------------------------------------------------------------- reading

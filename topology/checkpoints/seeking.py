@@ -106,10 +106,10 @@ class _Named(msgspec.Struct):
 
 def by_id(wanted: str, topic: str | None) -> Callable[[Output], bool]:
     """Whether an output is the decision of this id, on this topic where one is named."""
-    octets = f'"id":"{wanted}"'.encode()
+    raw = f'"id":"{wanted}"'.encode()
 
     def is_it(output: Output) -> bool:
-        if octets not in output.value or output.topic not in DECIDED or topic not in (None, output.topic):
+        if raw not in output.value or output.topic not in DECIDED or topic not in (None, output.topic):
             return False
         return msgspec.json.decode(output.value, type=_Named).id == wanted
 

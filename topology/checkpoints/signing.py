@@ -15,7 +15,7 @@ import secrets
 from pathlib import Path
 
 from ...codecs.errors import UsageError
-from ...codecs.notes import MAX_KEY, SEED_OCTETS, Signer
+from ...codecs.notes import MAX_KEY, SEED_BYTES, Signer
 
 
 def new_signer(name: str) -> Signer:
@@ -24,7 +24,7 @@ def new_signer(name: str) -> Signer:
     Raises:
         UsageError: no key can have this name.
     """
-    return Signer(name, secrets.token_bytes(SEED_OCTETS))
+    return Signer(name, secrets.token_bytes(SEED_BYTES))
 
 
 def load_signer(path: Path) -> Signer:

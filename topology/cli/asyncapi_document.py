@@ -19,7 +19,7 @@ from ..settings.settings import Settings, bootstrap
 VERSION: Final = "3.0.0"
 _BINDING: Final = {"bindingVersion": "0.5.0"}
 _SCHEMAS: Final = "#/components/schemas/"
-_JSON, _MSGPACK, _OCTETS, _TEXT = (
+_JSON, _MSGPACK, _BINARY, _TEXT = (
     "application/json",
     "application/vnd.msgpack",
     "application/octet-stream",
@@ -80,7 +80,7 @@ MESSAGES: Final[Mapping[str, Message]] = {
     "re-emission-requests": Message("Another attempt is wanted", _DECIDED, records.Request, headers=_EVENT),
     "grounded": Message("An attestation, sanitised and framed", "claim_hash", records.Grounded, headers=_TRACE),
     "dead-letters": Message(
-        "An input that could not be taken in: raw bytes, quarantine", "the input's own", None, _OCTETS, _LETTER
+        "An input that could not be taken in: raw bytes, quarantine", "the input's own", None, _BINARY, _LETTER
     ),
     "ledger": Message("A lane's block: header and raw events", "", None, _MSGPACK),
     "bind-ledger": Message("A block of a lane that binds sightings", "", None, _MSGPACK),

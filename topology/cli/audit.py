@@ -154,9 +154,9 @@ async def _audit(question: Any, into: Path | None) -> Report:
     def tell(progress: AuditProgress) -> None:
         nonlocal first
         first = min(first, progress.at)
-        told(progress)
+        callback(progress)
 
-    with _progress("auditing") as told:
+    with _progress("auditing") as callback:
         report = await audit(question, at, tell, collects=True)
     ended = time.monotonic()
     report.seconds, report.start_seconds = round(ended - began, 3), round(min(first, ended) - began, 3)
@@ -168,8 +168,8 @@ async def _export(settings: Settings, into: Path, at: str) -> None:
     from ..ledger.log_reader import open_logs
 
     async with open_logs(settings) as logs:
-        with _exporting() as told:
-            counts = await export(logs, into, at, told, _tell_gone)
+        with _exporting() as callback:
+            counts = await export(logs, into, at, callback, _tell_gone)
     records = ", ".join(f"{count:,} of {topic}" for topic, count in counts.items() if count)
     click.echo(f"sluice: exported to {into}: {records or 'nothing'}", err=True)
 
@@ -184,16 +184,16 @@ def _tell_gone(topic: str, lane: int, first: int, last: int) -> None:
 
 @contextmanager
 def _exporting() -> Iterator[Callable[[str, int, int], None]]:
-    told_at = time.monotonic()
+    reported_at = time.monotonic()
 
-    def told(topic: str, lane: int, offset: int) -> None:
-        nonlocal told_at
+    def callback(topic: str, lane: int, offset: int) -> None:
+        nonlocal reported_at
         now = time.monotonic()
-        if now - told_at > TELL_SECONDS:
-            told_at = now
+        if now - reported_at > TELL_SECONDS:
+            reported_at = now
             click.echo(f"sluice: exporting {topic}/{lane}, offset {offset:,}", err=True)
 
-    yield told
+    yield callback
 
 
 @contextmanager
@@ -214,7 +214,7 @@ def _progress(what: str) -> Iterator[Callable[[AuditProgress], None]]:
         tasks: dict[int, Any] = {}
         started: dict[int, float] = {}
 
-        def told(progress: AuditProgress) -> None:
+        def callback(progress: AuditProgress) -> None:
             nonlocal drawn
             if progress.lane not in tasks:
                 started[progress.lane] = time.monotonic()
@@ -225,23 +225,23 @@ def _progress(what: str) -> Iterator[Callable[[AuditProgress], None]]:
                 bars.refresh()
                 drawn = time.monotonic()
 
-        yield told
+        yield callback
 
 
 def _lines(what: str, began: float) -> Callable[[AuditProgress], None]:
-    told_at = began
+    reported_at = began
     inputs: dict[int, int] = {}
 
-    def told(progress: AuditProgress) -> None:
-        nonlocal told_at
+    def callback(progress: AuditProgress) -> None:
+        nonlocal reported_at
         inputs[progress.lane] = progress.inputs
         now = time.monotonic()
-        if now - told_at > TELL_SECONDS:
-            told_at = now
+        if now - reported_at > TELL_SECONDS:
+            reported_at = now
             percent, rate = 100 * (progress.offset + 1) // max(1, progress.end), sum(inputs.values()) / (now - began)
             click.echo(f"sluice: {what} lane {progress.lane}: {percent}%, {rate:,.0f} inputs/s", err=True)
 
-    return told
+    return callback
 
 
 def _print(report: Report) -> None:

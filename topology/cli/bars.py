@@ -20,11 +20,11 @@ def reading(what: str) -> Iterator[Tell]:
     try:
         with _bar(what) as tell:
 
-            def told(offset: int, first: int, end: int) -> None:
+            def callback(offset: int, first: int, end: int) -> None:
                 collector.between_blocks()
                 tell(offset, first, end)
 
-            yield told
+            yield callback
     finally:
         collector.stop()
 

@@ -16,7 +16,7 @@ def broker() -> None:
     """A real single-node Kafka for development."""
 
 
-class _Told(BaseException):
+class _SignalReceived(BaseException):
     """SIGINT or SIGTERM came. Not an Exception: nobody on the way may take it for a failure of their own."""
 
 
@@ -24,7 +24,7 @@ def _tell(number: int, frame: FrameType | None) -> None:
     # The first signal ends us in order; one more must not break off the ending.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise _Told
+    raise _SignalReceived
 
 
 @broker.command()
@@ -47,5 +47,5 @@ def run(data: str | None, port: int | None) -> None:
             while not kafka.wait(3600):
                 pass
             raise UnreachableError(f"Apache Kafka has ended by itself: {kafka.complaint()}")
-    except _Told:
+    except _SignalReceived:
         pass

@@ -77,7 +77,7 @@ def _show(one: Tried, *, first: bool) -> None:
 
 
 def _why(one: Tried) -> str:
-    where = one.told.get("path")
-    lines = one.told.get("lines")
+    where = one.where.get("path")
+    lines = one.where.get("lines")
     place = "" if where is None else f" ({where}{'' if lines is None else f', line {lines[0]}'})"
     return f"{one.reason or ''}{place}"

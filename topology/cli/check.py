@@ -25,7 +25,7 @@ from .standard import write_document
 if TYPE_CHECKING:
     from ...streams.checker import Finding, Report, Source
 
-STACK_OCTETS = 256 << 20
+STACK_BYTES = 256 << 20
 """Python's parser recurses in C: on the usual 8 MB a source nested a few thousand deep would end the process."""
 RECURSION_LIMIT = 20_000
 """Of the checker's own thread: deeper nesting is told as an error."""
@@ -72,9 +72,9 @@ def _sources(files: tuple[str, ...], unread: list[tuple[str, str]]) -> Iterator[
                 continue
             seen.add(one)
             try:
-                octets = sys.stdin.buffer.read() if one == "-" else Path(one).read_bytes()
+                raw = sys.stdin.buffer.read() if one == "-" else Path(one).read_bytes()
                 path = "<stdin>" if one == "-" else one
-                yield Source(path, _decoded(octets), os.path.abspath(path))
+                yield Source(path, _decoded(raw), os.path.abspath(path))
             except OSError as error:
                 unread.append((one, error.strerror or str(error)))
             except (SyntaxError, UnicodeDecodeError, LookupError):
@@ -101,10 +101,10 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _decoded(octets: bytes) -> str:
+def _decoded(raw: bytes) -> str:
     """A source's text, by its own declaration of its encoding (PEP 263); line ends as Python counts them."""
-    encoding, _ = tokenize.detect_encoding(BytesIO(octets).readline)
-    return octets.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
+    return raw.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _in_a_deep_thread(sources: list[Source]) -> Report:
@@ -122,7 +122,7 @@ def _in_a_deep_thread(sources: list[Source]) -> Report:
             if collects:
                 gc.enable()
 
-    before = threading.stack_size(STACK_OCTETS)
+    before = threading.stack_size(STACK_BYTES)
     try:
         with ThreadPoolExecutor(1, "check") as pool:
             return pool.submit(run).result()

@@ -75,7 +75,7 @@ def consume(
     shown = _chosen(settings, topic, start, follow, wanted, current)
     printing = _print_lines(shown) if as_json or not sys.stdout.isatty() else _print_tables(topic, shown, follow)
     try:
-        all_json = asyncio.run(_told(printing, settings, topic, wanted, follow))
+        all_json = asyncio.run(_print_with_pending(printing, settings, topic, wanted, follow))
     except KeyboardInterrupt:
         if not follow:
             raise
@@ -126,7 +126,7 @@ class _Wanted:
         return self._everything or not is_past(shown, _now())
 
 
-async def _told(
+async def _print_with_pending(
     printing: Coroutine[Any, Any, bool], settings: Settings, topic: str, wanted: _Wanted, follow: bool
 ) -> bool:
     """Prints; where nothing is printed, standard error says what is pending: at the end, or after a while."""
@@ -143,12 +143,12 @@ async def _told(
 
 
 async def _tell(settings: Settings, topic: str, wanted: _Wanted, after: float) -> None:
-    from .pending import told_of_pending
+    from .pending import pending_sentence
 
     await asyncio.sleep(after)
     if wanted.kept:
         return
-    said = await told_of_pending(settings, topic, _now(), wanted.asked)
+    said = await pending_sentence(settings, topic, _now(), wanted.asked)
     if said is not None and not wanted.kept:
         click.echo(f"sluice: {printable(said)}", err=True)
 

@@ -126,14 +126,14 @@ def _run(settings: Settings, embedded: bool, policy: Policy, lines: Sequence[byt
     """The board at the end; None where a signal has ended the demo."""
     from ..demo.demo import run
 
-    told = False
+    interrupted = False
 
     async def interruptible(show: Callable[[Board], None], tell: Callable[[str], None]) -> Board:
         task = asyncio.create_task(run(settings, embedded, policy, lines, tell, show))
 
         def stop() -> None:
-            nonlocal told
-            told = True
+            nonlocal interrupted
+            interrupted = True
             task.cancel()
 
         loop = asyncio.get_running_loop()
@@ -146,7 +146,7 @@ def _run(settings: Settings, embedded: bool, policy: Policy, lines: Sequence[byt
             return asyncio.run(interruptible(lambda board: None, _say))
         return _run_live(interruptible)
     except (Exception, asyncio.CancelledError):
-        if told:  # whatever else comes of being stopped half started
+        if interrupted:  # whatever else comes of being stopped half started
             return None
         raise
 

@@ -49,8 +49,8 @@ def explain(
     emission, span = _named(emission, span)
     settings = load_settings(obj["config_file"], flags)
     connect.quiet()
-    told = asyncio.run(_told(settings, emission, span, None if offline is None else Path(offline)))
-    _print(told, as_json)
+    explanation = asyncio.run(_explanation(settings, emission, span, None if offline is None else Path(offline)))
+    _print(explanation, as_json)
 
 
 def _named(emission: str, span: str | None) -> tuple[str, str | None]:
@@ -66,7 +66,7 @@ def _named(emission: str, span: str | None) -> tuple[str, str | None]:
     return emission, span
 
 
-async def _told(settings: Settings, emission: str, span: str | None, folder: Path | None) -> Explanation:
+async def _explanation(settings: Settings, emission: str, span: str | None, folder: Path | None) -> Explanation:
     from ..explain.explain import explain
     from ..ledger.log_reader import open_logs
 
@@ -75,18 +75,18 @@ async def _told(settings: Settings, emission: str, span: str | None, folder: Pat
             return await explain(logs, emission, span, now_ms(), tell)
 
 
-def _print(told: Explanation, as_json: bool) -> None:
+def _print(explanation: Explanation, as_json: bool) -> None:
     from ..explain import view
     from ..terminal import showing
 
     if as_json:
-        text = showing.escaped(msgspec.json.encode(told).decode())
+        text = showing.escaped(msgspec.json.encode(explanation).decode())
         sys.stdout.buffer.write(text.encode() + b"\n")
     elif sys.stdout.isatty():
         from rich.console import Console
 
-        view.show(told, Console())
+        view.show(explanation, Console())
     else:
-        for line in view.lines(told):
+        for line in view.lines(explanation):
             sys.stdout.buffer.write(line.encode() + b"\n")
     sys.stdout.buffer.flush()

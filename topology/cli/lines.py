@@ -44,7 +44,7 @@ def read_lines(files: tuple[str, ...]) -> Iterator[tuple[int, bytes | Fault]]:
                 if len(text) > MAX_LINE:
                     while line and not line.endswith(b"\n"):
                         line = stream.readline(MAX_LINE)
-                    yield number, Fault("oversize", f"the line is longer than {MAX_LINE} octets")
+                    yield number, Fault("oversize", f"the line is longer than {MAX_LINE} bytes")
                 elif stripped := text.strip():
                     yield number, stripped
 

@@ -47,7 +47,7 @@ class Pending(NamedTuple):
     is_all: bool = True
 
 
-async def told_of_pending(settings: Settings, topic: str, now: int, hidden: int = 0) -> str | None:
+async def pending_sentence(settings: Settings, topic: str, now: int, hidden: int = 0) -> str | None:
     """The sentence for a reader of `topic` to whom nothing was printed; None where nothing can be known.
 
     Args:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..checkpoints.proof_files import ConsistencyProof, Proof
     from ..settings.settings import Settings
 
-TOLD_SECONDS = 2.0
+PROGRESS_SECONDS = 2.0
 ASK_ANEW = "do not rely on it; see that file and key are the right ones, or ask for a new proof"
 
 
@@ -95,31 +95,31 @@ async def _prove(
     from ..ledger.log_reader import open_logs
 
     async with open_logs(settings, folder) as logs:
-        with _Told() as told:
+        with _Progress() as progress:
             if sizes:
-                return await prove_consistency(logs, lane, *sizes, progress=told)
-            return await prove(logs, name, lane, told)
+                return await prove_consistency(logs, lane, *sizes, progress=progress)
+            return await prove(logs, name, lane, progress)
 
 
-class _Told:
+class _Progress:
     """How far the reading has come, on standard error: one line that changes on a terminal, a line now and then else.
 
     How far there is to go is not known before it is found.
     """
 
     def __init__(self) -> None:
-        self._at = time.monotonic() + TOLD_SECONDS
+        self._at = time.monotonic() + PROGRESS_SECONDS
         self._is_terminal, self._written = sys.stderr.isatty(), False
 
     def __call__(self, lane: int, height: int, offset: int) -> None:
         if time.monotonic() < self._at:
             return
-        self._at = time.monotonic() + (0.2 if self._is_terminal else TOLD_SECONDS)
+        self._at = time.monotonic() + (0.2 if self._is_terminal else PROGRESS_SECONDS)
         line = f"sluice: reading lane {lane}, block {height}"
         self._written = self._is_terminal
         click.echo(f"\r\x1b[K{line}" if self._is_terminal else line, nl=not self._is_terminal, err=True)
 
-    def __enter__(self) -> _Told:
+    def __enter__(self) -> _Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -154,10 +154,10 @@ def verify(file: str, keys: tuple[str, ...], as_json: bool) -> None:
     try:
         shown, signers = verify_proof(parse_proof(data), verifiers)
     except DoesNotHoldError as error:
-        told = _of_file(file, error)
+        in_file = _of_file(file, error)
         if as_json:
-            _print({"holds": False, "why": str(told)})
-        raise told from None
+            _print({"holds": False, "why": str(in_file)})
+        raise in_file from None
     if as_json:
         _print({"holds": True, **shown.as_json(), "signed_by": [str(one) for one in signers]})
     else:

@@ -69,18 +69,18 @@ def record(
         events = follow_transcript(file, form, stop=stop)
     else:
         events = open_transcript(file, form)
-    told = _Told(file)
+    reporter = _ProblemReporter(file)
     sink = _sink(out, broker, url)
     try:
         recorder = Recorder(emitter, sink, root=folder, streamed=streamed)
-        recorder.record("stdin" if file == "-" else Path(file).stem or "session", told.readable(events))
+        recorder.record("stdin" if file == "-" else Path(file).stem or "session", reporter.readable(events))
     finally:
         sink.close()
-    if told.problems:
+    if reporter.problems:
         sys.exit(1)
 
 
-class _Told:
+class _ProblemReporter:
     """Tells problems as they come, and lets the other events through."""
 
     def __init__(self, name: str) -> None:

@@ -72,11 +72,11 @@ class _Output(io.FileIO):
 
     _failed = False
 
-    def write(self, octets: Any, /) -> int | None:
+    def write(self, raw: Any, /) -> int | None:
         if self._failed:
-            return len(octets)
+            return len(raw)
         try:
-            return super().write(octets)
+            return super().write(raw)
         except BlockingIOError:
             raise
         except OSError as error:
@@ -90,7 +90,7 @@ class _Closed(io.RawIOBase):
     """Stands in for a stream that is closed: a command that does not need it never notices."""
 
     def __init__(self, what: str, hint: str) -> None:
-        self._what, self._hint, self._told = what, hint, False
+        self._what, self._hint, self._reported = what, hint, False
 
     def readable(self) -> bool:
         return True
@@ -101,8 +101,8 @@ class _Closed(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> NoReturn:
         raise UsageError(self._what, hint=self._hint)
 
-    def write(self, octets: Any, /) -> int:
-        if self._told:
-            return len(octets)
-        self._told = True
+    def write(self, raw: Any, /) -> int:
+        if self._reported:
+            return len(raw)
+        self._reported = True
         raise UsageError(self._what, hint=self._hint)

@@ -102,9 +102,9 @@ class AdmittedSet(Mapping[str, AdmittedRecord]):
             self._ended.discard(key)
             self._hold(key, _Held(record, NEVER if until is None else until, word.partition))
             return _change(kind, key, record, word)
-        told = key in self._ended
+        ended = key in self._ended
         self._ended.discard(key)
-        return None if told and kind is Decayed else _change(kind, key, record, word)
+        return None if ended and kind is Decayed else _change(kind, key, record, word)
 
     def _hold(self, key: str, held: _Held) -> None:
         self._held[key] = held

@@ -82,19 +82,21 @@ class AsyncAuditor:
             raise UsageError("there is no such lane", path="lanes", expected=f"0 to {logs.lanes - 1}", got=got)
         async with AsyncExitStack() as opened:
             replays = [await opened.enter_async_context(aclosing(replay(logs, lane))) for lane in chosen]
-            heads = {place: block for place, one in enumerate(replays) if (block := await anext(one, None)) is not None}
+            heads = {
+                number: block for number, one in enumerate(replays) if (block := await anext(one, None)) is not None
+            }
             while heads:
-                place = min(heads, key=lambda one: (heads[one].time, one))
-                block = heads[place]
+                number = min(heads, key=lambda one: (heads[one].time, one))
+                block = heads[number]
                 if block.time > last:
                     return
                 if block.time >= first:
                     yield block
-                after = await anext(replays[place], None)
+                after = await anext(replays[number], None)
                 if after is None:
-                    del heads[place]
+                    del heads[number]
                 else:
-                    heads[place] = after
+                    heads[number] = after
 
     async def report(self, verifiers: Sequence[Verifier] = ()) -> Report:
         """The whole audit: chain, folding, output topics byte for byte, and checkpoints (`sluice audit`).

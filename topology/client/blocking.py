@@ -17,7 +17,7 @@ from ..kafka.input_records import Prepared
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .changes import AdmittedRecord, AnyChange
-from .emitting import BUFFER_OCTETS, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery, Headers
+from .emitting import BUFFER_BYTES, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery, Headers
 from .errors import BufferFullError, ClosedError
 from .portal import Held, next_of
 from .ports import Clock, Delivered, Outlet, Position, Source
@@ -43,7 +43,7 @@ class Emitter(Held):
         *,
         bootstrap: str | None = None,
         buffer: int = BUFFER_RECORDS,
-        buffer_octets: int = BUFFER_OCTETS,
+        buffer_bytes: int = BUFFER_BYTES,
         delivery_timeout: float = DELIVERY_SECONDS,
         outlet: Outlet | None = None,
         clock: Clock = now_ms,
@@ -52,7 +52,7 @@ class Emitter(Held):
             settings,
             bootstrap=bootstrap,
             buffer=buffer,
-            buffer_octets=buffer_octets,
+            buffer_bytes=buffer_bytes,
             delivery_timeout=delivery_timeout,
             outlet=outlet,
             clock=clock,

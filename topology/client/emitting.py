@@ -26,7 +26,7 @@ from .ports import Clock, Delivered, Outlet, Stored
 from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting, prepared
 
 BUFFER_RECORDS = 1000
-BUFFER_OCTETS = 16_000_000
+BUFFER_BYTES = 16_000_000
 """Sixteen of the greatest records; of usual ones the number is what bounds."""
 DELIVERY_SECONDS = 120.0
 """How long the broker may acknowledge nothing, as Kafka's own `delivery.timeout.ms`. An idempotent producer itself
@@ -43,8 +43,8 @@ class AsyncEmitter:
     Leaving it waits until all that was taken is stored. Its methods may be called by any number of tasks of one event
     loop; records go out in the order in which they were taken.
 
-    Invariant: `held` and `octets` are those of the records that were taken and are neither stored nor given up; after
-    the first failure nothing more is sent.
+    Invariant: `held` and `byte_count` are those of the records that were taken and are neither stored nor given up;
+    after the first failure nothing more is sent.
 
     Args:
         settings: where to, under which prefix, by which partitioner.
@@ -63,15 +63,15 @@ class AsyncEmitter:
         *,
         bootstrap: str | None = None,
         buffer: int = BUFFER_RECORDS,
-        buffer_octets: int = BUFFER_OCTETS,
+        buffer_bytes: int = BUFFER_BYTES,
         delivery_timeout: float = DELIVERY_SECONDS,
         outlet: Outlet | None = None,
         clock: Clock = now_ms,
     ) -> None:
         self._outlet = outlet if outlet is not None else KafkaOutlet(settings_for(settings, bootstrap))
-        self._clock, self._most, self._most_octets = clock, buffer, buffer_octets
+        self._clock, self._most, self._most_bytes = clock, buffer, buffer_bytes
         self._patience = delivery_timeout
-        self.held = self.octets = self.stored = 0
+        self.held = self.byte_count = self.stored = 0
         self._waiting: deque[tuple[Prepared, Delivery]] = deque()
         self._given: set[Delivery] = set()
         self._order, self._moved, self._work = asyncio.Lock(), asyncio.Event(), asyncio.Event()
@@ -126,17 +126,17 @@ class AsyncEmitter:
 
     async def put(self, record: Prepared) -> Delivery:
         """Takes a record that `prepare` made."""
-        octets = len(record.key) + len(record.value)
+        byte_count = len(record.key) + len(record.value)
         async with self._order:
             self._demand_open()
-            while self.held >= self._most or (self.held and self.octets + octets > self._most_octets):
+            while self.held >= self._most or (self.held and self.byte_count + byte_count > self._most_bytes):
                 self._moved.clear()
                 await self._moved.wait()
                 self._demand_open()
             delivery: Delivery = asyncio.get_running_loop().create_future()
             delivery.add_done_callback(_know)
             self.held += 1
-            self.octets += octets
+            self.byte_count += byte_count
             self._given.add(delivery)
             self._waiting.append((record, delivery))
             self._work.set()
@@ -183,7 +183,7 @@ class AsyncEmitter:
             self._fail(self._unstored(str(error) if error else "it was given up"))
             return
         self.held -= 1
-        self.octets -= len(record.key) + len(record.value)
+        self.byte_count -= len(record.key) + len(record.value)
         self.stored += 1
         self._given.discard(delivery)
         self._moved.set()

@@ -24,7 +24,7 @@ from ...streams.policy.toml_reader import load_policy
 from ..kafka.topics import TOPICS
 from .auditing import AsyncAuditor, Auditor
 from .blocking import AdmittedReader, Emitter
-from .emitting import BUFFER_OCTETS, BUFFER_RECORDS, AsyncEmitter
+from .emitting import BUFFER_BYTES, BUFFER_RECORDS, AsyncEmitter
 from .fake_world import FakeOutlet, FakeSource, World
 from .ports import Delivered, Position
 from .preparing import (
@@ -164,7 +164,7 @@ class FakeSluice:
             UsageError: there is no such emission, or assertion.
         """
         count = 0
-        told = {} if verified is None else {"verified": list(verified), "coverage": coverage}
+        checked = {} if verified is None else {"verified": list(verified), "coverage": coverage}
         for found, declared in self._assertions(emission_id, attempt, span):
             for name in classes:
                 self.observe(
@@ -179,7 +179,7 @@ class FakeSluice:
                             "attempt": attempt,
                         },
                         "outcome": outcome,
-                        **told,
+                        **checked,
                     }
                 )
                 count += 1
@@ -232,16 +232,16 @@ class FakeSluice:
 
     # ------------------------------------------------------------ the three users
 
-    def async_emitter(self, *, buffer: int = BUFFER_RECORDS, buffer_octets: int = BUFFER_OCTETS) -> AsyncEmitter:
+    def async_emitter(self, *, buffer: int = BUFFER_RECORDS, buffer_bytes: int = BUFFER_BYTES) -> AsyncEmitter:
         """An `AsyncEmitter` whose records come here."""
         return AsyncEmitter(
-            buffer=buffer, buffer_octets=buffer_octets, outlet=FakeOutlet(self._world), clock=self._world.clock
+            buffer=buffer, buffer_bytes=buffer_bytes, outlet=FakeOutlet(self._world), clock=self._world.clock
         )
 
-    def emitter(self, *, buffer: int = BUFFER_RECORDS, buffer_octets: int = BUFFER_OCTETS) -> Emitter:
+    def emitter(self, *, buffer: int = BUFFER_RECORDS, buffer_bytes: int = BUFFER_BYTES) -> Emitter:
         """An `Emitter` whose records come here."""
         return Emitter(
-            buffer=buffer, buffer_octets=buffer_octets, outlet=FakeOutlet(self._world), clock=self._world.clock
+            buffer=buffer, buffer_bytes=buffer_bytes, outlet=FakeOutlet(self._world), clock=self._world.clock
         )
 
     def async_reader(

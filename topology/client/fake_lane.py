@@ -47,11 +47,11 @@ class FakeLane:
     def pass_to(self, time: int) -> None:
         """Time passes: whatever is due meanwhile fires at its instant, a block each."""
         while not self.is_down:
-            dues = [(due, place) for place, chain in enumerate(self._chains) if (due := chain.next_due()) is not None]
+            dues = [(due, number) for number, chain in enumerate(self._chains) if (due := chain.next_due()) is not None]
             if not dues or min(dues)[0] > time:
                 return
-            due, place = min(dues)
-            self._chains[place].settle(due)
+            due, number = min(dues)
+            self._chains[number].settle(due)
             self._read(due)
 
     def come_back(self, time: int) -> None:
@@ -125,8 +125,8 @@ class _Chain:
     def read(self, time: int, *, marks: bool) -> bool:
         """Takes in what its inputs hold; whether there was anything."""
         events = [
-            self._fold.event_for(place, one.offset, one.timestamp, one.headers, one.key, one.value)
-            for place, topic in enumerate(self._fold.inputs)
+            self._fold.event_for(number, one.offset, one.timestamp, one.headers, one.key, one.value)
+            for number, topic in enumerate(self._fold.inputs)
             for one in self._lane.after(topic, self._builder.position(topic))
         ]
         if events:

@@ -182,15 +182,17 @@ class KafkaSource:
         ours = {place: found[place] for place in self._places if place in found and found[place].offset >= 0}
         if not ours:
             return None
-        told = [int(one.metadata) if one.metadata.isdecimal() else 0 for one in ours.values()]
-        return Position({place.partition: one.offset for place, one in ours.items()}, min(told))
+        times = [int(one.metadata) if one.metadata.isdecimal() else 0 for one in ours.values()]
+        return Position({place.partition: one.offset for place, one in ours.items()}, min(times))
 
     async def commit(self, position: Position) -> None:
         if self._group is None:
             raise UsageError("a reader without a group commits nothing", hint="store `position` yourself, or name one")
-        told = str(position.told_until)
+        metadata = str(position.told_until)
         offsets = {
-            one: (position.offsets[one.partition], told) for one in self._places if one.partition in position.offsets
+            one: (position.offsets[one.partition], metadata)
+            for one in self._places
+            if one.partition in position.offsets
         }
         try:
             if offsets:

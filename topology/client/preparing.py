@@ -36,13 +36,13 @@ def prepared(topic: str, record: AnyRecord, now: int) -> Prepared:
     Raises:
         InvalidRecordError: the lanes would refuse it.
     """
-    result = prepare(_octets(topic, record), topic, now)
+    result = prepare(_encoded(topic, record), topic, now)
     if isinstance(result, Fault):
         raise InvalidRecordError(topic, result)
     return result
 
 
-def _octets(topic: str, record: AnyRecord) -> bytes:
+def _encoded(topic: str, record: AnyRecord) -> bytes:
     if isinstance(record, bytes):
         return record
     try:

@@ -18,7 +18,7 @@ from ...codecs.times import parse_time
 from ..kafka.consume import Record
 from ..kafka.input_records import Prepared, prepare
 from ..terminal.showing import Shown, parse
-from ..terminal.showing_checks import Told, told_of
+from ..terminal.showing_checks import ShownBasis, basis_of
 
 DISCARDED = "discarded"
 """Shown in the place of a status: what a policy discards is counted, and nothing is written about it."""
@@ -74,20 +74,20 @@ class Entry(msgspec.Struct):
 
     Attributes:
         text: the emitter's words, as the last record that has any shows them; before that as they were sent.
-        told: what that word says was checked.
+        basis: what that word says was checked.
     """
 
     line: int
     key: str
     text: str
-    told: Told = Told()
+    basis: ShownBasis = ShownBasis()
     status: str = ""
     reason: str = ""
     classes: Sequence[str] = ()
     valid_until: str = ""
     rank: tuple[int, bool] = (0, False)
     json: str = ""
-    heard: int = 0
+    changed: int = 0
 
 
 class Letter(NamedTuple):
@@ -152,30 +152,30 @@ class Board:
         """Takes in a record of an output topic; who is not asked about (an earlier run's, say) is passed over."""
         shown = parse(topic, record)
         if topic == "dead-letters":
-            self._hear_letter(record, shown)
+            self._apply_dead_letter(record, shown)
         elif topic == "review-requests":
             self.requests += self._entry_of(shown) is not None
         else:
-            self._hear_word(topic, shown)
+            self._apply_decision(topic, shown)
 
     def _entry_of(self, shown: Shown) -> Entry | None:
         span_key = (shown.key or b"").decode(errors="replace").partition("#")[2]
         return self._entries.get((shown.value.get("emission_id", ""), shown.value.get("attempt", 0), span_key))
 
-    def _hear_word(self, topic: str, shown: Shown) -> None:
+    def _apply_decision(self, topic: str, shown: Shown) -> None:
         value, entry = shown.value, self._entry_of(shown)
         # Where the policy substitutes a refusal, that and the verdict share a revision: the verdict says more.
         rank = (value.get("revision", 0), topic == "inadmissible")
         if entry is None or rank <= entry.rank:
             return
         self._count += 1
-        entry.heard, entry.json, entry.rank = self._count, shown.json, rank
+        entry.changed, entry.json, entry.rank = self._count, shown.json, rank
         entry.status, entry.reason = value.get("status", ""), value.get("reason", "")
         entry.classes, entry.valid_until = value.get("classes", ()), value.get("valid_until", "")
-        entry.told = told_of(value)
-        entry.text = entry.told.prose or entry.text  # closing words carry none
+        entry.basis = basis_of(value)
+        entry.text = entry.basis.prose or entry.text  # closing words carry none
 
-    def _hear_letter(self, record: Record, shown: Shown) -> None:
+    def _apply_dead_letter(self, record: Record, shown: Shown) -> None:
         same = self._lines.get(sha256(record.value or b"").digest())
         if not same:
             return
@@ -198,7 +198,7 @@ class Board:
                 entry.status = DISCARDED
 
     @property
-    def heard(self) -> int:
+    def changed(self) -> int:
         """How many words and dead letters have come."""
         return self._count
 

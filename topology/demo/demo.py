@@ -219,13 +219,13 @@ async def _attend(
     board: Board, worker: Worker, parts: Sequence[asyncio.Task[None]], end: float, show: Callable[[Board], None]
 ) -> None:
     """Waits until everything is settled and quiet, or the time is up."""
-    heard, since = -1, time.monotonic()
+    changed, since = -1, time.monotonic()
     while (now := time.monotonic()) < end:
         for part in parts:
             if part.done():
                 part.result()  # raises why; none of them ends by itself
-        if board.heard != heard:
-            heard, since = board.heard, now
+        if board.changed != changed:
+            changed, since = board.changed, now
             show(board)
         elif now - since > QUIET_SECONDS:
             board.discarded(sum(lane.counters.get("discarded", 0) for lane in worker.lanes))

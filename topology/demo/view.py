@@ -33,7 +33,7 @@ def cells(entry: Entry) -> tuple[str, str, str, str, str]:
 
 
 def _checked(entry: Entry) -> str:
-    return checked_cell(entry.told) if entry.status not in ("", DISCARDED) else ""
+    return checked_cell(entry.basis) if entry.status not in ("", DISCARDED) else ""
 
 
 def _prose(entry: Entry) -> str:
@@ -52,7 +52,7 @@ def _why(entry: Entry) -> str:
 
 def _stacked(entry: Entry) -> str:
     """What was checked and the emitter's words in one cell."""
-    return stacked_cell(entry.told, _prose(entry)) if _checked(entry) else _prose(entry)
+    return stacked_cell(entry.basis, _prose(entry)) if _checked(entry) else _prose(entry)
 
 
 # ---------------------------------------------------------------- a terminal
@@ -60,7 +60,7 @@ def _stacked(entry: Entry) -> str:
 
 def live(board: Board, width: int, height: int) -> RenderableType:
     """The screen while it runs: the newest words, as many as fit, each on one line, and how far it has come."""
-    rows = sorted((entry for entry in board.entries if entry.status), key=lambda entry: entry.heard)
+    rows = sorted((entry for entry in board.entries if entry.status), key=lambda entry: entry.changed)
     shown = Table(box=SIMPLE_HEAD, expand=True, pad_edge=False)
     wide = width >= WIDE
     for place, head in enumerate(HEADS if wide else (HEADS[0], NARROW_HEADS[1])):

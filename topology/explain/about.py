@@ -19,7 +19,7 @@ from ...streams.adjudication.corroboration import class_of
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import IDENTITY_BOUND, RedactionPolicy, binds_identity
 from ...streams.sanitise import Trace, clean, clean_tree
-from .checks import Stated, rest_of, told_of
+from .checks import Stated, observed_checks, rest_of
 from .explanation import Claim, Observed, Reviewed
 
 VALUE_CAP: Final = 2000
@@ -44,16 +44,16 @@ class About:
     """Which events are about one emission: their key is its id, or their value names it."""
 
     def __init__(self, emission_id: str) -> None:
-        self._id, self._octets = emission_id, emission_id.encode()
+        self._id, self._raw = emission_id, emission_id.encode()
 
     def places(self, block: Block) -> list[int]:
         """The places of a block's events that are about it. Asked of every event: it must cost next to nothing."""
-        octets, hidden = self._octets, _ESCAPED.search
+        raw, hidden = self._raw, _ESCAPED.search
         return [
             place
             for place, event in enumerate(block.events)
-            if event.key == octets
-            or ((value := event.value) is not None and (octets in value or hidden(value)) and self._is_named(event))
+            if event.key == raw
+            or ((value := event.value) is not None and (raw in value or hidden(value)) and self._is_named(event))
         ]
 
     def _is_named(self, event: Event) -> bool:
@@ -96,7 +96,7 @@ def observed(policy: Policy, redaction: RedactionPolicy, observation: Observatio
         observation_id=UNSET if shown is None else shown,
         tier=observation.tier,
         confidence=observation.confidence,
-        **told_of(policy, observation, of, hidden=hidden),
+        **observed_checks(policy, observation, of, hidden=hidden),
         locator=UNSET if hidden else _value(observation.locator),
         detail=_value(_terms_only(detail, observation.observation_id) if hidden and detail is not None else detail),
     )

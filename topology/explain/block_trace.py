@@ -23,7 +23,7 @@ from ...streams.adjudication.outputs import source_of
 from ...streams.adjudication.state import State
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import RedactionPolicy
-from . import explanation as told
+from . import explanation
 from .about import claims, emitter_of, is_bound, observed, reviewed
 from .checks import checks, counts, stated
 from .isolated import IsolatedFold, Step
@@ -39,7 +39,7 @@ class BlockTrace:
     """A block, read before the lane folds it. The lane's state is only looked at.
 
     Attributes:
-        policy: in force in the block; `veil`: what it lets out.
+        policy: in force in the block; `redaction`: what it lets out.
         script: in order, what the copy said, and the events between the words.
         came: evidence that this block put aside; `matched`: that it took from there.
     """
@@ -57,13 +57,13 @@ class BlockTrace:
         self.redaction = RedactionPolicy(policy.privacy, state.secrets.named(block.header.fold, policy.privacy))
         self.script: list[Beat] = []
         self.came, self.matched = list[Aside](), list[Aside]()
-        self._book, self._block, self._alone = book, block, IsolatedFold(state, book.emission_id)
-        before = self._alone.copy().life
-        self._note(self._alone.step(block.header, None), before)
-        pool, _ = still(book.aside, self._alone.known.waiting)
+        self._book, self._block, self._isolated = book, block, IsolatedFold(state, book.emission_id)
+        before = self._isolated.copy().assertion_state
+        self._note(self._isolated.step(block.header, None), before)
+        pool, _ = still(book.aside, self._isolated.known.waiting)
         for place in places:
             event, record = block.events[place], _record(block, block.events[place])
-            entry = told.Input(**self.at, index=place, source=source_of(block, event), fate="taken-in")
+            entry = explanation.Input(**self.at, index=place, source=source_of(block, event), fate="taken-in")
             book.inputs.append(entry)
             if isinstance(record, Emission):
                 pool = self._emission(event, record, entry, pool)
@@ -75,9 +75,9 @@ class BlockTrace:
         """When and where everything in it happened."""
         return {"at": self.time, "height": self.height}
 
-    def _emission(self, event: Event, emission: Emission, entry: told.Input, pool: list[Aside]) -> list[Aside]:
-        before, waiting = self._alone.copy(), list(self._alone.known.waiting)
-        step = self._alone.step(self._block.header, event)
+    def _emission(self, event: Event, emission: Emission, entry: explanation.Input, pool: list[Aside]) -> list[Aside]:
+        before, waiting = self._isolated.copy(), list(self._isolated.known.waiting)
+        step = self._isolated.step(self._block.header, event)
         entry.attempt = emission.attempt
         if _is_refused(entry, step):
             return pool
@@ -89,7 +89,7 @@ class BlockTrace:
                 attempt.superseded_by = emission.attempt
         newest = max((one.attempt for one in self._book.attempts), default=-1)
         self._book.attempts.append(
-            told.Attempt(
+            explanation.Attempt(
                 **self.at,
                 attempt=emission.attempt,
                 source=entry.source,
@@ -101,18 +101,18 @@ class BlockTrace:
             )
         )
         self._begin(emission, entry, step)
-        left, matched = still(pool, self._alone.known.waiting)
+        left, matched = still(pool, self._isolated.known.waiting)
         self.matched += matched
         self._weigh(before, event, list(zip(waiting, pool, strict=True)), matched)
-        self._note(step, before.life)
+        self._note(step, before.assertion_state)
         return left
 
-    def _begin(self, emission: Emission, entry: told.Input, step: Step) -> None:
+    def _begin(self, emission: Emission, entry: explanation.Input, step: Step) -> None:
         """A tale for each assertion of an emission that was taken in."""
         spoken = {(one.word.attempt, one.span_key): one.word for one in step.words}
         for assertion in emission.assertions or ():
             key = assertion.span_key or ""
-            of = self._alone.life(emission.attempt, key) or spoken[emission.attempt, key]
+            of = self._isolated.assertion_state(emission.attempt, key) or spoken[emission.attempt, key]
             said = stated(emission, assertion, of.effect)
             facts: dict[str, Any] = {
                 "span": _span(key),
@@ -130,7 +130,9 @@ class BlockTrace:
             timeline = Timeline(emission.attempt, key, said, facts)
             self._book.timelines.append(timeline)
             self._book.current[timeline.attempt, key] = timeline
-            self.script.append(Beat(timeline, told.Event(**self.at, what="claimed", source=entry.source, k=of.k), []))
+            self.script.append(
+                Beat(timeline, explanation.Event(**self.at, what="claimed", source=entry.source, k=of.k), [])
+            )
 
     def _weigh(
         self,
@@ -146,7 +148,7 @@ class BlockTrace:
                 groups.setdefault(one.span_key, []).append((one, aside))
         for key, group in groups.items():
             fates = before.weighed(self._block.header, event, [one for one, _ in group])
-            for (one, aside), (fate, life) in zip(group, fates, strict=True):
+            for (one, aside), (fate, assertion_state) in zip(group, fates, strict=True):
                 entry, observation = aside.input, decode_observation(one.record)
                 assert isinstance(observation, Observation), "it was decoded when it came"
                 timeline = self._book.current[one.attempt, key]
@@ -154,7 +156,7 @@ class BlockTrace:
                 entry.settled_at = self.time
                 entry.fate = fate
                 if fate == "not-counted":
-                    entry.why = why_not(self.policy, life, observation)
+                    entry.why = why_not(self.policy, assertion_state, observation)
                 elif fate == "late":
                     entry.why = "closed"
                 timeline.moments.append((entry.height, aside.number, _moment(entry)))
@@ -163,11 +165,11 @@ class BlockTrace:
         self,
         event: Event,
         record: Record | Fault,
-        entry: told.Input,
+        entry: explanation.Input,
         pool: list[Aside],
     ) -> list[Aside]:
         """An observation, a review, or what nobody can read."""
-        key, life, timeline = "", None, None
+        key, assertion_state, timeline = "", None, None
         if isinstance(record, Observation):
             entry.attempt, key = record.subject.attempt, span_key(record.subject.span)
             if is_bound(record):
@@ -180,35 +182,38 @@ class BlockTrace:
             subject = record.subject if isinstance(record, Observation) else record
             ours = subject.emission_id == self._book.emission_id
             attempt = subject.attempt
-            life, timeline = self._alone.life(attempt, key), self._book.current.get((attempt, key)) if ours else None
+            assertion_state, timeline = (
+                self._isolated.assertion_state(attempt, key),
+                self._book.current.get((attempt, key)) if ours else None,
+            )
         if isinstance(record, Observation):
             entry.observation = observed(
                 self.policy, self.redaction, record, None if timeline is None else timeline.stated
             )
-        before = len(self._alone.known.waiting)
-        step = self._alone.step(self._block.header, event)
+        before = len(self._isolated.known.waiting)
+        step = self._isolated.step(self._block.header, event)
         number = self._book.next()
         if _is_refused(entry, step):
             pass
-        elif isinstance(record, Observation) and len(self._alone.known.waiting) > before:
+        elif isinstance(record, Observation) and len(self._isolated.known.waiting) > before:
             entry.fate, timeline = "waiting", None
             aside = Aside(event.value or b"", entry, number)
             self.came.append(aside)
             pool = [*pool, aside]
         elif isinstance(record, Observation):
-            _judge_observation(entry, step, self.policy, life, record)
+            _judge_observation(entry, step, self.policy, assertion_state, record)
         elif step.counted["not-counted"]:
             entry.fate, entry.why = "not-counted", "no-longer-than-now"
         else:
             entry.fate = "decided"
         if timeline is not None:
             moment = _moment(entry)
-            after = self._alone.life(timeline.attempt, key)
+            after = self._isolated.assertion_state(timeline.attempt, key)
             if entry.fate == "counted":
                 moment.counted, moment.k = _count(after, step), timeline.facts["k"]
                 moment.short = _short(after)
             self.script.append(Beat(timeline, moment, []))
-        self._note(step, lambda *_: life)
+        self._note(step, lambda *_: assertion_state)
         return pool
 
     def _note(self, step: Step, before: Callable[[int, str], AssertionState | None]) -> None:
@@ -221,9 +226,11 @@ class BlockTrace:
         for one in step.words:
             if one.word.status != "renewed":
                 of = one.word.attempt, one.span_key
-                life = self._alone.life(*of) or before(*of)
-                self.script.append(Beat(self._book.current[of], one, [] if life is None else counts(life)))
-        self._alone.conceal(self.policy, step)
+                assertion_state = self._isolated.assertion_state(*of) or before(*of)
+                self.script.append(
+                    Beat(self._book.current[of], one, [] if assertion_state is None else counts(assertion_state))
+                )
+        self._isolated.conceal(self.policy, step)
 
 
 def _span(key: str) -> Span | None:
@@ -236,7 +243,7 @@ def _record(block: Block, event: Event) -> Record | Fault:
     return Fault("schema", "") if decode is None else decode(event.value)
 
 
-def _is_refused(entry: told.Input, step: Step) -> bool:
+def _is_refused(entry: explanation.Input, step: Step) -> bool:
     if step.dead is None:
         return False
     entry.fate = "dead-letter"
@@ -245,19 +252,25 @@ def _is_refused(entry: told.Input, step: Step) -> bool:
 
 
 def _judge_observation(
-    entry: told.Input, step: Step, policy: Policy, life: AssertionState | None, observation: Observation
+    entry: explanation.Input,
+    step: Step,
+    policy: Policy,
+    assertion_state: AssertionState | None,
+    observation: Observation,
 ) -> None:
     if step.counted["late"]:
         entry.fate = "late"
-        entry.why = "waits-for-reviewer" if life is not None and life.phase == Phase.REVIEW else "closed"
+        entry.why = (
+            "waits-for-reviewer" if assertion_state is not None and assertion_state.phase == Phase.REVIEW else "closed"
+        )
     elif step.counted["not-counted"]:
-        entry.fate, entry.why = "not-counted", why_not(policy, life, observation)
+        entry.fate, entry.why = "not-counted", why_not(policy, assertion_state, observation)
     else:
         entry.fate = "counted"
 
 
-def _moment(entry: told.Input) -> told.Event:
-    return told.Event(
+def _moment(entry: explanation.Input) -> explanation.Event:
+    return explanation.Event(
         at=entry.at,
         height=entry.height,
         what="observed" if entry.review is UNSET else "reviewed",

@@ -22,7 +22,7 @@ from ...streams.judging.derivation import checks_of
 from ...streams.judging.results import HeldReason
 from ...streams.policy.policy import Policy
 from ...streams.sanitise import Trace, clean
-from . import explanation_checks as told
+from . import explanation_checks
 from .text import quotes, shown_check
 
 _VALUE_CAP: Final = 2000
@@ -52,48 +52,48 @@ def stated(emission: Emission, assertion: Assertion, effect: Effect) -> Stated:
     return Stated(text, effect, tuple(derived.checks), derived.form)
 
 
-def checks(policy: Policy, of: Stated) -> list[told.Check]:
+def checks(policy: Policy, of: Stated) -> list[explanation_checks.Check]:
     """The checks of an assertion, in their canonical form; what is no check stands as it came."""
-    found: list[told.Check] = []
+    found: list[explanation_checks.Check] = []
     for text in of.checks:
         one = parse_check(text)
         if isinstance(one, Unknown):
-            found.append(told.Check(check=shown_check(policy, text, of.effect), unknown=one.why))
+            found.append(explanation_checks.Check(check=shown_check(policy, text, of.effect), unknown=one.why))
         else:
-            found.append(told.Check(check=shown_check(policy, canonical(one), of.effect)))
+            found.append(explanation_checks.Check(check=shown_check(policy, canonical(one), of.effect)))
     return found
 
 
 # ---------------------------------------------------------------- how far they have come
 
 
-def counts(life: AssertionState) -> list[told.CheckCount]:
-    """For each check of a life how many independent classes carry it, and which verified it by name."""
-    if not standing.texts(life):
+def counts(state: AssertionState) -> list[explanation_checks.CheckCount]:
+    """For each check of an assertion how many independent classes carry it, and which verified it by name."""
+    if not standing.texts(state):
         return []
-    needs = life.checking.needs if life.checking is not None else []
+    needs = state.checking.needs if state.checking is not None else []
     return [
-        told.CheckCount(
-            counted=len(standing.ends(life, place)),
-            k=needs[place] if needs else life.k,
-            classes=_by_name(life, place),
+        explanation_checks.CheckCount(
+            counted=len(standing.ends(state, place)),
+            k=needs[place] if needs else state.k,
+            classes=_by_name(state, place),
         )
-        for place in range(standing.count(life))
+        for place in range(standing.count(state))
     ]
 
 
-def _by_name(life: AssertionState, place: int) -> list[str]:
-    if life.checking is None:
+def _by_name(state: AssertionState, place: int) -> list[str]:
+    if state.checking is None:
         return []
-    counted = {seen.number for seen in life.seen if seen.ts >= 0}
-    named = (one.number for one in life.checking.classes if one.named >> place & 1)
+    counted = {seen.number for seen in state.seen if seen.ts >= 0}
+    named = (one.number for one in state.checking.classes if one.named >> place & 1)
     return sorted(CLASSES[number] for number in named if number in counted)
 
 
 # ---------------------------------------------------------------- what an observer says of them
 
 
-def told_of(policy: Policy, observation: Observation, of: Stated | None, *, hidden: bool) -> dict[str, Any]:
+def observed_checks(policy: Policy, observation: Observation, of: Stated | None, *, hidden: bool) -> dict[str, Any]:
     """Members of `Observed` about checks.
 
     Args:
@@ -128,18 +128,18 @@ def _or_unset(value: list[Any] | None) -> list[Any] | UnsetType:
     return UNSET if value is None else list(value)
 
 
-def _helds(observation: Observation, of: Stated | None, *, hidden: bool) -> list[told.Held]:
+def _helds(observation: Observation, of: Stated | None, *, hidden: bool) -> list[explanation_checks.Held]:
     verified, refuted = set(observation.verified or ()), set(observation.refuted or ())
     detail: Any = (observation.detail or {}).get("checks")
     each = cast("list[Any]", detail) if isinstance(detail, list) else []
     known = len(of.checks) if of is not None else 0
     number = min(max([known, len(each) if of is None else 0, *(place + 1 for place in verified | refuted)]), MAX_CHECKS)
-    found: list[told.Held] = []
+    found: list[explanation_checks.Held] = []
     for place in range(number):
         one = cast("dict[str, Any]", each[place]) if place < len(each) and isinstance(each[place], dict) else {}
         holds = None if (place in verified) == (place in refuted) else place in verified
         found.append(
-            told.Held(
+            explanation_checks.Held(
                 index=place,
                 holds=holds,
                 reason=_reason(one, contradicts=place in verified and place in refuted) if holds is not True else UNSET,
@@ -157,17 +157,17 @@ def _reason(one: dict[str, Any], *, contradicts: bool) -> str | UnsetType:
     return reason if isinstance(reason, str) and reason in _REASONS else UNSET
 
 
-def _place(one: dict[str, Any]) -> told.Place | UnsetType:
+def _place(one: dict[str, Any]) -> explanation_checks.Place | UnsetType:
     lines: Any = one.get("lines")
     pair = cast("list[Any]", lines) if isinstance(lines, list) else []
     fits = len(pair) == 2 and all(type(line) is int for line in pair) and 1 <= pair[0] <= pair[1] < 2**31
     commit = one.get("commit")
-    place = told.Place(
+    place = explanation_checks.Place(
         path=_text(one.get("path")),
         lines=(pair[0], pair[1]) if fits else UNSET,
         commit=commit if isinstance(commit, str) and _COMMIT.fullmatch(commit) else UNSET,
     )
-    return UNSET if place == told.Place() else place
+    return UNSET if place == explanation_checks.Place() else place
 
 
 def _looked_at(observation: Observation) -> dict[str, str] | UnsetType:

@@ -112,6 +112,6 @@ def conceal(state: State, policy: Policy, words: Iterable[DecisionOutput]) -> No
     for topic, span_key, word in words:
         if topic == INADMISSIBLE and is_discarded(policy, topic, word):
             attempt = state.attempt(word.emission_id, word.attempt)
-            life = attempt.life(span_key) if attempt is not None else None
-            if life is not None and life.phase == Phase.REVIEW:
-                state.close(life)
+            assertion_state = attempt.assertion(span_key) if attempt is not None else None
+            if assertion_state is not None and assertion_state.phase == Phase.REVIEW:
+                state.close(assertion_state)

@@ -38,7 +38,7 @@ class Watching(Adjudicate):
 
     def __init__(self, emission_id: str, partitioner: Partitioner, secrets: Secrets = NO_SECRETS) -> None:
         super().__init__(partitioner, secrets)
-        self.story = ExplanationBuilder(emission_id)
+        self.builder = ExplanationBuilder(emission_id)
         self._emission_id, self._about = emission_id, About(emission_id)
         self._due: tuple[int | None, int | None] = (None, None)  # of the emission, on the watermark and on time
 
@@ -47,9 +47,9 @@ class Watching(Adjudicate):
         in_force = state.next_policy or state.policy
         if in_force is None or not (places or self._may_fire(state, block.header)):
             return super().fold(state, block)
-        trace = self.story.open(state, block, places, in_force)
+        trace = self.builder.open(state, block, places, in_force)
         outputs = super().fold(state, block)
-        self.story.close(trace, state, outputs)
+        self.builder.close(trace, state, outputs)
         self._due = _next_due(state, self._emission_id)
         return outputs
 
@@ -103,7 +103,7 @@ async def explain(
             progress(folded.offset, first, end)
     tip = at.tip
     ledger = {"where": logs.where, "height": tip.height, "block": tip.hash, "time": format_time(tip.time)}
-    attempts, assertions = fold.story.tell(at.state, now)
+    attempts, assertions = fold.builder.tell(at.state, now)
     explanation = Explanation(
         emission_id=emission_id,
         lane=lane,
@@ -111,7 +111,7 @@ async def explain(
         ledger=ledger,
         attempts=attempts,
         assertions=assertions,
-        inputs=fold.story.inputs,
+        inputs=fold.builder.inputs,
     )
     if not explanation.inputs:
         raise DoesNotHoldError(

@@ -51,17 +51,22 @@ class IsolatedFold:
         known: EmissionState | None = None,
     ) -> None:
         self._emission_id = emission_id
-        self.state = alone = State(state.lane, state.lanes, state.partitioner, state.secrets)
-        alone.policy = None if state.policy is None else shown(state.policy)
-        alone.next_policy = None if state.next_policy is None else shown(state.next_policy)
-        alone.time, alone.watermark, alone.ran, alone.order = state.time, state.watermark, state.ran, state.order
-        alone.terms, alone.terms_number = list(state.terms), state.terms_number
-        alone.max_validities, alone.running = list(state.max_validities), state.running.copy()
+        self.state = isolated = State(state.lane, state.lanes, state.partitioner, state.secrets)
+        isolated.policy = None if state.policy is None else shown(state.policy)
+        isolated.next_policy = None if state.next_policy is None else shown(state.next_policy)
+        isolated.time, isolated.watermark, isolated.ran, isolated.order = (
+            state.time,
+            state.watermark,
+            state.ran,
+            state.order,
+        )
+        isolated.terms, isolated.terms_number = list(state.terms), state.terms_number
+        isolated.max_validities, isolated.running = list(state.max_validities), state.running.copy()
         known = state.known(emission_id) if known is None else known
         if known is not None:
-            octets = pack(known)
+            raw = pack(known)
             fill(emission_id, known, state.terms)  # `pack` takes out what this puts in
-            alone.put_back({emission_id: octets})
+            isolated.put_back({emission_id: raw})
 
     @property
     def known(self) -> EmissionState:
@@ -74,11 +79,11 @@ class IsolatedFold:
         assert self.state.policy is not None, "a ledger begins with a policy"
         return self.state.policy
 
-    def life(self, attempt: int, span_key: str) -> AssertionState | None:
+    def assertion_state(self, attempt: int, span_key: str) -> AssertionState | None:
         """A copy of a living assertion."""
         known = self.known.attempt(attempt)
-        life = known.life(span_key) if known is not None else None
-        return None if life is None else copy_of(life)
+        assertion_state = known.assertion(span_key) if known is not None else None
+        return None if assertion_state is None else copy_of(assertion_state)
 
     def copy(self) -> IsolatedFold:
         """The same once more, for trying something out."""
@@ -118,12 +123,12 @@ class IsolatedFold:
         def with_first(number: int) -> tuple[Counter[str], AssertionState | None]:
             chosen = [waiting[place] for place in order[:number]]
             known = EmissionState(self.known.attempts, chosen)
-            alone = IsolatedFold(self.state, self._emission_id, reveal_all, known=known)
-            counted = alone.step(header, event).counted
-            life = alone.life(one.attempt, one.span_key) if one is not None else None
-            if life is not None:
-                life.valid_until = -1  # it was weighed before anything was decided
-            return counted, life
+            isolated = IsolatedFold(self.state, self._emission_id, reveal_all, known=known)
+            counted = isolated.step(header, event).counted
+            assertion_state = isolated.assertion_state(one.attempt, one.span_key) if one is not None else None
+            if assertion_state is not None:
+                assertion_state.valid_until = -1  # it was weighed before anything was decided
+            return counted, assertion_state
 
         def settle(low: int, high: int, at_low: Counter[str], at_high: Counter[str]) -> None:
             added = at_high - at_low

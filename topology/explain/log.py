@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...streams.adjudication.emission_state import PendingEvidence
-from . import explanation as told
+from . import explanation
 from .checks import Stated
 from .discarded import DecisionOutput
 from .explanation_checks import CheckCount
@@ -24,9 +24,9 @@ class Timeline:
     span_key: str
     stated: Stated
     facts: dict[str, Any]
-    moments: list[tuple[int, int, told.Event]] = field(default_factory=list)
-    verdicts: list[told.Verdict] = field(default_factory=list)
-    lives: bool = True
+    moments: list[tuple[int, int, explanation.Event]] = field(default_factory=list)
+    verdicts: list[explanation.Verdict] = field(default_factory=list)
+    is_live: bool = True
 
 
 @dataclass(eq=False)
@@ -34,7 +34,7 @@ class Aside:
     """An observation that waits for its assertion, and the number of the moment at which it came."""
 
     record: bytes
-    input: told.Input
+    input: explanation.Input
     number: int
 
 
@@ -43,7 +43,7 @@ class ExplainLog:
     """Everything that is known so far.
 
     Invariant: between blocks, `aside` is, in order, what the lane's state keeps waiting for this emission, and a tale
-    `lives` exactly where its assertion does.
+    `is_live` exactly where its assertion does.
 
     Attributes:
         current: the latest tale of an attempt's span; an attempt that was forgotten may come again.
@@ -51,8 +51,8 @@ class ExplainLog:
     """
 
     emission_id: str
-    inputs: list[told.Input] = field(default_factory=list[told.Input])
-    attempts: list[told.Attempt] = field(default_factory=list[told.Attempt])
+    inputs: list[explanation.Input] = field(default_factory=list[explanation.Input])
+    attempts: list[explanation.Attempt] = field(default_factory=list[explanation.Attempt])
     timelines: list[Timeline] = field(default_factory=list[Timeline])
     current: dict[tuple[int, str], Timeline] = field(default_factory=dict[tuple[int, str], Timeline])
     aside: list[Aside] = field(default_factory=list[Aside])
@@ -69,7 +69,7 @@ class Beat(NamedTuple):
     """Something that the copy brought about: a word or an event of a tale, and how far its checks had come then."""
 
     timeline: Timeline
-    what: DecisionOutput | told.Event
+    what: DecisionOutput | explanation.Event
     checks: list[CheckCount]
 
 

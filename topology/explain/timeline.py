@@ -18,7 +18,7 @@ from ...streams.adjudication.emission_state import AssertionState, Phase
 from ...streams.adjudication.outputs import ADMITTED, DEAD_LETTERS, INADMISSIBLE
 from ...streams.adjudication.state import State
 from ...streams.policy.policy import Policy
-from . import explanation as told
+from . import explanation
 from .block_trace import BlockTrace
 from .checks import counts
 from .discarded import Decision, DecisionOutput, decisions_in, is_discarded
@@ -44,7 +44,7 @@ class ExplanationBuilder:
         self._book = ExplainLog(emission_id)
 
     @property
-    def inputs(self) -> list[told.Input]:
+    def inputs(self) -> list[explanation.Input]:
         """Every input about the emission so far, in the ledger's order."""
         return self._book.inputs
 
@@ -74,19 +74,19 @@ class ExplanationBuilder:
         }
         known = state.known(self._book.emission_id)
         for timeline, one, checks in trace.script:
-            if isinstance(one, told.Event):
+            if isinstance(one, explanation.Event):
                 self._add(timeline, one)
             elif not is_discarded(trace.policy, one.topic, one.word):
                 # Where more is due than a block fires, the copy may be ahead of the lane: a later block has it.
                 if awaited and _named(awaited[0]) == _named(one):
                     self._emit(trace, timeline, awaited.pop(0), checks)
-            elif one.topic == INADMISSIBLE and self._life(state, timeline) is None:
+            elif one.topic == INADMISSIBLE and self._state_of(state, timeline) is None:
                 request = requests.get((timeline, one.word.revision), one.word)
                 self._say(trace, timeline, DecisionOutput("", one.span_key, request), checks, disposition="discard")
         for one in (*awaited, *(one for one in words if one.word.status == "renewed")):
             timeline = self._book.current[one.word.attempt, one.span_key]
-            life = self._life(state, timeline)
-            self._emit(trace, timeline, one, [] if life is None else counts(life))
+            assertion_state = self._state_of(state, timeline)
+            self._emit(trace, timeline, one, [] if assertion_state is None else counts(assertion_state))
         self._end(trace, state, words)
         waiting = [] if known is None else known.waiting
         candidates = [one for one in (*self._book.aside, *trace.came) if one not in trace.matched]
@@ -97,9 +97,9 @@ class ExplanationBuilder:
     def _end(self, trace: BlockTrace, state: State, words: Iterable[DecisionOutput]) -> None:
         """What lives no more: by its own last word, or without one."""
         for timeline in self._book.timelines:
-            if not timeline.lives or self._life(state, timeline) is not None:
+            if not timeline.is_live or self._state_of(state, timeline) is not None:
                 continue
-            timeline.lives = False
+            timeline.is_live = False
             last = timeline.verdicts[-1] if timeline.verdicts else None
             if last is not None and last.height == trace.height and last.status not in _OPEN:
                 continue
@@ -108,7 +108,7 @@ class ExplanationBuilder:
                 for one in words
                 if (one.topic, one.span_key) == (ADMITTED, timeline.span_key) and one.word.attempt > timeline.attempt
             ]
-            ended = told.Event(**trace.at, what="ended", why="newer-attempt" if newer else "review-window-over")
+            ended = explanation.Event(**trace.at, what="ended", why="newer-attempt" if newer else "review-window-over")
             ended.by_attempt = newer[0] if newer else UNSET
             self._add(timeline, ended)
 
@@ -132,7 +132,7 @@ class ExplanationBuilder:
         self, trace: BlockTrace, timeline: Timeline, one: DecisionOutput, checks: list[CheckCount], **fields: Any
     ) -> None:
         word = one.word
-        verdict = told.Verdict(
+        verdict = explanation.Verdict(
             **trace.at,
             status=word.status,
             k=word.k,
@@ -152,21 +152,21 @@ class ExplanationBuilder:
             **fields,
         )
         timeline.verdicts.append(verdict)
-        self._add(timeline, told.Event(**trace.at, what="verdict", verdict=verdict))
+        self._add(timeline, explanation.Event(**trace.at, what="verdict", verdict=verdict))
 
-    def _add(self, timeline: Timeline, event: told.Event) -> None:
+    def _add(self, timeline: Timeline, event: explanation.Event) -> None:
         timeline.moments.append((event.height, self._book.next(), event))
 
-    def _life(self, state: State, timeline: Timeline) -> AssertionState | None:
-        """The life of a tale; of an attempt that was forgotten and came again, only the later tale has one."""
+    def _state_of(self, state: State, timeline: Timeline) -> AssertionState | None:
+        """The state of a timeline's assertion; of a forgotten attempt that came again, only the later has one."""
         attempt = state.attempt(self._book.emission_id, timeline.attempt)
         if attempt is None or self._book.current[timeline.attempt, timeline.span_key] is not timeline:
             return None
-        return attempt.life(timeline.span_key)
+        return attempt.assertion(timeline.span_key)
 
     # ------------------------------------------------------------ at the end
 
-    def tell(self, state: State, now: int) -> tuple[list[told.Attempt], list[told.Assertion]]:
+    def tell(self, state: State, now: int) -> tuple[list[explanation.Attempt], list[explanation.Assertion]]:
         """The attempts and the assertions, as they stand at the ledger's end; `now` is Unix ms."""
         for timeline in self._book.timelines:
             for claim in timeline.facts["claims"]:
@@ -174,20 +174,20 @@ class ExplanationBuilder:
                     claim.observation_id = claim.locator = UNSET
         return self._book.attempts, [self._assertion(state, timeline, now) for timeline in self._book.timelines]
 
-    def _assertion(self, state: State, timeline: Timeline, now: int) -> told.Assertion:
-        life = self._life(state, timeline) if timeline.lives else None
+    def _assertion(self, state: State, timeline: Timeline, now: int) -> explanation.Assertion:
+        assertion_state = self._state_of(state, timeline) if timeline.is_live else None
         last = timeline.verdicts[-1] if timeline.verdicts else None
-        if life is not None:
-            classes = sorted(seen.substrate_class for seen in life.seen if seen.ts >= 0)
-            seen = sorted(seen.substrate_class for seen in life.seen if seen.latest >= 0 or seen.ts >= 0)
+        if assertion_state is not None:
+            classes = sorted(seen.substrate_class for seen in assertion_state.seen if seen.ts >= 0)
+            seen = sorted(seen.substrate_class for seen in assertion_state.seen if seen.latest >= 0 or seen.ts >= 0)
         else:
             classes = last.classes if last is not None else []
             seen = next(
                 (one.classes_seen for one in reversed(timeline.verdicts) if one.classes_seen is not UNSET), UNSET
             )
         shown = next((one for one in reversed(timeline.verdicts) if one.rendered is not UNSET), None)
-        return told.Assertion(
-            **{**timeline.facts, "checks": _checks(timeline, life)},
+        return explanation.Assertion(
+            **{**timeline.facts, "checks": _checks(timeline, assertion_state)},
             rendered=UNSET if shown is None else shown.rendered,
             marked=UNSET if shown is None else shown.marked,
             span_key=timeline.span_key,
@@ -196,8 +196,8 @@ class ExplanationBuilder:
             verdicts=timeline.verdicts,
             classes=classes,
             classes_seen=seen,
-            missing_floor=_missing(timeline, life, len(classes)),
-            now=_now(timeline, life, now),
+            missing_floor=_missing(timeline, assertion_state, len(classes)),
+            now=_now(timeline, assertion_state, now),
         )
 
 
@@ -209,21 +209,21 @@ def _marked(policy: Policy, timeline: Timeline, word: Decision) -> str | UnsetTy
     return marked(policy, of.text, of.effect, spans)
 
 
-def _checks(timeline: Timeline, life: AssertionState | None) -> list[Check]:
+def _checks(timeline: Timeline, assertion_state: AssertionState | None) -> list[Check]:
     """The assertion's checks, while it lives with how far each has come."""
     checks: list[Check] = timeline.facts["checks"]
-    if life is None or life.kind == "refusal":
+    if assertion_state is None or assertion_state.kind == "refusal":
         return checks
     return [
         Check(check=one.check, unknown=one.unknown, count=count)
-        for one, count in zip(checks, counts(life), strict=True)
+        for one, count in zip(checks, counts(assertion_state), strict=True)
     ]
 
 
-def _missing(timeline: Timeline, life: AssertionState | None, classes: int) -> int:
+def _missing(timeline: Timeline, assertion_state: AssertionState | None, classes: int) -> int:
     """How many classes more it would need, of the check that has the fewest."""
-    if life is not None:
-        return standing.missing(life)
+    if assertion_state is not None:
+        return standing.missing(assertion_state)
     last = timeline.verdicts[-1] if timeline.verdicts else None
     if last is None or last.checks is UNSET or last.status in _OPEN:
         return max(0, timeline.facts["k"] - classes)
@@ -234,18 +234,20 @@ def _named(one: DecisionOutput) -> tuple[str, str, int, str]:
     return one.topic, one.span_key, one.word.attempt, one.word.status
 
 
-def _now(timeline: Timeline, life: AssertionState | None, now: int) -> told.Now:
-    """How an assertion stands: by its life where it has one, else by its last decision."""
+def _now(timeline: Timeline, assertion_state: AssertionState | None, now: int) -> explanation.Now:
+    """How an assertion stands: by its state where it has one, else by its last decision."""
     as_of = format_time(now)
-    if life is not None and life.phase == Phase.PENDING:
-        return told.Now(status="pending", as_of=as_of, holds=False, waits_for="evidence", until=_time(life.due))
+    if assertion_state is not None and assertion_state.phase == Phase.PENDING:
+        return explanation.Now(
+            status="pending", as_of=as_of, holds=False, waits_for="evidence", until=_time(assertion_state.due)
+        )
     # A refusal that a policy substitutes says what is done about a decision, not what was decided.
     decided = [
         one for one in timeline.verdicts if one.topic in (UNSET, ADMITTED, INADMISSIBLE) and one.basis != "policy"
     ]
     last = decided[-1]
     valid = next((one.valid_until for one in reversed(decided) if one.valid_until is not UNSET), UNSET)
-    stands = told.Now(
+    stands = explanation.Now(
         status=last.status,
         as_of=as_of,
         holds=False,
@@ -253,10 +255,10 @@ def _now(timeline: Timeline, life: AssertionState | None, now: int) -> told.Now:
         disposition=last.disposition,
         valid_until=valid,
     )
-    if life is not None and life.phase == Phase.REVIEW:
-        stands.waits_for, stands.until = "reviewer", _time(life.due)
-    elif life is not None:
-        stands.valid_until, stands.holds = format_time(life.valid_until), now <= life.valid_until
+    if assertion_state is not None and assertion_state.phase == Phase.REVIEW:
+        stands.waits_for, stands.until = "reviewer", _time(assertion_state.due)
+    elif assertion_state is not None:
+        stands.valid_until, stands.holds = format_time(assertion_state.valid_until), now <= assertion_state.valid_until
     elif last.status in _OPEN:
         stands.status = "ended"
     return stands

@@ -61,22 +61,29 @@ class Section(NamedTuple):
     style: str
 
 
-def sections(told: Explanation) -> Iterator[Section]:
+def sections(explanation: Explanation) -> Iterator[Section]:
     """The story in the order of its telling: the emission, each assertion, what belongs to none."""
-    notes = [_attempt(one) for one in told.attempts]
-    last = f"block {told.ledger['height']}, {told.ledger['time']}"
-    yield Section(f"{told.emission_id}: lane {told.lane} of {told.lanes}, told up to {last}", [], notes, [], "", "bold")
-    for one in told.assertions:
-        yield _assertion(one, len(told.attempts) > 1)
-    sources = {event.source for one in told.assertions for event in one.events}
-    others = [_input(one) for one in told.inputs if one.source not in sources]
+    notes = [_attempt(one) for one in explanation.attempts]
+    last = f"block {explanation.ledger['height']}, {explanation.ledger['time']}"
+    yield Section(
+        f"{explanation.emission_id}: lane {explanation.lane} of {explanation.lanes}, told up to {last}",
+        [],
+        notes,
+        [],
+        "",
+        "bold",
+    )
+    for one in explanation.assertions:
+        yield _assertion(one, len(explanation.attempts) > 1)
+    sources = {event.source for one in explanation.assertions for event in one.events}
+    others = [_input(one) for one in explanation.inputs if one.source not in sources]
     if others:
         yield Section("inputs that changed no assertion", [], [], others, "", "bold")
 
 
-def lines(told: Explanation) -> Iterator[str]:
+def lines(explanation: Explanation) -> Iterator[str]:
     """Plain lines."""
-    for place, section in enumerate(sections(told)):
+    for place, section in enumerate(sections(explanation)):
         if place:
             yield ""
         yield section.head
@@ -88,9 +95,9 @@ def lines(told: Explanation) -> Iterator[str]:
             yield f"  {section.end}"
 
 
-def show(told: Explanation, console: Console) -> None:
+def show(explanation: Explanation, console: Console) -> None:
     """The same on a terminal. Cells are Text, never markup: a square bracket in an assertion is one."""
-    for place, section in enumerate(sections(told)):
+    for place, section in enumerate(sections(explanation)):
         if place:
             console.print()
         console.print(Text(section.head, style="bold"))

@@ -33,7 +33,7 @@ from ..ledger.folds import partitioner_of
 from ..ledger.interfaces import Logs
 from ..ledger.replay import blocks_of, replay
 from .discarded import DecisionOutput, conceal, decisions_in, reveal
-from .what_if_compare import Arrival, Comparison, Heard
+from .what_if_compare import Arrival, Comparison, SideOutcome
 
 Progress = Callable[[int, int, int], None]
 """Told after each block: its offset in the ledger, the first offset, and the end."""
@@ -59,24 +59,24 @@ class Side:
         self._policy: Policy | None = None
         self._next: Policy | None = None
 
-    def take(self, block: Block, came: Sequence[Arrival]) -> Heard:
+    def take(self, block: Block, came: Sequence[Arrival]) -> SideOutcome:
         """Folds a block with these emissions in it; returns what was said, refused, and news."""
         self._policy, self._next = self._next or self._policy, None
-        header, heard = block.header, Heard([], [], {}, set())  # what a header calls the policy, no fold reads
+        header, outcome = block.header, SideOutcome([], [], {}, set())  # what a header calls the policy, no fold reads
         if self._instead is not None:
             while block.events and core.due(self.state, header.time, header.watermark) > core.MAX_TIMERS:
-                heard.due.extend(self._fold(header, [], heard))
+                outcome.due.extend(self._fold(header, [], outcome))
         # What is due comes first and by itself: what is concealed of it is gone before the first event, as it should.
         if self._policy is not None and block.events:
-            heard.due.extend(self._fold(header, [], heard))
+            outcome.due.extend(self._fold(header, [], outcome))
         for arrival in came:
             if self.state.attempt(arrival.emission_id, arrival.attempt) is None:
-                heard.news.add(arrival.source)
+                outcome.news.add(arrival.source)
         for events in _portions(block):
-            heard.words.extend(self._fold(header, [one for event in events for one in self._shown(event)], heard))
-        return heard
+            outcome.words.extend(self._fold(header, [one for event in events for one in self._shown(event)], outcome))
+        return outcome
 
-    def _fold(self, header: Header, events: Sequence[Event], heard: Heard) -> list[DecisionOutput]:
+    def _fold(self, header: Header, events: Sequence[Event], outcome: SideOutcome) -> list[DecisionOutput]:
         outputs = core.fold(self.state, Block(header, events, ""))
         words = list(decisions_in(outputs))
         if self._policy is not None:
@@ -84,7 +84,7 @@ class Side:
         for output in outputs:
             if output.topic == DEAD_LETTERS:
                 named = dict(reversed(output.headers))  # the first of a name is ours
-                heard.dead[named["sluice-source"].decode()] = named["sluice-reason"].decode()
+                outcome.dead[named["sluice-source"].decode()] = named["sluice-reason"].decode()
         return words
 
     def _shown(self, event: Event) -> Iterator[Event]:
@@ -122,14 +122,14 @@ def _portions(block: Block) -> Iterator[Sequence[Event]]:
     yield events[start:]
 
 
-class _Told(msgspec.Struct, gc=False):
+class _EmissionKey(msgspec.Struct, gc=False):
     """The few fields of an emission that say which it is."""
 
     emission_id: str
     attempt: int = 0
 
 
-_told = msgspec.json.Decoder(_Told)
+_decoder = msgspec.json.Decoder(_EmissionKey)
 
 
 def arrivals(block: Block) -> list[Arrival]:
@@ -141,11 +141,11 @@ def arrivals(block: Block) -> list[Arrival]:
         if event.kind != EventKind.RECORD or event.source not in emissions:
             continue
         try:
-            told = _told.decode(event.value or b"")
+            emission = _decoder.decode(event.value or b"")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         source = f"emissions/{header.lane}/{event.offset}"
-        found.append(Arrival(told.emission_id, told.attempt, header.time, source))
+        found.append(Arrival(emission.emission_id, emission.attempt, header.time, source))
     return found
 
 

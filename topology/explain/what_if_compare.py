@@ -76,7 +76,7 @@ class Arrival(NamedTuple):
     source: str
 
 
-class Heard(NamedTuple):
+class SideOutcome(NamedTuple):
     """What one side made of a block.
 
     Attributes:
@@ -129,27 +129,27 @@ class Comparison:
         self._behind += 1
         return not self._rows
 
-    def block(self, came: Sequence[Arrival], heard: tuple[Heard, Heard], states: States) -> None:
+    def block(self, came: Sequence[Arrival], outcomes: tuple[SideOutcome, SideOutcome], states: States) -> None:
         """Takes a block in, after both folds have.
 
         Args:
             came: the emissions that came with it, as far as they are asked about.
-            heard: what the old and the new side made of it.
+            outcomes: what the old and the new side made of it.
             states: after the block.
         """
         for place in (0, 1):
-            self._hear(place, heard[place].due)
+            self._apply(place, outcomes[place].due)
         if came:
-            spans = _spans(came, heard, states)
+            spans = _spans(came, outcomes, states)
             taken: set[tuple[str, int, int]] = set()
             for arrival in came:
-                self._arrive(arrival, heard, spans, taken)
+                self._arrive(arrival, outcomes, spans, taken)
         for place in (0, 1):
-            self._hear(place, heard[place].words)
+            self._apply(place, outcomes[place].words)
         if len(self._rows) > self._sweep_at or self._behind % END_EVERY == 1:
             self._sweep(states)
 
-    def _hear(self, place: int, words: Sequence[DecisionOutput]) -> None:
+    def _apply(self, place: int, words: Sequence[DecisionOutput]) -> None:
         for topic, span_key, word in words:
             if topic not in (ADMITTED, INADMISSIBLE) or word.basis == "policy":
                 continue
@@ -160,12 +160,18 @@ class Comparison:
                 row.decide(place, Decided(status, reason, word.k, tuple(word.classes)))
 
     def _arrive(
-        self, arrival: Arrival, heard: tuple[Heard, Heard], spans: Spans, already: set[tuple[str, int, int]]
+        self,
+        arrival: Arrival,
+        outcomes: tuple[SideOutcome, SideOutcome],
+        spans: Spans,
+        already: set[tuple[str, int, int]],
     ) -> None:
         """A row for each assertion of an emission that a side has taken in; `already` are those of the same block."""
         emission_id, number, at, source = arrival
-        news = [source in side.news and (emission_id, number, place) not in already for place, side in enumerate(heard)]
-        refused = [side.dead.get(source) for side in heard]
+        news = [
+            source in side.news and (emission_id, number, place) not in already for place, side in enumerate(outcomes)
+        ]
+        refused = [side.dead.get(source) for side in outcomes]
         taken = [news[place] and refused[place] is None for place in (0, 1)]
         already |= {(emission_id, number, place) for place in (0, 1) if taken[place]}
         found = [span for place in (0, 1) if taken[place] for span in spans[place].get((emission_id, number), ())]
@@ -187,7 +193,7 @@ class Comparison:
     def _sweep(self, states: States) -> None:
         """Lets go of what lives on neither side."""
         for key in list(self._rows):
-            if not any(_lives(state, key) for state in states):
+            if not any(_is_live(state, key) for state in states):
                 self._finish(self._rows.pop(key))
         self._sweep_at = max(SWEEP_AT, 2 * len(self._rows))
 
@@ -204,21 +210,23 @@ class Comparison:
         self._sweep_at, self._behind = SWEEP_AT, 0
 
 
-def _spans(came: Sequence[Arrival], heard: tuple[Heard, Heard], states: States) -> Spans:
+def _spans(came: Sequence[Arrival], outcomes: tuple[SideOutcome, SideOutcome], states: States) -> Spans:
     """The assertions of emissions that have just come: those that live, and those that had their last word at once."""
     found: Spans = ({}, {})
-    for side, state, spans in zip(heard, states, found, strict=True):
+    for side, state, spans in zip(outcomes, states, found, strict=True):
         for emission_id, number, *_ in came:
             attempt = state.attempt(emission_id, number)
-            spans[emission_id, number] = [] if attempt is None else [life.span_key for life in attempt.lives]
+            spans[emission_id, number] = (
+                [] if attempt is None else [assertion_state.span_key for assertion_state in attempt.assertions]
+            )
         for _, span_key, word in side.words:
             if (word.emission_id, word.attempt) in spans:
                 spans[word.emission_id, word.attempt].append(span_key)
     return found
 
 
-def _lives(state: State, key: Key) -> bool:
+def _is_live(state: State, key: Key) -> bool:
     attempt = state.attempt(key[0], key[1])
-    lives = attempt is not None and attempt.life(key[2]) is not None
+    is_live = attempt is not None and attempt.assertion(key[2]) is not None
     state.settle()  # or looking at them all would leave them all unpacked
-    return lives
+    return is_live

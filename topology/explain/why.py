@@ -65,17 +65,17 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(AssertionState).decode
 
 
-def copy_of(life: AssertionState) -> AssertionState:
-    """A life that may be changed without changing this one, nor anything that it holds: its evidence, its checks."""
-    return _decode(_encode(life))
+def copy_of(state: AssertionState) -> AssertionState:
+    """A copy that may be changed without changing this one, nor anything that it holds: its evidence, its checks."""
+    return _decode(_encode(state))
 
 
-def why_not(policy: Policy, life: AssertionState | None, observation: Observation) -> Why:
+def why_not(policy: Policy, state: AssertionState | None, observation: Observation) -> Why:
     """Why an observation that did not count did not.
 
     Args:
         policy: in force when it was weighed.
-        life: the assertion as it was before; None where it is not known.
+        state: the assertion as it was before; None where it is not known.
         observation: which did not count.
     """
     cls = corroboration.class_of(observation)
@@ -83,14 +83,14 @@ def why_not(policy: Policy, life: AssertionState | None, observation: Observatio
         return "class-unknown"
     if observation.outcome in ("absent", "terms-present", "unavailable"):
         return observation.outcome
-    if life is None:
+    if state is None:
         return "did-not-count"
-    if not corroboration.may_count(policy, life, observation):
-        return _why_not_at_all(policy, life, observation)
+    if not corroboration.may_count(policy, state, observation):
+        return _why_not_at_all(policy, state, observation)
     ts = corroboration.observed_at(observation)
     if observation.outcome == "corroborates":
-        return _why_no_corroboration(policy, life, observation, ts, cls)
-    unseen = _unseen(life)
+        return _why_no_corroboration(policy, state, observation, ts, cls)
+    unseen = _unseen(state)
     if not corroboration.contradicts(unseen, cls, ts):  # with nothing seen against it, only age speaks against it
         return "too-old"
     if observation.outcome == "contradicts":
@@ -100,39 +100,39 @@ def why_not(policy: Policy, life: AssertionState | None, observation: Observatio
     return "outweighed" if corroboration.unmasks(unseen, observation, cls, ts) else "not-declared"
 
 
-def _unseen(life: AssertionState) -> AssertionState:
-    """A copy of a life as it was before any evidence came."""
-    unseen = copy_of(life)
+def _unseen(state: AssertionState) -> AssertionState:
+    """A copy of an assertion as it was before any evidence came."""
+    unseen = copy_of(state)
     unseen.seen, unseen.witnesses, unseen.fresh, unseen.aged = [], [], 0, False
     if unseen.checking is not None:
         unseen.checking.classes = []
     return unseen
 
 
-def _why_not_at_all(policy: Policy, life: AssertionState, observation: Observation) -> Why:
+def _why_not_at_all(policy: Policy, state: AssertionState, observation: Observation) -> Why:
     """Why nothing that an observation says may count: the last of the circumstances that have to go, one by one."""
     judging = policy.judging
     certain = replace(observation, confidence=1.0)
-    if corroboration.may_count(policy, life, certain):
+    if corroboration.may_count(policy, state, certain):
         return "low-confidence"
     accepting = replace(judging, accept=[*judging.accept, observation.judge or BUILT_IN])
-    if corroboration.may_count(replace(policy, judging=accepting), life, certain):
+    if corroboration.may_count(replace(policy, judging=accepting), state, certain):
         return "judge-not-accepted"
     lenient = replace(policy, judging=replace(accepting, require_checks=False))
-    return "checks-required" if corroboration.may_count(lenient, life, certain) else "writable-by-emitter"
+    return "checks-required" if corroboration.may_count(lenient, state, certain) else "writable-by-emitter"
 
 
-def _why_no_check(life: AssertionState, observation: Observation) -> Why:
+def _why_no_check(state: AssertionState, observation: Observation) -> Why:
     """Why a corroboration that names checks verifies none."""
     consistent = replace(observation, refuted=None)
-    if standing.verified(life, consistent):
+    if standing.verified(state, consistent):
         return "contradicts-itself"
-    return "check-not-bound" if standing.verified(life, replace(consistent, coverage=None)) else "verifies-nothing"
+    return "check-not-bound" if standing.verified(state, replace(consistent, coverage=None)) else "verifies-nothing"
 
 
-def _why_no_corroboration(policy: Policy, life: AssertionState, observation: Observation, ts: int, cls: str) -> Why:
-    if standing.verified(life, observation) == []:
-        return _why_no_check(life, observation)
+def _why_no_corroboration(policy: Policy, state: AssertionState, observation: Observation, ts: int, cls: str) -> Why:
+    if standing.verified(state, observation) == []:
+        return _why_no_check(state, observation)
     trust = policy.admissibility.trust
     if trust == "declared":
         return "declarations-only"
@@ -141,10 +141,10 @@ def _why_no_corroboration(policy: Policy, life: AssertionState, observation: Obs
     def counts(rules: Policy, one: AssertionState) -> bool:
         return corroboration.corroborate(rules, one, observation, ts, cls)
 
-    unseen = _unseen(life)
+    unseen = _unseen(state)
     if not counts(trusting, unseen):
         # By age: the fold itself notes what it found too old.
         if unseen.aged:
             return "too-old"
         return "did-not-count" if corroboration.is_fresh(unseen, unseen.bounds.windows[cls], ts) else "too-late"
-    return "not-newer" if trust == "observed" or not counts(trusting, copy_of(life)) else "not-declared"
+    return "not-newer" if trust == "observed" or not counts(trusting, copy_of(state)) else "not-declared"

@@ -17,7 +17,7 @@ from ...codecs.records import CheckForm, CoverageLevel
 from ...streams.judging.outcomes import AbsentReason
 from ...streams.judging.results import HeldReason
 from ..terminal.showing import escaped
-from ..terminal.showing_checks import HELD, WORDS, WORDS_ALONE, classes, told_from
+from ..terminal.showing_checks import HELD, WORDS, WORDS_ALONE, basis_from, classes
 from .explanation import Assertion, Observed, Verdict
 from .explanation_checks import Check, CheckCount, Held, Place
 from .text import plain
@@ -85,7 +85,7 @@ def standing_lines(one: Assertion) -> Iterator[str]:
     held = [verdict for verdict in decided if verdict.status in HELD]
     last = held[-1] if held else decided[-1] if decided else None
     if last is not None:
-        sentences, mark = _told(last)
+        sentences, mark = _basis(last)
         before = "" if not held else "admitted: " if one.now.holds else "was admitted: "
         yield from (f"{before}{escaped(sentence)}" for sentence in sentences or [mark])
     yield f"{WORDS}: «{_prose(one, last)}»"
@@ -211,7 +211,7 @@ def verdict_lines(one: Verdict, of: Assertion, before: Verdict | None) -> Iterat
 
 
 def _verified(one: Verdict, of: Assertion) -> Iterator[str]:
-    sentences, mark = _told(one)
+    sentences, mark = _basis(one)
     for sentence in sentences:
         yield f"admitted: {escaped(sentence)}" if one.status in HELD else escaped(sentence)
     if sentences:
@@ -220,9 +220,9 @@ def _verified(one: Verdict, of: Assertion) -> Iterator[str]:
         yield mark
 
 
-def _told(one: Verdict) -> tuple[Sequence[str], str]:
+def _basis(one: Verdict) -> tuple[Sequence[str], str]:
     """The sentences that were verified, else on what the decision rests (showing_checks.py)."""
-    return told_from(
+    return basis_from(
         one.status,
         "" if one.basis is UNSET else one.basis,
         "" if one.reason is UNSET else one.reason,

@@ -33,7 +33,7 @@ FETCH_WAIT_MS = 250
 PARTIAL_WAIT_MS = 10
 """The same where some inputs are left out of it, since what came of them has not been taken yet."""
 PACE_SECONDS = 0.04
-PACED_OCTETS = 65_536
+PACED_BYTES = 65_536
 """A request begins so long behind the one before at the least, where that brought so many bytes; never longer behind
 than a block may stay open."""
 EMPTY_SECONDS = 5.0
@@ -82,14 +82,14 @@ class FrameFetcher(Fetcher):
 
     async def _proc_fetch_request(self, assignment: Any, node_id: int, request: Any) -> bool:
         wait = self._asked_at + self.pace - monotonic()
-        if self._brought >= PACED_OCTETS and wait > 0:
+        if self._brought >= PACED_BYTES and wait > 0:
             try:
                 await asyncio.sleep(wait)
             except asyncio.CancelledError:
                 return False  # as aiokafka's own does: whoever cancels it awaits it, and goes on
         self._asked_at = monotonic()
         has_news: bool = await super()._proc_fetch_request(assignment, node_id, request)
-        self._brought = sum(_packed_octets(result) for result in self._records.values())
+        self._brought = sum(_packed_size(result) for result in self._records.values())
         return has_news
 
     @property
@@ -101,10 +101,10 @@ class FrameFetcher(Fetcher):
         """It is ours to say."""
 
 
-def _packed_octets(result: Any) -> int:
+def _packed_size(result: Any) -> int:
     """Of what has just come, and nobody has begun to take."""
     records = getattr(result, "_partition_records", None)
-    return len(records._records.octets) if isinstance(records, PartitionRecords) else 0
+    return len(records._records.raw) if isinstance(records, PartitionRecords) else 0
 
 
 class FrameConsumerThread(driver.AIOKafkaConsumerThread):
@@ -207,7 +207,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         with membership.judged(self._name), subscriptions.fetch_context():
             try:
                 records = await self._drain(
-                    fetcher, active_partitions, timeout or 0.0, max_records or 1, self.app.making
+                    fetcher, active_partitions, timeout or 0.0, max_records or 1, self.app.decoder_of
                 )
             except OffsetOutOfRangeError as error:
                 gone = error.args[0]
@@ -225,11 +225,11 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
             state = subscription.assignment.state_value(partition)
             if not state.has_valid_position:
                 continue
-            (batch, octets), start, position = records.get(partition, NOTHING), placed.handed, state.position
+            (batch, byte_count), start, position = records.get(partition, NOTHING), placed.handed, state.position
             if batch or position != start:
                 placed.handed, placed.looks_at = position, None
                 frames[partition] = Fetched(
-                    partition.topic, partition.partition, placed.epoch, start, position, batch, octets
+                    partition.topic, partition.partition, placed.epoch, start, position, batch, byte_count
                 )
             end = state.lso if state.lso is not None and state.lso >= 0 else state.highwater
             if end is not None and state.timestamp is not None:

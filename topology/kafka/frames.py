@@ -15,7 +15,7 @@ in flight never leaves the fold idle, and a slow broker never makes the worker g
 class Fetched(NamedTuple):
     """What one fetch brought of one partition: the events of a range of offsets, those of one input of a lane.
 
-    `octets` counts keys, values and headers; `epoch` names the seek that it follows.
+    `byte_count` counts keys, values and headers; `epoch` names the seek that it follows.
     """
 
     topic: str
@@ -24,7 +24,7 @@ class Fetched(NamedTuple):
     start: int
     next: int
     events: Sequence[Event]
-    octets: int
+    byte_count: int
 
 
 class Bounds(NamedTuple):

@@ -77,7 +77,7 @@ def prepare(line: bytes, topic: str | None, now: int) -> Prepared | Fault:
     if chosen == "emissions" and shape.emitted_at is UNSET:
         line = _with_emitted_at(line, now)
     if len(line) > MAX_INPUT_BYTES:
-        return Fault("oversize", f"the record has {len(line)} octets; an input has {MAX_INPUT_BYTES} at the most")
+        return Fault("oversize", f"the record has {len(line)} bytes; an input has {MAX_INPUT_BYTES} at the most")
     kind = _KINDS[chosen]
     record = kind.read(line)
     return record if isinstance(record, Fault) else Prepared(chosen, kind.key(record).encode(), line)

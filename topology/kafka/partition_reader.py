@@ -43,7 +43,9 @@ class HangsError(Exception):
         self.position, self.end = position, end
         super().__init__(f"a transaction hangs at {position}, before {end}")
 
-    def told(self, over: str, partition: TopicPartition, hides: str = "records", then: str = _THEN) -> DoesNotHoldError:
+    def sentence(
+        self, over: str, partition: TopicPartition, hides: str = "records", then: str = _THEN
+    ) -> DoesNotHoldError:
         """The sentence for people: over what it hangs, what it may hide newer ones of, and what helps."""
         return DoesNotHoldError(
             f"a transaction hangs over {over} and may hide newer {hides}",
@@ -61,7 +63,7 @@ async def read_to_end(
 
     As `fetches_to_end`.
     """
-    async with aclosing(fetches_to_end(consumer, partition, patience, tells=True)) as fetches:
+    async with aclosing(fetches_to_end(consumer, partition, patience, reports=True)) as fetches:
         async for records in fetches:
             for record in records:
                 yield record
@@ -73,7 +75,7 @@ async def fetches_to_end(
     patience: float,
     until: int | None = None,
     *,
-    tells: bool = False,
+    reports: bool = False,
     take: Callable[[float], Awaitable[list[Any]]] | None = None,
 ) -> AsyncGenerator[list[Any], None]:
     """The records of a partition from where the consumer stands to an end, a fetch at a time, none of them empty.
@@ -94,7 +96,7 @@ async def fetches_to_end(
         return (await consumer.getmany(partition, timeout_ms=int(patience * 1000))).get(partition, [])
 
     take = take or polled
-    moved_at = told_at = monotonic()
+    moved_at = reported_at = monotonic()
     at, answers, answered = -1, 0, None
     while True:
         fetched = await take(POLL_SECONDS)
@@ -115,13 +117,13 @@ async def fetches_to_end(
         stable = consumer.last_stable_offset(partition)
         is_stable = stable is None or stable < 0 or (high is not None and stable >= high)
         if high is not None and is_stable and answers >= EMPTY_ANSWERS and now - moved_at >= EMPTY_SECONDS:
-            if tells:
+            if reports:
                 log.info("the broker holds nothing before the end", topic=partition.topic, offset=position, end=end)
             return
         if now - moved_at > patience and end is not None:
             raise HangsError(position, end)
-        if tells and now - told_at > PROGRESS_SECONDS and end:
-            told_at = now
+        if reports and now - reported_at > PROGRESS_SECONDS and end:
+            reported_at = now
             log.info("reading", topic=partition.topic, offset=position, end=end, percent=100 * position // end)
 
 
@@ -165,7 +167,7 @@ async def _records_before(
                     break
                 found.append(record)
     except HangsError as hangs:
-        raise hangs.told("the end of a topic", partition) from None
+        raise hangs.sentence("the end of a topic", partition) from None
     return found
 
 

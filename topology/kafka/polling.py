@@ -33,7 +33,7 @@ class Drained(NamedTuple):
     """Events of one partition (or its records, as they are stored), and the bytes of those that were kept whole."""
 
     events: list[Any]
-    octets: int
+    byte_count: int
 
 
 NOTHING = Drained([], 0)
@@ -44,7 +44,7 @@ def fetch_bytes(partitions: int) -> int:
     return max(LEAST_BYTES, min(MOST_BYTES, FETCHED_BYTES // max(partitions, 1)))
 
 
-def take(result: Any, most: int, room: int, making: EventDecoder | RecordDecoder) -> Drained:
+def take(result: Any, most: int, room: int, decoder: EventDecoder | RecordDecoder) -> Drained:
     """Events of one of aiokafka's fetch results, until there are `most`, or `room` bytes, or no more.
 
     Raises:
@@ -53,13 +53,13 @@ def take(result: Any, most: int, room: int, making: EventDecoder | RecordDecoder
     if not result.check_assignment(result._topic_partition) or not result.has_more():
         return NOTHING
     if isinstance(result._partition_records, PartitionRecords):
-        result._partition_records = unpacking(result._partition_records, making)
+        result._partition_records = unpacking(result._partition_records, decoder)
     records: Unpacking | Legacy = result._partition_records
-    events, octets = records.take(most, room)
+    events, byte_count = records.take(most, room)
     result._update_position()
     if records.done:
         result._partition_records = None
-    return Drained(events, octets)
+    return Drained(events, byte_count)
 
 
 async def drain(
@@ -67,7 +67,7 @@ async def drain(
     wanted: Container[Any],
     patience: float,
     most: int,
-    making: Callable[[Any], EventDecoder | RecordDecoder],
+    decoder_of: Callable[[Any], EventDecoder | RecordDecoder],
 ) -> dict[Any, Drained]:
     """What has come of the wanted partitions; waits up to `patience` seconds for the first records.
 
@@ -80,7 +80,7 @@ async def drain(
     while True:
         if fetcher._subscriptions.reassignment_in_progress:
             await fetcher._subscriptions.wait_for_assignment()
-        drained = _drain_now(fetcher, wanted, most, making)
+        drained = _drain_now(fetcher, wanted, most, decoder_of)
         left = end - asyncio.get_running_loop().time()
         if drained or left <= 0:
             return drained
@@ -93,7 +93,7 @@ async def drain(
 
 
 def _drain_now(
-    fetcher: Any, wanted: Container[Any], most: int, making: Callable[[Any], EventDecoder | RecordDecoder]
+    fetcher: Any, wanted: Container[Any], most: int, decoder_of: Callable[[Any], EventDecoder | RecordDecoder]
 ) -> dict[Any, Drained]:
     drained: dict[Any, Drained] = {}
     room = POLL_BYTES
@@ -110,7 +110,7 @@ def _drain_now(
             fetcher._notify(fetcher._wait_consume_future)
             result.check_raise()
         try:
-            found = take(result, most, min(room, HELD_BYTES), making(partition))
+            found = take(result, most, min(room, HELD_BYTES), decoder_of(partition))
         except CorruptRecordException:
             if drained:
                 break  # told by the next poll as well
@@ -121,7 +121,7 @@ def _drain_now(
         if not found.events:
             continue
         drained[partition] = found
-        most, room = most - len(found.events), room - found.octets
+        most, room = most - len(found.events), room - found.byte_count
         if most <= 0 or room <= 0:
             break
     return drained

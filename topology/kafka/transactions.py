@@ -62,12 +62,12 @@ class FencedError(Exception):
 class TooLargeError(Exception):
     """The broker takes no batch as large as this one, though it is within our own bounds.
 
-    `topic` is its logical name, `records` how many there were in the batch, `octets` what they took uncompressed.
+    `topic` is its logical name, `records` how many there were in the batch, `byte_count` what they took uncompressed.
     """
 
-    def __init__(self, topic: str, records: int, octets: int) -> None:
-        self.topic, self.records, self.octets = topic, records, octets
-        super().__init__(f"the broker refuses a batch of {records} for {topic} as too large ({octets} bytes)")
+    def __init__(self, topic: str, records: int, byte_count: int) -> None:
+        self.topic, self.records, self.byte_count = topic, records, byte_count
+        super().__init__(f"the broker refuses a batch of {records} for {topic} as too large ({byte_count} bytes)")
 
 
 class Written(NamedTuple):
@@ -89,7 +89,7 @@ class _Sent(NamedTuple):
 
     topic: str
     records: int
-    octets: int
+    byte_count: int
     future: asyncio.Future[Any]
 
 
@@ -217,7 +217,7 @@ class LaneProducer:
     async def _hand_over(self, producer: AIOKafkaProducer, place: tuple[str, int], batch: Any) -> _Sent:
         topic, partition = place
         future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=partition)
-        return _Sent(topic, batch.record_count(), batch.octets, _heard(future))
+        return _Sent(topic, batch.record_count(), batch.byte_count, _heard(future))
 
     async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[_Sent]:
         """Hands all outputs over, in order within each partition, as few batches as hold them."""

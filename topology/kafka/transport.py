@@ -53,7 +53,7 @@ class FrameConsumer(driver.Consumer):
         super().__init__(*args, **kwargs)
         self._read_offset: Any = _NoOffsets()
         self._ends: dict[TP, int] = {}
-        self._told: dict[TopicPartition, int] = {}
+        self._reported: dict[TopicPartition, int] = {}
         self._next_epoch = count()
 
     def _new_consumer_thread(self) -> FrameConsumerThread:
@@ -148,9 +148,9 @@ class FrameConsumer(driver.Consumer):
             TopicPartition(physical[topic], number): offset
             for (topic, number), offset in self.app.lanes.positions().items()
         }
-        news = {partition: offset for partition, offset in offsets.items() if self._told.get(partition) != offset}
+        news = {partition: offset for partition, offset in offsets.items() if self._reported.get(partition) != offset}
         if news:
-            self._told.update(news)
+            self._reported.update(news)
             await self._thread.call_thread(self._thread.tell_group, news)
         return True
 

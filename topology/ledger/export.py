@@ -67,8 +67,8 @@ async def export(
         files=files,
     )
     # Last: a folder without it is no export.
-    octets = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
-    await asyncio.to_thread((folder / MANIFEST).write_bytes, octets)
+    raw = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
+    await asyncio.to_thread((folder / MANIFEST).write_bytes, raw)
     return counts
 
 

@@ -28,7 +28,7 @@ AUDITED: Final[Sequence[str]] = ("ledger", "checkpoints", *OUTPUTS)
 """What an audit reads, by logical name: each has a partition for every lane."""
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
-BATCH_OCTETS: Final = 1 << 20
+BATCH_BYTES: Final = 1 << 20
 _LENGTH = struct.Struct(">I")
 _LONGEST: Final = 1 << 26
 """No topic takes a record of more than 4 MiB; a longer one is damage, and is not read into memory."""
@@ -184,7 +184,7 @@ def read_batches(path: Path, digest: str | None = None) -> Iterator[list[Stored]
 
 def _batches(file: BinaryIO | FileIO, name: str, seen: Callable[[bytes], None]) -> Iterator[list[Stored]]:
     rest, at = b"", 0
-    while chunk := file.read(BATCH_OCTETS):
+    while chunk := file.read(BATCH_BYTES):
         seen(chunk)
         data = rest + chunk
         batch, used, why = _parse(data)
@@ -222,7 +222,7 @@ class Writing:
     """A file of an export that is being written; use as a context manager."""
 
     def __init__(self, path: Path) -> None:
-        self._file, self._hash = open(path, "xb", buffering=BATCH_OCTETS), sha256()  # noqa: SIM115
+        self._file, self._hash = open(path, "xb", buffering=BATCH_BYTES), sha256()  # noqa: SIM115
 
     def __enter__(self) -> Writing:
         return self
@@ -237,12 +237,12 @@ class Writing:
 
     def write(self, records: list[Stored]) -> None:
         """Appends records."""
-        for part in _octets(records):
+        for part in _framed(records):
             self._hash.update(part)
             self._file.write(part)
 
 
-def _octets(records: list[Stored]) -> Iterator[bytes]:
+def _framed(records: list[Stored]) -> Iterator[bytes]:
     for first in range(0, len(records), 256):
         packed = [_encode(record) for record in islice(records, first, first + 256)]
         yield b"".join([part for one in packed for part in (_LENGTH.pack(len(one)), one)])
@@ -250,5 +250,5 @@ def _octets(records: list[Stored]) -> Iterator[bytes]:
 
 def write_record(file: BinaryIO, record: Stored) -> None:
     """Appends a record to an export's file."""
-    octets = _encode(record)
-    file.write(_LENGTH.pack(len(octets)) + octets)
+    raw = _encode(record)
+    file.write(_LENGTH.pack(len(raw)) + raw)

@@ -80,7 +80,7 @@ class KafkaLedger:
                 async for record in read_to_end(consumer, partition, patience):
                     yield record.offset, record.value
             except HangsError as hangs:
-                raise hangs.told(f"the ledger of lane {self._lane}", partition, "blocks") from None
+                raise hangs.sentence(f"the ledger of lane {self._lane}", partition, "blocks") from None
 
     async def positions(self) -> Mapping[str, int]:
         """None: the last block's header has them."""

@@ -46,12 +46,12 @@ TOGETHER: Final = 8
 """So many partitions are waited for at once."""
 
 
-_STORING = RecordDecoder(Stored)
+_RECORDS = RecordDecoder(Stored)
 _LYING = RecordDecoder(Stored, in_place=True)
 
 
 def _as_stored(_: TopicPartition) -> RecordDecoder:
-    return _STORING
+    return _RECORDS
 
 
 def _as_lying(_: TopicPartition) -> RecordDecoder:
@@ -163,17 +163,17 @@ class KafkaLogs:
         settings, place = self._settings, self._place(topic, lane)
         named = start is None and end is not None
         async with self._reading(topic, lane, start, expected=named) as consumer:
-            making = _as_lying if self._in_place and topic in OUTPUTS else _as_stored
+            decoder = _as_lying if self._in_place and topic in OUTPUTS else _as_stored
 
             async def take(patience: float) -> list[Stored]:
-                return (await drain(consumer._fetcher, (place,), patience, TAKEN, making)).get(place, NOTHING).events
+                return (await drain(consumer._fetcher, (place,), patience, TAKEN, decoder)).get(place, NOTHING).events
 
             longest = settings.transaction_timeout + GRACE_SECONDS
             try:
                 async for fetched in fetches_to_end(consumer, place, longest, end, take=take):
                     yield fetched
             except HangsError as hangs:
-                raise hangs.told("a topic", place, then="") from None
+                raise hangs.sentence("a topic", place, then="") from None
             except (CorruptRecordException, UnicodeDecodeError) as error:
                 raise DoesNotHoldError(
                     f"a topic holds what no reader can read: {error}", path=f"{place.topic}/{place.partition}"

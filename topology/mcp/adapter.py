@@ -116,7 +116,7 @@ class Adapter:
             raise UnreachableError("there is no broker to ask")
         async with self._stories:
             try:
-                story = await explained.told(self._settings, ask.emission_id, ask.span, tell)
+                explanation = await explained.explanation_from_broker(self._settings, ask.emission_id, ask.span, tell)
             except DoesNotHoldError:
                 # Its sentence names the broker, and what else the ledger holds.
                 raise DoesNotHoldError(
@@ -124,7 +124,7 @@ class Adapter:
                 ) from None
             except UnreachableError:
                 raise UnreachableError("the broker does not answer", hint="ask again in a moment") from None
-        return explained.framed(story, ask.limit, ask.cursor, format_time(self._now()))
+        return explained.framed(explanation, ask.limit, ask.cursor, format_time(self._now()))
 
     async def resource(self, uri: str) -> dict[str, Any] | None:
         """The contents of a resource; None where there is none of this name.

@@ -299,15 +299,15 @@ def check(db: sqlite3.Connection, text: str, kind: Kind, limit: int, cursor: str
 
 def _near(db: sqlite3.Connection, text: str, hashed: str, limit: int, now: int) -> list[bytes]:
     found: list[bytes] = []
-    octets = 0
+    byte_count = 0
     for row in find(db, ASSERTION_WORDS, text, limit):
         there = db.execute(
             "SELECT shown FROM assertions WHERE id=? AND holds AND valid_until >= ? AND canonical_hash<>?",
             (row, now, hashed),
         ).fetchone()
         if there is not None:
-            octets += len(there[0])
-            if found and octets > pages.PAGE_OCTETS:
+            byte_count += len(there[0])
+            if found and byte_count > pages.PAGE_BYTES:
                 break
             found.append(there[0])
             if len(found) >= limit:

@@ -74,7 +74,7 @@ class AdmittedEntry(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         holds: it says that the assertion is admitted; until `valid_until` (Unix ms), that instant included.
-        coverage: how much of the sentence was checked: a place in `lives.COVERAGE`, or `NOT_CHECKED`.
+        coverage: how much of the sentence was checked: a place in `emission_state.COVERAGE`, or `NOT_CHECKED`.
         words: the text to be found by: what was verified, and what is shown of the prose.
     """
 

@@ -57,7 +57,7 @@ class _Cancelled(Exception):
     """Nobody waits for the story any more."""
 
 
-async def told(
+async def explanation_from_broker(
     settings: Settings, emission_id: str, span_key: str | None, tell: Callable[[int, int], None]
 ) -> Explanation:
     """The story from the broker.
@@ -96,21 +96,21 @@ async def told(
         cancelled.set()
 
 
-def framed(story: Explanation, limit: int, cursor: str | None, now: str) -> ExplainedAnswer:
+def framed(explanation: Explanation, limit: int, cursor: str | None, now: str) -> ExplainedAnswer:
     """The answer: a page of the story's assertions, and the inputs that are about them."""
-    question = ("explain", story.emission_id, *{one.span_key for one in story.assertions[:1]})
+    question = ("explain", explanation.emission_id, *{one.span_key for one in explanation.assertions[:1]})
     start = start_of(cursor, *question)
-    page = story.assertions[start : start + limit]
+    page = explanation.assertions[start : start + limit]
     keys = {one.span_key for one in page}
-    inputs = [one for one in story.inputs if one.span_key in keys or (start == 0 and one.span_key is UNSET)]
-    ledger = {name: value for name, value in story.ledger.items() if name in ("height", "block", "time")}
-    more = start + limit < len(story.assertions)
+    inputs = [one for one in explanation.inputs if one.span_key in keys or (start == 0 and one.span_key is UNSET)]
+    ledger = {name: value for name, value in explanation.ledger.items() if name in ("height", "block", "time")}
+    more = start + limit < len(explanation.assertions)
     return ExplainedAnswer(
-        emission_id=story.emission_id,
-        lane=story.lane,
-        lanes=story.lanes,
+        emission_id=explanation.emission_id,
+        lane=explanation.lane,
+        lanes=explanation.lanes,
         ledger=ledger,
-        attempts=_framed(msgspec.to_builtins(story.attempts)),
+        attempts=_framed(msgspec.to_builtins(explanation.attempts)),
         assertions=[_framed(_as_recorded(one)) for one in page],
         inputs=_framed(msgspec.to_builtins(inputs)),
         as_of=now,
@@ -119,10 +119,10 @@ def framed(story: Explanation, limit: int, cursor: str | None, now: str) -> Expl
     )
 
 
-def _as_recorded(story: Assertion) -> dict[str, Any]:
+def _as_recorded(assertion: Assertion) -> dict[str, Any]:
     """An assertion's story with its text as the record of its admission shows it."""
-    held = [one.assertion for one in story.verdicts if one.status in HOLDING and one.assertion is not UNSET]
-    return msgspec.to_builtins(story) | ({"text": held[-1]} if held else {})
+    held = [one.assertion for one in assertion.verdicts if one.status in HOLDING and one.assertion is not UNSET]
+    return msgspec.to_builtins(assertion) | ({"text": held[-1]} if held else {})
 
 
 def _framed(value: Any) -> Any:

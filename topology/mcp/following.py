@@ -190,7 +190,7 @@ class _Pass:
     ) -> None:
         self._settings, self._consumer, self._view = settings, consumer, view
         self._places, self._ranges, self._following = places, ranges, following
-        self._told_at = self._pruned_at = 0.0
+        self._reported_at = self._pruned_at = 0.0
 
     async def run(self) -> None:
         while True:
@@ -206,11 +206,11 @@ class _Pass:
                     batches[place] = Batch([Arrived(one.offset, one.key, one.value) for one in records], position)
                 self._mark(partition)
             now = monotonic()
-            if batches or now - self._told_at >= TELL_SECONDS:
+            if batches or now - self._reported_at >= TELL_SECONDS:
                 if self._view.lost:
                     raise _Anew("its file is gone")
                 await asyncio.to_thread(self._view.take, batches, **self._about())
-                self._told_at = now
+                self._reported_at = now
             if now - self._pruned_at >= PRUNE_SECONDS:
                 self._pruned_at = now
                 await asyncio.to_thread(self._view.prune, now_ms())

@@ -215,7 +215,7 @@ class Entrance:
         """Hands the request on with its body, which has to be there soon and to be small."""
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 9 or int(length) > MAX_BODY:
-            await self._refuse(send, 413, f"a request has at most {MAX_BODY} octets")
+            await self._refuse(send, 413, f"a request has at most {MAX_BODY} bytes")
             return
         body = bytearray()
         try:
@@ -226,7 +226,7 @@ class Entrance:
                         return  # whoever asked has gone
                     body += message.get("body", b"")
                     if len(body) > MAX_BODY:
-                        await self._refuse(send, 413, f"a request has at most {MAX_BODY} octets")
+                        await self._refuse(send, 413, f"a request has at most {MAX_BODY} bytes")
                         return
                     if not message.get("more_body", False):
                         break

@@ -14,7 +14,7 @@ from ...codecs.errors import UsageError
 from ...codecs.records import SanitationMeta
 from ...streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, Trace
 
-PAGE_OCTETS: Final = 400_000
+PAGE_BYTES: Final = 400_000
 """A page that has as much as this has no more entries; one entry is always there."""
 _META_LISTS = ("truncated", "confusables_replaced", "stripped_positions", "markup_stripped", "uris_rejected")
 
@@ -28,10 +28,10 @@ Row = Any
 
 def page_of(rows: Sequence[Row], limit: int) -> tuple[Sequence[Row], bool]:
     """As many of the rows as a page has, and whether there are more."""
-    octets = 0
+    byte_count = 0
     for place, row in enumerate(rows[:limit]):
-        octets += sum(map(len, row))
-        if place and octets > PAGE_OCTETS:
+        byte_count += sum(map(len, row))
+        if place and byte_count > PAGE_BYTES:
             return rows[:place], True
     return rows[:limit], len(rows) > limit
 
@@ -49,12 +49,12 @@ def start_of(cursor: str | None, *question: str) -> int:
     if cursor is None:
         return 0
     try:
-        octets = base64.urlsafe_b64decode(cursor.encode("ascii"))
+        raw = base64.urlsafe_b64decode(cursor.encode("ascii"))
     except ValueError:
-        octets = b""
-    if len(octets) != 12 or octets[:9] != _asked(*question):
+        raw = b""
+    if len(raw) != 12 or raw[:9] != _asked(*question):
         raise Badly("the cursor is not of this question", hint="leave it out to begin with the first page")
-    return int.from_bytes(octets[9:], "big")
+    return int.from_bytes(raw[9:], "big")
 
 
 class Merged:

@@ -29,13 +29,13 @@ class ToolProgress:
             self._task = asyncio.create_task(self._pass_on())
 
     async def _pass_on(self) -> None:
-        told = -1
+        reported = -1
         while True:
             await self._news.wait()
             self._news.clear()
             done, of = self._latest
-            if done > told:  # it must only ever increase
-                told = done
+            if done > reported:  # it must only ever increase
+                reported = done
                 await self._session.report_progress(done, of)
             await asyncio.sleep(LEAST_SECONDS)
 

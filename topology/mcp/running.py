@@ -62,12 +62,12 @@ async def _run(settings: Settings, path: Path, door: Door | None) -> None:
     serving: asyncio.Task[object] = asyncio.create_task(
         _stdio(server) if door is None else serve(server, door, meter), name="adapter-serves"
     )
-    told = asyncio.Event()
+    stop = asyncio.Event()
     if door is not None:
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, told.set)
-    until_told: asyncio.Task[object] = asyncio.create_task(told.wait(), name="until-told")
-    tasks = {follows, serving, until_told}
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    until_stopped: asyncio.Task[object] = asyncio.create_task(stop.wait(), name="until-stopped")
+    tasks = {follows, serving, until_stopped}
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:

@@ -164,13 +164,13 @@ def _changing(path: Path) -> Iterator[list[Token]]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             tokens = read_tokens(path)
             yield tokens
-            octets = msgspec.json.format(msgspec.json.encode(_File(tokens=tokens)), indent=2)
+            raw = msgspec.json.format(msgspec.json.encode(_File(tokens=tokens)), indent=2)
             fresh = path.with_name(f".{path.name}.{os.getpid()}")
             with suppress(FileNotFoundError):
                 fresh.unlink()
             number = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)
             with os.fdopen(number, "wb") as file:
-                file.write(octets)
+                file.write(raw)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(fresh, path)

@@ -18,7 +18,7 @@ VERSION: Final = "2"
 OURS: Final = 0x736C7663
 """The application id in the header of every view (SQLite's file format, 1.3.15): what has another one is not ours."""
 _ID_AT: Final = 68
-_HEADER_OCTETS: Final = 100
+_HEADER_BYTES: Final = 100
 TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
 """Inflected English words by their stem, and words with and without accents alike."""
 ASSERTION_WORDS: Final = "words_0"
@@ -100,7 +100,7 @@ def _demand_ours(path: Path) -> None:
     """Whatever a user names by mistake must not be lost for it."""
     try:
         with path.open("rb") as file:
-            header = file.read(_HEADER_OCTETS)
+            header = file.read(_HEADER_BYTES)
     except OSError as error:
         raise UsageError(f"the view cannot be read: {error.strerror}", path=str(path)) from None
     if header and int.from_bytes(header[_ID_AT : _ID_AT + 4], "big") != OURS:

@@ -33,7 +33,7 @@ class Tried(NamedTuple):
         place: the root, channel or socket.
         holds: None where it could not be decided.
         reason: why it does not hold, or why nobody could look.
-        told: what the observation says of where: path, lines, commit.
+        where: what the observation says of where: path, lines, commit.
         rendered: the check as a sentence, where it holds.
     """
 
@@ -42,13 +42,13 @@ class Tried(NamedTuple):
     place: str
     holds: bool | None
     reason: str | None
-    told: dict[str, Any]
+    where: dict[str, Any]
     rendered: str | None
 
     def form(self) -> dict[str, Any]:
         """As one JSON object."""
         shown = {"check": self.check, "class": self.substrate_class, "place": self.place, "holds": self.holds}
-        more = {"reason": self.reason, **self.told, "rendered": self.rendered}
+        more = {"reason": self.reason, **self.where, "rendered": self.rendered}
         return shown | {name: value for name, value in more.items() if value is not None}
 
 
@@ -140,12 +140,12 @@ def _tried(
     (seen,) = look(emission, settings, roots, instruments=instruments, only={name})
     detail = seen.detail or {}
     (found,) = detail.get("checks") or [{"holds": None, "reason": detail.get("reason")}]
-    told = {key: found[key] for key in ("path", "lines", "commit") if key in found}
+    where = {key: found[key] for key in ("path", "lines", "commit") if key in found}
     holds = found["holds"]
     rendered = None
     if holds:
-        lines = told.get("lines")
+        lines = where.get("lines")
         span = None if lines is None else (lines[0], lines[1])
-        rendered = render(check, path=told.get("path"), lines=span, commit=told.get("commit"))
+        rendered = render(check, path=where.get("path"), lines=span, commit=where.get("commit"))
     reason = None if holds else found.get("reason") or detail.get("reason")
-    return Tried(written, name, place, holds, reason, told, rendered)
+    return Tried(written, name, place, holds, reason, where, rendered)

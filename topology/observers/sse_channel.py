@@ -60,7 +60,7 @@ class Channel:
         self._heard = 0.0
         self._at = 0
         self._problem: str | None = None
-        self._told = asyncio.Event()
+        self._changed = asyncio.Event()
         self._last_event_id = ""
         self._resumed = False
         self._retry = listed.retry
@@ -82,9 +82,9 @@ class Channel:
         while self._count is None:
             if self._problem is not None:
                 raise CannotLook(self._problem)
-            self._told.clear()
+            self._changed.clear()
             try:
-                await self._told.wait()
+                await self._changed.wait()
             except asyncio.CancelledError:
                 # A stream that was resumed may have nothing to tell until the count changes; a new one tells it.
                 if self._resumed and self._count is None:
@@ -119,7 +119,7 @@ class Channel:
             reason = str(error) if isinstance(error, _Failed) else f"the channel fails: {type(error).__name__}"
             # The first end of a stream that has worked is in order: a look waits for the next one.
             self._problem = None if heard else reason
-            self._told.set()
+            self._changed.set()
             rest = LONGEST_REST if isinstance(error, _Refused) else rest_after(failures, self._retry / 1000)
             await asyncio.sleep(rest)
             self._problem = None
@@ -145,12 +145,12 @@ class Channel:
                     )
                 async with answer:
                     _check(answer)
-                    await self._hear(answer)
+                    await self._receive(answer)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _Failed(f"the channel is not to be reached: {type(error).__name__}") from None
         raise _Failed("the channel ended the stream")
 
-    async def _hear(self, answer: aiohttp.ClientResponse) -> None:
+    async def _receive(self, answer: aiohttp.ClientResponse) -> None:
         stream = EventStream(self._last_event_id)
         since, heard = self._now(), 0
         while chunk := await answer.content.read(_CHUNK):
@@ -178,7 +178,7 @@ class Channel:
         if count is None:
             raise _Failed("the channel reports no number of subscribers")
         self._count = count
-        self._told.set()
+        self._changed.set()
 
 
 class _Refused(_Failed):

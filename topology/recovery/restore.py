@@ -74,13 +74,13 @@ async def _to_end(
     blocks: Blocks, fold: Fold, lane: int, lanes: int, stopping: Callable[[], bool], start: Restored
 ) -> tuple[Restored, int]:
     """Folds blocks until they end or `stopping`; returns the state, and how many there were."""
-    told_at, seen, at = monotonic(), 0, start
+    reported_at, seen, at = monotonic(), 0, start
     async with aclosing(replay(blocks(start.offset), fold, lane=lane, lanes=lanes, start=start)) as replayed:
         async for folded in replayed:
             at = folded.restored
             seen += 1
-            if monotonic() - told_at > PROGRESS_SECONDS:
-                told_at = monotonic()
+            if monotonic() - reported_at > PROGRESS_SECONDS:
+                reported_at = monotonic()
                 log.info("restoring", height=at.tip.height, ledger_offset=folded.offset)
             await asyncio.sleep(0)  # other lanes run meanwhile
             if stopping():

@@ -97,8 +97,8 @@ class SnapshotStore:
             file.write(_LENGTH.pack(len(chunk)) + chunk)
         state = "sha256:" + digest.hexdigest()
         facts = Facts(lane=self._lane, lanes=self._lanes, fold=self._fold, tip=tip, offset=offset, state=state)
-        octets = msgspec.json.encode(facts)
-        file.write(_LENGTH.pack(0) + octets + sha256(octets).digest() + _LENGTH.pack(len(octets)))
+        raw = msgspec.json.encode(facts)
+        file.write(_LENGTH.pack(0) + raw + sha256(raw).digest() + _LENGTH.pack(len(raw)))
         file.flush()
         os.fsync(file.fileno())
         return facts
@@ -165,14 +165,14 @@ def _read_facts(path: Path) -> Facts:
         file.seek(max(0, end - _LENGTH.size))
         (length,) = _LENGTH.unpack(_exactly(file, _LENGTH.size))
         file.seek(max(0, end - _LENGTH.size - _DIGEST - length))
-        octets, digest = _exactly(file, length), _exactly(file, _DIGEST)
-    if digest != sha256(octets).digest():
+        raw, digest = _exactly(file, length), _exactly(file, _DIGEST)
+    if digest != sha256(raw).digest():
         raise DoesNotHoldError("the snapshot is damaged: it does not end as one", path=str(path))
-    return _facts.decode(octets)
+    return _facts.decode(raw)
 
 
 def _exactly(file: BinaryIO, length: int) -> bytes:
-    octets = file.read(length) if length <= _LONGEST else b""
-    if len(octets) != length:
+    raw = file.read(length) if length <= _LONGEST else b""
+    if len(raw) != length:
         raise DoesNotHoldError("the snapshot is damaged: it is cut short", path=file.name)
-    return octets
+    return raw

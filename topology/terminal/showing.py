@@ -17,7 +17,7 @@ import msgspec
 from aiokafka import ConsumerRecord
 
 from ...codecs import times
-from .showing_checks import Told, told_of
+from .showing_checks import ShownBasis, basis_of
 
 Record = ConsumerRecord[bytes | None, bytes | None]
 
@@ -150,9 +150,9 @@ def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
                 _at(first, "_untrusted_text", "rationale"),
             ]
         )
-    told = told_of(shown.value)
+    basis = basis_of(shown.value)
     # The closing words on `admitted` carry no text: then the key says which assertion it is.
-    prose = escaped(told.prose or _readable(shown.key or b""))
+    prose = escaped(basis.prose or _readable(shown.key or b""))
     names = shown.value.get("classes")
     classes = (str(name).removeprefix("substrate.") for name in (names if isinstance(names, list) else ()))
     others = _cells(
@@ -164,25 +164,25 @@ def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
         ]
     )
     if not narrow:
-        return [checked_cell(told), prose, *others]
+        return [checked_cell(basis), prose, *others]
     different = [cell for place, cell in enumerate(others) if cell and cell not in others[:place]]
-    return [stacked_cell(told, prose), "\n".join(different)]
+    return [stacked_cell(basis, prose), "\n".join(different)]
 
 
-def checked_cell(told: Told) -> str:
+def checked_cell(basis: ShownBasis) -> str:
     """What was checked, a sentence on each line; else the mark that stands before the prose. Escaped."""
-    return "\n".join(map(escaped, told.sentences)) or f"{told.before_prose}:"
+    return "\n".join(map(escaped, basis.sentences)) or f"{basis.before_prose}:"
 
 
-def stacked_cell(told: Told, prose: str) -> str:
+def stacked_cell(basis: ShownBasis, prose: str) -> str:
     """The same with the prose behind it, on a line of its own that says whose words they are.
 
     Args:
-        told: of the record.
+        basis: of the record.
         prose: as it is to be shown, escaped.
     """
-    own = f"{told.before_prose}: {prose}"
-    return f"{checked_cell(told)}\n{own}" if told.sentences else own
+    own = f"{basis.before_prose}: {prose}"
+    return f"{checked_cell(basis)}\n{own}" if basis.sentences else own
 
 
 def _cells(values: Iterable[Any]) -> list[str]:

@@ -29,7 +29,7 @@ _BY_REASON: Final[Mapping[str, str]] = {"review": "a reviewer refused", "not-che
 _REFUSED: Final[Mapping[str, str]] = {"emitter": "declined", "policy": "withheld by the policy"}
 
 
-class Told(NamedTuple):
+class ShownBasis(NamedTuple):
     """What of a record is shown first, and the prose.
 
     Attributes:
@@ -48,7 +48,7 @@ class Told(NamedTuple):
         return WORDS if self.sentences else self.mark
 
 
-def told_of(value: Mapping[str, Any]) -> Told:
+def basis_of(value: Mapping[str, Any]) -> ShownBasis:
     """What a record on `admitted`, `inadmissible` or one of the requests tells; whatever its members are.
 
     Args:
@@ -60,11 +60,11 @@ def told_of(value: Mapping[str, Any]) -> Told:
     rendered = _texts(members.get("rendered"))
     status, basis, reason = (_word(value, name) for name in ("status", "basis", "reason"))
     closed = "disposition" not in value
-    sentences, mark = told_from(status, basis, reason, rendered, _counts(value), closed=closed, seen=_classes(value))
-    return Told(sentences, mark, prose if isinstance(prose, str) else "")
+    sentences, mark = basis_from(status, basis, reason, rendered, _counts(value), closed=closed, seen=_classes(value))
+    return ShownBasis(sentences, mark, prose if isinstance(prose, str) else "")
 
 
-def told_from(
+def basis_from(
     status: str,
     basis: str,
     reason: str,

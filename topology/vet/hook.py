@@ -34,8 +34,8 @@ from .view import MOST_LINES, missing_line, one_line
 
 BUDGET_SECONDS: Final = 8.0
 MAX_INPUT: Final = 16_000_000
-"""Octets of the hook's JSON."""
-MOST_TOLD: Final = 10
+"""Bytes of the hook's JSON."""
+MOST_LISTED: Final = 10
 """Statements in one reason."""
 MAX_STATEMENT: Final = 400
 """Characters of a statement in a reason."""
@@ -76,7 +76,7 @@ def asked_of(data: bytes) -> Asked | str:
         data: of standard input.
     """
     if len(data) > MAX_INPUT:
-        return f"the hook's input has more than {MAX_INPUT} octets"
+        return f"the hook's input has more than {MAX_INPUT} bytes"
     try:
         value: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -212,9 +212,9 @@ def reason_of(verdicts: Sequence[Verdict], unsupported: bool = False) -> str | N
 
 def _listed(verdicts: Sequence[Verdict]) -> list[str]:
     lines: list[str] = []
-    for verdict in verdicts[:MOST_TOLD]:
+    for verdict in verdicts[:MOST_LISTED]:
         said = one_line(verdict.text)
         lines.append(f"- «{said[:MAX_STATEMENT]}{'…' if len(said) > MAX_STATEMENT else ''}»")
         lines += [f"  - missing: {missing_line(one)}" for one in verdict.missing[:MOST_LINES]]
-    more = len(verdicts) - MOST_TOLD
+    more = len(verdicts) - MOST_LISTED
     return lines if more <= 0 else [*lines, f"- and {more} more"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from .verdicts import Verdict
-from .view import one_line, summary, told, why
+from .view import checked_lines, one_line, summary, why
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c;
@@ -47,7 +47,7 @@ def page(verdicts: Sequence[Verdict], title: str) -> str:
 
 
 def _statement(verdict: Verdict) -> str:
-    checked, where = told(verdict)
+    checked, where = checked_lines(verdict)
     reason = f" ({why(verdict)})" if why(verdict) else ""
     items = "".join(f"<li>{escape(line)}</li>" for line in [*(f"checked: {one}" for one in checked), *where])
     below = f"<ul>{items}</ul>" if items else ""

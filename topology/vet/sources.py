@@ -26,7 +26,7 @@ MARKDOWN: Final = (".md", ".markdown")
 EITHER: Final = (".txt", "")
 """Endings of files that hold one, unless their content is a transcript's."""
 MAX_ANSWER: Final = 4_000_000
-"""Octets of a plain answer."""
+"""Bytes of a plain answer."""
 
 
 class Source(NamedTuple):
@@ -144,7 +144,7 @@ def read_answer(path: str) -> str:
     except OSError as error:
         raise UsageError(f"the answer cannot be read: {error.strerror}", path=path) from None
     if len(data) > MAX_ANSWER:
-        raise UsageError("the answer is too large", path=path, expected=f"at most {MAX_ANSWER} octets")
+        raise UsageError("the answer is too large", path=path, expected=f"at most {MAX_ANSWER} bytes")
     return data.decode("utf-8", "replace")
 
 

@@ -60,7 +60,7 @@ def _class(name: str) -> str:
     return name.removeprefix("substrate.")
 
 
-def told(verdict: Verdict) -> tuple[list[str], list[str]]:
+def checked_lines(verdict: Verdict) -> tuple[list[str], list[str]]:
     """What was checked, and where and what was missing: lines of text, escaped, at most `MOST_LINES` of each."""
     checked = [one_line(sentence) for sentence in verdict.rendered]
     seen = [place_line(place) for place in verdict.seen]
@@ -81,7 +81,7 @@ def table(verdicts: Sequence[Verdict]) -> Table:
     shown.add_column(HEADS[1], ratio=1, overflow="fold")
     shown.add_column(HEADS[2], ratio=1, overflow="fold")
     for verdict in verdicts:
-        checked, where = told(verdict)
+        checked, where = checked_lines(verdict)
         status = Text(verdict.label, style=STYLES.get(verdict.status, ""))
         if why(verdict):
             status = Text("\n").join([status, Text(why(verdict), style="dim")])
@@ -101,7 +101,7 @@ def print_table(verdicts: Sequence[Verdict], console: Console) -> None:
 def lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """For a pipe: a line for each statement, what was found indented below it, then the summary."""
     for verdict in verdicts:
-        checked, where = told(verdict)
+        checked, where = checked_lines(verdict)
         reason = f" ({why(verdict)})" if why(verdict) else ""
         yield f"{verdict.label}{reason}: {one_line(verdict.shown)}"
         yield from (f"    checked: {line}" for line in checked)

@@ -133,7 +133,7 @@ class App(faust.App):
         """By lane that this worker follows, how far: that of the group that has most to fold comes first."""
         return dict(next(iter(self.standbys.values())).heights) if self.standbys else {}
 
-    def making(self, partition: TopicPartition) -> EventDecoder:
+    def decoder_of(self, partition: TopicPartition) -> EventDecoder:
         """How records of this partition become events of their lane."""
         topic = self.logical[partition.topic]
         fold = self.folds[topic]

@@ -36,7 +36,7 @@ class Intake:
         self.most = MAX_EVENTS
         """So many events make a block full: fewer after the broker has refused one."""
         self.count = 0
-        self.octets = 0.0
+        self.byte_count = 0.0
         """Of all that waits, about: a frame's bytes are taken as spread evenly over its records."""
         self.since = 0.0
         """`time.monotonic()` when the oldest waiting record came."""
@@ -60,7 +60,7 @@ class Intake:
         self._received = dict(self.positions)
         self._held = dict.fromkeys(self.inputs, 0)
         self._frames.clear()
-        self.epoch, self.count, self.octets, self._done = epoch, 0, 0.0, 0
+        self.epoch, self.count, self.byte_count, self._done = epoch, 0, 0.0, 0
 
     def on_its_way(self, frame: Fetched) -> None:
         """The fetcher has let go of a frame: from here on it counts as held."""
@@ -95,7 +95,7 @@ class Intake:
         if not self.count:
             self.since = monotonic()
         self.count += len(frame.events)
-        self.octets += _weight(frame)
+        self.byte_count += _weight(frame)
         self._frames.append(frame)
         if self.count == len(frame.events) == 0:
             self._skip_empty()
@@ -104,7 +104,7 @@ class Intake:
     @property
     def full(self) -> bool:
         """Whether what waits fills a block."""
-        return self.count >= self.most or self.octets >= MAX_BYTES
+        return self.count >= self.most or self.byte_count >= MAX_BYTES
 
     @property
     def more_is_there(self) -> bool:
@@ -138,17 +138,17 @@ class Intake:
         positions; `sources` then says how far.
         """
         events, frames = list[Event](), self._frames
-        octets, room = 0, self.most
+        byte_count, room = 0, self.most
         while frames and room:
             frame = frames[0]
             at = self._done
-            end, size = portion(frame.events, at, room, MAX_BYTES - octets)
+            end, size = portion(frame.events, at, room, MAX_BYTES - byte_count)
             if end == at < len(frame.events) and not events:
                 end, size = at + 1, MAX_BYTES
             events += frame.events[at:end]
-            octets, room = octets + size, room - (end - at)
+            byte_count, room = byte_count + size, room - (end - at)
             if frame.events:
-                self.octets -= _weight(frame) * (end - at) / len(frame.events)
+                self.byte_count -= _weight(frame) * (end - at) / len(frame.events)
             self.count -= end - at
             if end < len(frame.events):
                 self.positions[frame.topic] = frame.events[end].offset
@@ -157,7 +157,7 @@ class Intake:
             self._drop_first()
         self._skip_empty()
         if not self.count:
-            self.octets = 0.0
+            self.byte_count = 0.0
         self.since = monotonic()
         return events
 
@@ -189,17 +189,17 @@ def portion(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int
     """
     if compiled_core.codecs is not None and isinstance(events, list):
         return compiled_core.codecs.portion(events, at, most, room, FRAMING, HEADER_FRAMING)
-    octets, last = 0, min(len(events), at + most)
+    byte_count, last = 0, min(len(events), at + most)
     for place in range(at, last):
         event = events[place]
         size = FRAMING + len(event.key or b"") + len(event.value or b"")
         size += sum(HEADER_FRAMING + len(name) + len(content) for name, content in event.headers)
-        if octets + size > room:
-            return place, octets
-        octets += size
-    return last, octets
+        if byte_count + size > room:
+            return place, byte_count
+        byte_count += size
+    return last, byte_count
 
 
 def _weight(frame: Fetched) -> int:
     """Bytes of memory, about: a record without any takes some too, and millions of them must not pass for nothing."""
-    return frame.octets + FRAMING * len(frame.events)
+    return frame.byte_count + FRAMING * len(frame.events)

@@ -54,7 +54,7 @@ class Committed(NamedTuple):
         height, time: the block's.
         inputs: logical names of the topics that its events' `source` counts through.
         events: what it holds.
-        octets: of the block as sealed.
+        byte_count: of the block as sealed.
         outputs: what it folds to.
         fold_seconds, commit_seconds: how long it took to seal and fold it, and to write it.
         left_to_python: how many of its events the compiled core left to Python, where it is in use.
@@ -64,7 +64,7 @@ class Committed(NamedTuple):
     time: int
     inputs: Sequence[str]
     events: Sequence[Event]
-    octets: int
+    byte_count: int
     outputs: Sequence[Output]
     fold_seconds: float
     commit_seconds: float

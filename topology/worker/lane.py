@@ -100,7 +100,7 @@ class Lane:
         self._scheduler, self._checkpoints, self._feed, self._meter = scheduler, checkpoints, policies, meter
         self.intake = Intake(fold.inputs)
         self._watermark = Watermark(fold.inputs)
-        self._progress, self._portion = LaneProgress(fold.inputs), BlockSizer()
+        self._progress, self._block_sizer = LaneProgress(fold.inputs), BlockSizer()
         self._state: Any = None
         self._tip = ChainHead()
         self._tip_offset: int | None = None
@@ -116,7 +116,7 @@ class Lane:
     # ------------------------------------------------------------ called by the owner
 
     @property
-    def place(self) -> tuple[str, int]:
+    def lane_id(self) -> tuple[str, int]:
         """The lane's name: that of its fold, and the partition number."""
         return self._fold.name, self.number
 
@@ -220,14 +220,14 @@ class Lane:
                     break
                 except Exception as error:  # noqa: BLE001 -- what must not be retried is raised again
                     pause = failures.pause_after(error, self._blocks)
-                await self._let_go()
+                await self._reset()
                 self._phase = "waiting"
                 await self._sleep(pause)
         finally:
             self._phase = "stopped"
-            await self._let_go()
+            await self._reset()
 
-    async def _let_go(self) -> None:
+    async def _reset(self) -> None:
         """Throws away what only the ledger may say."""
         self._state, self._due = None, (None, None)
         self.intake.restart(-1, self.intake.positions, self.intake.positions)
@@ -279,7 +279,7 @@ class Lane:
             found = {"positions": dict(self._tip.positions)} if self._fold.stateless else {"ledger": "new"}
         seconds = clocks.monotonic() - began
         if self._meter is not None:
-            self._meter.restored(*self.place, seconds)
+            self._meter.restored(*self.lane_id, seconds)
         log.info("lane taken over", seconds=round(seconds, 3), **found)
 
     async def _restore(self) -> None:
@@ -348,7 +348,7 @@ class Lane:
             self._check_tip = False
             if not await self._tip_is_ours():
                 log.warning("somebody else has written to the ledger meanwhile: restoring")
-                await self._let_go()
+                await self._reset()
                 await self._take_over()
                 return
         await self._place_inputs(self.intake.positions)
@@ -396,7 +396,7 @@ class Lane:
 
     def _taken(self) -> list[Event]:
         """What waits, as much of it as a block may hold."""
-        self.intake.most = self._portion.events
+        self.intake.most = self._block_sizer.events
         return self.intake.take()
 
     def _applied(self) -> list[Event]:
@@ -495,11 +495,11 @@ class Lane:
             written = await self._ledger.write(data, outputs, after.positions)
         except Exception as error:
             if self._meter is not None:
-                self._meter.aborted(*self.place, error)
+                self._meter.aborted(*self.lane_id, error)
             if isinstance(error, TooLargeError):
                 records = [event for event in events if event.kind in INPUT_KINDS]
                 places = [place_of(event, self._fold.inputs, self.number) for event in records]
-                self._portion.refused(error, places, after.height)
+                self._block_sizer.refused(error, places, after.height)
             raise
         finally:
             self._in_flight = False
@@ -507,8 +507,8 @@ class Lane:
             seconds = clocks.monotonic() - began
             slow: int = getattr(self._state, "left_to_python", 0)  # of a fold that has a compiled core
             done = (self._fold.inputs, events, len(data), outputs, self._fold_seconds, seconds, slow)
-            self._meter.committed(*self.place, Committed(after.height, after.time, *done))
-        self._portion.passed()
+            self._meter.committed(*self.lane_id, Committed(after.height, after.time, *done))
+        self._block_sizer.passed()
         self._progress.moved()
         self._tip, self._tip_offset = after, written.offset
         self._blocks += 1

@@ -28,7 +28,7 @@ LOOK_SECONDS = 1.0
 RELAPSE = 3.0
 """A lane that stalls again within so many times the stall time was not helped by being taken over."""
 
-_Place = tuple[str, int]
+_LaneId = tuple[str, int]
 """A lane's name: that of its fold, and the partition number."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -59,11 +59,11 @@ class Lanes:
         self._make, self._on_fatal = make, on_fatal
         self._folds = {fold.name: fold for fold in folds}
         self._reader = {topic: fold.name for fold in folds for topic in fold.inputs}
-        self._lanes: dict[_Place, Lane] = {}
+        self._lanes: dict[_LaneId, Lane] = {}
         self._tasks: dict[Lane, asyncio.Task[None]] = {}
         self._closing, self.assigned = False, False
         """Whether the group has said, at least once, which lanes are to be here."""
-        self._stall_seconds, self._stalled = stall_seconds, dict[_Place, float]()
+        self._stall_seconds, self._stalled = stall_seconds, dict[_LaneId, float]()
         self._watching: asyncio.Task[None] | None = None
 
     @property
@@ -74,7 +74,7 @@ class Lanes:
     @property
     def status(self) -> list[LaneStatus]:
         """Each lane as it stands, by fold and number."""
-        return [self._lanes[place].status for place in sorted(self._lanes)]
+        return [self._lanes[lane_id].status for lane_id in sorted(self._lanes)]
 
     def positions(self) -> Mapping[tuple[str, int], int]:
         """The next offset of each input (topic, partition) by the ledgers, for who wants to tell the consumer group."""
@@ -105,20 +105,20 @@ class Lanes:
     def assign(self, numbers: Iterable[int]) -> None:
         """These lanes are ours now: starts what is new, lets what stays go on, stops the rest. Returns at once."""
         self.assigned = True
-        wanted = set[_Place]() if self._closing else {(name, number) for number in numbers for name in self._folds}
-        for place in sorted(self._lanes.keys() - wanted):
-            self._lanes.pop(place).stop()
-            log.info("lane leaves", fold=place[0], lane=place[1])
-        for place in sorted(wanted):
-            if place in self._lanes:
-                self._lanes[place].resume()
+        wanted = set[_LaneId]() if self._closing else {(name, number) for number in numbers for name in self._folds}
+        for lane_id in sorted(self._lanes.keys() - wanted):
+            self._lanes.pop(lane_id).stop()
+            log.info("lane leaves", fold=lane_id[0], lane=lane_id[1])
+        for lane_id in sorted(wanted):
+            if lane_id in self._lanes:
+                self._lanes[lane_id].resume()
             else:
-                self._start(place)
+                self._start(lane_id)
 
-    def _start(self, place: _Place) -> None:
-        name, number = place
-        before = [task for lane, task in self._tasks.items() if lane.place == place]
-        lane = self._lanes[place] = self._make(self._folds[name], number)
+    def _start(self, lane_id: _LaneId) -> None:
+        name, number = lane_id
+        before = [task for lane, task in self._tasks.items() if lane.lane_id == lane_id]
+        lane = self._lanes[lane_id] = self._make(self._folds[name], number)
         self._tasks[lane] = asyncio.create_task(self._run(lane, before), name=f"{name}-{number}")
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch(), name="lanes-watch")
@@ -148,8 +148,8 @@ class Lanes:
             self._on_fatal(error)
         finally:
             del self._tasks[lane]
-            if self._lanes.get(lane.place) is lane:
-                del self._lanes[lane.place]
+            if self._lanes.get(lane.lane_id) is lane:
+                del self._lanes[lane.lane_id]
 
     # ------------------------------------------------------------ progress
 
@@ -157,41 +157,41 @@ class Lanes:
         """Answers lanes that do not get on."""
         while True:
             await asyncio.sleep(min(LOOK_SECONDS, self._stall_seconds / 4))
-            for place, lane in list(self._lanes.items()):
+            for lane_id, lane in list(self._lanes.items()):
                 if (behind := lane.behind) >= self._stall_seconds:
-                    self._answer_stall(place, lane, behind)
+                    self._answer_stall(lane_id, lane, behind)
 
-    def _answer_stall(self, place: _Place, lane: Lane, behind: float) -> None:
+    def _answer_stall(self, lane_id: _LaneId, lane: Lane, behind: float) -> None:
         now = asyncio.get_running_loop().time()
         phase, seconds = lane.status.phase, round(behind, 1)
-        log.error("the lane makes no progress", fold=place[0], lane=place[1], phase=phase, seconds=seconds)
-        before = self._stalled.get(place)
+        log.error("the lane makes no progress", fold=lane_id[0], lane=lane_id[1], phase=phase, seconds=seconds)
+        before = self._stalled.get(lane_id)
         if before is not None and now - before < RELAPSE * self._stall_seconds:
             error = DoesNotHoldError(
                 f"the lane makes no progress, although it was taken over anew, and is {phase}",
-                path=f"{place[0]}/{place[1]}",
+                path=f"{lane_id[0]}/{lane_id[1]}",
                 expected=f"a block or an answer of the broker within {self._stall_seconds:g} s",
                 got=f"none for {seconds:g} s",
                 hint="start the worker again; if that does not help, look at the broker",
             )
             self._on_fatal(error)
             return
-        self._stalled[place] = now
+        self._stalled[lane_id] = now
         # Whatever it waits for, it waits no more: the next one begins with a producer and a seek of its own.
         lane.stop()
         self._tasks[lane].cancel()
-        self._start(place)
+        self._start(lane_id)
 
     # ------------------------------------------------------------ frames
 
     def wants(self) -> Callable[[str, int], bool]:
         """The question whether an input's partition may be fetched further: its lane's queue for it has room."""
-        held = {place: lane.intake.held for place, lane in self._lanes.items()}
+        held = {lane_id: lane.intake.held for lane_id, lane in self._lanes.items()}
         pressed = sum(held.values()) >= HELD_BYTES
 
         def may_be_fetched(topic: str, number: int) -> bool:
             lane = self._lane(topic, number)
-            return lane is not None and not (pressed and held[lane.place]) and lane.intake.wants(topic)
+            return lane is not None and not (pressed and held[lane.lane_id]) and lane.intake.wants(topic)
 
         return may_be_fetched
 

@@ -22,7 +22,7 @@ from .interfaces import Committed, LaneStatus
 OF_LANE = ("fold", "lane")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 RECORDS = (1, 10, 50, 100, 250, 500, 1000, 2000, 4000)
-OCTETS = (1e3, 1e4, 5e4, 1e5, 2.5e5, 5e5, 9e5, 2e6, 4e6)
+BLOCK_SIZES = (1e3, 1e4, 5e4, 1e5, 2.5e5, 5e5, 9e5, 2e6, 4e6)
 
 # An emission id has no quotation mark and a span's pointer is percent-encoded, so the first status is the record's own.
 _STATUS = re.compile(rb'"status":"([a-z-]+)"(?:,"basis":"[a-z-]+")?(?:,"reason":"([a-z-]+)")?')
@@ -59,7 +59,7 @@ class Metrics:
         self._aborted = counter("sluice_aborted_transactions", "Blocks that were not committed")
         self._python = counter("sluice_left_to_python", "Events that the compiled core, where it is, left to Python")
         self._block_records = histogram("sluice_block_records", "Records of a block", RECORDS)
-        self._block_octets = histogram("sluice_block_bytes", "Octets of a block, before compression", OCTETS)
+        self._block_bytes = histogram("sluice_block_bytes", "Bytes of a block, before compression", BLOCK_SIZES)
         self._fold = histogram("sluice_fold_seconds", "Sealing and folding a block", SECONDS)
         self._commit = histogram("sluice_commit_seconds", "Writing a block with its outputs", SECONDS)
         self._recovery = histogram(
@@ -68,26 +68,26 @@ class Metrics:
         registry.register(_OfLanes(lanes, clock))
 
     def committed(self, fold: str, lane: int, block: Committed) -> None:
-        place = (fold, str(lane))
+        lane_id = (fold, str(lane))
         tally = Tally(event.source for event in block.events if event.kind in INPUT_KINDS)
         for source, count in tally.items():
-            self._inputs.labels(*place, block.inputs[source]).inc(count)
+            self._inputs.labels(*lane_id, block.inputs[source]).inc(count)
         for (topic, status, reason), count in Tally(map(kind_of, block.outputs)).items():
             if topic == "dead-letters":
-                self._dead.labels(*place, reason).inc(count)
+                self._dead.labels(*lane_id, reason).inc(count)
             else:
-                self._outputs.labels(*place, topic, status, reason).inc(count)
-        self._block_records.labels(*place).observe(sum(tally.values()))
-        self._block_octets.labels(*place).observe(block.octets)
-        self._python.labels(*place).inc(block.left_to_python)
-        self._fold.labels(*place).observe(block.fold_seconds)
-        self._commit.labels(*place).observe(block.commit_seconds)
+                self._outputs.labels(*lane_id, topic, status, reason).inc(count)
+        self._block_records.labels(*lane_id).observe(sum(tally.values()))
+        self._block_bytes.labels(*lane_id).observe(block.byte_count)
+        self._python.labels(*lane_id).inc(block.left_to_python)
+        self._fold.labels(*lane_id).observe(block.fold_seconds)
+        self._commit.labels(*lane_id).observe(block.commit_seconds)
 
     def restored(self, fold: str, lane: int, seconds: float) -> None:
-        place = (fold, str(lane))
-        self._recovery.labels(*place).observe(seconds)
+        lane_id = (fold, str(lane))
+        self._recovery.labels(*lane_id).observe(seconds)
         for counter in (self._fenced, self._aborted):
-            counter.labels(*place)  # from 0 on: an increase from nothing is seen by nobody
+            counter.labels(*lane_id)  # from 0 on: an increase from nothing is seen by nobody
 
     def aborted(self, fold: str, lane: int, error: Exception) -> None:
         self._aborted.labels(fold, str(lane)).inc()
@@ -121,7 +121,7 @@ class _OfLanes(Collector):
         )
         live = GaugeMetricFamily("sluice_live_assertions", "Assertions in the state", labels=OF_LANE)
         waiting = GaugeMetricFamily("sluice_waiting_evidence", "Observations without their emission", labels=OF_LANE)
-        held = GaugeMetricFamily("sluice_held_bytes", "Octets fetched and in no block", labels=OF_LANE)
+        held = GaugeMetricFamily("sluice_held_bytes", "Bytes fetched and in no block", labels=OF_LANE)
         height = GaugeMetricFamily("sluice_height", "Of the lane's last block", labels=OF_LANE)
         running = GaugeMetricFamily("sluice_running", "Whether the lane closes blocks", labels=OF_LANE)
         recovering = GaugeMetricFamily("sluice_recovering", "Whether the lane is being taken over", labels=OF_LANE)
@@ -132,20 +132,20 @@ class _OfLanes(Collector):
         )
         now = self._clock()
         for one in self._lanes():
-            place = [one.fold, str(one.lane)]
+            lane_id = [one.fold, str(one.lane)]
             for topic, count in one.lag.items():
-                lag.add_metric([*place, topic], count)
+                lag.add_metric([*lane_id, topic], count)
             for topic, read_to in one.read_to.items():
-                late.add_metric([*place, topic], max(0, now - read_to) / 1000)
-            live.add_metric(place, one.counters.get("lives", 0))
-            waiting.add_metric(place, one.counters.get("waiting", 0))
-            held.add_metric(place, one.held)
-            height.add_metric(place, one.height)
-            running.add_metric(place, one.phase == "running")
-            recovering.add_metric(place, one.phase == "taking-over")
-            stalled.add_metric(place, one.behind)
-            skew.add_metric(place, one.skew / 1000)
+                late.add_metric([*lane_id, topic], max(0, now - read_to) / 1000)
+            live.add_metric(lane_id, one.counters.get("lives", 0))
+            waiting.add_metric(lane_id, one.counters.get("waiting", 0))
+            held.add_metric(lane_id, one.held)
+            height.add_metric(lane_id, one.height)
+            running.add_metric(lane_id, one.phase == "running")
+            recovering.add_metric(lane_id, one.phase == "taking-over")
+            stalled.add_metric(lane_id, one.behind)
+            skew.add_metric(lane_id, one.skew / 1000)
             for fate, count in one.counters.items():
                 if fate not in _LIVE:
-                    fates.add_metric([*place, fate], count)
+                    fates.add_metric([*lane_id, fate], count)
         return lag, late, live, waiting, held, height, running, recovering, stalled, skew, fates

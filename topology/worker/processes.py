@@ -63,23 +63,23 @@ def run_worker(settings: Settings, policy: Policy, process: int = 0) -> None:
 
 
 async def _serve(settings: Settings, policy: Policy) -> None:
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stop.set)
     parent = multiprocessing.parent_process()
     if parent is not None:  # one of several: nobody could stop an orphan
-        loop.add_reader(parent.sentinel, told.set)
+        loop.add_reader(parent.sentinel, stop.set)
     worker = Worker(settings, policy=policy, own_process=True)
-    until_told = asyncio.create_task(told.wait())
+    until_stopped = asyncio.create_task(stop.wait())
     running = asyncio.create_task(_run(worker))
     try:
-        await asyncio.wait((running, until_told), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((running, until_stopped), return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             await running  # with the reason why it failed
     finally:
         log.info("worker ends")
         _end_for_sure()
-        for task in (until_told, running):
+        for task in (until_stopped, running):
             task.cancel()
         try:
             async with asyncio.timeout(STOP_SECONDS - 0.5):
@@ -121,11 +121,11 @@ def run_workers(settings: Settings, policy: Policy, count: int) -> int:
         context.Process(target=_child, args=(settings, policy.document, place), name=f"worker-{place}")
         for place in range(count)
     ]
-    told = False
+    stopping = False
 
     def tell(number: int, frame: FrameType | None) -> None:
-        nonlocal told
-        told = True
+        nonlocal stopping
+        stopping = True
         for process in processes:
             with contextlib.suppress(ProcessLookupError, ValueError, AttributeError):
                 process.terminate()
@@ -139,7 +139,7 @@ def run_workers(settings: Settings, policy: Policy, count: int) -> int:
         for sentinel in wait(list(left)):
             process = left.pop(sentinel)  # type: ignore[arg-type]
             process.join()
-            if not told:
+            if not stopping:
                 log.error("a worker process ended", name=process.name, exit_status=process.exitcode, left=len(left))
     return max(_status(process) for process in processes)
 

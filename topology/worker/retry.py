@@ -95,7 +95,7 @@ class BlockSizer:
             raise DoesNotHoldError(
                 f"the broker refuses what one record folds to, for {error.topic}, as too large",
                 path=source,
-                expected=f"max.message.bytes of {error.topic} above {error.octets}",
+                expected=f"max.message.bytes of {error.topic} above {error.byte_count}",
                 hint="`sluice topics check` tells what the topics should take; raise it, then start the worker again",
             ) from error
         self.events, self._since = max(1, len(places) // 2), monotonic()

@@ -18,13 +18,13 @@ class Skew:
 
     def __init__(self) -> None:
         self.milliseconds = 0
-        self._told_at = 0.0
+        self._reported_at = 0.0
 
     def judge(self, now: int, appended_at: int | None) -> None:
         """A block was written: the broker gave it the time `appended_at`, if it tells one, and here it is `now`."""
         if appended_at is None:
             return
         self.milliseconds = now - appended_at
-        if abs(self.milliseconds) > SKEW_MS and monotonic() - self._told_at > TELL_SECONDS:
-            self._told_at = monotonic()
+        if abs(self.milliseconds) > SKEW_MS and monotonic() - self._reported_at > TELL_SECONDS:
+            self._reported_at = monotonic()
             log.error("this worker's clock is far from the broker's: not ready", milliseconds=self.milliseconds)

@@ -161,7 +161,7 @@ async def _check(settings: Settings) -> None:
     """That a broker answers, that the topics are there as the settings say, and that we fold what the ledgers hold."""
     running = folds(settings.partitioner, secrets_of(settings), settings.fold_version or 0)
     end = asyncio.get_running_loop().time() + START_SECONDS
-    told = False
+    logged = False
     while True:
         try:
             async with asyncio.timeout_at(end), open_consumer(settings) as consumer:
@@ -178,9 +178,9 @@ async def _check(settings: Settings) -> None:
         except (UnreachableError, TimeoutError) as error:
             if asyncio.get_running_loop().time() + 0.5 >= end:
                 raise (error if isinstance(error, UnreachableError) else unreachable(settings, error)) from None
-            if not told:
+            if not logged:
                 log.info("waiting for the broker", broker=settings.broker, seconds=START_SECONDS)
-            told = True
+            logged = True
             await asyncio.sleep(0.5)
     wrong = {topic: number for topic, number in counts.items() if number != settings.partitions}
     if wrong:

@@ -18,7 +18,7 @@ class Board:
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
-        self._began, self._told_at = time.monotonic(), 0.0
+        self._began, self._reported_at = time.monotonic(), 0.0
         self._bar: Progress | None = None
         if self._console.is_terminal:
             columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
@@ -41,8 +41,8 @@ class Board:
         """Shows how far it is, from 0 to 1, and what there is."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=1.0, description=status())
-        elif time.monotonic() - self._told_at > EVERY_SECONDS:
-            self._told_at = time.monotonic()
+        elif time.monotonic() - self._reported_at > EVERY_SECONDS:
+            self._reported_at = time.monotonic()
             self.tell(status())
 
     def __enter__(self) -> Board:

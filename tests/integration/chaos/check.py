@@ -174,7 +174,7 @@ def judge(settings: Settings, found: dict[str, list[list[Any]]], load: Load, pol
     _judge_inputs(counts, found, load)
     for lane in range(settings.partitions):
         chain = [unseal(one.value) for one in found["ledger"][lane]]
-        written = {topic: [_octets(one) for one in found[topic][lane]] for topic in (*OUTPUTS, "grounded")}
+        written = {topic: [_content(one) for one in found[topic][lane]] for topic in (*OUTPUTS, "grounded")}
         framed = [one for one in written["dead-letters"] if _is_framing(one[2])]
         written["dead-letters"] = [one for one in written["dead-letters"] if not _is_framing(one[2])]
         _judge_chain(counts, chain, lane)
@@ -188,7 +188,7 @@ def judge(settings: Settings, found: dict[str, list[list[Any]]], load: Load, pol
     return Verdict(counts.lost, counts.doubled, counts.complaints, figures)
 
 
-def _octets(record: Any) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]:
+def _content(record: Any) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]:
     return record.key, record.value, tuple(record.headers)
 
 
@@ -230,12 +230,12 @@ def _judge_blocks(counts: Counts, chain: list[Block], inputs: dict[str, list[Any
     for block in chain:
         for event in block.events:
             if event.kind in (EventKind.RECORD, EventKind.OVERSIZE):
-                octets = None if event.kind == EventKind.OVERSIZE else (event.key, event.value, tuple(event.headers))
-                taken[block.header.sources[event.source].topic].append((event.offset, octets))
+                content = None if event.kind == EventKind.OVERSIZE else (event.key, event.value, tuple(event.headers))
+                taken[block.header.sources[event.source].topic].append((event.offset, content))
             elif event.kind == EventKind.GAP:
                 counts.add(1, 0, f"lane {lane}: a gap at height {block.header.height}")
     for topic, records in inputs.items():
-        wanted = [(one.offset, None if _is_oversize(one) else _octets(one)) for one in records]
+        wanted = [(one.offset, None if _is_oversize(one) else _content(one)) for one in records]
         counts.compare(wanted, taken[topic], f"inputs of lane {lane} in its blocks: {topic}")
 
 

@@ -238,10 +238,10 @@ class Faults:
             slot.start()
             complaint = f"{slot.name} does not take over all lanes"
             await self._comes(slot, lambda: len(slot.lanes) >= self._lanes, complaint)
-            told = sum(slot.log.count(words) for words in DAMAGED)
-            if not told:
+            reported = sum(slot.log.count(words) for words in DAMAGED)
+            if not reported:
                 self.complaints.append(f"{slot.name} says nothing of its damaged snapshots")
-            self._tell(f"{slot.name} has taken over all lanes, alone, and said {told} times what it did not use")
+            self._tell(f"{slot.name} has taken over all lanes, alone, and said {reported} times what it did not use")
 
     def _flip(self, path: object) -> None:
         """Turns bits anywhere in the file, its length unchanged."""

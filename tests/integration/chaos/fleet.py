@@ -40,7 +40,7 @@ class Slot:
         self.claimed = False
         self.back_at = 0.0
         self.ended_by_itself = 0
-        self._told_to_end = False
+        self._ending = False
 
     @property
     def runs(self) -> bool:
@@ -65,19 +65,19 @@ class Slot:
         return frozenset(held)
 
     def start(self) -> None:
-        self.process, self._told_to_end = self._workers.start("--policy", "policy.toml"), False
+        self.process, self._ending = self._workers.start("--policy", "policy.toml"), False
 
     def kill(self) -> None:
         """SIGKILL, and waits for the end."""
         assert self.process is not None
-        self._told_to_end = True
+        self._ending = True
         self.process.kill()
         self.process.wait(STOP_SECONDS)
 
     def retire(self) -> None:
         """SIGTERM, once, without waiting."""
-        if self.process is not None and self.runs and not self._told_to_end:
-            self._told_to_end = True
+        if self.process is not None and self.runs and not self._ending:
+            self._ending = True
             self.process.terminate()
 
     async def end(self) -> None:
@@ -92,9 +92,9 @@ class Slot:
 
     def last_words(self) -> str | None:
         """Told once of a worker that ended though nobody told it to: its exit status and what it said last."""
-        if self.process is None or self.runs or self._told_to_end:
+        if self.process is None or self.runs or self._ending:
             return None
-        self._told_to_end = True
+        self._ending = True
         self.ended_by_itself += 1
         said = self.log.strip().splitlines() or ["it said nothing"]
         reason = next((line for line in said if line.startswith("sluice: ")), said[-1])

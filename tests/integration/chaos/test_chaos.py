@@ -52,10 +52,10 @@ async def test_chaos_loses_and_doubles_nothing():
         process.terminate()  # it ends its workers and its broker
         raise AssertionError(f"chaos does not end: {(await talking)[1].decode()[-3000:]}") from None
 
-    told = LAST_LINE.fullmatch(out.decode().splitlines()[-1]) if out else None
-    assert told is not None, said.decode()[-3000:]
-    assert (process.returncode, told[2], told[3]) == (0, "0", "0"), said.decode()
-    assert int(told[1]) >= sum(kind.short for kind in KINDS.values())
+    reported = LAST_LINE.fullmatch(out.decode().splitlines()[-1]) if out else None
+    assert reported is not None, said.decode()[-3000:]
+    assert (process.returncode, reported[2], reported[3]) == (0, "0", "0"), said.decode()
+    assert int(reported[1]) >= sum(kind.short for kind in KINDS.values())
 
 
 # ---------------------------------------------------------------- the schedule

@@ -188,7 +188,7 @@ def test_an_object_is_read_as_its_dump() -> None:
         (message(block("x" * 1_000_000)), "at most 1000000 are taken"),
     ],
 )
-def test_what_is_no_emission_is_told_in_one_sentence(value: object, said: str) -> None:
+def test_what_is_no_emission_is_reported_in_one_sentence(value: object, said: str) -> None:
     fault = recorded_of_message(value, emitter="docs-bot")
     assert isinstance(fault, Fault)
     assert said in fault.detail

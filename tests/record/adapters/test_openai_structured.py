@@ -107,7 +107,7 @@ def test_what_the_program_knows_replaces_what_the_model_wrote() -> None:
         ({"text": object()}, "cannot be written as JSON"),
     ],
 )
-def test_a_wrong_answer_is_told_in_one_sentence(answer: object, said: str) -> None:
+def test_a_wrong_answer_is_reported_in_one_sentence(answer: object, said: str) -> None:
     fault = recorded_of_answer(answer, emission_id="em-1", emitter="docs-bot")
     assert isinstance(fault, Fault)
     assert said in fault.detail

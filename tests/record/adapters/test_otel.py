@@ -403,7 +403,7 @@ def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
     assert sentences[-1] == "30 more lines cannot be read."
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_otlp(tmp_path / "none.json")
 

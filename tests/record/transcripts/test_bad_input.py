@@ -22,7 +22,7 @@ DATA = Path(__file__).parent / "data"
 GOOD = b'{"type": "assistant", "uuid": "a", "message": {"id": "m", "content": "So."}}\n'
 
 
-def told(line: bytes) -> list[Event]:
+def events_of(line: bytes) -> list[Event]:
     return list(claude_code.read([line, GOOD]))
 
 
@@ -57,7 +57,7 @@ def test_a_file_that_is_cut_in_a_line_loses_that_line(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_line_that_cannot_be_read_is_one_problem(line: bytes, sentence: str | None) -> None:
-    found = told(line)
+    found = events_of(line)
     if sentence is not None:
         assert found.pop(0) == Problem(line=1, sentence=f"This line {sentence}; it is passed over.")
     assert [type(event) for event in found] == [TurnBegan, Said, TurnEnded]
@@ -65,14 +65,14 @@ def test_a_line_that_cannot_be_read_is_one_problem(line: bytes, sentence: str | 
 
 @pytest.mark.parametrize("line", [b"[1, 2]", b'"text"', b"7", b"null"])
 def test_a_line_that_is_no_object_is_one_problem(line: bytes) -> None:
-    assert told(line)[0] == Problem(line=1, sentence="This line is no JSON object; it is passed over.")
+    assert events_of(line)[0] == Problem(line=1, sentence="This line is no JSON object; it is passed over.")
 
 
 def test_a_crash_may_leave_nul_bytes_before_a_record() -> None:
     assert [type(event) for event in claude_code.read([b"\0" * 64 + GOOD])] == [TurnBegan, Said, TurnEnded]
 
 
-def test_twenty_problems_are_told_and_the_others_counted() -> None:
+def test_twenty_problems_are_reported_and_the_others_counted() -> None:
     found = list(claude_code.read([b"x\n"] * 50 + [GOOD]))
     problems = [event for event in found if isinstance(event, Problem)]
     assert [problem.line for problem in problems] == [*range(1, MAX_PROBLEMS + 1), 50]

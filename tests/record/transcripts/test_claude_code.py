@@ -88,7 +88,7 @@ def test_a_message_that_is_written_again_with_more_is_said_once() -> None:
     assert len(calls(found)) == 1
 
 
-def test_a_text_that_grows_after_a_result_was_told_gives_its_rest() -> None:
+def test_a_text_that_grows_after_a_result_was_reported_gives_its_rest() -> None:
     found = events(
         prompt("Why?"),
         answer(text("The cap"), use("c1")),
@@ -252,7 +252,7 @@ def test_tools_that_run_at_the_service_are_calls() -> None:
 
 
 @pytest.mark.parametrize("by_the_message", [True, False])
-def test_the_answer_is_told_once_the_model_stopped_or_its_time_was_taken(by_the_message: bool) -> None:
+def test_the_answer_is_reported_once_the_model_stopped_or_its_time_was_taken(by_the_message: bool) -> None:
     stopped = answer(text("So."))
     if by_the_message:
         stopped["message"]["stop_reason"] = "end_turn"

@@ -58,7 +58,7 @@ def test_the_sample_gives_these_events() -> None:
     def at(second: int) -> datetime:
         return datetime(2026, 3, 2, 9, 0, second, tzinfo=UTC)
 
-    def told(
+    def tool_call(
         call_id: str, name: str, given: dict[str, Any], shown: str | None, ok: bool, second: int, cwd: str
     ) -> ToolCall:
         return ToolCall(call_id=call_id, name=name, arguments=given, result=shown, ok=ok, at=at(second), cwd=cwd)
@@ -70,20 +70,20 @@ def test_the_sample_gives_these_events() -> None:
     assert list(open_transcript(DATA / "codex.jsonl")) == [
         TurnBegan(turn_id="turn-a", at=at(1)),
         Said(text="I look at the cart.", at=at(3)),
-        told("call_2", "shell", cat, "cat: missing.py: No such file or directory\n", False, 5, root),
-        told("call_1", "exec_command", found, "cart.py:3:MAX_ITEMS = 40\n", True, 6, root + "/src"),
-        told("call_3", "apply_patch", patch, "Done!", True, 8, root),
+        tool_call("call_2", "shell", cat, "cat: missing.py: No such file or directory\n", False, 5, root),
+        tool_call("call_1", "exec_command", found, "cart.py:3:MAX_ITEMS = 40\n", True, 6, root + "/src"),
+        tool_call("call_3", "apply_patch", patch, "Done!", True, 8, root),
         Said(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(10)),
         TurnEnded(at=at(10)),
         TurnBegan(turn_id="turn-b", at=at(21)),
-        told("call_4", "view_image", {"path": "a.png"}, None, True, 23, tests),
-        told("call_5", "mcp__docs__find", {"q": "cart"}, "cart.md", True, 24, tests),
-        told("call_6", "exec_command", {"cmd": "sleep 100"}, None, False, 25, tests),
+        tool_call("call_4", "view_image", {"path": "a.png"}, None, True, 23, tests),
+        tool_call("call_5", "mcp__docs__find", {"q": "cart"}, "cart.md", True, 24, tests),
+        tool_call("call_6", "exec_command", {"cmd": "sleep 100"}, None, False, 25, tests),
         TurnEnded(at=at(25)),
     ]
 
 
-def test_prompts_and_texts_of_both_logs_are_told_once() -> None:
+def test_prompts_and_texts_of_both_logs_are_reported_once() -> None:
     found = events(
         message("user", "Why?"),
         PROMPT,
@@ -98,7 +98,7 @@ def test_prompts_and_texts_of_both_logs_are_told_once() -> None:
     assert said(found) == ["So.", "So.", "So."]  # twice in one log of the first turn, once in the second turn
 
 
-def test_a_text_of_another_turn_is_told_whichever_log_has_it() -> None:
+def test_a_text_of_another_turn_is_reported_whichever_log_has_it() -> None:
     found = events(PROMPT, message("assistant", "So."), PROMPT, event("agent_message", message="So."))
     assert said(found) == ["So.", "So."]
 
@@ -139,8 +139,8 @@ def test_two_prompts_of_one_task_are_two_turns_with_two_names() -> None:
     ],
 )
 def test_the_frame_around_an_output_is_taken_off(shown: object, result: str | None, ok: bool) -> None:
-    (told,) = calls(events(PROMPT, call("c1"), output("c1", shown)))
-    assert (told.result, told.ok) == (result, ok)
+    (tool_call,) = calls(events(PROMPT, call("c1"), output("c1", shown)))
+    assert (tool_call.result, tool_call.ok) == (result, ok)
 
 
 def test_the_end_of_a_command_tells_its_exit_code_and_stands_in_for_its_output() -> None:
@@ -152,13 +152,13 @@ def test_the_end_of_a_command_tells_its_exit_code_and_stands_in_for_its_output()
         event("exec_command_end", call_id="c2", exit_code=0, aggregated_output="whole"),
         output("c1", "as the model saw it"),
     )
-    assert [(told.call_id, told.result, told.ok) for told in calls(found)] == [
+    assert [(tool_call.call_id, tool_call.result, tool_call.ok) for tool_call in calls(found)] == [
         ("c1", "as the model saw it", False),
         ("c2", "whole", True),
     ]
 
 
-def test_commands_that_only_the_event_log_has_are_told_but_not_those_of_the_user() -> None:
+def test_commands_that_only_the_event_log_has_are_reported_but_not_those_of_the_user() -> None:
     command = {"command": ["rg", "x"], "exit_code": 1, "aggregated_output": "", "cwd": "/a"}
     found = events(
         PROMPT,
@@ -167,7 +167,7 @@ def test_commands_that_only_the_event_log_has_are_told_but_not_those_of_the_user
         event("item_completed", item={"type": "CommandExecution", "id": "n1", **command}),
         event("mcp_tool_call_end", call_id="n3", invocation={"server": "s", "tool": "t"}, result={"Err": "no"}),
     )
-    assert [(told.call_id, told.name, told.ok) for told in calls(found)] == [
+    assert [(tool_call.call_id, tool_call.name, tool_call.ok) for tool_call in calls(found)] == [
         ("n1", "exec_command", False),
         ("n3", "mcp__s__t", False),
     ]
@@ -186,7 +186,10 @@ def test_calls_of_every_kind() -> None:
         item("custom_tool_call_output", call_id="4", output="fine"),
         item("function_call", call_id="5", name="find", namespace="mcp__docs__", arguments="no JSON"),
     )
-    assert [(told.name, told.arguments, told.result, told.ok, told.cwd) for told in calls(found)] == [
+    assert [
+        (tool_call.name, tool_call.arguments, tool_call.result, tool_call.ok, tool_call.cwd)
+        for tool_call in calls(found)
+    ] == [
         ("local_shell", {"type": "exec", "command": ["ls"], "working_directory": "/b"}, "", True, "/b"),
         ("web_search", {"type": "search", "query": "q"}, None, True, "/a"),
         ("tool_search", {"query": "q"}, None, True, "/a"),

@@ -101,7 +101,7 @@ def test_a_long_line_is_cut(tmp_path: Path, stop: threading.Event, monkeypatch: 
     assert found[1:] == [b"short\n"]
 
 
-def test_the_last_answer_is_told_before_the_file_ends(tmp_path: Path, stop: threading.Event) -> None:
+def test_the_last_answer_is_reported_before_the_file_ends(tmp_path: Path, stop: threading.Event) -> None:
     path = tmp_path / "s.jsonl"
     lines = (DATA / "claude-code.jsonl").read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0])

@@ -68,7 +68,7 @@ def test_the_sample_of_the_sdk_gives_these_events(directory: Path) -> None:
     def at(second: int) -> datetime:
         return datetime(2026, 8, 3, 7, 0, second, 500_000, tzinfo=UTC)
 
-    def told(
+    def tool_call(
         call_id: str, name: str, given: dict[str, Any], shown: str, ok: bool, second: int, cwd: str | None
     ) -> ToolCall:
         return ToolCall(call_id=call_id, name=name, arguments=given, result=shown, ok=ok, at=at(second), cwd=cwd)
@@ -79,9 +79,9 @@ def test_the_sample_of_the_sdk_gives_these_events(directory: Path) -> None:
     assert list(open_transcript(directory)) == [
         TurnBegan(turn_id="00000001-aaaa-4bbb-8ccc-000000000000", at=at(1)),
         Said(text="I look at the cart.", at=at(2)),
-        told("toolu_2", "file_editor", view, "The path does not exist.", False, 4, None),
-        told("toolu_1", "terminal", search, "cart.py:3:MAX_ITEMS = 40", True, 5, root),
-        told("toolu_3", "terminal", {"command": "rm -r ."}, "Not that", False, 7, root),
+        tool_call("toolu_2", "file_editor", view, "The path does not exist.", False, 4, None),
+        tool_call("toolu_1", "terminal", search, "cart.py:3:MAX_ITEMS = 40", True, 5, root),
+        tool_call("toolu_3", "terminal", {"command": "rm -r ."}, "Not that", False, 7, root),
         Said(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(8)),
         TurnEnded(at=at(8)),
     ]
@@ -110,8 +110,8 @@ def test_events_may_stand_one_after_another() -> None:
     ],
 )
 def test_a_command_that_failed_is_not_ok(more: dict[str, Any], ok: bool) -> None:
-    (told,) = calls(events(PROMPT, action(2, "run", command="x"), observation(2, **more)))
-    assert told.ok is ok
+    (tool_call,) = calls(events(PROMPT, action(2, "run", command="x"), observation(2, **more)))
+    assert tool_call.ok is ok
 
 
 def test_observations_of_what_is_no_call_are_passed_over() -> None:

@@ -17,7 +17,7 @@ def events(*steps: object) -> list[Event]:
 
 
 def test_the_sample_gives_these_events() -> None:
-    def told(number: int, command: str, shown: str, cwd: str | None) -> ToolCall:
+    def tool_call(number: int, command: str, shown: str, cwd: str | None) -> ToolCall:
         return ToolCall(
             call_id=f"step-{number}",
             name="bash",
@@ -31,8 +31,8 @@ def test_the_sample_gives_these_events() -> None:
     assert list(open_transcript(DATA / "swe-agent.traj")) == [
         TurnBegan(turn_id="trajectory", at=None),
         Said(text="I look at the cart.", at=None),
-        told(1, "cd shop", "", None),
-        told(2, "grep -n MAX_ITEMS cart.py", "cart.py:3:MAX_ITEMS = 40\n", "/shop"),
+        tool_call(1, "cd shop", "", None),
+        tool_call(2, "grep -n MAX_ITEMS cart.py", "cart.py:3:MAX_ITEMS = 40\n", "/shop"),
         Said(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=None),
         TurnEnded(at=None),
     ]
@@ -44,8 +44,8 @@ def test_the_directory_is_that_of_the_step_before_in_old_trajectories_too() -> N
 
 
 def test_a_step_without_an_observation_has_no_result() -> None:
-    (told,) = [each for each in events({"action": "submit"}) if isinstance(each, ToolCall)]
-    assert (told.result, told.ok) == (None, False)
+    (tool_call,) = [each for each in events({"action": "submit"}) if isinstance(each, ToolCall)]
+    assert (tool_call.result, tool_call.ok) == (None, False)
 
 
 def test_a_response_without_an_action_is_what_it_says() -> None:

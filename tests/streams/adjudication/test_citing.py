@@ -122,7 +122,7 @@ def test_an_emission_is_cited_within_bounds(monkeypatch: pytest.MonkeyPatch):
     provenance = [{"substrate_class": READ, "observation_id": f"o-{number}"} for number in range(9)]
     one = emission(*provenance)
     (assertion,) = one.assertions or ()
-    for name, most in (("MAX_READ", 3 * len(TEXT)), ("MAX_OCTETS", 900)):
+    for name, most in (("MAX_READ", 3 * len(TEXT)), ("MAX_BYTES", 900)):
         with monkeypatch.context() as patched:
             patched.setattr(citing, name, most)
             within = Citing(one, [READ], T)
@@ -233,7 +233,7 @@ def test_a_count_is_compared():
     assert judge(["count(subscribers, =, 5)"], "many", COUNT).outcome == "absent"
 
 
-def test_words_are_told_of_and_do_not_count():
+def test_words_are_reported_of_and_do_not_count():
     """A citation without checks: its words are there or not; on a refusal nothing is."""
     words: dict[str, Any] = {"form": "none", "coverage": None, "terms": ["moment:2026-05-25"]}
 

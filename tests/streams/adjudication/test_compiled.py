@@ -90,7 +90,7 @@ def test_timers_that_fire_together_fire_in_their_order() -> None:
     assert found.counters["lives"] == 0
 
 
-def test_what_is_left_to_python_is_told_and_kept_nowhere() -> None:
+def test_what_is_left_to_python_is_reported_and_kept_nowhere() -> None:
     """Of the last block: a common record is none of it, a tuple of headers is. Without the core there is nothing to
     tell, and no snapshot holds the number."""
     state = core.new_state(0, 1)
@@ -99,12 +99,12 @@ def test_what_is_left_to_python_is_told_and_kept_nowhere() -> None:
     start = event_of(Policy())
 
     core.fold(state, block_of(state, 0, T, T, [start]))
-    told: list[int] = []
+    reported: list[int] = []
     for height, events in enumerate(([common], [uncommon, event_of(("reviews", b"x", b"{", []))], [])):
         core.fold(state, block_of(state, height + 1, T, T, list(events)))
-        told.append(state.left_to_python)
+        reported.append(state.left_to_python)
 
-    assert told == ([0, 0, 0] if compiled_core.core is None else [0, 2, 0])
+    assert reported == ([0, 0, 0] if compiled_core.core is None else [0, 2, 0])
     state.left_to_python = 77
     assert snapshot.load(list(snapshot.dump(state))).left_to_python == 0
 
@@ -138,8 +138,8 @@ def test_observers_are_counted_alike(observers: int, early: bool) -> None:
 
     found = same([(T, T, seen + emissions if early else emissions + seen), *later], rules)
 
-    told = [output.topic for block in found.outputs for output in block]
-    assert told == (["admitted"] if observers == 2 else ["inadmissible", "review-requests"])
+    reported = [output.topic for block in found.outputs for output in block]
+    assert reported == (["admitted"] if observers == 2 else ["inadmissible", "review-requests"])
 
 
 @pytest.mark.parametrize(
@@ -428,7 +428,7 @@ def test_hashes_and_roots_are_pythons(leaves: list[bytes]) -> None:
     assert merkle.root(hashed) == expected
 
 
-_OCTETS = st.binary(max_size=300) | st.sampled_from([b"x" * 65_535, b"x" * 65_536])
+_BLOBS = st.binary(max_size=300) | st.sampled_from([b"x" * 65_535, b"x" * 65_536])
 _EVENTS = st.builds(
     blocks.Event,
     st.sampled_from([*blocks.EventKind, 0, 3]),
@@ -436,8 +436,8 @@ _EVENTS = st.builds(
     st.integers(-(2**63), 2**64 - 1),
     st.integers(-(2**33), 2**63 - 1),
     st.lists(st.tuples(st.text(max_size=40), st.binary(max_size=40)), max_size=20),
-    st.none() | _OCTETS,
-    st.none() | _OCTETS,
+    st.none() | _BLOBS,
+    st.none() | _BLOBS,
 )
 
 
@@ -455,13 +455,13 @@ def test_blocks_are_sealed_alike(events: list[blocks.Event]) -> None:
 
 @WIDE
 @given(st.binary(max_size=6), st.data())
-def test_damaged_blocks_fare_alike(octets: bytes, data: st.DataObject) -> None:
+def test_damaged_blocks_fare_alike(raw: bytes, data: st.DataObject) -> None:
     """A block with bytes changed anywhere reads alike, or is refused with the same sentence."""
     state = core.new_state(0, 1)
     events = [event_of((topic, key, value, [("traceparent", b"x")])) for topic, key, value in _RECORDS]
     sealed = blocks.seal(block_of(state, 0, T, T, events).header, events)[1]
     start = data.draw(st.integers(0, len(sealed)))
-    sealed = sealed[:start] + octets + sealed[data.draw(st.integers(start, min(len(sealed), start + 6))) :]
+    sealed = sealed[:start] + raw + sealed[data.draw(st.integers(start, min(len(sealed), start + 6))) :]
 
     with pure():
         expected = _unsealed(sealed)

@@ -122,7 +122,7 @@ def test_who_verifies_nothing_of_it_is_not_heard() -> None:
     assert _last([CHECKS[0]], VERIFIED, VERIFIED, accept=[])["status"] == "unverified-inference"
 
 
-def test_a_commit_is_told_only_where_ids_are() -> None:
+def test_a_commit_is_reported_only_where_ids_are() -> None:
     """It is an observation id: where the policy hashes or omits these it stands nowhere."""
     for shown in ("clear", "omitted", "hashed"):
         rules = Policy(admissibility=Admissibility(k=Floor(internal=1)), privacy=PrivacyRules(observation_ids=shown))
@@ -135,8 +135,8 @@ def test_a_commit_is_told_only_where_ids_are() -> None:
 
 
 def _at(path: str | None, *lines: int, **more: Any) -> dict[str, Any]:
-    told = {"lines": list(lines), **({} if path is None else {"path": path})}
-    return {**VERIFIED, "detail": {"checks": [told]}, **more}
+    reported = {"lines": list(lines), **({} if path is None else {"path": path})}
+    return {**VERIFIED, "detail": {"checks": [reported]}, **more}
 
 
 _FIRST, _OTHER, _NOWHERE = _at("a/b.py", 3, 3), _at("other.py", 7, 7), _at(None, 5, 5)
@@ -159,7 +159,7 @@ def test_two_files_bear_no_check_out_together(
     seen: tuple[dict[str, Any], ...], lines: list[int] | None, early: bool
 ) -> None:
     """Before and behind the emission, and behind its admission: what is told of another file Python weighs."""
-    told: list[Raw | Policy] = [
+    reported: list[Raw | Policy] = [
         ("observations", *observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)
     ]
     emissions: list[Raw | Policy] = [("emissions", *checked(1, [CHECKS[1]]))]
@@ -168,7 +168,7 @@ def test_two_files_bear_no_check_out_together(
         for minutes, one in enumerate((_OTHER, _FIRST, _NOWHERE, {}), 1)
     ]
 
-    found = same([(T, T, told + emissions if early else emissions + told), *renewing, *LATER], Policy())
+    found = same([(T, T, reported + emissions if early else emissions + reported), *renewing, *LATER], Policy())
 
     first = json.loads(found.outputs[0][0].value) if found.outputs[0] else None
     assert (first and first["_untrusted_text"]["checked"][0]["lines"]) == lines
@@ -255,11 +255,11 @@ def test_members_that_stand_there_twice_fare_alike(was: bytes, now: bytes) -> No
 _ID = st.sampled_from([SHA, "o1", "abcdef1"])
 _SPANS = st.lists(st.tuples(st.integers(0, 30), st.one_of(st.integers(0, 30), st.just(10**14))), max_size=6)
 _PLACES = st.lists(st.integers(0, 20), max_size=21)
-_TOLD = st.one_of(
+_CHECKS = st.one_of(
     st.none(),
     st.dictionaries(st.sampled_from(["checks", "more"]), st.sampled_from([None, {}, "x", [1], [[]]])),
     st.builds(
-        lambda told: {"checks": told},
+        lambda reported: {"checks": reported},
         st.lists(
             st.one_of(
                 st.none(),
@@ -288,7 +288,7 @@ _SEEN = st.fixed_dictionaries(
         "refuted": st.one_of(st.none(), st.just(list[int]()), _PLACES),
         "coverage": st.sampled_from(["whole", "part", "part", "none", None, "half"]),
         "unchecked": st.one_of(st.none(), _SPANS),
-        "detail": _TOLD,
+        "detail": _CHECKS,
         "looked_at": st.sampled_from([None, {}, VERIFIED["looked_at"], {"root": 1}, {"commit": "c" * 65}]),
         "attestation": st.just({"verdict": "VERIFIED"}),
         "judge": st.sampled_from([None, "arbiter"]),
@@ -362,10 +362,12 @@ def test_a_check_in_pieces_is_the_same_check(text: str, path: str, lines: tuple[
     if not said:
         return  # Python says all of it
 
-    told = [f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]} to {lines[1]}"] if lines[0] else []
-    told += [f"commit {commit[:7]}"] if commit and not (asked and commit.startswith(asked.decode())) else []
+    reported = [f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]} to {lines[1]}"] if lines[0] else []
+    reported += [f"commit {commit[:7]}"] if commit and not (asked and commit.startswith(asked.decode())) else []
     opened = said.decode()
-    sentence = f"{opened}{', '.join(told)})." if told else opened[:-2] + ("." if opened.endswith(" (") else ").")
+    sentence = (
+        f"{opened}{', '.join(reported)})." if reported else opened[:-2] + ("." if opened.endswith(" (") else ").")
+    )
     more = (f',"lines":[{lines[0]},{lines[1]}]' if lines[0] else "") + (f',"commit":"{commit}"' if commit else "")
     assert framed == {
         "rendered": [json.loads(f'"{sentence}"')],

@@ -35,7 +35,7 @@ class Claim(NamedTuple):
     ts: int | None
 
 
-def life(*claims: Claim, k: int = 2, emitter: str | None = "bot", **fields: Any) -> AssertionState:
+def assertion_state(*claims: Claim, k: int = 2, emitter: str | None = "bot", **fields: Any) -> AssertionState:
     ids = [short(name) for name in dict.fromkeys(one.observation_id for one in claims) if name is not None]
     declared = [
         Declared(NUMBER_OF[one.cls], -1 if one.observation_id is None else ids.index(short(one.observation_id)), one.ts)
@@ -96,7 +96,7 @@ def classes(one: AssertionState) -> list[str]:
 @pytest.mark.parametrize(("ts", "counts"), [(899, False), (900, True), (1000, True), (1050, True), (1051, False)])
 def test_evidence_is_fresh_from_w_before_to_horizon_after_emission(ts: int, counts: bool) -> None:
     """Both ends are included [S §3]."""
-    one = life()
+    one = assertion_state()
 
     assert corroborate(one, observation(ts)) == [counts]
     assert classes(one) == [GREP] * counts
@@ -105,7 +105,7 @@ def test_evidence_is_fresh_from_w_before_to_horizon_after_emission(ts: int, coun
 
 def test_only_what_is_too_old_has_aged() -> None:
     """Evidence from after the horizon is not old: it does not make an assertion one that aged out."""
-    late, old = life(), life()
+    late, old = assertion_state(), assertion_state()
 
     corroborate(late, observation(1051))
     corroborate(old, observation(899))
@@ -115,7 +115,7 @@ def test_only_what_is_too_old_has_aged() -> None:
 
 def test_two_observations_of_one_class_count_once() -> None:
     """Whoever made them [S §7]; the newest is the one that is named."""
-    one = life()
+    one = assertion_state()
 
     corroborate(one, observation(1000), observation(1010, observer="observer-2", observation_id="o2"))
 
@@ -126,7 +126,7 @@ def test_two_observations_of_one_class_count_once() -> None:
 
 def test_what_is_not_newer_is_no_news() -> None:
     """The same instant again, or an earlier one, changes nothing that counts."""
-    one = life()
+    one = assertion_state()
 
     assert corroborate(one, observation(1010), observation(1010, observer="other"), observation(990)) == [
         True,
@@ -138,7 +138,7 @@ def test_what_is_not_newer_is_no_news() -> None:
 
 def test_after_admission_newer_evidence_counts_however_late_it_comes() -> None:
     """For renewal the horizon does not matter; what lies before t - W never counts."""
-    one = life(valid_until=1300)
+    one = assertion_state(valid_until=1300)
 
     assert corroborate(one, observation(5000), observation(899, GIT), observation(699, GIT)) == [True, True, False]
 
@@ -148,7 +148,7 @@ def test_after_admission_newer_evidence_counts_however_late_it_comes() -> None:
 
 def test_in_declared_mode_observers_add_nothing() -> None:
     """The count is over the annotations; what observers saw still holds contradictions off."""
-    one = life()
+    one = assertion_state()
 
     assert corroborate(one, observation(1000), policy=trusting("declared")) == [False]
     assert classes(one) == []
@@ -157,7 +157,7 @@ def test_in_declared_mode_observers_add_nothing() -> None:
 
 def test_declarations_count_where_their_time_is_within_w() -> None:
     """The memo's plain count [S §7]: without `ts` none, once per class, the newest of a class."""
-    one = life(
+    one = assertion_state(
         Claim(GREP, "o1", 900),
         Claim(GREP, None, 950),
         Claim(GIT, None, None),
@@ -175,7 +175,7 @@ def test_declarations_count_where_their_time_is_within_w() -> None:
 @pytest.mark.parametrize(("ts", "counts", "aged"), [(1050, True, False), (1051, False, False), (899, False, True)])
 def test_a_declared_time_is_fresh_within_the_same_bounds(ts: int, counts: bool, aged: bool) -> None:
     """A time beyond the horizon does not count, and has not aged either."""
-    one = life(Claim(GREP, None, ts))
+    one = assertion_state(Claim(GREP, None, ts))
 
     corroboration.count_declarations(one)
 
@@ -195,7 +195,7 @@ def test_a_declared_time_is_fresh_within_the_same_bounds(ts: int, counts: bool, 
 )
 def test_in_both_mode_a_class_counts_when_declared_and_observed(declared: list[Claim], counts: bool) -> None:
     """With the same observation id where one was declared; no declared time is needed."""
-    one = life(*declared)
+    one = assertion_state(*declared)
 
     assert corroborate(one, observation(1000), policy=trusting("both")) == [counts]
 
@@ -225,15 +225,15 @@ def test_evidence_below_the_confidence_floor_may_not_count() -> None:
     """[C §7]: the floor itself is enough."""
     policy = trusting("observed", min_confidence=0.5)
 
-    assert not corroboration.may_count(policy, life(), observation(1000, confidence=0.49))
-    assert corroboration.may_count(policy, life(), observation(1000, confidence=0.5))
+    assert not corroboration.may_count(policy, assertion_state(), observation(1000, confidence=0.49))
+    assert corroboration.may_count(policy, assertion_state(), observation(1000, confidence=0.5))
 
 
 @pytest.mark.parametrize(("emitter", "counts"), [("bot", False), ("other", True), (None, True)])
 def test_a_substrate_that_the_emitter_can_write_to_is_no_evidence(emitter: str | None, counts: bool) -> None:
     """[S §3]: only for that emitter, and only from that observer."""
     policy = Policy(observers={"observer-1": Observer(writable_by=["bot"])})
-    one = life(emitter=emitter)
+    one = assertion_state(emitter=emitter)
 
     assert corroboration.may_count(policy, one, observation(1000)) == counts
     assert corroboration.may_count(policy, one, observation(1000, observer="observer-2"))
@@ -261,12 +261,12 @@ def test_an_observation_speaks_for_a_class_of_the_vocabulary_only(name: str, cls
 @pytest.mark.parametrize(("ts", "holds"), [(899, False), (900, True), (9000, True)])
 def test_a_contradiction_counts_unless_it_is_older_than_w_before_emission(ts: int, holds: bool) -> None:
     """No later bound: what is found untrue is untrue however long after."""
-    assert corroboration.contradicts(life(), GREP, ts) == holds
+    assert corroboration.contradicts(assertion_state(), GREP, ts) == holds
 
 
 def test_a_contradiction_is_held_against_corroborations_of_its_class() -> None:
     """One that is newer stands against it, whoever saw it and in whatever order they came; equal times do not."""
-    one = life()
+    one = assertion_state()
     corroborate(one, observation(1030), observation(1010))
 
     assert not corroboration.contradicts(one, GREP, 1029)
@@ -276,7 +276,7 @@ def test_a_contradiction_is_held_against_corroborations_of_its_class() -> None:
 
 def test_corroboration_that_does_not_count_stands_against_a_contradiction_all_the_same() -> None:
     """It was seen, if too late to admit by: a stalled observer's old news does not undo it."""
-    one = life()
+    one = assertion_state()
     corroborate(one, observation(2000))
 
     assert classes(one) == []
@@ -285,7 +285,7 @@ def test_corroboration_that_does_not_count_stands_against_a_contradiction_all_th
 
 def test_an_unknown_observation_unmasks_only_what_was_declared() -> None:
     """The class and the id must be those of an annotation [S §11.1]."""
-    one = life(Claim(GREP, "o1", None), Claim(CODE, None, None))
+    one = assertion_state(Claim(GREP, "o1", None), Claim(CODE, None, None))
 
     assert corroboration.unmasks(one, observation(1000), GREP, 1000)
     assert not corroboration.unmasks(one, observation(1000, observation_id="o2"), GREP, 1000)
@@ -296,7 +296,7 @@ def test_an_unknown_observation_unmasks_only_what_was_declared() -> None:
 
 def test_a_true_annotation_does_not_cover_for_an_invented_one() -> None:
     """Only corroboration of the same id since then stands against an `unknown-observation`."""
-    one = life(Claim(GREP, "o1", None), Claim(GREP, "o2", None))
+    one = assertion_state(Claim(GREP, "o1", None), Claim(GREP, "o2", None))
     corroborate(one, observation(1030, observation_id="o1"), observation(1010, observation_id="o1"))
 
     assert not corroboration.unmasks(one, observation(1029, observation_id="o1"), GREP, 1029)
@@ -309,7 +309,7 @@ def test_a_true_annotation_does_not_cover_for_an_invented_one() -> None:
 
 def test_validity_is_the_kth_largest_of_newest_time_and_w() -> None:
     """With k = 2 the second latest end counts: until then two classes are fresh."""
-    one = life(k=2)
+    one = assertion_state(k=2)
     corroborate(one, observation(1000, GREP), observation(950, GIT), observation(1040, CODE))
 
     assert corroboration.validity(one) == 1140  # ends at 1100, 1250, 1140
@@ -317,7 +317,7 @@ def test_validity_is_the_kth_largest_of_newest_time_and_w() -> None:
 
 def test_below_k_nothing_carries() -> None:
     """An assertion without enough classes has no validity at all."""
-    one = life(k=2)
+    one = assertion_state(k=2)
     corroborate(one, observation(1000, GREP))
 
     assert corroboration.validity(one) == -1
@@ -325,7 +325,7 @@ def test_below_k_nothing_carries() -> None:
 
 def test_no_validity_goes_beyond_the_longest() -> None:
     """`arrival + max_validity`, however new the evidence."""
-    one = life(k=1, valid_until=1100)
+    one = assertion_state(k=1, valid_until=1100)
     corroborate(one, observation(9000))
 
     assert corroboration.validity(one) == one.longest
@@ -342,7 +342,7 @@ def test_the_order_in_which_evidence_comes_does_not_matter(
     """Classes and validity depend on what was seen, not on which of it was heard first."""
     shuffled = list(evidence)
     shuffling.shuffle(shuffled)
-    one, other = life(k=k), life(k=k)
+    one, other = assertion_state(k=k), assertion_state(k=k)
 
     corroborate(one, *(observation(ts, cls) for cls, ts in evidence))
     corroborate(other, *(observation(ts, cls) for cls, ts in shuffled))

@@ -22,7 +22,7 @@ RULES = Policy(
 )
 
 
-def life(**fields: Any) -> AssertionState:
+def assertion_state(**fields: Any) -> AssertionState:
     defaults: dict[str, Any] = {
         "emission_id": "em-1",
         "attempt": 0,
@@ -51,16 +51,16 @@ def case(one: AssertionState | None = None, assertion: Assertion | None = None, 
     """A case that has just arrived, with nothing wrong about it and nothing known of it."""
     given = assertion or Assertion(span=Span(chars=(0, 9)))
     emission = Emission("em-1", 1000, text="It is so.", assertions=[given], contexts={"ctx": "It was “so”."})
-    return Case(one or life(), RULES, now, emission, given, **fields)
+    return Case(one or assertion_state(), RULES, now, emission, given, **fields)
 
 
 def corroborated(*classes: str, ts: int = 1000, **fields: Any) -> AssertionState:
     seen = [ClassEvidence(NUMBER_OF[cls], ts, ts, 0, "observer-1") for cls in classes]
-    return life(seen=seen, fresh=len(classes), ids=[short("o1")], **fields)
+    return assertion_state(seen=seen, fresh=len(classes), ids=[short("o1")], **fields)
 
 
 def quoting(quote: str) -> Case:
-    return case(life(text=f"He said “{quote}” to me."), Assertion(cites=Cites("ctx", strictly=True)))
+    return case(assertion_state(text=f"He said “{quote}” to me."), Assertion(cites=Cites("ctx", strictly=True)))
 
 
 CASES: list[tuple[Moment, Case, str, str | None]] = [
@@ -77,8 +77,8 @@ CASES: list[tuple[Moment, Case, str, str | None]] = [
         "ungrounded",
     ),
     (Moment.ARRIVAL, quoting("not so"), "rejected", "citation-violation"),
-    (Moment.ARRIVAL, case(life(confidence=0.49)), "rejected", "low-confidence"),
-    (Moment.ARRIVAL, case(life(text="It is sо.")), "rejected", "confusable-text"),
+    (Moment.ARRIVAL, case(assertion_state(confidence=0.49)), "rejected", "low-confidence"),
+    (Moment.ARRIVAL, case(assertion_state(text="It is sо.")), "rejected", "confusable-text"),
     (Moment.ARRIVAL, case(fabricated=True), "rejected", "fabricated-annotation"),
     (Moment.EVIDENCE, case(fabricated=True), "rejected", "fabricated-annotation"),
     (Moment.ARRIVAL, case(contradicted=True), "contradicted", "contradicted"),
@@ -88,10 +88,10 @@ CASES: list[tuple[Moment, Case, str, str | None]] = [
     (Moment.NEWER, case(newer=True), "rejected", "superseded"),
     (Moment.END, case(corroborated(GREP)), "below-floor", "below-floor"),
     (Moment.END, case(corroborated(GREP, aged=True)), "below-floor", "below-floor"),
-    (Moment.END, case(life(aged=True)), "decayed-to-uncertainty", "aged-out"),
+    (Moment.END, case(assertion_state(aged=True)), "decayed-to-uncertainty", "aged-out"),
     (Moment.END, case(corroborated(GREP, GIT), now=1101), "decayed-to-uncertainty", "aged-out"),
     (Moment.END, case(), "unverified-inference", "no-corroboration"),
-    (Moment.END, case(life(annotated=False)), "unannotated", "no-corroboration"),
+    (Moment.END, case(assertion_state(annotated=False)), "unannotated", "no-corroboration"),
 ]
 
 
@@ -107,11 +107,11 @@ def test_each_row_of_the_table_decides(moment: Moment, one: Case, status: Status
         (Moment.ARRIVAL, case()),
         (Moment.ARRIVAL, quoting("so")),
         (Moment.ARRIVAL, case(assertion=Assertion(grounded=True, chain=[Retrieval()]))),
-        (Moment.ARRIVAL, case(life(confidence=0.5))),
-        (Moment.ARRIVAL, case(life(effect="external", text="It is sо."))),
+        (Moment.ARRIVAL, case(assertion_state(confidence=0.5))),
+        (Moment.ARRIVAL, case(assertion_state(effect="external", text="It is sо."))),
         (Moment.EVIDENCE, case(corroborated(GREP))),
         (Moment.EVIDENCE, case(corroborated(GREP, GIT), now=1101)),
-        (Moment.EVIDENCE, case(life(aged=True, annotated=False))),
+        (Moment.EVIDENCE, case(assertion_state(aged=True, annotated=False))),
         (Moment.NEWER, case()),
     ],
 )
@@ -157,8 +157,8 @@ MENDED: list[tuple[str, dict[str, Any]]] = [
     ("unknown-class", {"unknown": False}),
     ("ungrounded", {"assertion": Assertion(cites=Cites("ctx", strictly=True))}),
     ("citation-violation", {"assertion": Assertion()}),
-    ("low-confidence", {"life": corroborated(GREP, GIT, text="He said “nоt so” to me.")}),
-    ("confusable-text", {"life": corroborated(GREP, GIT)}),
+    ("low-confidence", {"state": corroborated(GREP, GIT, text="He said “nоt so” to me.")}),
+    ("confusable-text", {"state": corroborated(GREP, GIT)}),
     ("fabricated-annotation", {"fabricated": False}),
     ("contradicted", {"contradicted": False}),
 ]

@@ -642,7 +642,7 @@ def test_passing_over_a_block_takes_policies_and_clocks_only(new_lane: Any) -> N
     assert (state.time, state.watermark, state.ran) == (lane.state.time, lane.state.watermark, lane.state.ran)
     assert (state.policy, state.policy_hash) == (lane.state.policy, lane.state.policy_hash)
     assert state.max_validities == lane.state.max_validities
-    assert (list(state), state.lives, dict(state.counters)) == ([], 0, {})
+    assert (list(state), state.live, dict(state.counters)) == ([], 0, {})
 
 
 def test_the_fold_s_version_names_everything_that_decides() -> None:

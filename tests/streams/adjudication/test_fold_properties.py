@@ -22,10 +22,10 @@ from fold_laws import (
     Block,
     U,
     World,
+    decisions_of,
     differences,
     run,
     smallest,
-    told,
     worlds,
 )
 from hypothesis import HealthCheck, given, settings
@@ -214,7 +214,7 @@ def settled(outputs: list[Any]) -> dict[Any, list[tuple[Any, ...]]]:
     return found
 
 
-def test_splitting_a_block_changes_only_places_and_how_often_renewed_is_told(new_lane: Any, world: World) -> None:
+def test_splitting_a_block_changes_only_places_and_how_often_renewed_is_reported(new_lane: Any, world: World) -> None:
     """A block's records may as well stand in several blocks at the same time."""
     for _ in range(10):
         policy, history = world.policy(), world.history(15)
@@ -228,7 +228,7 @@ def test_splitting_a_block_changes_only_places_and_how_often_renewed_is_told(new
         assert core.counters(other.state) == core.counters(lane.state)
 
 
-def test_empty_blocks_in_between_change_only_when_decays_are_told(new_lane: Any, world: World) -> None:
+def test_empty_blocks_in_between_change_only_when_decays_are_reported(new_lane: Any, world: World) -> None:
     """A lane that wakes at every moment says the same, word by word for each key, as one that sleeps in between.
 
     The review window begins when its request is written: here it is longer than the history.
@@ -245,7 +245,7 @@ def test_empty_blocks_in_between_change_only_when_decays_are_told(new_lane: Any,
         lane, asleep = run(new_lane, policy, history + end)
         other, outputs = run(new_lane, policy, awake + end)
 
-        assert told(outputs) == told(asleep)
+        assert decisions_of(outputs) == decisions_of(asleep)
         assert core.counters(other.state) == core.counters(lane.state)
 
 
@@ -259,7 +259,7 @@ def test_nothing_stays_after_everything_has_expired(new_lane: Any, world: World)
         lane.block(history[-1][0] + 2000 * U)  # review windows that began in the block before
 
         state = lane.state
-        assert (list(state), state.asides, state.lives) == ([], 0, 0)
+        assert (list(state), state.asides, state.live) == ([], 0, 0)
         assert (len(state.pending), len(state.expiring)) == (0, 0)
         assert core.next_due(state) == (None, None)
 

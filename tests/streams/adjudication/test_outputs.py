@@ -296,7 +296,7 @@ def outside(value: dict[str, Any]) -> str:
     return msgspec.json.encode({name: item for name, item in value.items() if name != "_untrusted_text"}).decode()
 
 
-def test_text_is_sanitised_in_the_frame_and_every_change_is_told(new_lane: Any) -> None:
+def test_text_is_sanitised_in_the_frame_and_every_change_is_reported(new_lane: Any) -> None:
     """Markup and invisible characters go, and `_meta` says where they stood."""
     value = admitted(new_lane, policy(), emission(ATTACK), observation(span={"chars": [0, len(ATTACK)]}))
 

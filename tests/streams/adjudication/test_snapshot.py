@@ -1,4 +1,4 @@
-"""A state as octets: whole or refused. That a lane goes on from it as if never stopped is shown beside the fold."""
+"""A state as bytes: whole or refused. That a lane goes on from it as if never stopped is shown beside the fold."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_another_format_is_refused(new_lane: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("observation_id", "octets"),
+    ("observation_id", "size"),
     [
         ("sha256:" + "ab" * 32, 33),
         ("ab" * 20, 21),
@@ -108,11 +108,11 @@ def test_another_format_is_refused(new_lane: Any) -> None:
         ("", 1),
     ],
 )
-def test_an_observation_id_is_kept_short(observation_id: str, octets: int) -> None:
+def test_an_observation_id_is_kept_short(observation_id: str, size: int) -> None:
     """The bytes of a hash; every other id as it stands."""
     kept = short(observation_id)
 
-    assert (whole(kept), len(kept)) == (observation_id, octets)
+    assert (whole(kept), len(kept)) == (observation_id, size)
 
 
 def test_renewals_do_not_make_a_life_longer(new_lane: Any) -> None:
@@ -154,7 +154,7 @@ def structs_in(kind: Any) -> set[type]:
 def test_the_layout_names_every_struct_of_a_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """None is left out, so a package with another field anywhere takes no snapshot of this one's for its own."""
     named: list[Any] = []
-    monkeypatch.setattr(snapshot, "_told", lambda part: named.append(part) or "")
+    monkeypatch.setattr(snapshot, "_described", lambda part: named.append(part) or "")
     source = inspect.getsource(snapshot)
     call = re.search(r"^LAYOUT: Final = (layout_of\(.*\))$", source, re.MULTILINE)
     assert call is not None

@@ -18,7 +18,7 @@ TWO = ["equals(a, 1, path=x.py)", "calls(f, g, path=x.py)"]
 POLICY = Policy(admissibility=Admissibility())
 
 
-def life(
+def assertion_state(
     checks: list[str] | None = TWO, terms: CheckTerms | None = None, effect: str = "internal", k: int = 2
 ) -> AssertionState:
     bounds = Terms(WINDOWS, 500, 10_000, (1, 1), terms or CheckTerms())
@@ -76,7 +76,7 @@ def take(one: AssertionState, *observations: Observation, policy: Policy = POLIC
 
 def test_every_check_needs_k_classes_of_its_own():
     """Two classes that verify one check each admit nothing together."""
-    one = life()
+    one = assertion_state()
     take(one, saw(GREP, verified=[0]), saw(CODE, verified=[1]))
     assert not standing.stands(one)
     assert standing.missing(one) == 1
@@ -87,7 +87,7 @@ def test_every_check_needs_k_classes_of_its_own():
 
 def test_one_class_may_verify_its_checks_at_two_places():
     """Two annotations of a class are two looks; their checks add up, and the class counts once for each."""
-    one = life()
+    one = assertion_state()
     take(one, saw(CODE, 1000, [0]), saw(CODE, 1000, [1]), saw(GIT, 1000, [0, 1]))
 
     assert standing.stands(one)
@@ -97,7 +97,7 @@ def test_one_class_may_verify_its_checks_at_two_places():
 
 def test_a_check_is_carried_by_its_own_evidence():
     """Newer evidence of another check does not make an older one last longer."""
-    one = life()
+    one = assertion_state()
     take(one, saw(CODE, 1000, [0, 1]), saw(GIT, 1000, [0, 1]))
     assert corroboration.validity(one) == 2000
 
@@ -119,7 +119,7 @@ def test_a_check_is_carried_by_its_own_evidence():
 )
 def test_what_verifies_nothing_of_the_assertion_counts_for_nothing(observation: Observation):
     """No check, one that it does not have, a contradiction in itself, or checks that are not bound to the sentence."""
-    one = life()
+    one = assertion_state()
 
     assert take(one, observation) == [False]
     assert one.fresh == 0
@@ -128,7 +128,7 @@ def test_what_verifies_nothing_of_the_assertion_counts_for_nothing(observation: 
 
 def test_a_foreign_observation_speaks_of_all_checks_in_the_reference_profile():
     """Counted as before: each class once, the whole sentence, and nothing named as verified."""
-    one = life()
+    one = assertion_state()
     take(one, saw(CODE), saw(GIT))
 
     assert standing.stands(one)
@@ -139,7 +139,7 @@ def test_a_foreign_observation_speaks_of_all_checks_in_the_reference_profile():
 def test_foreign_and_checked_evidence_add_up():
     """In either order; what was checked is told, what was not is not."""
     for observations in ((saw(CODE), saw(GIT, verified=[0, 1])), (saw(GIT, verified=[0, 1]), saw(CODE))):
-        one = life()
+        one = assertion_state()
         take(one, *observations)
         assert standing.stands(one)
         assert standing.classes_by_check(one) == [1, 1]
@@ -148,7 +148,7 @@ def test_foreign_and_checked_evidence_add_up():
 def test_require_checks_counts_no_foreign_observation():
     """Neither for nor against; a declared observation that is not known still unmasks."""
     strict = Policy(judging=Judging(require_checks=True))
-    one = life()
+    one = assertion_state()
 
     assert take(one, saw(CODE), policy=strict) == [False]
     assert not corroboration.may_count(strict, one, saw(CODE, outcome="contradicts"))
@@ -159,20 +159,20 @@ def test_require_checks_is_not_got_round(fields: dict[str, Any]):
     """By naming a judge, or by refuting nothing, while no check is named as verified."""
     strict = Policy(judging=Judging(require_checks=True))
 
-    assert take(life(), saw(CODE, **fields), policy=strict) == [False]
+    assert take(assertion_state(), saw(CODE, **fields), policy=strict) == [False]
 
 
 def test_built_in_checks_count_only_where_they_are_accepted():
     """A policy may rest on judges alone; foreign observations are not its business."""
     judges = Policy(judging=Judging(accept=["arbiter"]))
 
-    assert take(life(), saw(CODE, verified=[0]), policy=judges) == [False]
-    assert take(life(), saw(CODE, verified=[0], judge="arbiter"), policy=judges) == [True]
+    assert take(assertion_state(), saw(CODE, verified=[0]), policy=judges) == [False]
+    assert take(assertion_state(), saw(CODE, verified=[0], judge="arbiter"), policy=judges) == [True]
 
 
 def test_an_unknown_check_lets_the_others_admit_nothing():
     """Malformed, or of a later list: all classes may verify the others, and it is not admitted."""
-    one = life(["equals(a, 1, path=x.py)", "levitates(a)"])
+    one = assertion_state(["equals(a, 1, path=x.py)", "levitates(a)"])
     take(one, *(saw(cls, verified=[0, 1]) for cls in (CODE, GIT, GREP, MCP)))
 
     assert not standing.stands(one)
@@ -180,7 +180,7 @@ def test_an_unknown_check_lets_the_others_admit_nothing():
 
 def test_an_unknown_check_is_not_got_round_by_a_foreign_observer():
     """Who verifies nothing by name cannot stand for a check that nobody here can read."""
-    one = life(["levitates(a)"])
+    one = assertion_state(["levitates(a)"])
     take(one, saw(CODE), saw(GIT))
 
     assert not standing.stands(one)
@@ -188,7 +188,7 @@ def test_an_unknown_check_is_not_got_round_by_a_foreign_observer():
 
 def test_a_judge_counts_where_the_policy_accepts_it():
     """Its name stands in the observation; the built-in checks are `checks`."""
-    one = life()
+    one = assertion_state()
     word = saw(CODE, verified=[0, 1], judge="arbiter")
     assert take(one, word) == [False]
 
@@ -198,7 +198,7 @@ def test_a_judge_counts_where_the_policy_accepts_it():
 
 def test_coverage_is_the_least_of_what_counts():
     """With the spans of those who told it; what is out of the text is cut, and nothing told means all of it."""
-    one = life()
+    one = assertion_state()
     take(one, saw(CODE, verified=[0, 1]), saw(GIT, verified=[0, 1], coverage="part", unchecked=[(9, 14), (12, 999)]))
     assert standing.coverage(one) == (1, [(9, len(one.text))])
 
@@ -208,7 +208,7 @@ def test_coverage_is_the_least_of_what_counts():
 
 def test_coverage_stays_as_it_was_at_admission():
     """Later observations change neither coverage nor what is unchecked."""
-    one = life()
+    one = assertion_state()
     take(one, saw(CODE, verified=[0, 1]), saw(GIT, verified=[0, 1]))
     standing.settle(one)
     take(one, saw(GREP, verified=[0, 1], coverage="part"))
@@ -219,7 +219,7 @@ def test_coverage_stays_as_it_was_at_admission():
 def test_external_effects_want_the_whole_sentence_by_default():
     """`min_coverage`: part for internal, whole for external."""
     for effect, enough in (("internal", True), ("external", False)):
-        one = life(effect=effect)
+        one = assertion_state(effect=effect)
         take(one, saw(CODE, verified=[0, 1], coverage="part"), saw(GIT, verified=[0, 1]))
         assert standing.covers_enough(one) is enough
 
@@ -227,17 +227,17 @@ def test_external_effects_want_the_whole_sentence_by_default():
 def test_k_by_check_goes_before_k():
     """For the effect that it names; the life's k is the greatest of its checks'."""
     terms = CheckTerms(k_by_check={"commit": (1, 0)})
-    alone = life(["commit(4f2a91c)"], terms)
+    alone = assertion_state(["commit(4f2a91c)"], terms)
     take(alone, saw(GIT, verified=[0]))
     assert alone.k == 1
     assert standing.stands(alone)
 
-    beside = life(["commit(4f2a91c)", "equals(a, 1)"], terms)
+    beside = assertion_state(["commit(4f2a91c)", "equals(a, 1)"], terms)
     take(beside, saw(GIT, verified=[0, 1]))
     assert beside.k == 2
     assert not standing.stands(beside)
 
-    external = life(["commit(4f2a91c)"], terms, "external", 3)
+    external = assertion_state(["commit(4f2a91c)"], terms, "external", 3)
     take(external, saw(GIT, verified=[0]))
     assert external.k == 3
     assert not standing.stands(external)
@@ -250,15 +250,15 @@ def at(root: str, content: str = "") -> dict[str, LookedAt]:
 def test_the_same_bytes_count_once():
     """grep and code.read of one content are one kind of evidence; what does not say what it read may be the same."""
     terms = CheckTerms(same_bytes=True)
-    one = life(terms=terms)
+    one = assertion_state(terms=terms)
     take(one, saw(GREP, verified=[0, 1], **at("a", "sha256:1")), saw(CODE, verified=[0, 1], **at("a", "sha256:1")))
     assert not standing.stands(one)
 
-    other = life(terms=terms)
+    other = assertion_state(terms=terms)
     take(other, saw(GREP, verified=[0, 1], **at("a", "sha256:1")), saw(CODE, verified=[0, 1], **at("b", "sha256:2")))
     assert standing.stands(other)
 
-    silent = life(terms=terms)
+    silent = assertion_state(terms=terms)
     take(silent, saw(GREP, verified=[0, 1]), saw(CODE, verified=[0, 1], **at("b", "sha256:2")))
     assert not standing.stands(silent)
 
@@ -267,14 +267,14 @@ def test_one_root_gives_at_most_two_of_k():
     """So an external admission needs something outside the checkout, or a second one."""
     terms = CheckTerms(same_root=2)
     rooted = [saw(cls, verified=[0, 1], **at("a")) for cls in (GREP, CODE, GIT)]
-    one = life(terms=terms, effect="external", k=3)
+    one = assertion_state(terms=terms, effect="external", k=3)
     take(one, *rooted)
     assert not standing.stands(one)
 
     take(one, saw(MCP, verified=[0, 1]))
     assert standing.stands(one)
 
-    nameless = life(terms=terms, effect="external", k=3)
+    nameless = assertion_state(terms=terms, effect="external", k=3)
     take(nameless, *(saw(cls, verified=[0, 1]) for cls in (GREP, CODE, GIT)))
     assert not standing.stands(nameless)  # roots that nobody names are taken for one
 
@@ -282,7 +282,7 @@ def test_one_root_gives_at_most_two_of_k():
 def test_a_group_of_classes_counts_once():
     """Whichever of them carries longest."""
     terms = CheckTerms(groups=[[NUMBER_OF[GREP], NUMBER_OF[GIT]]])
-    one = life(terms=terms)
+    one = assertion_state(terms=terms)
     take(one, saw(GREP, verified=[0, 1]), saw(GIT, 1200, [0, 1]))
     assert not standing.stands(one)
 
@@ -293,7 +293,7 @@ def test_a_group_of_classes_counts_once():
 
 def test_several_observers_are_counted_for_each_check():
     """One that is captured admits no check by itself, whatever an honest one says of another check."""
-    one = life()
+    one = assertion_state()
     one.terms = Terms(WINDOWS, 500, 10_000, (2, 2))
     take(
         one,
@@ -310,7 +310,7 @@ def test_several_observers_are_counted_for_each_check():
 
 def test_words_alone_never_count():
     """They are told of, and nothing else."""
-    one = life(None)
+    one = assertion_state(None)
     assert one.checking is None
     standing.note_words(one)
 
@@ -321,7 +321,7 @@ def test_words_alone_never_count():
 
 def test_a_life_without_checks_counts_plainly():
     """Nothing is kept of checks for it, so that a million of them stay small."""
-    one = life(None)
+    one = assertion_state(None)
     take(one, saw(CODE), saw(GIT))
 
     assert one.checking is None
@@ -330,13 +330,13 @@ def test_a_life_without_checks_counts_plainly():
 
 def in_file(path: str | None, checks: int = 1, lines: int = 3, **looked: Any) -> dict[str, Any]:
     """The members of an observation that saw every check hold in this file."""
-    told = {"path": path, "lines": [lines, lines]} if path is not None else {}
-    return {"detail": {"checks": [{"check": "…", "holds": True, **told}] * checks}, **looked}
+    reported = {"path": path, "lines": [lines, lines]} if path is not None else {}
+    return {"detail": {"checks": [{"check": "…", "holds": True, **reported}] * checks}, **looked}
 
 
 def test_two_files_do_not_bear_one_check_out():
     """The record names one file, so each class has to see it there; the hostile emitter names a file for each."""
-    one = life(["equals(a, 1)"])
+    one = assertion_state(["equals(a, 1)"])
     take(one, saw(CODE, verified=[0], **in_file("a.py")), saw(GREP, verified=[0], **in_file("b.py")))
     assert not standing.stands(one)
     assert standing.missing(one) == 1
@@ -350,7 +350,7 @@ def test_two_files_do_not_bear_one_check_out():
 
 def test_the_order_of_two_files_does_not_matter():
     """Whichever file a class shows first."""
-    one, other = life(["equals(a, 1)"]), life(["equals(a, 1)"])
+    one, other = assertion_state(["equals(a, 1)"]), assertion_state(["equals(a, 1)"])
     some = [saw(CODE, 1000, [0], **in_file("a.py")), saw(CODE, 1100, [0], **in_file("b.py")),
             saw(GREP, 1050, [0], **in_file("b.py"))]  # fmt: skip
     take(one, *some)
@@ -363,12 +363,12 @@ def test_the_order_of_two_files_does_not_matter():
 
 def test_evidence_that_names_no_file_counts_for_each():
     """A tool's answer, or a foreign observer that tells no place."""
-    one = life(["equals(a, 1)"])
+    one = assertion_state(["equals(a, 1)"])
     take(one, saw(MCP, verified=[0]), saw(CODE, verified=[0], **in_file("a.py")))
     assert standing.stands(one)
     assert standing.place_of(one, 0).path == "a.py"
 
-    other = life(["equals(a, 1)"])
+    other = assertion_state(["equals(a, 1)"])
     take(other, saw(CODE, verified=[0], **in_file("a.py")), saw(GREP, verified=[0], **in_file("b.py")), saw(GIT))
     assert standing.stands(other)
     assert standing.place_of(other, 0).path == "a.py"
@@ -376,7 +376,7 @@ def test_evidence_that_names_no_file_counts_for_each():
 
 def test_another_file_renews_nothing():
     """Once admitted, the file that the record names is the one that counts."""
-    one = life(["equals(a, 1)"])
+    one = assertion_state(["equals(a, 1)"])
     take(one, saw(CODE, verified=[0], **in_file("a.py")), saw(CODE, verified=[0], **in_file("b.py")),
          saw(GREP, verified=[0], **in_file("b.py")))  # fmt: skip
     one.valid_until = corroboration.validity(one)
@@ -394,7 +394,7 @@ def test_another_file_renews_nothing():
 
 def test_other_files_are_bounded():
     """However many files an observer names, a life keeps a few."""
-    one = life(["equals(a, 1)"])
+    one = assertion_state(["equals(a, 1)"])
     take(one, *(saw(CODE, 1000 + number, [0], **in_file(f"{number}.py")) for number in range(50)))
 
     assert one.checking is not None
@@ -403,7 +403,7 @@ def test_other_files_are_bounded():
 
 def test_several_observers_count_in_the_checks_own_file_only():
     """A captured observer and an honest one that saw two files are not two for either."""
-    one = life(["equals(a, 1)"], k=1)
+    one = assertion_state(["equals(a, 1)"], k=1)
     one.terms = Terms(WINDOWS, 500, 10_000, (2, 2))
     take(one, saw(CODE, verified=[0], observer="captured", **in_file("a.py")),
          saw(CODE, verified=[0], observer="honest", **in_file("b.py")))  # fmt: skip
@@ -416,7 +416,7 @@ def test_several_observers_count_in_the_checks_own_file_only():
 def test_the_bytes_of_one_check_are_not_those_of_another():
     """grep last read b.py and code.read a.py: of each check they still read the same bytes."""
     terms = CheckTerms(same_bytes=True)
-    one = life(terms=terms)
+    one = assertion_state(terms=terms)
     a, b = at("r", "sha256:a"), at("r", "sha256:b")
     take(
         one, saw(GREP, 1000, [0], **a), saw(GREP, 1001, [1], **b), saw(CODE, 1000, [1], **b), saw(CODE, 1001, [0], **a)

@@ -35,7 +35,7 @@ def new_table(max_validity: int = LONG) -> Table:
     return table
 
 
-def life(table: Table, name: str, number: int, span_key: str) -> AssertionState:
+def assertion_state(table: Table, name: str, number: int, span_key: str) -> AssertionState:
     return AssertionState(
         emission_id=name,
         attempt=number,
@@ -70,7 +70,7 @@ def waiting(table: Table, name: str = "em-1", until: int = 10) -> PendingEvidenc
     return made
 
 
-class Lives(RuleBasedStateMachine):
+class States(RuleBasedStateMachine):
     """What a fold does with a table, beside plain sets of what must be in it.
 
     Whatever is asked of the table is asked by name and number: it may pack what it has at any moment.
@@ -101,14 +101,14 @@ class Lives(RuleBasedStateMachine):
         place = (name, number, span_key)
         resting = self.known[name, number] and not any(key[:2] == place[:2] for key in self.living)
         if not resting and place not in self.living and span_key not in self.known[name, number]:
-            self.table.add(self.of(name, number), life(self.table, *place))
+            self.table.add(self.of(name, number), assertion_state(self.table, *place))
             self.living.add(place)
 
     @precondition(lambda self: self.living)
     @rule(data=st.data())
     def close(self, data: st.DataObject) -> None:
         name, number, span_key = data.draw(st.sampled_from(sorted(self.living)))
-        one = self.of(name, number).life(span_key)
+        one = self.of(name, number).assertion(span_key)
         assert one is not None
         self.table.close(one)
         self.living.discard((name, number, span_key))
@@ -153,7 +153,7 @@ class Lives(RuleBasedStateMachine):
     @invariant()
     def it_holds_what_lives_and_nothing_else(self) -> None:
         table = self.table
-        assert (table.lives, table.asides) == (len(self.living), len(self.aside))
+        assert (table.live, table.asides) == (len(self.living), len(self.aside))
         for name in "ab":
             numbers = [number for one, number in self.known if one == name]
             asides = [order for one, order in self.aside if one == name]
@@ -166,19 +166,19 @@ class Lives(RuleBasedStateMachine):
             for one in found.attempts:
                 assert one.closed == self.known[name, one.number]
                 spans = {key for at, number, key in self.living if (at, number) == (name, one.number)}
-                assert {living.span_key for living in one.lives} == spans
-                assert all((at.emission_id, at.attempt) == (name, one.number) for at in one.lives)
+                assert {living.span_key for living in one.assertions} == spans
+                assert all((at.emission_id, at.attempt) == (name, one.number) for at in one.assertions)
 
 
-TestLives = Lives.TestCase
-TestLives.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestStates = States.TestCase
+TestStates.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
 
 
 def test_closing_ends_a_life_s_timer_and_remembers_its_span_key() -> None:
     """Late evidence can then be told from evidence that never matched."""
     table = new_table()
     known = attempt(table)
-    one = life(table, "em-1", 0, "c:0-1")
+    one = assertion_state(table, "em-1", 0, "c:0-1")
     table.add(known, one)
     table.pending.wait("em-1", one, 5)
 
@@ -186,14 +186,14 @@ def test_closing_ends_a_life_s_timer_and_remembers_its_span_key() -> None:
 
     assert (one.phase, one.due) == (Phase.CLOSED, None)
     assert table.pending.next_due() is None
-    assert (known.life("c:0-1"), known.closed) == (None, ["c:0-1"])
+    assert (known.assertion("c:0-1"), known.closed) == (None, ["c:0-1"])
 
 
 def test_a_memory_s_end_waits_for_its_last_life() -> None:
     """An attempt whose time is over is kept while anything of it lives, and goes with it."""
     table = new_table(max_validity=5)
     known = attempt(table)
-    one = life(table, "em-1", 0, "c:0-1")
+    one = assertion_state(table, "em-1", 0, "c:0-1")
     table.add(known, one)
     table.time = 6
     assert table.expiring.next_due() is None
@@ -207,7 +207,7 @@ def test_a_memory_lasts_until_a_repetition_would_be_too_old() -> None:
     """Once nothing of it lives, it has a timer of its own."""
     table = new_table(max_validity=5)
     known = attempt(table)
-    one = life(table, "em-1", 0, "c:0-1")
+    one = assertion_state(table, "em-1", 0, "c:0-1")
     table.add(known, one)
     table.close(one)
 
@@ -219,7 +219,7 @@ def test_a_life_without_its_attempt_is_a_broken_invariant() -> None:
     table = new_table()
 
     with pytest.raises(AssertionError, match="em-1 lives without its attempt 0"):
-        table.close(life(table, "em-1", 0, "c:0-1"))
+        table.close(assertion_state(table, "em-1", 0, "c:0-1"))
 
 
 def test_orders_are_unique_and_grow() -> None:
@@ -241,7 +241,7 @@ def test_no_item_is_tracked_by_the_cyclic_collector(struct: Any) -> None:
 def test_lives_of_one_table_share_nothing_that_changes() -> None:
     """Defaults that are lists are each life's own."""
     table = new_table()
-    one, other = life(table, "a", 0, "c:0-1"), life(table, "b", 0, "c:0-1")
+    one, other = assertion_state(table, "a", 0, "c:0-1"), assertion_state(table, "b", 0, "c:0-1")
 
     one.seen.append(ClassEvidence(0))
 

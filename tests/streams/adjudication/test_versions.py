@@ -101,7 +101,7 @@ def test_other_data_are_not_folded_with(new_lane: Any, monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("second")
-def test_a_version_that_was_dropped_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_was_dropped_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks lie beyond every restore bound; the package that wrote them still folds them."""
     monkeypatch.delitem(FOLD_VERSIONS, 1)
 

@@ -33,7 +33,7 @@ class Seen(NamedTuple):
 SEEN = st.builds(Seen, st.sampled_from(CLASSES), st.sampled_from("abcde"), st.integers(60, 115))
 
 
-def life(k: int, n: int) -> AssertionState:
+def assertion_state(k: int, n: int) -> AssertionState:
     return AssertionState(
         emission_id="em-1",
         attempt=0,
@@ -98,7 +98,7 @@ def last_instant(evidence: list[Seen], k: int, n: int) -> int:
 @given(st.lists(SEEN, max_size=7), st.integers(1, 3), st.integers(1, 4))
 def test_admission_and_validity_are_those_of_the_definition(heard: list[Seen], k: int, n: int) -> None:
     """Of all the evidence that counts, though only a few of it is kept."""
-    one = life(k, n)
+    one = assertion_state(k, n)
     for each in heard:
         corroboration.corroborate(DEFAULT_POLICY, one, observation(each), each.ts, each.cls)
     fresh = [each for each in heard if is_fresh(each)]
@@ -142,8 +142,8 @@ def test_what_is_kept_is_bounded_and_enough(heard: list[Seen], n: int) -> None:
 
 def test_an_older_observation_by_another_observer_is_news() -> None:
     """Though it makes its class no newer; the same observer's is none."""
-    one = life(1, 2)
-    told = [
+    one = assertion_state(1, 2)
+    reported = [
         corroboration.corroborate(DEFAULT_POLICY, one, observation(seen), seen.ts, seen.cls)
         for seen in (
             Seen("substrate.grep", "a", 100),
@@ -153,13 +153,13 @@ def test_an_older_observation_by_another_observer_is_news() -> None:
         )
     ]
 
-    assert told == [True, True, False, False]
+    assert reported == [True, True, False, False]
     assert one.fresh == 1
 
 
 def test_nothing_is_kept_where_one_observer_will_do() -> None:
     """So the default costs no memory."""
-    one = life(2, 1)
+    one = assertion_state(2, 1)
     for name in "abc":
         corroboration.corroborate(
             DEFAULT_POLICY, one, observation(Seen("substrate.grep", name, 100)), 100, "substrate.grep"
@@ -170,14 +170,14 @@ def test_nothing_is_kept_where_one_observer_will_do() -> None:
 
 def test_witnesses_outlive_their_rest() -> None:
     """They are packed and unpacked with the life that they are of, and so stand in snapshots."""
-    one = life(2, 2)
+    one = assertion_state(2, 2)
     for name in "ab":
         seen = Seen("substrate.grep", name, 100)
         corroboration.corroborate(DEFAULT_POLICY, one, observation(seen), seen.ts, seen.cls)
     terms = [one.bounds]
-    known = EmissionState([Memory(number=0, emitted_at=EMITTED, digest=b"", order=0, lives=[one])])
+    known = EmissionState([Memory(number=0, emitted_at=EMITTED, digest=b"", order=0, assertions=[one])])
 
-    again = unpack("em-1", pack(known), terms).attempts[0].lives[0]
+    again = unpack("em-1", pack(known), terms).attempts[0].assertions[0]
 
     assert [(each.observer, each.ts, each.id) for each in again.witnesses] == [
         ("a", 100, b"\x02substrate.grep:a:100"),

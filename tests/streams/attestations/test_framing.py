@@ -39,7 +39,7 @@ def attestation(**fields: Any) -> dict[str, Any]:
     }
 
 
-def octets(**fields: Any) -> bytes:
+def encoded(**fields: Any) -> bytes:
     return json.dumps(attestation(**fields), ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -277,7 +277,7 @@ def test_a_traceparent_that_is_none_is_left_out(value: bytes):
 )
 def test_a_mistyped_attestation_is_a_dead_letter_that_names_the_field(fields: dict[str, Any], path: str):
     """The whole of it is refused [V §3], whichever field is wrong, and the bytes stay as they came."""
-    value = octets(**fields)
+    value = encoded(**fields)
 
     output = Lane().one(value)
 
@@ -308,14 +308,14 @@ def test_a_lone_surrogate_is_mistyped(field: str):
         "uri": f'"evidence":[{{"uri":{bad}}}]',
     }.get(field, f'"{field}":{bad}')
 
-    output = Lane().one(octets()[:-1] + b"," + written.encode() + b"}")
+    output = Lane().one(encoded()[:-1] + b"," + written.encode() + b"}")
 
     assert reason(output) == "mistyped"
 
 
 def test_a_member_that_is_named_twice_is_mistyped():
     """Two parsers would read two attestations."""
-    output = Lane().one(octets()[:-1] + b',"verdict":"FALSE"}')
+    output = Lane().one(encoded()[:-1] + b',"verdict":"FALSE"}')
 
     assert reason(output) == "mistyped"
 
@@ -460,7 +460,7 @@ def test_a_key_of_another_partition_is_misrouted(partitioner: Partitioner):
             assert lane == number or partitioner in detail(output)
 
 
-def test_what_is_mistyped_is_told_before_where_it_went():
+def test_what_is_mistyped_is_reported_before_where_it_went():
     """One record, one reason: a wrong key of a record that is none anyway is nobody's news."""
     assert reason(Lane().one(attestation(verdict="MAYBE"), key=None)) == "mistyped"
 
@@ -530,7 +530,7 @@ class Case(NamedTuple):
 
 
 def _good(rationale: str) -> Case:
-    return Case(octets(rationale=rationale), CLAIM.encode(), None)
+    return Case(encoded(rationale=rationale), CLAIM.encode(), None)
 
 
 # What strict typing lets pass: no letters of markup, no controls, no surrogates.
@@ -539,12 +539,12 @@ _bad = st.sampled_from(
     [
         Case(b"{", CLAIM.encode(), "not-json"),
         Case(None, None, "not-json"),
-        Case(octets(verdict="MAYBE"), CLAIM.encode(), "mistyped"),
-        Case(octets(rationale="<b>x</b>"), b"other", "mistyped"),
-        Case(octets(consensus_domain="none"), CLAIM.encode(), "mistyped"),
-        Case(octets(consensus_domain="strict-domain", rationale=LOOK_ALIKE), CLAIM.encode(), "confusable-text"),
-        Case(octets(), None, "misrouted"),
-        Case(octets(), b"other", "misrouted"),
+        Case(encoded(verdict="MAYBE"), CLAIM.encode(), "mistyped"),
+        Case(encoded(rationale="<b>x</b>"), b"other", "mistyped"),
+        Case(encoded(consensus_domain="none"), CLAIM.encode(), "mistyped"),
+        Case(encoded(consensus_domain="strict-domain", rationale=LOOK_ALIKE), CLAIM.encode(), "confusable-text"),
+        Case(encoded(), None, "misrouted"),
+        Case(encoded(), b"other", "misrouted"),
         Case(b"x" * (MAX_INPUT_BYTES + 1), CLAIM.encode(), "oversize"),
     ]
 )
@@ -587,14 +587,14 @@ def test_an_output_depends_on_its_record_alone(cases: list[Case], cuts: list[int
 def filled(field: str, one: Any, as_text: bool = False) -> bytes:
     """An attestation whose field holds as many of one thing as an input has room for."""
     size = len(json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode()) + (-2 if as_text else 1)
-    count = (MAX_INPUT_BYTES - len(octets()) - 200) // size
-    value = octets(**{field: one * count if as_text else [one] * count})
+    count = (MAX_INPUT_BYTES - len(encoded()) - 200) // size
+    value = encoded(**{field: one * count if as_text else [one] * count})
     assert MAX_INPUT_BYTES - 1000 < len(value) <= MAX_INPUT_BYTES - 100
     return value
 
 
 def nested(depth: int) -> bytes:
-    return octets(unknown=0)[:-2] + b"[" * depth + b"]" * depth + b"}"
+    return encoded(unknown=0)[:-2] + b"[" * depth + b"]" * depth + b"}"
 
 
 @pytest.mark.parametrize(

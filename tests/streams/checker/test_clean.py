@@ -81,7 +81,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_deep_nesting_is_checked_or_told(name: str):
+def test_deep_nesting_is_checked_or_reported(name: str):
     """Never a traceback: what is too deep for the parser or the checker is an error with its place."""
     report = check([Source("deep.py", GROUNDED + DEEP[name] + "\n")])
     assert report.findings == []

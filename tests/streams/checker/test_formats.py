@@ -150,8 +150,8 @@ def test_sarif_says_that_a_file_could_not_be_checked(report: Report):
     """The run was not successful, and the notification names the place; paths are escaped as URIs."""
     (invocation,) = as_sarif(report, "1")["runs"][0]["invocations"]
     assert invocation["executionSuccessful"] is False
-    (told,) = invocation["toolExecutionNotifications"]
-    assert told["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b/%C3%BC.py"
+    (reported,) = invocation["toolExecutionNotifications"]
+    assert reported["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b/%C3%BC.py"
 
 
 def test_json_explains_each_finding(report: Report):

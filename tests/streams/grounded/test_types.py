@@ -31,8 +31,8 @@ def check(tmp_path_factory: pytest.TempPathFactory):
             [script, "--outputjson", "--pythonpath", sys.executable],
             cwd=folder, capture_output=True, text=True, check=False, timeout=240,
         )  # fmt: skip
-        told = json.loads(result.stdout)["generalDiagnostics"]
-        return {one["range"]["start"]["line"] + 1: one["message"] for one in told if one["severity"] == "error"}
+        reported = json.loads(result.stdout)["generalDiagnostics"]
+        return {one["range"]["start"]["line"] + 1: one["message"] for one in reported if one["severity"] == "error"}
 
     return run
 

@@ -125,7 +125,7 @@ def test_the_place_looked_at_covers_its_own_names():
     assert level("The file does not contain `eval`.", "absent(eval)", path="a.py") == "whole"
 
 
-def test_what_was_looked_at_without_a_path_has_to_be_told():
+def test_what_was_looked_at_without_a_path_has_to_be_reported():
     """A check that speaks of all of its scope covers nothing where the scope is unknown."""
     absent, count = parse_check("absent(eval)"), parse_check("count(subscribers, =, 12)")
     assert cover("There is no `eval` in the repository.", [absent]).level == "part"

@@ -143,7 +143,7 @@ def test_a_key_with_another_value_is_exactly_false(check: str):
         ("calls(a, b)", "unlisted-language"),
     ],
 )
-def test_what_is_not_told_exactly_stays_undecided(check: str, reason: HeldReason):
+def test_what_is_not_reported_exactly_stays_undecided(check: str, reason: HeldReason):
     """Several keys of one name, keys that readers take differently, values without an order, other notations."""
     assert verify(check) == Held(None, reason)
 

@@ -139,7 +139,7 @@ def test_definitions_are_found_with_their_lines(check: str, lines: tuple[int, in
         ("defines(all, section)", None, "unlisted-language"),
     ],
 )
-def test_what_is_not_told_exactly_stays_undecided(check: str, holds: bool | None, reason: HeldReason | None):
+def test_what_is_not_reported_exactly_stays_undecided(check: str, holds: bool | None, reason: HeldReason | None):
     """Conditions, additions, references, variables of one target; recipes and `define` hold no definitions."""
     assert verify(check)[:2] == (holds, reason)
 

@@ -103,7 +103,7 @@ def test_a_commit_is_named_by_seven_digits_or_more():
         "Jane  Q.\tDoe",
     ],
 )
-def test_an_author_is_told_by_name_address_or_both(author: str):
+def test_an_author_is_reported_by_name_address_or_both(author: str):
     """Whole, in any letter case, white space aside."""
     assert verify_commit(Check("commit", (HASH,), (("author", author),)), FACTS).holds is True
 

@@ -137,18 +137,18 @@ def test_every_check_has_a_sentence_and_where_it_may_be_denied_a_denial():
     assert {form.partition(" ")[0] for form in SENTENCES} == set(TABLE)
 
 
-def test_the_place_is_told_behind_the_sentence():
+def test_the_place_is_reported_behind_the_sentence():
     """One line or several, the commit in seven digits, and the path where it is not the one that the check names."""
     check = read("equals(MAX_ASSERTIONS, 1000)")
-    told = render(check, path="codecs/records.py", lines=(41, 41), commit=HASH)
-    assert told == "`MAX_ASSERTIONS` in `codecs/records.py` equals 1000 (line 41, commit 479a19b)."
+    reported = render(check, path="codecs/records.py", lines=(41, 41), commit=HASH)
+    assert reported == "`MAX_ASSERTIONS` in `codecs/records.py` equals 1000 (line 41, commit 479a19b)."
     check = read("defines(2026-05-25, section, path=CHANGELOG.md)")
-    told = render(check, path="CHANGELOG.md", lines=(3, 9), commit=HASH)
-    assert told == "`CHANGELOG.md` has the section 2026-05-25 (lines 3 to 9, commit 479a19b)."
-    told = render(read("introduced(x, 479a19b)"), path="a.py", lines=None, commit=HASH)
-    assert told == "Commit `479a19b` introduced «x» (in `a.py`)."
-    told = render(read("contains(x, path=b.py)"), path="a.py", lines=None, commit="no hash (line 3). `x")
-    assert told == '`b.py` contains «x» (in `a.py`, commit "no hash (line 3). \\u0060x").'
+    reported = render(check, path="CHANGELOG.md", lines=(3, 9), commit=HASH)
+    assert reported == "`CHANGELOG.md` has the section 2026-05-25 (lines 3 to 9, commit 479a19b)."
+    reported = render(read("introduced(x, 479a19b)"), path="a.py", lines=None, commit=HASH)
+    assert reported == "Commit `479a19b` introduced «x» (in `a.py`)."
+    reported = render(read("contains(x, path=b.py)"), path="a.py", lines=None, commit="no hash (line 3). `x")
+    assert reported == '`b.py` contains «x» (in `a.py`, commit "no hash (line 3). \\u0060x").'
 
 
 # ---------------------------------------------------------------- arguments

@@ -45,7 +45,7 @@ def test_what_is_not_found_is_not_refuted():
     assert verify("contains(x)", "") == NOT_FOUND
 
 
-def test_the_first_match_that_cuts_nothing_is_the_one_told():
+def test_the_first_match_that_cuts_nothing_is_the_one_reported():
     """Matches inside of longer words are passed over."""
     assert verify("contains(foo)", "foobar\nbarfoo\nfoo_1\n(foo)\nfoo") == Held(True, lines=(4, 4))
 
@@ -394,7 +394,7 @@ def test_a_quote_is_found_exactly_where_a_slow_search_finds_it(quote: str, text:
 
 
 @given(TEXTS, st.integers(1, 6), st.integers(0, 3))
-def test_the_lines_told_hold_the_quote(text: str, first: int, more: int):
+def test_the_lines_reported_hold_the_quote(text: str, first: int, more: int):
     """Looked for in these lines alone, the quote is found again, in the same lines; in fewer it is not."""
     words = nfkc(text).split()
     quote = " ".join(words[first - 1 : first + more])

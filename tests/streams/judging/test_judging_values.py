@@ -168,7 +168,7 @@ def test_a_quantity_and_a_number_without_a_unit_are_neither():
     assert same("30s", True) is False
 
 
-def test_the_unit_is_told_by_its_letter_case():
+def test_the_unit_is_reported_by_its_letter_case():
     """`10Mb` and `10MB` are two units; whether they differ in amount is not ours to say."""
     assert same("10Mb", "10MB") is not True
     assert compare("<", "10Mb", "1MB") is None

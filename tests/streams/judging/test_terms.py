@@ -88,7 +88,7 @@ def test_what_says_where_to_look_is_no_term(
     assert texts(text, substrate_class, **locator) == expected
 
 
-def test_the_place_that_only_the_text_names_is_told():
+def test_the_place_that_only_the_text_names_is_reported():
     """One path in the text, where the locator has none, is where to look; two are not."""
     assert terms_of("CHANGELOG.md is long.", READ).places == ("CHANGELOG.md",)
     assert terms_of("a.py and b.py are long.", READ).places == ()
@@ -233,7 +233,7 @@ def test_the_line_behind_a_path_is_a_place(
     assert texts(text, substrate_class, **locator) == expected
 
 
-def test_found_and_missing_are_told_in_the_texts_order():
+def test_found_and_missing_are_reported_in_the_texts_order():
     """The detail of an observation comes from here: what is there, and what is not."""
     assert presence(terms_of("alpha_one, beta_two and gamma_three", READ).terms, "gamma_three alpha_one") == (
         ("alpha_one", "gamma_three"),

@@ -60,7 +60,7 @@ def test_a_pattern_is_searched_for() -> None:
 
 
 @pytest.mark.parametrize("entry", ["", "emial", "/", "//", "/(/", "/a", "a/", r"/(?=x)/", "/" + "a" * 200 + "/"])
-def test_what_is_neither_a_kind_nor_a_pattern_is_told(entry: str) -> None:
+def test_what_is_neither_a_kind_nor_a_pattern_is_reported(entry: str) -> None:
     """A misspelt kind that silently matched nothing would be found out by nobody; look-ahead is not RE2."""
     assert problem_of(entry) is not None
 

@@ -59,7 +59,7 @@ DOMAINS = st.builds(
 DISPOSITIONS = st.sampled_from(get_args(Disposition))
 KS = st.integers(1, 7)
 LEAST = st.lists(st.integers(1, MOST_OBSERVERS), min_size=2, max_size=2).map(sorted)
-KEYS = st.binary(min_size=32, max_size=32).map(lambda octets: base64.b64encode(octets).decode())
+KEYS = st.binary(min_size=32, max_size=32).map(lambda raw: base64.b64encode(raw).decode())
 POLICIES = st.builds(
     Policy,
     admissibility=st.builds(

@@ -285,7 +285,7 @@ WRONG: list[tuple[str, int, str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "line", "path", "part"), WRONG)
-def test_each_kind_of_error_is_told_with_its_line(text: str, line: int, path: str, part: str) -> None:
+def test_each_kind_of_error_is_reported_with_its_line(text: str, line: int, path: str, part: str) -> None:
     """Where it stands, which key it is, what was expected and what is there; and nothing else is complained of."""
     (problem,) = problems(text)
 
@@ -293,7 +293,7 @@ def test_each_kind_of_error_is_told_with_its_line(text: str, line: int, path: st
     assert part in problem.sentence
 
 
-def test_all_errors_are_told_at_once_in_the_order_of_their_lines() -> None:
+def test_all_errors_are_reported_at_once_in_the_order_of_their_lines() -> None:
     """As many sentences as there are mistakes, in one error of wrong usage."""
     text = "\n".join(
         ["[privacy]", "ids = 1", "[admissibility]", "trust = 'x'", "horizon = 1", "k = { internal = 0 }", "[effct]"]
@@ -321,7 +321,7 @@ def test_the_error_names_the_file_before_each_line() -> None:
 
 
 @pytest.mark.parametrize(("text", "line"), [("[a\nb = 1", 1), ("[privacy]\nx = \n", 2), ("a = 1\na = 2\n", 2)])
-def test_what_is_not_toml_is_told_with_its_line(text: str, line: int) -> None:
+def test_what_is_not_toml_is_reported_with_its_line(text: str, line: int) -> None:
     """The parser's own words, at its own line."""
     (problem,) = problems(text)
 
@@ -396,7 +396,7 @@ def test_sightings_name_their_classes() -> None:
 
 
 @pytest.mark.parametrize("line", ['classes = ["substrate.nowhere"]', 'classes = "substrate.grep"', "class = []"])
-def test_what_sightings_do_not_know_is_told_with_its_line(line: str) -> None:
+def test_what_sightings_do_not_know_is_reported_with_its_line(line: str) -> None:
     """A class that nobody sees would cite nothing for ever."""
     with pytest.raises(PolicyError) as caught:
         load_policy(f"[sightings]\n{line}\n")

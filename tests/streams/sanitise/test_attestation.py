@@ -379,7 +379,7 @@ def test_what_strict_typing_lets_out_is_what_it_would_let_in(text, cap):
         assert problem_of(untrusted(result)["rationale"], "strict") is None
 
 
-def octets(**changes):
+def encoded(**changes):
     return json.dumps({**ATTESTATION, **changes}).encode()
 
 
@@ -387,17 +387,17 @@ def octets(**changes):
     ("text", "path"),
     [
         (b'"\\ud800"', "$: expected object"),
-        (octets(verdict="\ud800"), "$.verdict: expected VERIFIED"),
-        (octets(canonicalisation_version="\ud800"), "$.canonicalisation_version: expected"),
-        (octets(consensus_domain="\ud800"), "$.consensus_domain: expected"),
-        (octets(claim_hash="\ud800"), "$.claim_hash: expected"),
-        (octets(issued_at="\ud800"), "$.issued_at: expected"),
-        (octets(**{"\ud800": 1}), "$: expected names and words of Unicode, got a lone surrogate"),
-        (octets(**{"\ud800": 1, "verdict": 5}), "$.verdict: expected"),
-        (octets(evidence=[{"\ud800": 1}]), "$: expected names and words of Unicode, got a lone surrogate"),
-        (octets(extra={"\ud800": 1}), "$: the value has no canonical form"),
-        (octets(evidence=[{"uri": "\ud800"}]), "$: the value has no canonical form"),
-        (octets(cited_works=[{"uri": "\ud800"}] * 101), "$: the value has no canonical form"),
+        (encoded(verdict="\ud800"), "$.verdict: expected VERIFIED"),
+        (encoded(canonicalisation_version="\ud800"), "$.canonicalisation_version: expected"),
+        (encoded(consensus_domain="\ud800"), "$.consensus_domain: expected"),
+        (encoded(claim_hash="\ud800"), "$.claim_hash: expected"),
+        (encoded(issued_at="\ud800"), "$.issued_at: expected"),
+        (encoded(**{"\ud800": 1}), "$: expected names and words of Unicode, got a lone surrogate"),
+        (encoded(**{"\ud800": 1, "verdict": 5}), "$.verdict: expected"),
+        (encoded(evidence=[{"\ud800": 1}]), "$: expected names and words of Unicode, got a lone surrogate"),
+        (encoded(extra={"\ud800": 1}), "$: the value has no canonical form"),
+        (encoded(evidence=[{"uri": "\ud800"}]), "$: the value has no canonical form"),
+        (encoded(cited_works=[{"uri": "\ud800"}] * 101), "$: the value has no canonical form"),
     ],
 )
 def test_a_lone_surrogate_is_mistyped_wherever_it_stands(text, path):
@@ -444,10 +444,10 @@ def test_any_json_text_has_an_answer(written, lenient):
     """Lone surrogates, numbers that nothing holds, any depth: JSON or a fault comes out, never an exception."""
     members = {**{name: json.dumps(value) for name, value in ATTESTATION.items()}, **written}
     text = "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"
-    for octets in (text.encode(errors="replace"), *(value.encode(errors="replace") for value in written.values())):
+    for encoded in (text.encode(errors="replace"), *(value.encode(errors="replace") for value in written.values())):
         for confusables in ("replace", "reject"):
             rules = AttestationRules(typing="lenient" if lenient else "strict", confusables_default=confusables)
-            result = frame_attestation(octets, rules)
+            result = frame_attestation(encoded, rules)
             if isinstance(result, Fault):
                 assert result.detail.encode().decode().isprintable()
             else:
@@ -456,7 +456,7 @@ def test_any_json_text_has_an_answer(written, lenient):
 
 @pytest.mark.parametrize("depth", [129, 500, 900, 1100, 50_000])
 @pytest.mark.parametrize("closed", [True, False])
-def test_the_fault_of_what_is_nested_depends_on_its_octets_alone(depth, closed):
+def test_the_fault_of_what_is_nested_depends_on_its_bytes_alone(depth, closed):
     """Not on how deep the caller stands: a dead letter written again is the same."""
     text = b"[" * depth + b"]" * depth * closed
 

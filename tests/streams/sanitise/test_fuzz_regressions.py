@@ -61,10 +61,10 @@ def test_every_law_holds_for_uris(uri):
     uris.check_uri(uri)
 
 
-@pytest.mark.parametrize("octets", [b"", b"\xff", b"{}", b"[[[[", b'{"a":1,"a":2}', b'{"a":NaN}', b"1e999"])
-def test_octets_that_are_no_attestation_are_faults(octets):
+@pytest.mark.parametrize("raw", [b"", b"\xff", b"{}", b"[[[[", b'{"a":1,"a":2}', b'{"a":NaN}', b"1e999"])
+def test_bytes_that_are_no_attestation_are_faults(raw):
     """Whatever a topic holds, the answer is a value."""
-    envelope.check_attestation(octets, "replace", "strict", SLOW)
+    envelope.check_attestation(raw, "replace", "strict", SLOW)
 
 
 def unchanged(text, *_):
@@ -72,7 +72,7 @@ def unchanged(text, *_):
 
 
 BROKEN = [
-    pytest.param(_steps, "cap_octets", unchanged, "a" * 3000, "at most", id="no cap"),
+    pytest.param(_steps, "cap_bytes", unchanged, "a" * 3000, "at most", id="no cap"),
     pytest.param(unicode_text, "nfkc", unchanged, "\ufb01", "the result is NFKC", id="no NFKC"),
     pytest.param(_steps, "replace", unchanged, "p\u0430y", "no look-alike", id="no replacement"),
     pytest.param(_steps, "strip", unchanged, "a\u200db", "nothing invisible", id="no stripping"),
@@ -158,7 +158,7 @@ def test_a_work_too_many_is_a_finding(monkeypatch):
         envelope.check_attestation({**BODY, "cited_works": [{"uri": "arxiv:1"}] * 101}, "replace", "strict", None)
 
 
-def test_under_flag_a_look_alike_must_be_told(monkeypatch):
+def test_under_flag_a_look_alike_must_be_reported(monkeypatch):
     """Neither replaced nor kept in silence."""
     monkeypatch.setattr(_steps, "replace", unchanged)
     with pytest.raises(laws.Finding, match="under flag a look-alike is told"):

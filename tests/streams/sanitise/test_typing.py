@@ -55,10 +55,10 @@ PAYLOAD = (
         ("\r\n".join(textwrap.wrap(base64.b64encode(PAYLOAD.encode()).decode(), 64)), "base64"),
         (base64.b32encode(PAYLOAD.encode()).decode(), "base32"),
         (PAYLOAD.encode().hex(), "hex"),
-        ("".join(f"%{octet:02X}" for octet in PAYLOAD.encode()), "percent"),
+        ("".join(f"%{byte:02X}" for byte in PAYLOAD.encode()), "percent"),
     ],
 )
-def test_what_is_no_plain_text_is_told(text, why):
+def test_what_is_no_plain_text_is_reported(text, why):
     """The sentence names the kind, and repeats nothing of the text."""
     problem = problem_of(text, "strict")
     assert problem is not None
@@ -111,9 +111,9 @@ def test_lenient_typing_asks_only_for_text(text):
 
 
 @given(st.binary(min_size=96), st.integers(0, 300), st.integers(0, 300))
-def test_a_payload_is_found_wherever_it_stands(octets, before, behind):
+def test_a_payload_is_found_wherever_it_stands(raw, before, behind):
     """128 characters of base64 with the variety of encoded data, at any place in prose."""
-    run = base64.b64encode(octets).decode().rstrip("=")
+    run = base64.b64encode(raw).decode().rstrip("=")
     text = f"{(PROSE * 3)[:before]} {run} {(PROSE * 3)[:behind]}"
     if len(run) >= 128 and len(set(run)) >= 16:
         assert "encoded payload" in (problem_of(text, "strict") or "")
@@ -167,7 +167,7 @@ BASE64 = base64.b64encode(PAYLOAD.encode()).decode()
         (BASE64, "base64"),
         ("\n".join(textwrap.wrap(BASE64, 76)), "base64"),
         (PAYLOAD.encode().hex(), "hex"),
-        ("".join(f"%{octet:02X}" for octet in PAYLOAD.encode()), "percent"),
+        ("".join(f"%{byte:02X}" for byte in PAYLOAD.encode()), "percent"),
     ],
 )
 @pytest.mark.parametrize(

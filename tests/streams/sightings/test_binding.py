@@ -449,7 +449,7 @@ def expected(records: Iterable[Record]) -> Counter[tuple[str, ...]]:
     return found
 
 
-def told(outputs: Sequence[Output]) -> Counter[tuple[str, ...]]:
+def kinds_of(outputs: Sequence[Output]) -> Counter[tuple[str, ...]]:
     return Counter(
         (
             one["observation_id"],
@@ -474,7 +474,7 @@ def test_the_order_of_arrival_does_not_matter(records: list[Record], data: st.Da
 
     others = other.block(T, shuffled)
 
-    assert told(outputs) == expected(records)
+    assert kinds_of(outputs) == expected(records)
     assert Counter(one.value for one in outputs) == Counter(one.value for one in others)
 
 
@@ -512,7 +512,7 @@ def test_no_pair_is_written_twice_and_nothing_is_kept_for_ever(steps: list[tuple
             last[one.value] = time
     lane.block(time + 2 * WAIT + 1)
     assert lane.state.held == 0
-    assert lane.state.rules.lives == 0
+    assert lane.state.rules.live == 0
 
 
 def test_a_snapshot_is_of_the_moment_at_which_it_was_asked_for():

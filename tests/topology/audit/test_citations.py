@@ -45,7 +45,7 @@ async def test_they_are_passed_over_and_everything_else_is_compared(tmp_path: Pa
     assert "citations" not in found.topics
 
 
-async def test_one_that_is_otherwise_is_told_by_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_one_that_is_otherwise_is_reported_by_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A fold that cited otherwise than the one that wrote the ledger."""
     made = lane(CITING)
     monkeypatch.setattr("sluice.streams.adjudication.citing.MAX_READ", 0)
@@ -69,7 +69,7 @@ async def test_dead_letters_of_the_binding_lane_are_foreign(tmp_path: Path):
     assert report.lanes[0].topics["dead-letters"].foreign == 2
 
 
-def test_the_story_of_an_assertion_and_the_past_under_another_policy_are_told(tmp_path: Path):
+def test_the_story_of_an_assertion_and_the_past_under_another_policy_are_reported(tmp_path: Path):
     """Citations are no words about an assertion."""
     folder, policy = lane(CITING).export(tmp_path / "export"), tmp_path / "policy.toml"
     policy.write_text('[sightings]\nclasses = ["substrate.grep"]\n', encoding="utf-8")

@@ -108,13 +108,15 @@ def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str], said: str)
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_what_was_start_up_is_told_beside_the_whole_time(folder: Path, processes: str):
+def test_what_was_start_up_is_reported_beside_the_whole_time(folder: Path, processes: str):
     """Until the first ledger is read: of the whole, and something."""
     report = json.loads(run("--offline", str(folder), "--json", "--processes", processes).stdout)
     assert 0 < report["start_seconds"] < report["seconds"]
 
 
-def test_a_page_that_cannot_be_written_is_told_before_anything_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_page_that_cannot_be_written_is_reported_before_anything_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Hours of folding must not end in that; and a trial leaves no file behind."""
     asked: list[object] = []
     monkeypatch.setattr("sluice.topology.audit.run.audit", lambda *arguments, **_: asked.append(arguments))

@@ -73,8 +73,8 @@ def test_any_octet_of_any_record_that_changes_is_found_without_the_manifest(data
         at = data.draw(st.integers(0, len(content) - 1))
         change = [*record.headers[:which], (name, flipped(content, at, mask)), *record.headers[which + 1 :]]
     else:
-        octets = getattr(record, part)
-        change = flipped(octets, data.draw(st.integers(0, len(octets) - 1)), mask)
+        raw = getattr(record, part)
+        change = flipped(raw, data.draw(st.integers(0, len(raw) - 1)), mask)
     world.replace(topic, lane, place, **{part: change})
     with tempfile.TemporaryDirectory() as folder:
         report = audited(world.save(Path(folder)))

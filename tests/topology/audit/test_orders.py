@@ -184,14 +184,14 @@ def test_an_output_is_its_record_where_every_octet_is(how: str, parts: list[Any]
 
 @pytest.mark.parametrize("how", ["made", "lying", "python"])
 @given(st.lists(st.none() | st.binary(max_size=9), min_size=1, max_size=5), st.integers(-1, 9), st.booleans())
-def test_the_octets_of_a_run_are_those_of_its_values(how: str, values: list[bytes | None], before: int, twice: bool):
+def test_the_bytes_of_a_run_are_those_of_its_values(how: str, values: list[bytes | None], before: int, twice: bool):
     """None where an offset is not above the one before it."""
     records = [Stored(place, 0, b"k" * 9, value, []) for place, value in enumerate(values)]
-    octets = sum(len(value or b"") for value in values)
+    byte_count = sum(len(value or b"") for value in values)
     if how == "lying":
         records = lying(records)
 
     with pytest.MonkeyPatch.context() as patch:
         if how == "python":
             patch.setattr(compiled_core, "codecs", None)
-        assert run_of(records + records[: int(twice)], before) == (None if before > -1 or twice else octets)
+        assert run_of(records + records[: int(twice)], before) == (None if before > -1 or twice else byte_count)

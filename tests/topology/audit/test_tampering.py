@@ -51,12 +51,12 @@ def assert_found(world: World, folder: Path, kind: str, lane: int, height: int |
     report = audited(world, folder)
     assert report.divergences, "nothing was found"
     first = report.divergences[0]
-    told = [(one.kind, one.lane, one.height, one.sentence) for one in report.divergences]
-    assert (first.kind, first.lane) == (kind, lane), told
+    divergences = [(one.kind, one.lane, one.height, one.sentence) for one in report.divergences]
+    assert (first.kind, first.lane) == (kind, lane), divergences
     if height is not None:
-        assert first.height == height, told
+        assert first.height == height, divergences
     assert not report.holds
-    assert len(report.divergences) <= 4, told  # consequences are counted, not listed
+    assert len(report.divergences) <= 4, divergences  # consequences are counted, not listed
     return report
 
 
@@ -712,7 +712,7 @@ def test_a_missing_block_is_named_and_where_it_was_noticed(world: World, tmp_pat
     assert "block 4 is missing, which was noticed at block 5" in found.sentence
 
 
-def test_a_changed_header_is_told_by_its_name(world: World, tmp_path: Path):
+def test_a_changed_header_is_reported_by_its_name(world: World, tmp_path: Path):
     """With the part that differs on either side."""
     headers = world.topics["dead-letters", 1][0].headers
     name, value = headers[0]
@@ -845,7 +845,7 @@ def test_several_processes_find_the_same(world: World, tmp_path: Path):
         (lambda time: Span(time, time), ["changed-output"]),
     ],
 )
-def test_a_span_of_time_restricts_what_is_told(
+def test_a_span_of_time_restricts_what_is_reported(
     world: World, tmp_path: Path, span: Callable[[int], Span], found: Sequence[str]
 ):
     """Outputs of blocks outside of it are not judged, on either side; and nothing there is called missing."""

@@ -27,7 +27,7 @@ def test_nothing_is_lost_however_long_it_takes(times: list[tuple[int, int]]):
         assert count == sum(one for time, one in times if first <= T + time < first + timeline.width)
 
 
-def test_short_histories_are_told_by_the_second():
+def test_short_histories_are_reported_by_the_second():
     """No finer."""
     timeline = Timeline()
     timeline.add("blocks", T)

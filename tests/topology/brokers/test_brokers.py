@@ -38,7 +38,7 @@ def write_java(folder: Path, version: str = "17.0.15", otherwise: str = "exit 0"
 
 
 @pytest.mark.parametrize(
-    ("told", "version"),
+    ("output", "version"),
     [
         ('openjdk version "17.0.15" 2025-04-15', 17),
         ('java version "1.8.0_402"', 8),
@@ -47,9 +47,9 @@ def write_java(folder: Path, version: str = "17.0.15", otherwise: str = "exit 0"
         ("command not found", None),
     ],
 )
-def test_the_version_of_java_is_read_in_every_way_it_is_told(told: str, version: int | None):
+def test_the_version_of_java_is_read_in_every_way_it_is_reported(output: str, version: int | None):
     """Old and new numbering, early access and further lines."""
-    assert jars.java_version(told) == version
+    assert jars.java_version(output) == version
 
 
 def test_missing_java_is_one_sentence_that_says_what_to_install(programs: Path):
@@ -100,20 +100,20 @@ def test_a_download_that_breaks_is_not_taken_for_whole(programs: Path):
 def test_jars_are_fetched_once(programs: Path):
     """A second start finds them, without Maven, and progress is told only while there is some."""
     write_program(programs, "mvn", "mkdir libs; touch libs/kafka.jar")
-    told: list[str] = []
+    output: list[str] = []
 
-    libs = jars.fetch_kafka(told.append)
+    libs = jars.fetch_kafka(output.append)
     (programs / "mvn").unlink()
 
-    assert jars.fetch_kafka(told.append) == libs
+    assert jars.fetch_kafka(output.append) == libs
     assert [path.name for path in libs.iterdir()] == ["kafka.jar"]
     assert [path.name for path in jars.cache_folder().iterdir()] == [f"kafka-{jars.KAFKA_VERSION}"]
-    assert len(told) == 2
+    assert len(output) == 2
     write_java(programs)
     assert jars.missing() == ""
 
 
-def test_a_cache_that_cannot_be_written_is_told(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_cache_that_cannot_be_written_is_reported(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The sentence names the folder and the variable that moves it."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

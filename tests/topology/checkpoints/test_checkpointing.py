@@ -413,10 +413,10 @@ class TestTakingOver:
         size = len(world.log.records)
         self._keep(world.log, count)
 
-        told = await self._refused(world)
+        reported = await self._refused(world)
 
-        assert "ledger of lane 0: the ledger is shorter than its own checkpoint: a tail was cut" in told
-        assert f"(expected {size} blocks or more, got {count})" in told
+        assert "ledger of lane 0: the ledger is shorter than its own checkpoint: a tail was cut" in reported
+        assert f"(expected {size} blocks or more, got {count})" in reported
 
     async def test_another_ledger_of_the_same_length_is_refused(self):
         """Folded and chained without a fault, but not the one that the checkpoint is of."""
@@ -435,9 +435,9 @@ class TestTakingOver:
         world.log.records[:] = other.log.records
         world.inputs.logs = other.inputs.logs
 
-        told = await self._refused(world)
+        reported = await self._refused(world)
 
-        assert f"block {committed(world.log)[-1].head.size - 1}: the ledger is not the one" in told
+        assert f"block {committed(world.log)[-1].head.size - 1}: the ledger is not the one" in reported
 
     async def test_a_root_that_is_not_the_ledger_s_is_refused(self):
         """The block is the right one, and what the checkpoint says of all before it is not."""
@@ -461,7 +461,7 @@ class TestTakingOver:
         ],
         ids=["empty", "junk", "no checkpoint", "another log's"],
     )
-    async def test_what_is_none_of_ours_is_told_and_passed_over(self, value: bytes):
+    async def test_what_is_none_of_ours_is_reported_and_passed_over(self, value: bytes):
         """The last one of the lane's own counts, and is the next one's previous."""
         world = await _run(Log(), b"a")
         before = committed(world.log)
@@ -472,8 +472,8 @@ class TestTakingOver:
                 world.inputs.send("emissions", b"b")
                 await world.until(lambda: b"b" in world.log.values)
 
-        told = [line for line in lines if line["event"].startswith("checkpoints are passed over")]
-        assert [line["count"] for line in told] == [1]
+        reported = [line for line in lines if line["event"].startswith("checkpoints are passed over")]
+        assert [line["count"] for line in reported] == [1]
         assert read_checkpoint(values(world.log)[-1], NAME).previous == before[-1].digest
 
     async def test_a_changed_note_under_our_own_key_is_none_of_ours(self):

@@ -432,7 +432,7 @@ def test_both_checkpoints_of_a_consistency_proof_are_signed(files: dict[str, byt
         b'{"@type": "sluice:ConsistencyProof", "@version": "1.0", "old": "\\ud800", "new": "", "path": []}',
     ],
 )
-def test_a_file_that_is_no_proof_is_told_in_one_sentence(data: bytes) -> None:
+def test_a_file_that_is_no_proof_is_reported_in_one_sentence(data: bytes) -> None:
     """Whatever it is."""
     with pytest.raises(DoesNotHoldError) as caught:
         check(data)
@@ -442,7 +442,7 @@ def test_a_file_that_is_no_proof_is_told_in_one_sentence(data: bytes) -> None:
 
 
 @given(st.binary(max_size=80))
-def test_any_octets_are_a_proof_or_are_refused(data: bytes) -> None:
+def test_any_bytes_are_a_proof_or_are_refused(data: bytes) -> None:
     """With our error and no other."""
     with pytest.raises(DoesNotHoldError):
         check(data)

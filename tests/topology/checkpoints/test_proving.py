@@ -145,19 +145,19 @@ async def test_an_input_too_large_to_keep_is_proved_by_its_hash(tmp_path: Path) 
     assert msgspec.json.decode(readable.value or "")["length"] == 1_000_001
 
 
-async def test_reading_is_told(logs: FolderLogs) -> None:
+async def test_reading_is_reported(logs: FolderLogs) -> None:
     """Lane, height and offset of each block, no further than the checkpoint that covers the record."""
-    told: list[tuple[int, int, int]] = []
+    reported: list[tuple[int, int, int]] = []
 
-    await prove(logs, "em-1", progress=lambda *place: told.append(place))
+    await prove(logs, "em-1", progress=lambda *place: reported.append(place))
 
-    assert told == [(0, height, 2 * height) for height in range(4)]
+    assert reported == [(0, height, 2 * height) for height in range(4)]
 
 
 # ---------------------------------------------------------------- what has no proof
 
 
-async def test_what_no_checkpoint_covers_yet_is_told(logs: FolderLogs) -> None:
+async def test_what_no_checkpoint_covers_yet_is_reported(logs: FolderLogs) -> None:
     """With how many blocks it needs, and how many the newest has."""
     with pytest.raises(DoesNotHoldError) as caught:
         await prove(logs, "em-3")
@@ -177,7 +177,7 @@ async def test_an_output_in_the_checkpoint_s_last_block_is_not_covered(tmp_path:
 
 
 @pytest.mark.parametrize("name", ["em-4", "em-4#c:0-8", "f" * 32, "grounded/" + "f" * 32, "#", ""])
-async def test_what_is_not_there_is_told_in_one_sentence(logs: FolderLogs, name: str) -> None:
+async def test_what_is_not_there_is_reported_in_one_sentence(logs: FolderLogs, name: str) -> None:
     """With what may be asked for."""
     with pytest.raises(DoesNotHoldError, match="nothing with the name") as caught:
         await prove(logs, name)
@@ -185,7 +185,7 @@ async def test_what_is_not_there_is_told_in_one_sentence(logs: FolderLogs, name:
     assert "\n" not in str(caught.value)
 
 
-async def test_a_span_that_is_none_is_told_with_those_that_there_are(logs: FolderLogs) -> None:
+async def test_a_span_that_is_none_is_reported_with_those_that_there_are(logs: FolderLogs) -> None:
     """Of verdicts about the same emission, as `explain` does it."""
     with pytest.raises(
         DoesNotHoldError, match=r"'em-1' has no verdict about the span 'c:0-8'.*expected one of c:0-9\)"
@@ -193,7 +193,7 @@ async def test_a_span_that_is_none_is_told_with_those_that_there_are(logs: Folde
         await prove(logs, "em-1#c:0-8")
 
 
-async def test_where_it_was_looked_is_told(tmp_path: Path) -> None:
+async def test_where_it_was_looked_is_reported(tmp_path: Path) -> None:
     """The lane of the key, that of --lane, or all of them."""
     lanes = 3
     own = lane_of("em-1", lanes)
@@ -306,7 +306,7 @@ async def test_two_checkpoints_are_of_one_history(
     assert (found.old.head.size, found.new.head.size) == sizes
 
 
-async def test_a_size_that_no_checkpoint_has_is_told_with_those_near(logs: FolderLogs) -> None:
+async def test_a_size_that_no_checkpoint_has_is_reported_with_those_near(logs: FolderLogs) -> None:
     """So that the next call can be right."""
     with pytest.raises(
         DoesNotHoldError, match=r"no checkpoint of 5 blocks \(expected one of its sizes, such as 4, 6, 8\)"

@@ -75,7 +75,7 @@ def test_two_new_keys_differ() -> None:
     assert new_signer("sluice").encoded() != new_signer("sluice").encoded()
 
 
-def test_a_file_that_holds_no_key_is_told_without_what_it_holds(tmp_path: Path) -> None:
+def test_a_file_that_holds_no_key_is_reported_without_what_it_holds(tmp_path: Path) -> None:
     """The sentence names the file; a damaged key is still a secret."""
     path, key = tmp_path / "signing.key", new_signer("sluice").encoded()
     path.write_text(key[:-4])
@@ -87,11 +87,11 @@ def test_a_file_that_holds_no_key_is_told_without_what_it_holds(tmp_path: Path) 
     assert key[-12:-4] not in str(caught.value)
 
 
-@pytest.mark.parametrize("octets", [b"", b"\xff\xfe", b"x" * 10_000])
-def test_other_files_are_no_keys(tmp_path: Path, octets: bytes) -> None:
+@pytest.mark.parametrize("raw", [b"", b"\xff\xfe", b"x" * 10_000])
+def test_other_files_are_no_keys(tmp_path: Path, raw: bytes) -> None:
     """Empty, binary or long: one sentence, wrong usage."""
     path = tmp_path / "signing.key"
-    path.write_bytes(octets)
+    path.write_bytes(raw)
 
     with pytest.raises(UsageError) as caught:
         load_signer(path)
@@ -99,7 +99,7 @@ def test_other_files_are_no_keys(tmp_path: Path, octets: bytes) -> None:
     assert len(str(caught.value)) < 300
 
 
-def test_a_file_or_folder_that_is_not_to_be_used_is_told(tmp_path: Path) -> None:
+def test_a_file_or_folder_that_is_not_to_be_used_is_reported(tmp_path: Path) -> None:
     """Reading what is not there, and writing below what is no folder."""
     (tmp_path / "file").write_text("")
 

@@ -39,7 +39,7 @@ LOCK = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
 PARSER = ROOT / "var" / f"asyncapi-parser-{LOCK[:16]}"
 
 
-def told(**changes: Any) -> dict[str, Any]:
+def described(**changes: Any) -> dict[str, Any]:
     return document(Settings(**changes))
 
 
@@ -73,11 +73,11 @@ def test_every_topic_is_a_channel_as_it_is_declared():
         kafka = channels[name]["bindings"]["kafka"]
         assert channels[name]["address"] == kafka["topic"] == topic.name == f"prod.{name}"
         assert (kafka["partitions"], kafka["replicas"]) == (topic.num_partitions, 3)
-        told_ = {
+        configs = {
             key: ",".join(value) if isinstance(value, list) else str(value)
             for key, value in kafka["topicConfiguration"].items()
         }
-        assert told_ == topic.topic_configs
+        assert configs == topic.topic_configs
 
 
 def test_every_record_is_the_payload_of_some_message():
@@ -88,7 +88,7 @@ def test_every_record_is_the_payload_of_some_message():
 
 def test_every_reference_leads_somewhere():
     """Within the document."""
-    whole = told()
+    whole = described()
     found = set(references(whole))
     assert len(found) > 30
     assert all(resolve(whole, reference) for reference in found)
@@ -96,7 +96,7 @@ def test_every_reference_leads_somewhere():
 
 def test_what_producers_write_is_received_and_what_consumers_read_is_sent():
     """From where sluice stands."""
-    operations = told()["operations"]
+    operations = described()["operations"]
     assert operations["receiveEmissions"]["action"] == "receive"
     assert operations["sendAdmitted"]["channel"] == {"$ref": "#/channels/admitted"}
     assert {name for name in operations if name.endswith("Citations")} == {"sendCitations", "receiveCitations"}
@@ -105,7 +105,7 @@ def test_what_producers_write_is_received_and_what_consumers_read_is_sent():
 
 def test_the_brokers_are_those_of_the_settings():
     """Each a server of its own."""
-    servers = told(broker="kafka://a.example.org:9092,b.example.org:9093")["servers"]
+    servers = described(broker="kafka://a.example.org:9092,b.example.org:9093")["servers"]
     assert [one["host"] for one in servers.values()] == ["a.example.org:9092", "b.example.org:9093"]
     assert {one["protocol"] for one in servers.values()} == {"kafka"}
 
@@ -139,7 +139,7 @@ def lived() -> FakeSluice:
 )
 def test_real_records_are_valid_by_its_schemas(lived: FakeSluice, topic: str):
     """In the draft that AsyncAPI reads; and what is no such record is not."""
-    whole = told()
+    whole = described()
     payload = whole["components"]["messages"][topic]["payload"]
     schema = {"$schema": "http://json-schema.org/draft-07/schema#", **payload, "components": whole["components"]}
     validator = jsonschema.Draft7Validator(schema)
@@ -152,7 +152,7 @@ def test_real_records_are_valid_by_its_schemas(lived: FakeSluice, topic: str):
 
 def test_a_span_is_a_pair_in_the_older_draft_too():
     """A tuple of three is none."""
-    whole = told()
+    whole = described()
     schema = {"$ref": "#/components/schemas/Span", "components": whole["components"]}
     validator = jsonschema.Draft7Validator(schema)
     assert validator.is_valid({"chars": [0, 4]})
@@ -168,7 +168,7 @@ def test_the_command_prints_the_document():
     result = CliRunner().invoke(main, ["asyncapi", "--broker", "kafka://k.example.org:9092", "--topic-prefix", "p."])
     assert result.exit_code == 0
     assert json.loads(result.stdout) == json.loads(
-        json.dumps(told(broker="kafka://k.example.org:9092", topic_prefix="p."))
+        json.dumps(described(broker="kafka://k.example.org:9092", topic_prefix="p."))
     )
 
 
@@ -218,7 +218,7 @@ if REQUIRED or not WHY_NOT:
     def test_the_official_parser_finds_nothing_wrong():
         """No error and no warning; it only knows of a later version of AsyncAPI."""
         assert WHY_NOT == ""
-        found = judged(told(topic_prefix="prod."))
+        found = judged(described(topic_prefix="prod."))
         assert found["version"] == "3.0.0"
         assert found["channels"] == [f"prod.{name}" for name in TOPICS]
         assert len(found["operations"]) > len(TOPICS)
@@ -227,6 +227,6 @@ if REQUIRED or not WHY_NOT:
     def test_the_official_parser_would_have_found_something():
         """A document that is wrong in one place is not let through."""
         assert WHY_NOT == ""
-        wrong = told()
+        wrong = described()
         wrong["operations"]["sendAdmitted"]["channel"]["$ref"] = "#/channels/nowhere"
         assert any(one["severity"] == 0 for one in judged(wrong)["diagnostics"])

@@ -94,7 +94,7 @@ def test_nothing_is_imported_or_run(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "octets", "why"),
+    ("name", "raw", "why"),
     [
         ("missing.py", None, "No such file or directory"),
         ("latin.py", b"x = '\xff'\n", "its encoding is not what it declares, or not UTF-8"),
@@ -102,11 +102,11 @@ def test_nothing_is_imported_or_run(tmp_path: Path):
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_sentence_and_exit_status_2(
-    tmp_path: Path, name: str, octets: bytes | None, why: str
+    tmp_path: Path, name: str, raw: bytes | None, why: str
 ):
     """The others are checked all the same."""
-    if octets is not None:
-        (tmp_path / name).write_bytes(octets)
+    if raw is not None:
+        (tmp_path / name).write_bytes(raw)
     write(tmp_path, bad=BAD)
     result = run(tmp_path / name, tmp_path / "bad.py")
     assert result.stderr == (f"sluice: cannot read '{tmp_path / name}': {why}; name Python sources, folders or -\n")
@@ -114,7 +114,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence_and_exit_status_2(
     assert result.exit_code == 2
 
 
-def test_a_file_that_is_not_python_is_told_and_exit_status_2(tmp_path: Path):
+def test_a_file_that_is_not_python_is_reported_and_exit_status_2(tmp_path: Path):
     """As a line of its own with the place, and a sentence; the others are checked all the same."""
     write(tmp_path, broken="def f(:\n    pass\n", bad=BAD)
     result = run(tmp_path / "broken.py", tmp_path / "bad.py")
@@ -125,7 +125,7 @@ def test_a_file_that_is_not_python_is_told_and_exit_status_2(tmp_path: Path):
     assert result.exit_code == 2
 
 
-def test_what_is_nested_too_deeply_is_told_without_a_traceback(tmp_path: Path):
+def test_what_is_nested_too_deeply_is_reported_without_a_traceback(tmp_path: Path):
     """A hundred thousand dots in a row are an error line like any other."""
     write(tmp_path, deep=HEAD + "x = a" + ".b" * 100_000 + "\n")
     result = run(tmp_path / "deep.py")

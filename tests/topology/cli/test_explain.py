@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from exported import BASE, KEY, H, M, S, emission, lane_after, observation, review, story_of
+from exported import BASE, KEY, H, M, S, emission, explanation_of, lane_after, observation, review
 from rich.console import Console
 
 from sluice.topology.cli import main
@@ -34,7 +34,7 @@ def run(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["explain", *arguments, "--offline", str(folder)])
 
 
-def test_a_story_is_told_in_lines(folder: Path):
+def test_a_story_is_reported_in_lines(folder: Path):
     """One line a moment: when, in which block, what, and why; then how it stands."""
     result = run(folder, "em-1")
 
@@ -58,26 +58,26 @@ def test_nothing_that_a_terminal_would_obey_is_shown(folder: Path):
 
 def test_the_story_as_json_is_one_object_of_a_named_shape(folder: Path):
     """With its type and version, and all parts that are always there."""
-    told = json.loads(run(folder, "em-1", "--json").stdout)
+    explanation = json.loads(run(folder, "em-1", "--json").stdout)
 
-    assert (told["@type"], told["@version"], told["emission_id"], told["lane"]) == (
+    assert (explanation["@type"], explanation["@version"], explanation["emission_id"], explanation["lane"]) == (
         *("sluice:Explanation", "1.0"),
         *("em-1", 0),
     )
-    assert [one["attempt"] for one in told["attempts"]] == [0, 1]
-    first = told["assertions"][0]
+    assert [one["attempt"] for one in explanation["attempts"]] == [0, 1]
+    first = explanation["assertions"][0]
     assert {"span", "span_key", "attempt", "text", "claims", "events", "verdicts", "now"} <= first.keys()
     assert {"at", "height", "what"} <= first["events"][0].keys()
     assert first["verdicts"][0]["ledger"].keys() == {"partition", "height", "index", "block"}
-    assert [one["fate"] for one in told["inputs"]].count("taken-in") == 2
+    assert [one["fate"] for one in explanation["inputs"]].count("taken-in") == 2
 
 
 @pytest.mark.parametrize("arguments", [["em-1", KEY], [f"em-1#{KEY}"]])
 def test_a_span_may_be_named_as_an_argument_or_as_in_a_key(folder: Path, arguments: list[str]):
     """The key of an output topic can be pasted as it stands."""
-    told = json.loads(run(folder, *arguments, "--json").stdout)
+    explanation = json.loads(run(folder, *arguments, "--json").stdout)
 
-    assert [one["span_key"] for one in told["assertions"]] == [KEY]
+    assert [one["span_key"] for one in explanation["assertions"]] == [KEY]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_folder_that_is_no_export_is_wrong_usage(tmp_path: Path):
     assert (result.exit_code, "sluice audit --export" in result.stderr) == (2, True)
 
 
-def test_a_dead_letter_is_told_in_its_own_words(tmp_path: Path):
+def test_a_dead_letter_is_reported_in_its_own_words(tmp_path: Path):
     """An emission that is too old has no class and no window, as an observation has."""
     folder = lane_after((0, [emission(), emission(-25 * H, attempt=2)])).export(tmp_path / "export")
 
@@ -114,7 +114,7 @@ def test_a_dead_letter_is_told_in_its_own_words(tmp_path: Path):
     assert "window of its class" not in text
 
 
-def test_a_contradiction_is_told_once_and_is_nothing_that_bears_out(tmp_path: Path):
+def test_a_contradiction_is_reported_once_and_is_nothing_that_bears_out(tmp_path: Path):
     """As the status alone, which is its own reason; the observer was seen all the same."""
     folder = lane_after((0, [emission()]), (S, [observation(S, "code.read", "contradicts")]), (11 * M, [])).export(
         tmp_path / "export"
@@ -130,10 +130,12 @@ def test_a_contradiction_is_told_once_and_is_nothing_that_bears_out(tmp_path: Pa
 async def test_a_narrow_terminal_gets_the_time_of_day(tmp_path: Path, width: int, is_narrow: bool):
     """Under the day, once for each day; and no long word loses its end."""
     long = "where-" * 30 + "end"
-    told = await story_of(lane_after((0, [emission()]), (20 * H, [review("admit", reason=long)])), tmp_path, now=BASE)
+    explanation = await explanation_of(
+        lane_after((0, [emission()]), (20 * H, [review("admit", reason=long)])), tmp_path, now=BASE
+    )
     console = Console(file=io.StringIO(), width=width)
 
-    show(told, console)
+    show(explanation, console)
 
     text = console.file.getvalue()
     starts = [line[:22].rstrip() for line in text.splitlines()]
@@ -146,10 +148,10 @@ async def test_a_narrow_terminal_gets_the_time_of_day(tmp_path: Path, width: int
 
 async def test_a_terminal_gets_a_timeline(tmp_path: Path):
     """Square brackets in a text stay what they are, and its words are all there."""
-    told = await story_of(lane_after(*STORY), tmp_path, now=BASE)
+    explanation = await explanation_of(lane_after(*STORY), tmp_path, now=BASE)
     console = Console(file=io.StringIO(), width=200, force_terminal=True)
 
-    show(told, console)
+    show(explanation, console)
 
     text = console.file.getvalue()
     assert "[bold]" in text

@@ -55,21 +55,21 @@ def reason(result: Result) -> str:
 
 def test_a_contradicted_statement_holds_the_agent_up(repo: Path, tmp_path: Path):
     """The reason has that statement alone, and what is missing."""
-    told = reason(run(asked(repo, ANSWER, transcript_path=transcript(tmp_path, repo, TRUE))))
-    assert f"«{FALSE}»" in told
-    assert "equals(MAX_RETRIES, 7, path=limits.py): something else stands there (limits.py, line 1)" in told
-    assert TRUE not in told
-    assert UNSUPPORTED not in told
-    assert "you can write to yourself" in told
+    text = reason(run(asked(repo, ANSWER, transcript_path=transcript(tmp_path, repo, TRUE))))
+    assert f"«{FALSE}»" in text
+    assert "equals(MAX_RETRIES, 7, path=limits.py): something else stands there (limits.py, line 1)" in text
+    assert TRUE not in text
+    assert UNSUPPORTED not in text
+    assert "you can write to yourself" in text
 
 
 def test_what_nothing_bears_out_does_so_on_demand(repo: Path, tmp_path: Path):
     """With its missing terms."""
     given = asked(repo, UNSUPPORTED, transcript_path=transcript(tmp_path, repo, TRUE))
     lets_stop(run(given))
-    told = reason(run(given, "--unsupported"))
-    assert f"«{UNSUPPORTED}»" in told
-    assert "«backoff»" in told
+    text = reason(run(given, "--unsupported"))
+    assert f"«{UNSUPPORTED}»" in text
+    assert "«backoff»" in text
 
 
 def test_a_true_message_lets_the_agent_stop(repo: Path, tmp_path: Path):
@@ -160,10 +160,10 @@ def test_a_defect_of_ours_lets_the_agent_stop(repo: Path, monkeypatch: pytest.Mo
 
 def test_hostile_text_is_escaped(repo: Path):
     """Nothing that acts gets into the reason."""
-    told = reason(run(asked(repo, "`limits.py` defines `backoff`\u202e\x1b[2J and `jitter`."), "--unsupported"))
-    assert "\\u202e" in told
-    assert "\u202e" not in told
-    assert "\x1b" not in told
+    text = reason(run(asked(repo, "`limits.py` defines `backoff`\u202e\x1b[2J and `jitter`."), "--unsupported"))
+    assert "\\u202e" in text
+    assert "\u202e" not in text
+    assert "\x1b" not in text
 
 
 # ---------------------------------------------------------------- installation

@@ -106,7 +106,7 @@ def test_a_line_that_is_too_long_is_refused_without_being_held_and_the_next_one_
 
     result = run(given=given)
 
-    refused = {"reason": "oversize", "detail": "the line is longer than 10 octets"}
+    refused = {"reason": "oversize", "detail": "the line is longer than 10 bytes"}
     assert answers(result) == [
         {"line": "x" * 10},
         {"line": 2, "error": refused},
@@ -136,7 +136,7 @@ def test_a_filter_may_answer_a_line_with_many_and_have_more_at_the_end() -> None
     assert answers(result) == [2, 2, 1, "end", "of it"]
 
 
-def test_the_end_is_told_after_bad_lines_as_well() -> None:
+def test_the_end_is_reported_after_bad_lines_as_well() -> None:
     """The run goes on to its end, and exits with 1."""
 
     @click.command()

@@ -187,7 +187,7 @@ def test_a_check_is_tried_by_every_class_that_decides_it(limits: Path):
     assert (lines[2]["holds"], lines[2]["reason"]) == (None, "the root is no git repository")
 
 
-def test_a_check_that_does_not_hold_is_told_by_the_exit_status(limits: Path):
+def test_a_check_that_does_not_hold_is_reported_by_the_exit_status(limits: Path):
     """One of several is enough; what is false is told with where."""
     arguments = ("--check", "exists(a.ini)", "--check", "equals(x.limit, 41, path=a.ini)", "--class", "code.read")
     status, lines, _ = by_hand(limits, *arguments)

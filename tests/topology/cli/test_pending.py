@@ -169,16 +169,16 @@ def test_another_policy_has_another_horizon(broker: str, monkeypatch: pytest.Mon
     assert "(horizon 1h)" in consume(broker).stderr
 
 
-def test_whoever_follows_is_told_after_a_while_and_once(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_follows_is_reported_after_a_while_and_once(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And then gets what comes; where something came before, nothing is said."""
     monkeypatch.setattr(consume_cli, "QUIET_SECONDS", 0.1)
     asked: list[int] = []
 
-    async def told(settings: Settings, topic: str, at: int, hidden: int = 0) -> str:
+    async def sentence(settings: Settings, topic: str, at: int, hidden: int = 0) -> str:
         asked.append(hidden)
         return "nothing"
 
-    monkeypatch.setattr(pending, "told_of_pending", told)
+    monkeypatch.setattr(pending, "pending_sentence", sentence)
 
     async def printing(wanted: consume_cli._Wanted, comes: bool) -> bool:
         wanted.kept += comes
@@ -187,11 +187,13 @@ def test_whoever_follows_is_told_after_a_while_and_once(broker: str, monkeypatch
 
     for comes in (True, False):
         wanted = consume_cli._Wanted(frozenset(), False)
-        asyncio.run(consume_cli._told(printing(wanted, comes), Settings(broker=broker), "admitted", wanted, True))
+        asyncio.run(
+            consume_cli._print_with_pending(printing(wanted, comes), Settings(broker=broker), "admitted", wanted, True)
+        )
     assert asked == [0]
 
 
-def test_who_may_not_read_the_other_topics_is_not_told(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_may_not_read_the_other_topics_is_not_reported(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever may read one output topic has no less than before."""
 
     async def refused(_: Settings) -> list[policies.InForce]:
@@ -204,7 +206,7 @@ def test_who_may_not_read_the_other_topics_is_not_told(broker: str, monkeypatch:
     assert (result.exit_code, result.output) == (0, "")
 
 
-def test_who_cannot_be_told_is_not(monkeypatch: pytest.MonkeyPatch, broker: str) -> None:
+def test_who_cannot_be_reported_is_not(monkeypatch: pytest.MonkeyPatch, broker: str) -> None:
     """A notice never fails the command, nor holds it up."""
 
     async def slow(_: Settings) -> list[policies.InForce]:

@@ -24,7 +24,7 @@ def check(tmp_path: Path):
     return run
 
 
-def told(result: Result, tmp_path: Path) -> list[str]:
+def lines_of(result: Result, tmp_path: Path) -> list[str]:
     """The lines of the answer without the file's name."""
     name = f"{tmp_path / 'policy.toml'}:"
     lines = result.stdout.splitlines()
@@ -36,14 +36,14 @@ def test_a_policy_without_fault_is_ok_and_named_by_its_hash(check, tmp_path: Pat
     """Exit 0; the hash is the one that block headers and outputs carry."""
     result = check("")
 
-    assert (told(result, tmp_path), result.exit_code) == ([f" ok, {DEFAULT_POLICY.hash}"], 0)
+    assert (lines_of(result, tmp_path), result.exit_code) == ([f" ok, {DEFAULT_POLICY.hash}"], 0)
 
 
-def test_every_error_is_told_with_its_line(check, tmp_path: Path) -> None:
+def test_every_error_is_reported_with_its_line(check, tmp_path: Path) -> None:
     """Exit 1: what was asked about does not hold."""
     result = check("[admissibility]\nhorizon = 5\n[privacy]\nids = 1\n")
 
-    first, second = told(result, tmp_path)
+    first, second = lines_of(result, tmp_path)
     assert first.startswith("2: error: admissibility.horizon: expected a duration")
     assert second.startswith("4: error: privacy.ids: unknown key")
     assert result.exit_code == 1
@@ -55,7 +55,7 @@ def test_a_window_that_outlasts_max_validity_is_an_error(check, tmp_path: Path) 
 
     result = check(text)
 
-    (line,) = told(result, tmp_path)
+    (line,) = lines_of(result, tmp_path)
     assert line.startswith("2: error: admissibility.max_validity: is less than horizon and window together")
     assert line.endswith(": substrate.grep")
     assert result.exit_code == 1
@@ -65,7 +65,7 @@ def test_what_is_unwise_is_a_warning_and_no_failure(check, tmp_path: Path) -> No
     """The floor below the memo's, and the emitter's word taken for evidence; the hash is told all the same."""
     result = check('[admissibility]\ntrust = "declared"\nk = { internal = 1, external = 2 }\n')
 
-    first, second, third, last = told(result, tmp_path)
+    first, second, third, last = lines_of(result, tmp_path)
     assert first.startswith("2: warning: admissibility.trust: ")
     assert second.startswith("3: warning: admissibility.k.external: is below the memo's floor of 3")
     assert third.startswith("3: warning: admissibility.k.internal: is below the memo's floor of 2")
@@ -91,7 +91,7 @@ def test_what_is_not_toml_is_an_error_at_its_line(check, tmp_path: Path) -> None
     """The parser's own words."""
     result = check("[privacy]\nx = \n")
 
-    (line,) = told(result, tmp_path)
+    (line,) = lines_of(result, tmp_path)
     assert line.startswith("2: error: is not TOML: ")
     assert result.exit_code == 1
 

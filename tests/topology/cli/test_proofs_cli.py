@@ -94,7 +94,7 @@ def test_two_checkpoints_are_shown_to_be_of_one_history(export: Path, tmp_path: 
     assert (found["what"], found["old"]["size"], found["new"]["size"], found["lane"]) == ("consistency", 4, 8, 0)
 
 
-def test_a_changed_proof_is_told_with_the_step_that_does_not_hold(proof: Path) -> None:
+def test_a_changed_proof_is_reported_with_the_step_that_does_not_hold(proof: Path) -> None:
     """Exit 1; as JSON as well."""
     proof.write_text(proof.read_text().replace('"admitted"', '"inadmitted"', 1))
 
@@ -143,7 +143,7 @@ def test_a_file_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
         said(result)
 
 
-def test_a_proof_that_cannot_be_written_is_told(export: Path, tmp_path: Path) -> None:
+def test_a_proof_that_cannot_be_written_is_reported(export: Path, tmp_path: Path) -> None:
     """After it was made."""
     result = run("prove", "em-1", "--offline", export, "--out", tmp_path / "none" / "p.json")
 
@@ -173,7 +173,7 @@ def test_a_proof_never_overwrites_a_file(proof: Path, tmp_path: Path) -> None:
         (("--consistency", "8", "4"), 2),
     ],
 )
-def test_what_cannot_be_proved_is_told_in_one_sentence(export: Path, args: tuple[str, ...], status: int) -> None:
+def test_what_cannot_be_proved_is_reported_in_one_sentence(export: Path, args: tuple[str, ...], status: int) -> None:
     """1: it does not hold; 2: wrong usage."""
     result = run("prove", *args, "--offline", export)
 
@@ -181,9 +181,9 @@ def test_what_cannot_be_proved_is_told_in_one_sentence(export: Path, args: tuple
     said(result)
 
 
-def test_long_readings_are_told_in_a_pipe(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_readings_are_reported_in_a_pipe(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain lines on standard error; the proof itself stays clean."""
-    monkeypatch.setattr(commands, "TOLD_SECONDS", 0.0)
+    monkeypatch.setattr(commands, "PROGRESS_SECONDS", 0.0)
 
     result = run("prove", "em-1", "--offline", export)
 

@@ -66,7 +66,7 @@ def test_standard_input_is_a_transcript_too(repo: Path):
     assert json.loads(run(lines=lines).stdout)["text"] == json.loads(run("-", lines=lines).stdout)["text"] == TRUE
 
 
-def test_a_broken_line_is_told_and_the_rest_recorded(repo: Path, session: str):
+def test_a_broken_line_is_reported_and_the_rest_recorded(repo: Path, session: str):
     """On standard error, with its number; exit status 1."""
     with open(session, "a") as file:
         file.write("{broken\n")

@@ -70,7 +70,7 @@ def test_files_are_read_as_one_stream(tmp_path):
     ("line", "reason"),
     [("nope", "not-json"), ("[1]", "schema"), ('"x"', "schema"), ("5", "schema"), ('{"a":1,"a":2}', "schema")],
 )
-def test_what_has_no_canonical_hash_is_told(line, reason):
+def test_what_has_no_canonical_hash_is_reported(line, reason):
     """What is no JSON object, or has no canonical form."""
     (answer,), status = run("canonical-hash", lines=[line])
     assert answer["error"]["reason"] == reason

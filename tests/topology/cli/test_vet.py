@@ -165,7 +165,7 @@ def test_emissions_go_to_a_broker_instead(repo: Path, session: str, monkeypatch:
 
 
 @pytest.mark.parametrize("arguments", [["missing.md"], ["missing.jsonl"], ["--root", "nowhere=", "x.md"]])
-def test_what_cannot_be_read_is_told_in_one_sentence(
+def test_what_cannot_be_read_is_reported_in_one_sentence(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Exit status 2."""

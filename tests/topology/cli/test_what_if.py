@@ -33,7 +33,7 @@ def what_if(tmp_path: Path):
     return run
 
 
-def test_changes_are_told_in_lines(what_if):
+def test_changes_are_reported_in_lines(what_if):
     """How many of how many, by pairs of statuses, and each with both decisions; exit 0."""
     result = what_if(STRICTER)
 
@@ -73,7 +73,7 @@ def test_lanes_and_times_can_be_chosen(what_if, flags: tuple[str, ...], total: i
     assert json.loads(what_if(STRICTER, "--json", *flags).stdout)["assertions"] == total
 
 
-def test_a_bad_policy_is_told_as_policy_check_tells_it(what_if):
+def test_a_bad_policy_is_reported_as_policy_check_tells_it(what_if):
     """Everything at once, by line; exit 2. What makes a policy unusable is an error as well."""
     wrong = what_if("[admissibility]\nhorizon = 5\n[privacy]\nids = 1\n")
     unusable = what_if('[admissibility]\nmax_validity = "1m"\n')

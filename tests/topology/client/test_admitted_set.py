@@ -55,7 +55,7 @@ class Reading:
     def __init__(self) -> None:
         self.now = 0
         self.set = AdmittedSet(lambda: START + self.now, 0)
-        self.told: dict[str, Any] = {}
+        self.shown: dict[str, Any] = {}
 
     def take(self, time: int, one: AdmittedRead) -> None:
         self.pass_to(time)
@@ -68,9 +68,9 @@ class Reading:
 
     def apply(self, change: AnyChange | None) -> None:
         if isinstance(change, Admitted | Renewed):
-            self.told[change.key] = change.record
+            self.shown[change.key] = change.record
         elif change is not None:
-            self.told.pop(change.key, None)
+            self.shown.pop(change.key, None)
 
 
 @settings(deadline=None)
@@ -95,9 +95,9 @@ def test_the_changes_add_up_to_the_set(history: list[tuple[int, AdmittedRead]], 
     reading = Reading()
     for time, one in history:
         reading.take(time, one)
-        assert reading.told == dict(reading.set)
+        assert reading.shown == dict(reading.set)
     reading.pass_to(reading.now + later)
-    assert reading.told == dict(reading.set)
+    assert reading.shown == dict(reading.set)
 
 
 @settings(deadline=None)
@@ -112,11 +112,11 @@ def test_an_end_is_never_left_out_after_a_resumption(history: list[tuple[int, Ad
     second.set.told_until = mark
     for _, one in history[:cut]:
         second.set.take(one, mark)
-    second.told = dict(first.told)
+    second.shown = dict(first.shown)
     for time, one in history[cut:]:
         second.take(time, one)
     second.pass_to(first.now + 10_000)
-    assert second.told == dict(second.set)
+    assert second.shown == dict(second.set)
 
 
 @settings(deadline=None)
@@ -133,19 +133,19 @@ def test_compaction_changes_nothing_in_the_end(history: list[tuple[int, Admitted
     assert dict(whole.set) == dict(compacted.set)
 
 
-def test_a_decay_that_is_told_by_the_clock_is_not_told_again_by_the_lane():
+def test_a_decay_that_is_told_by_the_clock_is_not_reported_again_by_the_lane():
     """The lane's word comes later, and says nothing new; a contradiction still does."""
     reading = Reading()
     reading.take(0, word(0, "a", "admitted", 10))
     reading.now = 11
-    told = reading.set.expire(START + 11)
-    assert isinstance(told, Decayed)
-    assert (told.told_by, told.offset) == ("reader", None)
+    change = reading.set.expire(START + 11)
+    assert isinstance(change, Decayed)
+    assert (change.told_by, change.offset) == ("reader", None)
     assert reading.set.take(word(1, "a", "decayed-to-uncertainty", 10), START + 12) is None
     assert reading.set.take(word(2, "a", "contradicted", None), START + 13) is not None
 
 
-def test_what_was_past_before_it_came_is_never_told_as_admitted():
+def test_what_was_past_before_it_came_is_never_reported_as_admitted():
     """Not even when the reader is late: its decay is not told either, since nobody took it for admitted."""
     reading = Reading()
     assert reading.set.take(word(0, "a", "admitted", 10), START + 11) is None
@@ -184,7 +184,7 @@ def test_a_decay_waits_for_the_lane_for_as_long_as_the_grace():
     assert isinstance(held.expire(START + 2011), Decayed)
 
 
-def test_of_ends_at_one_instant_none_is_taken_for_told_before_it_was():
+def test_of_ends_at_one_instant_none_is_taken_for_reported_before_it_was():
     """The mark moves behind the instant with the last of them."""
     reading = Reading()
     reading.take(0, word(0, "a", "admitted", 10))

@@ -165,7 +165,7 @@ async def test_outside_of_its_block_it_reads_nothing():
         await anext(auditor.blocks())
 
 
-async def test_a_folder_that_is_no_export_is_told(tmp_path: Path):
+async def test_a_folder_that_is_no_export_is_reported(tmp_path: Path):
     """On entering."""
     with pytest.raises(UsageError, match="no export"):
         async with AsyncAuditor(folder=tmp_path):

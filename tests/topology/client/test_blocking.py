@@ -155,7 +155,7 @@ def test_closing_an_emitter_twice_from_two_threads_is_closing_it_once():
     assert len(fake.records("emissions")) == 1
 
 
-def test_a_broker_that_is_away_is_told_on_entering():
+def test_a_broker_that_is_away_is_reported_on_entering():
     """And the thread is gone again."""
     before = sluice_threads()
     with pytest.raises(UnreachableError, match="no Kafka broker answers"), Emitter(bootstrap="127.0.0.1:1"):

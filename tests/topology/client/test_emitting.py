@@ -119,13 +119,13 @@ async def test_each_kind_of_record_goes_to_its_topic_under_its_key(method: str, 
 
     slow = Slow()
     async with emitter(slow) as emitting:
-        octets = msgspec.json.encode(record)
-        for form in (record, msgspec.to_builtins(record), octets.decode(), octets):
+        raw = msgspec.json.encode(record)
+        for form in (record, msgspec.to_builtins(record), raw.decode(), raw):
             await getattr(emitting, method)(form)
         await until(lambda: len(slow.sent) == 4)
         slow.answer(4)
     assert {(one.topic, one.key) for one in slow.sent} == {(TOPICS[method], key)}
-    assert [json.loads(one.value) for one in slow.sent] == [json.loads(octets)] * 4
+    assert [json.loads(one.value) for one in slow.sent] == [json.loads(raw)] * 4
 
 
 async def test_a_missing_emitted_at_is_the_present():
@@ -203,10 +203,10 @@ async def test_a_full_buffer_makes_its_caller_wait_until_there_is_room():
     assert [one.key for one in slow.sent] == [b"em-1", b"em-2", b"em-3"]
 
 
-async def test_octets_bound_the_buffer_as_well():
+async def test_bytes_bound_the_buffer_as_well():
     """But a single record always fits: else the greatest one could never be sent."""
     slow = Slow()
-    async with emitter(slow, buffer_octets=10) as emitting:
+    async with emitter(slow, buffer_bytes=10) as emitting:
         await emitting.emit(EMISSION)
         second = asyncio.create_task(emitting.emit(EMISSION))
         await asyncio.sleep(0.02)
@@ -214,7 +214,7 @@ async def test_octets_bound_the_buffer_as_well():
         slow.answer()
         await until(lambda: len(slow.sent) == 2)
         slow.answer()
-    assert (emitting.held, emitting.octets, emitting.stored) == (0, 0, 2)
+    assert (emitting.held, emitting.byte_count, emitting.stored) == (0, 0, 2)
 
 
 async def test_who_stops_waiting_for_room_sends_nothing():
@@ -340,7 +340,7 @@ def test_settings_or_an_address_but_not_both():
         AsyncEmitter(Settings(), bootstrap="127.0.0.1:9092")
 
 
-async def test_a_broker_that_is_away_is_told_on_entering():
+async def test_a_broker_that_is_away_is_reported_on_entering():
     """In one sentence."""
     with pytest.raises(UnreachableError, match="no Kafka broker answers"):
         async with AsyncEmitter(bootstrap="127.0.0.1:1"):

@@ -176,7 +176,7 @@ def test_a_dead_letter_is_shown_with_its_reason():
         lambda: FakeSluice().corroborate("em-1", "substrate.grep"),
     ],
 )
-def test_wrong_usage_is_told(call: Any):
+def test_wrong_usage_is_reported(call: Any):
     """In one sentence each."""
     with pytest.raises(UsageError):
         call()

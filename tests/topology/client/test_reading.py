@@ -39,7 +39,7 @@ def admit(fake: FakeSluice, emission_id: str = "em-1", text: str = TEXT) -> None
     fake.corroborate(emission_id, *TWO)
 
 
-def told(changes: Sequence[AnyChange]) -> list[tuple[str, str]]:
+def kinds_of(changes: Sequence[AnyChange]) -> list[tuple[str, str]]:
     return [(type(change).__name__, change.emission_id) for change in changes]
 
 
@@ -58,7 +58,7 @@ def word_for(change: AnyChange) -> str:
 # ---------------------------------------------------------------- what is told
 
 
-async def test_every_kind_of_change_is_told():
+async def test_every_kind_of_change_is_reported():
     """In the order of its happening, each as its own type."""
     fake = FakeSluice()
     async with fake.async_reader() as reader:
@@ -76,7 +76,7 @@ async def test_every_kind_of_change_is_told():
             }
         )
         changes = [change async for change in reader]
-        assert told(changes) == [
+        assert kinds_of(changes) == [
             ("Admitted", "em-1"),
             ("Admitted", "em-2"),
             ("Admitted", "em-3"),
@@ -236,10 +236,10 @@ async def test_an_end_renders_nothing_by_whoever_tells_it():
         assert admitted.coverage == "whole"
         with fake.outage():
             fake.advance("2h")
-            told = [change async for change in reader]
+            kinds_of = [change async for change in reader]
 
-    assert [type(change) for change in told] == [Decayed]
-    assert (told[0].rendered, told[0].coverage, told[0].checks) == ([], None, [])
+    assert [type(change) for change in kinds_of] == [Decayed]
+    assert (kinds_of[0].rendered, kinds_of[0].coverage, kinds_of[0].checks) == ([], None, [])
 
 
 # ---------------------------------------------------------------- resumption
@@ -250,12 +250,12 @@ async def test_it_goes_on_where_another_one_stood():
     fake = FakeSluice()
     admit(fake, "em-1")
     async with fake.async_reader() as reader:
-        assert told(await reader.catch_up()) == [("Admitted", "em-1")]
+        assert kinds_of(await reader.catch_up()) == [("Admitted", "em-1")]
         kept = Position.decode(reader.position.encode())
     admit(fake, "em-2")
     async with fake.async_reader(from_position=kept) as reader:
         assert len(reader.current) == 1
-        assert told(await reader.catch_up()) == [("Admitted", "em-2")]
+        assert kinds_of(await reader.catch_up()) == [("Admitted", "em-2")]
         assert len(reader.current) == 2
 
 
@@ -283,12 +283,12 @@ async def test_a_group_keeps_the_position():
         await reader.catch_up()
     admit(fake, "em-2")
     async with fake.async_reader(group="mine") as reader:
-        assert told(await reader.catch_up()) == [("Admitted", "em-2")]
+        assert kinds_of(await reader.catch_up()) == [("Admitted", "em-2")]
     async with fake.async_reader(group="another") as reader:
         assert len(await reader.catch_up()) == 2
 
 
-async def test_what_failed_is_told_again_to_its_group():
+async def test_what_failed_is_reported_again_to_its_group():
     """An error inside of the block commits nothing."""
     fake = FakeSluice()
     admit(fake)
@@ -375,7 +375,7 @@ def test_a_position_or_a_group_but_not_both():
 # ---------------------------------------------------------------- outages and compaction
 
 
-async def test_decays_are_told_while_the_lane_is_down():
+async def test_decays_are_reported_while_the_lane_is_down():
     """By the reader's clock, once, though the lane says so too when it is back."""
     fake = FakeSluice()
     admit(fake)
@@ -399,7 +399,7 @@ async def test_decays_are_told_while_the_lane_is_down():
 
 
 @pytest.mark.parametrize("follow", [True, False])
-async def test_the_lanes_word_is_told_though_the_reader_looks_late(follow: bool):
+async def test_the_lanes_word_is_reported_though_the_reader_looks_late(follow: bool):
     """What stands on the topic is looked at before the clock is asked."""
     fake = FakeSluice()
     admit(fake)
@@ -411,7 +411,7 @@ async def test_the_lanes_word_is_told_though_the_reader_looks_late(follow: bool)
         assert (change.told_by, change.offset) == ("lane", 1)
 
 
-async def test_what_ended_while_the_reader_was_away_is_told_when_it_is_back():
+async def test_what_ended_while_the_reader_was_away_is_reported_when_it_is_back():
     """Though the lane is down, and nothing has been written since."""
     fake = FakeSluice()
     admit(fake)
@@ -421,10 +421,10 @@ async def test_what_ended_while_the_reader_was_away_is_told_when_it_is_back():
     with fake.outage():
         fake.advance("2h")
         async with fake.async_reader(from_position=kept) as reader:
-            assert told(await reader.catch_up()) == [("Decayed", "em-1")]
+            assert kinds_of(await reader.catch_up()) == [("Decayed", "em-1")]
 
 
-async def test_a_reader_that_comes_late_is_told_nothing_that_is_past():
+async def test_a_reader_that_comes_late_is_reported_nothing_that_is_past():
     """History is the auditor's."""
     fake = FakeSluice()
     admit(fake)
@@ -443,7 +443,7 @@ async def test_compaction_leaves_the_last_words():
     fake.corroborate("em-2", "substrate.grep", outcome="contradicts")
     fake.compact()
     async with fake.async_reader() as reader:
-        assert told(await reader.catch_up()) == [("Renewed", "em-1"), ("Contradicted", "em-2")]
+        assert kinds_of(await reader.catch_up()) == [("Renewed", "em-1"), ("Contradicted", "em-2")]
 
 
 async def test_a_position_outlives_compaction():
@@ -459,7 +459,7 @@ async def test_a_position_outlives_compaction():
     fake.compact()
     async with fake.async_reader(from_position=kept) as reader:
         assert not reader.current
-        assert told(await reader.catch_up()) == [("Admitted", "em-2"), ("Renewed", "em-1")]
+        assert kinds_of(await reader.catch_up()) == [("Admitted", "em-2"), ("Renewed", "em-1")]
 
 
 async def test_outside_of_its_block_it_reads_nothing():

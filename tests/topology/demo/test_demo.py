@@ -48,8 +48,8 @@ POLICY = '[admissibility]\nhorizon = "1s"\nmax_validity = "2h"\n[disposition]\nu
 
 def record(value: bytes, key: str | None = None, **headers: str) -> ConsumerRecord[bytes | None, bytes | None]:
     named = [(f"sluice-{name}", text.encode()) for name, text in headers.items()]
-    octets = None if key is None else key.encode()
-    return ConsumerRecord("t", 0, 0, NOW, 0, octets, value, None, -1, len(value), named)
+    raw = None if key is None else key.encode()
+    return ConsumerRecord("t", 0, 0, NOW, 0, raw, value, None, -1, len(value), named)
 
 
 def word(key: str, status: str, revision: int = 1, **fields: Any) -> ConsumerRecord[bytes | None, bytes | None]:
@@ -124,7 +124,7 @@ def test_words_about_something_else_are_passed_over() -> None:
     held.apply("admitted", word("em-1#c:0-9", "admitted", attempt=1))
     held.apply("dead-letters", record(b"else", reason="schema"))
     held.apply("review-requests", word("em-7#c:0-9", "rejected"))
-    assert (held.heard, held.requests, held.letters) == (0, 0, [])
+    assert (held.changed, held.requests, held.letters) == (0, 0, [])
 
 
 def test_what_ends_soon_is_waited_for() -> None:
@@ -175,7 +175,7 @@ def test_a_line_that_no_broker_takes_is_wrong_usage() -> None:
         prepare_all([LINES[0], b'{"emission_id": "em-8", "text": "%s"}' % (b"x" * 1_000_000)], NOW)
 
 
-def test_what_the_policy_discards_counts_as_told() -> None:
+def test_what_the_policy_discards_counts_as_reported() -> None:
     """As many silent assertions as the lanes have discarded are those; fewer or more say nothing."""
     held = board()
     held.discarded(3)

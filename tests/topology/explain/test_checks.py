@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from exported import TEXT, ExportedLane, M, S, emission, lane_after, observation, review, story_of
+from exported import TEXT, ExportedLane, M, S, emission, explanation_of, lane_after, observation, review
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
@@ -47,8 +47,8 @@ END = (11 * M, [])
 
 def saw(at: int, name: str, verified: list[int] | None, outcome: str = "corroborates", **fields: Any) -> Any:
     """An observation by checks; whole coverage and both places where nothing else is said."""
-    told = {"verified": verified, "coverage": "whole", "detail": {"checks": PLACES}} | fields
-    return observation(at, name, outcome, **{name: value for name, value in told.items() if value is not None})
+    explanation = {"verified": verified, "coverage": "whole", "detail": {"checks": PLACES}} | fields
+    return observation(at, name, outcome, **{name: value for name, value in explanation.items() if value is not None})
 
 
 def stated(checks: list[str] | None = CHECKS, **claim: Any) -> Any:
@@ -62,17 +62,17 @@ ADMITTED = [
 FIRST = "`MAX` in `limits.py` equals 5 (line 1"
 
 
-async def told_of(folder: Path, *blocks: Any, policy: Policy = DEFAULT_POLICY, **more: Any) -> Explanation:
-    return await story_of(lane_after(*blocks, policy=policy), folder, **more)
+async def explained(folder: Path, *blocks: Any, policy: Policy = DEFAULT_POLICY, **more: Any) -> Explanation:
+    return await explanation_of(lane_after(*blocks, policy=policy), folder, **more)
 
 
-def text_of(told: Explanation) -> str:
-    return "\n".join(lines(told))
+def text_of(explanation: Explanation) -> str:
+    return "\n".join(lines(explanation))
 
 
-def line_with(told: Explanation, words: str) -> str:
+def line_with(explanation: Explanation, words: str) -> str:
     """The one line that has these words, without what is before them."""
-    found = [line for line in lines(told) if words in line]
+    found = [line for line in lines(explanation) if words in line]
     assert len(found) == 1, found
     return found[0].strip()
 
@@ -82,9 +82,9 @@ def line_with(told: Explanation, words: str) -> str:
 
 async def test_an_admission_tells_first_what_observers_verified(tmp_path: Path):
     """The sentences, then the emitter's words with what no check speaks of marked, then how far each check came."""
-    told = await told_of(tmp_path, *ADMITTED)
+    explanation = await explained(tmp_path, *ADMITTED)
 
-    shown = [line.strip() for line in lines(told)]
+    shown = [line.strip() for line in lines(explanation)]
     start = shown.index(next(line for line in shown if line.startswith("c:0-43")))
     assert [line.split(" (")[0] for line in shown[start + 1 : start + 3]] == [
         "admitted: `MAX` in `limits.py` equals 5",
@@ -102,10 +102,10 @@ async def test_an_admission_tells_first_what_observers_verified(tmp_path: Path):
 async def test_the_model_has_what_the_record_has(tmp_path: Path):
     """Rendered sentences, coverage and unchecked parts as they stand on the topic; counts with the classes' names."""
     lane = lane_after(*ADMITTED)
-    told = await story_of(lane, tmp_path)
+    explanation = await explanation_of(lane, tmp_path)
 
     record = msgspec.json.decode(next(one.value for one in lane.outputs if one.topic == "admitted"))
-    (one,) = told.assertions
+    (one,) = explanation.assertions
     (verdict,) = one.verdicts
     frame = record["_untrusted_text"]
     assert (verdict.rendered, verdict.assertion) == (frame["rendered"], frame["assertion"])
@@ -121,31 +121,31 @@ async def test_the_model_has_what_the_record_has(tmp_path: Path):
 
 async def test_the_explanation_reads_back_as_it_was_written(tmp_path: Path):
     """Its JSON is of the shape that the structs name."""
-    told = await told_of(tmp_path, *ADMITTED)
+    explanation = await explained(tmp_path, *ADMITTED)
 
-    octets = msgspec.json.encode(told)
-    assert msgspec.json.encode(msgspec.json.decode(octets, type=Explanation)) == octets
-    assert b'"rendered"' in octets[: octets.index(b'"text"')]
+    raw = msgspec.json.encode(explanation)
+    assert msgspec.json.encode(msgspec.json.decode(raw, type=Explanation)) == raw
+    assert b'"rendered"' in raw[: raw.index(b'"text"')]
 
 
 async def test_a_renewal_repeats_no_sentence(tmp_path: Path):
     """What it says is what the admission said; only the counts are new."""
     renewed = (5 * M, [saw(5 * M, CODE, [0, 1]), saw(5 * M, GIT, [0, 1])])
-    told = await told_of(tmp_path, *ADMITTED, renewed)
+    explanation = await explained(tmp_path, *ADMITTED, renewed)
 
-    text = text_of(told)
+    text = text_of(explanation)
     assert text.count(f"admitted: {FIRST}") == 2  # under the assertion, and at its admission
     assert text.count("2 of 2 classes: code.read, git.log") == 4
 
 
 async def test_what_holds_no_more_was_admitted(tmp_path: Path):
     """By this machine's clock, or by the lane's word: the sentences are told as what was."""
-    past = await told_of(tmp_path / "a", *ADMITTED, now=2**41)
-    ended = await told_of(tmp_path / "b", *ADMITTED, (5 * M, [observation(5 * M, GREP, "contradicts")]))
+    past = await explained(tmp_path / "a", *ADMITTED, now=2**41)
+    ended = await explained(tmp_path / "b", *ADMITTED, (5 * M, [observation(5 * M, GREP, "contradicts")]))
 
-    for told in (past, ended):
-        assert f"  was admitted: {FIRST}" in text_of(told)
-        assert f"  admitted: {FIRST}" not in text_of(told).partition(" claims ")[0]
+    for explanation in (past, ended):
+        assert f"  was admitted: {FIRST}" in text_of(explanation)
+        assert f"  admitted: {FIRST}" not in text_of(explanation).partition(" claims ")[0]
     assert "no longer admitted" in text_of(ended)
 
 
@@ -160,74 +160,78 @@ async def test_an_admission_that_rests_on_something_else_says_so(
     tmp_path: Path, blocks: list[Any], policy: Policy | None, said: str
 ):
     """Nobody is told that it was checked."""
-    told = await told_of(tmp_path, *blocks, policy=policy or DEFAULT_POLICY)
+    explanation = await explained(tmp_path, *blocks, policy=policy or DEFAULT_POLICY)
 
-    shown = [line.strip() for line in lines(told)]
+    shown = [line.strip() for line in lines(explanation)]
     assert f"admitted: {said}" in shown
     assert said in shown[shown.index(next(line for line in shown if " admitted " in line)) + 1 :]
-    assert told.assertions[0].rendered is UNSET
+    assert explanation.assertions[0].rendered is UNSET
 
 
 async def test_foreign_evidence_beside_checks_is_told_apart(tmp_path: Path):
     """It counts in the reference profile, and names no check."""
-    told = await told_of(tmp_path, (0, [stated()]), (S, [observation(S, GREP), saw(S, CODE, [0, 1])]))
+    explanation = await explained(tmp_path, (0, [stated()]), (S, [observation(S, GREP), saw(S, CODE, [0, 1])]))
 
     assert "check 0 `equals(MAX, 5, path=limits.py)`: 2 of 2 classes: code.read, and 1 without naming a check" in (
-        text_of(told)
+        text_of(explanation)
     )
-    assert "bears it out as a whole, naming no check" in text_of(told)
-    assert "bears it out by checks" in text_of(told)
+    assert "bears it out as a whole, naming no check" in text_of(explanation)
+    assert "bears it out by checks" in text_of(explanation)
 
 
-async def test_classes_that_are_not_independent_are_told(tmp_path: Path):
+async def test_classes_that_are_not_independent_are_reported(tmp_path: Path):
     """Two verified it by name, and count as one."""
     policy = Policy(judging=Judging(groups=[["substrate.code.read", "substrate.grep"]]))
-    told = await told_of(tmp_path, (0, [stated()]), (S, [saw(S, CODE, [0, 1]), saw(S, GREP, [0, 1])]), policy=policy)
+    explanation = await explained(
+        tmp_path, (0, [stated()]), (S, [saw(S, CODE, [0, 1]), saw(S, GREP, [0, 1])]), policy=policy
+    )
 
-    assert "counted  " in text_of(told)
-    counts_now = [check.count for check in told.assertions[0].checks]
+    assert "counted  " in text_of(explanation)
+    counts_now = [check.count for check in explanation.assertions[0].checks]
     assert [(one.counted, one.classes) for one in counts_now] == [(1, ["substrate.code.read", "substrate.grep"])] * 2
-    told = await told_of(
+    explanation = await explained(
         tmp_path / "b", (0, [stated()]), (S, [saw(S, CODE, [0, 1]), saw(S, GREP, [0, 1])]), END, policy=policy
     )
     assert (
         "check 0 `equals(MAX, 5, path=limits.py)`: 1 of 2 classes, counting as one what is not independent: "
         "code.read, grep"
-    ) in text_of(told)
-    assert told.assertions[0].missing_floor == 1
+    ) in text_of(explanation)
+    assert explanation.assertions[0].missing_floor == 1
 
 
-async def test_k_by_check_is_told_for_each_check(tmp_path: Path):
+async def test_k_by_check_is_reported_for_each_check(tmp_path: Path):
     """One class is enough for the one, two are needed for the other."""
     policy = Policy(admissibility=Admissibility(k_by_check={"commit": FloorOfCheck(internal=1)}))
     checks = [f"commit({COMMIT})", CHECKS[0]]
-    told = await told_of(tmp_path, (0, [stated(checks)]), (S, [saw(S, GIT, [0, 1]), saw(S, CODE, [1])]), policy=policy)
+    explanation = await explained(
+        tmp_path, (0, [stated(checks)]), (S, [saw(S, GIT, [0, 1]), saw(S, CODE, [1])]), policy=policy
+    )
 
-    (verdict,) = told.assertions[0].verdicts
+    (verdict,) = explanation.assertions[0].verdicts
     assert [(one.counted, one.k) for one in verdict.checks] == [(1, 1), (2, 2)]
 
 
-async def test_a_check_that_lacks_a_class_is_told_while_it_waits(tmp_path: Path):
+async def test_a_check_that_lacks_a_class_is_reported_while_it_waits(tmp_path: Path):
     """As many classes as k have counted, and one check has only one of them."""
-    told = await told_of(tmp_path, (0, [stated()]), (S, [saw(S, CODE, [0]), saw(S, GIT, [0, 1])]))
+    explanation = await explained(tmp_path, (0, [stated()]), (S, [saw(S, CODE, [0]), saw(S, GIT, [0, 1])]))
 
-    assert ": 2 of 2, and a check lacks 1 class" in text_of(told)
-    assert told.assertions[0].missing_floor == 1
-    assert "now: pending" in text_of(told)
+    assert ": 2 of 2, and a check lacks 1 class" in text_of(explanation)
+    assert explanation.assertions[0].missing_floor == 1
+    assert "now: pending" in text_of(explanation)
 
 
 # ---------------------------------------------------------------- what was not admitted
 
 
-async def test_partly_checked_is_told_in_a_plain_sentence(tmp_path: Path):
+async def test_partly_checked_is_reported_in_a_plain_sentence(tmp_path: Path):
     """With what was verified, which is not admitted for it."""
     policy = Policy(
         judging=Judging(min_coverage=LeastCoverage(internal="whole")),
         disposition=dict.fromkeys(INADMISSIBLE, PerEffect(internal="review", external="review")),
     )
-    told = await told_of(tmp_path, *ADMITTED, END, policy=policy)
+    explanation = await explained(tmp_path, *ADMITTED, END, policy=policy)
 
-    text = text_of(told)
+    text = text_of(explanation)
     assert "below-floor            partly-checked" in text
     assert "its checks hold, but speak of less of the sentence than this policy wants" in text
     assert f"verified by 2 classes, not admitted: {FIRST}" in text
@@ -236,36 +240,36 @@ async def test_partly_checked_is_told_in_a_plain_sentence(tmp_path: Path):
 
 
 @pytest.mark.parametrize("disposition", ["discard", "review", "refuse", "re-emit"])
-async def test_not_checked_is_told_in_a_plain_sentence(tmp_path: Path, disposition: str):
+async def test_not_checked_is_reported_in_a_plain_sentence(tmp_path: Path, disposition: str):
     """The same for the observation and for the decision, whatever is done about it."""
     one = PerEffect(internal=disposition, external=disposition)  # type: ignore[arg-type]
     policy = Policy(disposition=dict.fromkeys(INADMISSIBLE, one))
     words = (S, [observation(S, CODE, "terms-present"), observation(S, GIT, "absent")])
-    told = await told_of(tmp_path, (0, [emission()]), words, END, policy=policy)
+    explanation = await explained(tmp_path, (0, [emission()]), words, END, policy=policy)
 
     assert WORDS_ALONE == "its words are there; what it says of them was not checked"
-    seen = line_with(told, "terms-present")
+    seen = line_with(explanation, "terms-present")
     assert seen.endswith(f"; {WORDS_ALONE}")
-    assert [one.strip() for one in lines(told)].count(WORDS_ALONE) == 2  # of the assertion, and of its decision
-    assert told.assertions[0].verdicts[0].reason == "not-checked"
+    assert [one.strip() for one in lines(explanation)].count(WORDS_ALONE) == 2  # of the assertion, and of its decision
+    assert explanation.assertions[0].verdicts[0].reason == "not-checked"
 
 
 async def test_a_check_that_is_not_known_is_named_as_such(tmp_path: Path):
     """With why; the others may all be verified, and it is not admitted."""
     checks = [CHECKS[0], "levitates(a)"]
-    told = await told_of(tmp_path, (0, [stated(checks)]), (S, [saw(S, one, [0]) for one in (CODE, GIT)]), END)
+    explanation = await explained(tmp_path, (0, [stated(checks)]), (S, [saw(S, one, [0]) for one in (CODE, GIT)]), END)
 
     known = "check 1 `levitates(a)`: not a check that this version knows (there is no check of that name)"
-    assert f"{known}: the others admit nothing beside it" in text_of(told)
-    assert known in [line.strip() for line in lines(told)]  # of the decision
-    assert told.assertions[0].checks[1].unknown == "there is no check of that name"
-    assert told.assertions[0].now.status == "below-floor"
+    assert f"{known}: the others admit nothing beside it" in text_of(explanation)
+    assert known in [line.strip() for line in lines(explanation)]  # of the decision
+    assert explanation.assertions[0].checks[1].unknown == "there is no check of that name"
+    assert explanation.assertions[0].now.status == "below-floor"
 
 
 async def test_a_derived_check_says_where_it_comes_from(tmp_path: Path):
     """Read from the words, or only that the sentence stands there."""
-    claim = await told_of(tmp_path / "a", (0, [emission(text="`MAX` in `limits.py` equals 5.")]))
-    sentence = await told_of(tmp_path / "b", (0, [emission()]))
+    claim = await explained(tmp_path / "a", (0, [emission(text="`MAX` in `limits.py` equals 5.")]))
+    sentence = await explained(tmp_path / "b", (0, [emission()]))
 
     assert sentence.assertions[0].form == "sentence"
     assert line_with(sentence, "check 0").endswith("`: only that its sentence stands there")
@@ -281,7 +285,7 @@ UNDECIDED = {
 }
 
 
-async def test_every_check_of_an_observation_is_told(tmp_path: Path):
+async def test_every_check_of_an_observation_is_reported(tmp_path: Path):
     """Holds, is false, or undecided and why; with the place, the coverage and what it leaves open."""
     seen = saw(
         S,
@@ -293,9 +297,9 @@ async def test_every_check_of_an_observation_is_told(tmp_path: Path):
         judge=None,
     )
     refuting = saw(2 * S, GIT, [], "contradicts", refuted=[1], detail=UNDECIDED)
-    told = await told_of(tmp_path, (0, [stated()]), (2 * S, [seen, refuting]))
+    explanation = await explained(tmp_path, (0, [stated()]), (2 * S, [seen, refuting]))
 
-    shown = [line.strip() for line in lines(told)]
+    shown = [line.strip() for line in lines(explanation)]
     for said in (
         "check 0 `equals(MAX, 5, path=limits.py)`: holds at limits.py:1, commit 4f2a91c0",
         "check 1 `calls(f, g, path=x.py)`: undecided at x.py:3-9",
@@ -307,11 +311,11 @@ async def test_every_check_of_an_observation_is_told(tmp_path: Path):
         "check 1 `calls(f, g, path=x.py)`: is false",
     ):
         assert said in shown, said
-    observed = told.inputs[1].observation
+    observed = explanation.inputs[1].observation
     assert (observed.verified, observed.refuted, observed.coverage) == ([0], UNSET, "part")
     assert observed.left_open == ["CHANGELOG"]
     assert observed.detail is UNSET  # all of it was taken over
-    assert told.inputs[2].observation.detail == {"reason": "check-fails"}
+    assert explanation.inputs[2].observation.detail == {"reason": "check-fails"}
 
 
 @pytest.mark.parametrize(
@@ -325,19 +329,19 @@ async def test_every_check_of_an_observation_is_told(tmp_path: Path):
         ("terms-missing", "its words are not there"),
     ],
 )
-async def test_why_it_is_absent_is_told_in_words(tmp_path: Path, reason: str, said: str):
+async def test_why_it_is_absent_is_reported_in_words(tmp_path: Path, reason: str, said: str):
     """Each reason has its sentence; another one is left as it came."""
     seen = [observation(S, CODE, "absent", detail={"reason": one}) for one in (reason, "because")]
-    told = await told_of(tmp_path, (0, [stated()]), (S, seen))
+    explanation = await explained(tmp_path, (0, [stated()]), (S, seen))
 
-    assert said in [line.strip() for line in lines(told)]
-    assert "because" not in text_of(told)
+    assert said in [line.strip() for line in lines(explanation)]
+    assert "because" not in text_of(explanation)
 
 
-async def test_an_observation_that_waited_is_told_with_its_assertions_checks(tmp_path: Path):
+async def test_an_observation_that_waited_is_reported_with_its_assertions_checks(tmp_path: Path):
     """Once that has come; before, by what the observer calls them."""
-    waits = await told_of(tmp_path / "a", (0, [saw(0, CODE, [0], unchecked=[[0, 9]], coverage="part")]))
-    found = await told_of(
+    waits = await explained(tmp_path / "a", (0, [saw(0, CODE, [0], unchecked=[[0, 9]], coverage="part")]))
+    found = await explained(
         tmp_path / "b", (0, [saw(0, CODE, [0], unchecked=[[0, 9]], coverage="part")]), (S, [stated()])
     )
 
@@ -348,7 +352,7 @@ async def test_an_observation_that_waited_is_told_with_its_assertions_checks(tmp
 
 
 @pytest.mark.parametrize("rule", ["omitted", "hashed", "identity-bound"])
-async def test_where_an_observer_looked_is_told_as_far_as_the_policy_lets_it_out(tmp_path: Path, rule: str):
+async def test_where_an_observer_looked_is_reported_as_far_as_the_policy_lets_it_out(tmp_path: Path, rule: str):
     """Not its root, file, commit or content, where the id is not told in clear [S §12]; what was verified is."""
     secret = "sha256:" + "a" * 64
     at = {"root": "payroll", "path": "secret.py", "content": secret, "commit": COMMIT}
@@ -356,13 +360,13 @@ async def test_where_an_observer_looked_is_told_as_far_as_the_policy_lets_it_out
     tier = "identity-bound" if rule == "identity-bound" else "pseudonymous"
     policy = Policy() if rule == "identity-bound" else Policy(privacy=PrivacyRules(observation_ids=rule))  # type: ignore[arg-type]
     seen = saw(S, CODE, [0], looked_at=at, detail=detail, tier=tier)
-    told = await told_of(tmp_path, (0, [stated()]), (S, [seen]), policy=policy)
+    explanation = await explained(tmp_path, (0, [stated()]), (S, [seen]), policy=policy)
 
-    observed = told.inputs[1].observation
+    observed = explanation.inputs[1].observation
     assert (observed.verified, [one.holds for one in observed.checks]) == ([0], [True, None])
-    told_all = msgspec.json.encode(told.inputs) + text_of(told).encode()
+    everything = msgspec.json.encode(explanation.inputs) + text_of(explanation).encode()
     for hidden in (b"payroll", b"secret.py", COMMIT.encode(), secret.encode()):
-        assert hidden not in told_all
+        assert hidden not in everything
 
 
 # ---------------------------------------------------------------- why it did not count
@@ -388,17 +392,17 @@ async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before
     record, policy = NOT_COUNTED[why]
     first = [saw(S, CODE, [0, 1])] if why == "not-newer" else []
     blocks = [(S, [*first, record]), (2 * S, [stated()])] if came_before else [(0, [stated()]), (S, [*first, record])]
-    told = await told_of(tmp_path, *blocks, policy=policy)
+    explanation = await explained(tmp_path, *blocks, policy=policy)
 
-    seen = [one for one in told.inputs if one.observation is not UNSET][-1]
+    seen = [one for one in explanation.inputs if one.observation is not UNSET][-1]
     assert (seen.fate, seen.why) == ("not-counted", why)
 
 
 async def test_a_contradiction_that_names_no_check_counts_for_nothing_where_checks_are_required(tmp_path: Path):
     """Neither for nor against."""
-    told = await told_of(tmp_path, (0, [stated()]), (S, [observation(S, CODE, "contradicts")]), policy=STRICT)
+    explanation = await explained(tmp_path, (0, [stated()]), (S, [observation(S, CODE, "contradicts")]), policy=STRICT)
 
-    assert (told.inputs[1].fate, told.inputs[1].why) == ("not-counted", "checks-required")
+    assert (explanation.inputs[1].fate, explanation.inputs[1].why) == ("not-counted", "checks-required")
 
 
 def test_a_copy_of_a_life_shares_nothing_with_it():
@@ -406,10 +410,10 @@ def test_a_copy_of_a_life_shares_nothing_with_it():
     lane = lane_after(*ADMITTED)
     attempt = lane.state.attempt("em-1", 0)
     assert attempt is not None
-    life = attempt.lives[0]
-    before = msgspec.msgpack.encode(life)
+    assertion_state = attempt.assertions[0]
+    before = msgspec.msgpack.encode(assertion_state)
 
-    copy = copy_of(life)
+    copy = copy_of(assertion_state)
     assert isinstance(copy, AssertionState)
     assert copy.checking is not None
     copy.checking.classes[0].stamps[0] = 7
@@ -419,7 +423,7 @@ def test_a_copy_of_a_life_shares_nothing_with_it():
     copy.checking.words = True
     copy.bounds.checks.k_by_check["commit"] = (1, 1)
 
-    assert msgspec.msgpack.encode(life) == before
+    assert msgspec.msgpack.encode(assertion_state) == before
 
 
 def test_counts_are_those_of_the_core():
@@ -427,12 +431,12 @@ def test_counts_are_those_of_the_core():
     lane = lane_after((0, [stated()]), (S, [saw(S, CODE, [0]), saw(S, GIT, [0, 1]), observation(S, GREP)]))
     attempt = lane.state.attempt("em-1", 0)
     assert attempt is not None
-    life = attempt.lives[0]
+    assertion_state = attempt.assertions[0]
 
-    found = counts(life)
-    assert [len(one.classes) for one in found] == standing.classes_by_check(life)
-    assert all(one.counted >= one.k for one in found) == standing.stands(life)
-    assert max(0, *(one.k - one.counted for one in found)) == standing.missing(life)
+    found = counts(assertion_state)
+    assert [len(one.classes) for one in found] == standing.classes_by_check(assertion_state)
+    assert all(one.counted >= one.k for one in found) == standing.stands(assertion_state)
+    assert max(0, *(one.k - one.counted for one in found)) == standing.missing(assertion_state)
 
 
 _looks = st.tuples(
@@ -462,9 +466,9 @@ def test_counts_are_those_of_every_record(blocks: list[list[Any]], disposition: 
             record = msgspec.json.decode(output.value)
             records[output.topic, record["id"]] = record
     with tempfile.TemporaryDirectory() as folder:
-        told = asyncio.run(story_of(lane, Path(folder)))
+        explanation = asyncio.run(explanation_of(lane, Path(folder)))
 
-    verdicts = [verdict for verdict in told.assertions[0].verdicts if (verdict.topic, verdict.id) in records]
+    verdicts = [verdict for verdict in explanation.assertions[0].verdicts if (verdict.topic, verdict.id) in records]
     assert len(verdicts) == len(records)
     for verdict in verdicts:
         record = records[verdict.topic, verdict.id]
@@ -508,17 +512,17 @@ def hostile() -> ExportedLane:
 
 async def test_hostile_text_acts_in_no_line(tmp_path: Path):
     """No control character, no line end, no markup; plain lines and a terminal of any width."""
-    told = await story_of(hostile(), tmp_path)
+    explanation = await explanation_of(hostile(), tmp_path)
 
-    whole = text_of(told) + msgspec.json.encode(told).decode()
-    assert not {"\x1b", "\u202e", "\u2066", "\u200b", "\r"} & set(text_of(told))
+    whole = text_of(explanation) + msgspec.json.encode(explanation).decode()
+    assert not {"\x1b", "\u202e", "\u2066", "\u200b", "\r"} & set(text_of(explanation))
     assert "<b>" not in whole
     assert "\u202e" not in whole
-    for line in lines(told):
+    for line in lines(explanation):
         assert "\n" not in line
     for width in (40, 99, 200):
         console = Console(file=io.StringIO(), width=width)
-        show(told, console)
+        show(explanation, console)
         text = console.file.getvalue()
         assert not {"\x1b", "\u202e", "\u2066", "\u200b", "\r"} & set(text)
         assert "[bold]" in text
@@ -526,25 +530,25 @@ async def test_hostile_text_acts_in_no_line(tmp_path: Path):
 
 async def test_no_check_can_claim_its_own_outcome(tmp_path: Path):
     """Its text stands in back-ticks that nothing in it can close, and is cut where it is only named."""
-    told = await story_of(hostile(), tmp_path)
+    explanation = await explanation_of(hostile(), tmp_path)
 
-    for line in (one.strip() for one in lines(told)):
+    for line in (one.strip() for one in lines(explanation)):
         if line.startswith("check "):
             assert line.count("`") == 2
             outcome = line.rpartition("`")[2]
             assert outcome.startswith(": ")
             assert "4f2a91c0" not in outcome
         assert not line.startswith("admitted: `x.py`")
-    assert all(len(line) < 3000 for line in lines(told))
-    assert sum(map(len, lines(told))) < 200_000
+    assert all(len(line) < 3000 for line in lines(explanation))
+    assert sum(map(len, lines(explanation))) < 200_000
 
 
 async def test_what_an_observer_tells_is_taken_over_in_the_agreed_form_alone(tmp_path: Path):
     """Lines that are none, a commit that is none, a reason that nobody knows: they are not there."""
-    told = await story_of(hostile(), tmp_path)
+    explanation = await explanation_of(hostile(), tmp_path)
 
-    held = told.inputs[1].observation.checks[0]
+    held = explanation.inputs[1].observation.checks[0]
     assert (held.holds, held.reason, held.check) == (True, UNSET, UNSET)
     assert held.place is not UNSET
     assert (held.place.lines, held.place.commit) == (UNSET, UNSET)
-    assert len(told.inputs[1].observation.checks) == 20
+    assert len(explanation.inputs[1].observation.checks) == 20

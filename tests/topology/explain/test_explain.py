@@ -22,11 +22,11 @@ from exported import (
     M,
     S,
     emission,
+    explanation_of,
     lane_after,
     lane_of,
     observation,
     review,
-    story_of,
 )
 from hypothesis import HealthCheck, given, settings
 from msgspec import UNSET
@@ -62,9 +62,9 @@ def decided(disposition: str, **rules: Any) -> Policy:
     return Policy(admissibility=Admissibility(**rules), disposition=dict.fromkeys(INADMISSIBLE, one))
 
 
-def words(told: Explanation, place: int = -1) -> list[tuple[str, Any]]:
+def words(explanation: Explanation, place: int = -1) -> list[tuple[str, Any]]:
     """The verdicts on `admitted` and `inadmissible`, and the discarded ones, of one assertion."""
-    verdicts = told.assertions[place].verdicts
+    verdicts = explanation.assertions[place].verdicts
     return [
         (one.status, None if one.reason is UNSET else one.reason)
         for one in verdicts
@@ -72,9 +72,9 @@ def words(told: Explanation, place: int = -1) -> list[tuple[str, Any]]:
     ]
 
 
-def fates(told: Explanation) -> list[tuple[str, str | None]]:
+def fates(explanation: Explanation) -> list[tuple[str, str | None]]:
     """Every input's fate, and why."""
-    return [(one.fate, None if one.why is UNSET else one.why) for one in told.inputs]
+    return [(one.fate, None if one.why is UNSET else one.why) for one in explanation.inputs]
 
 
 # ---------------------------------------------------------------- the decision table
@@ -102,62 +102,64 @@ INADMISSIBLE_STORIES = {
 
 @pytest.mark.parametrize("disposition", ["discard", "review", "re-emit", "refuse"])
 @pytest.mark.parametrize("reason", INADMISSIBLE_STORIES)
-async def test_a_verdict_is_told_whatever_is_done_about_it(tmp_path: Path, reason: str, disposition: str):
+async def test_a_verdict_is_reported_whatever_is_done_about_it(tmp_path: Path, reason: str, disposition: str):
     """Also of what was discarded, and stands on no topic, the status and the reason are told."""
     status, blocks = INADMISSIBLE_STORIES[reason]
     lane = lane_after(*blocks, policy=decided(disposition, min_confidence=0.5, max_attempts=9))
 
-    told = await story_of(lane, tmp_path)
+    explanation = await explanation_of(lane, tmp_path)
 
-    first = told.assertions[0].verdicts[0]
+    first = explanation.assertions[0].verdicts[0]
     assert (first.status, first.reason, first.disposition) == (status, reason, disposition)
     assert (first.topic is UNSET, first.ledger is UNSET) == (disposition == "discard", disposition == "discard")
-    assert (told.assertions[0].now.status, told.assertions[0].now.reason) == (status, reason)
-    assert told.assertions[0].events[0].what == "claimed"
-    assert (told.assertions[0].now.waits_for == "reviewer") == (disposition == "review")
+    assert (explanation.assertions[0].now.status, explanation.assertions[0].now.reason) == (status, reason)
+    assert explanation.assertions[0].events[0].what == "claimed"
+    assert (explanation.assertions[0].now.waits_for == "reviewer") == (disposition == "review")
 
 
 @pytest.mark.parametrize("terminal", ["unverified-inference", "decayed-to-uncertainty"])
-async def test_a_declared_terminal_is_told_as_it_was_declared(tmp_path: Path, terminal: str):
+async def test_a_declared_terminal_is_reported_as_it_was_declared(tmp_path: Path, terminal: str):
     """The claim is marked as a terminal, and the verdict is the same one."""
-    told = await story_of(lane_after((0, [emission(provenance=[{"substrate_class": terminal}])])), tmp_path)
+    explanation = await explanation_of(
+        lane_after((0, [emission(provenance=[{"substrate_class": terminal}])])), tmp_path
+    )
 
-    assert told.assertions[0].claims[0].terminal
-    assert words(told) == [(terminal, "declared-terminal")]
+    assert explanation.assertions[0].claims[0].terminal
+    assert words(explanation) == [(terminal, "declared-terminal")]
 
 
-async def test_an_unannotated_assertion_is_told_as_one(tmp_path: Path):
+async def test_an_unannotated_assertion_is_reported_as_one(tmp_path: Path):
     """Nothing was claimed for it, nothing was seen, all k classes are missing."""
-    told = await story_of(lane_after((0, [emission(provenance=None)]), END), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission(provenance=None)]), END), tmp_path)
 
-    one = told.assertions[0]
-    assert words(told) == [("unannotated", "no-corroboration")]
+    one = explanation.assertions[0]
+    assert words(explanation) == [("unannotated", "no-corroboration")]
     assert (one.claims, one.classes, one.missing_floor) == ([], [], 2)
 
 
-async def test_what_a_newer_attempt_supersedes_is_told(tmp_path: Path):
+async def test_what_a_newer_attempt_supersedes_is_reported(tmp_path: Path):
     """The attempt names the one that superseded it; the newer one waits."""
-    told = await story_of(lane_after((0, [emission()]), (S, [emission(S, attempt=1)])), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission()]), (S, [emission(S, attempt=1)])), tmp_path)
 
-    assert words(told, 0) == [("rejected", "superseded")]
-    assert [(one.attempt, one.superseded_by) for one in told.attempts] == [(0, 1), (1, UNSET)]
-    assert told.assertions[1].now.waits_for == "evidence"
-    assert told.assertions[1].now.until == format_time(BASE + S + 10 * M)
+    assert words(explanation, 0) == [("rejected", "superseded")]
+    assert [(one.attempt, one.superseded_by) for one in explanation.attempts] == [(0, 1), (1, UNSET)]
+    assert explanation.assertions[1].now.waits_for == "evidence"
+    assert explanation.assertions[1].now.until == format_time(BASE + S + 10 * M)
 
 
 async def test_an_earlier_attempt_that_comes_later_is_superseded_on_arrival(tmp_path: Path):
     """It is told so although it came last."""
-    told = await story_of(lane_after((0, [emission(attempt=1)]), (S, [emission(S)])), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission(attempt=1)]), (S, [emission(S)])), tmp_path)
 
-    assert words(told) == [("rejected", "superseded")]
-    assert [(one.attempt, one.superseded_by) for one in told.attempts] == [(1, UNSET), (0, 1)]
+    assert words(explanation) == [("rejected", "superseded")]
+    assert [(one.attempt, one.superseded_by) for one in explanation.attempts] == [(1, UNSET), (0, 1)]
 
 
-async def test_an_admission_is_told_with_what_counted_for_it(tmp_path: Path):
+async def test_an_admission_is_reported_with_what_counted_for_it(tmp_path: Path):
     """Each observation says how many of k there were with it; the verdict names its place in the ledger."""
-    told = await story_of(lane_after(*ADMITTED), tmp_path)
+    explanation = await explanation_of(lane_after(*ADMITTED), tmp_path)
 
-    one = told.assertions[0]
+    one = explanation.assertions[0]
     seen = [(event.fate, event.counted, event.k) for event in one.events if event.what == "observed"]
     assert seen == [("counted", 1, 2), ("counted", 2, 2)]
     verdict = one.verdicts[0]
@@ -171,45 +173,47 @@ async def test_an_admission_is_told_with_what_counted_for_it(tmp_path: Path):
     assert (one.missing_floor, one.now.holds) == (0, True)
 
 
-async def test_a_declaration_is_told_as_the_basis(tmp_path: Path):
+async def test_a_declaration_is_reported_as_the_basis(tmp_path: Path):
     """In trust mode `declared` the annotations count, and what observers say does not."""
     notes = [{"substrate_class": f"substrate.{name}", "ts": BASE} for name in (CODE, GIT)]
     policy = decided("review", trust="declared")
-    told = await story_of(
+    explanation = await explanation_of(
         lane_after((0, [emission(provenance=notes)]), (S, [observation(S, GREP)]), policy=policy), tmp_path
     )
 
-    assert told.assertions[0].verdicts[0].basis == "declaration"
-    assert fates(told)[1] == ("not-counted", "declarations-only")
+    assert explanation.assertions[0].verdicts[0].basis == "declaration"
+    assert fates(explanation)[1] == ("not-counted", "declarations-only")
 
 
-async def test_an_emitters_refusal_is_told_as_passed_on(tmp_path: Path):
+async def test_an_emitters_refusal_is_reported_as_passed_on(tmp_path: Path):
     """It is never adjudicated, and evidence for it is late."""
     lane = lane_after((-S // 2, [observation(-S, CODE)]), (0, [emission(kind="refusal"), observation(0, GIT)]))
-    told = await story_of(lane, tmp_path)
+    explanation = await explanation_of(lane, tmp_path)
 
-    assert (words(told), told.assertions[0].verdicts[0].basis) == ([("refused", None)], "emitter")
-    assert fates(told) == [("late", "closed"), ("taken-in", None), ("late", "closed")]
+    assert (words(explanation), explanation.assertions[0].verdicts[0].basis) == ([("refused", None)], "emitter")
+    assert fates(explanation) == [("late", "closed"), ("taken-in", None), ("late", "closed")]
 
 
 async def test_a_policys_refusal_does_not_hide_what_was_decided(tmp_path: Path):
     """`refused` says what is done; the assertion stands as what it was found to be."""
-    told = await story_of(lane_after((0, [emission()]), END, policy=decided("refuse")), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission()]), END, policy=decided("refuse")), tmp_path)
 
-    assert words(told) == [("unverified-inference", "no-corroboration"), ("refused", "no-corroboration")]
-    assert told.assertions[0].now.status == "unverified-inference"
+    assert words(explanation) == [("unverified-inference", "no-corroboration"), ("refused", "no-corroboration")]
+    assert explanation.assertions[0].now.status == "unverified-inference"
 
 
 @pytest.mark.parametrize(("decision", "word"), [("admit", ("admitted", None)), ("refuse", ("rejected", "review"))])
-async def test_a_reviewers_decision_is_told(tmp_path: Path, decision: str, word: tuple[str, Any]):
+async def test_a_reviewers_decision_is_reported(tmp_path: Path, decision: str, word: tuple[str, Any]):
     """Who decided what, and the verdict that it led to."""
     records = [review(decision, reason="I looked.", decided_at=BASE + 12 * M)]
-    told = await story_of(lane_after((0, [emission()]), (S, EVIDENCE[:1]), END, (12 * M, records)), tmp_path)
+    explanation = await explanation_of(
+        lane_after((0, [emission()]), (S, EVIDENCE[:1]), END, (12 * M, records)), tmp_path
+    )
 
-    event = next(event for event in told.assertions[0].events if event.what == "reviewed")
+    event = next(event for event in explanation.assertions[0].events if event.what == "reviewed")
     assert isinstance(event.review, msgspec.Struct)
     assert (event.fate, event.review.reviewer, event.review.reason) == ("decided", "reviewer-1", "I looked.")
-    assert words(told)[-1] == word
+    assert words(explanation)[-1] == word
 
 
 AFTER_ADMISSION = {
@@ -225,29 +229,29 @@ AFTER_ADMISSION = {
 
 
 @pytest.mark.parametrize("story", AFTER_ADMISSION)
-async def test_what_happens_after_admission_is_told(tmp_path: Path, story: str):
+async def test_what_happens_after_admission_is_reported(tmp_path: Path, story: str):
     """The last word, and whether it still holds."""
     records, word = AFTER_ADMISSION[story]
-    told = await story_of(lane_after(*ADMITTED, (5 * M, records)), tmp_path)
+    explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, records)), tmp_path)
 
-    assert words(told) == [("admitted", None), word]
-    assert told.assertions[0].now.holds == (word[0] == "renewed")
+    assert words(explanation) == [("admitted", None), word]
+    assert explanation.assertions[0].now.holds == (word[0] == "renewed")
 
 
-async def test_the_end_of_validity_is_told(tmp_path: Path):
+async def test_the_end_of_validity_is_reported(tmp_path: Path):
     """Until when it held is told after it has ended."""
-    told = await story_of(lane_after(*ADMITTED, (2 * H, [])), tmp_path, now=BASE + 3 * H)
+    explanation = await explanation_of(lane_after(*ADMITTED, (2 * H, [])), tmp_path, now=BASE + 3 * H)
 
-    assert words(told)[-1] == ("decayed-to-uncertainty", "validity-ended")
-    assert told.assertions[0].now.valid_until == format_time(BASE + S + H)
+    assert words(explanation)[-1] == ("decayed-to-uncertainty", "validity-ended")
+    assert explanation.assertions[0].now.valid_until == format_time(BASE + S + H)
 
 
 async def test_only_now_is_by_a_clock(tmp_path: Path):
     """An admission whose validity is past holds no more, although no block has said so; its instant is included."""
     lane, until = lane_after(*ADMITTED), BASE + S + H
 
-    at = (await story_of(lane, tmp_path / "a", now=until)).assertions[0]
-    past = (await story_of(lane, tmp_path / "b", now=until + 1)).assertions[0]
+    at = (await explanation_of(lane, tmp_path / "a", now=until)).assertions[0]
+    past = (await explanation_of(lane, tmp_path / "b", now=until + 1)).assertions[0]
 
     assert (at.now.holds, past.now.holds, past.now.status) == (True, False, "admitted")
     assert past.now.as_of == format_time(until + 1)
@@ -257,21 +261,21 @@ async def test_only_now_is_by_a_clock(tmp_path: Path):
 async def test_an_earlier_attempts_admission_ends_with_a_newer_ones_word(tmp_path: Path):
     """It ends without a word of its own, and says whose word ended it."""
     newer = [emission(M, attempt=1), observation(M, CODE, attempt=1), observation(M, GIT, attempt=1)]
-    told = await story_of(lane_after(*ADMITTED, (M, newer)), tmp_path)
+    explanation = await explanation_of(lane_after(*ADMITTED, (M, newer)), tmp_path)
 
-    last = told.assertions[0].events[-1]
+    last = explanation.assertions[0].events[-1]
     assert (last.what, last.why, last.by_attempt) == ("ended", "newer-attempt", 1)
-    assert [one.now.status for one in told.assertions] == ["ended", "admitted"]
+    assert [one.now.status for one in explanation.assertions] == ["ended", "admitted"]
 
 
-async def test_a_review_window_that_ends_is_told(tmp_path: Path):
+async def test_a_review_window_that_ends_is_reported(tmp_path: Path):
     """Nobody spoke: the assertion stays what it was, and waits no more."""
     lane = lane_after((0, [emission()]), END, (M * 12, []), policy=decided("review", review_window=M))
     lane.block(BASE + 20 * M)
-    told = await story_of(lane, tmp_path)
+    explanation = await explanation_of(lane, tmp_path)
 
-    assert told.assertions[0].events[-1].why == "review-window-over"
-    assert told.assertions[0].now.waits_for is UNSET
+    assert explanation.assertions[0].events[-1].why == "review-window-over"
+    assert explanation.assertions[0].now.waits_for is UNSET
 
 
 # ---------------------------------------------------------------- what did not count, and why
@@ -303,9 +307,9 @@ async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before
         blocks = [*blocks, (moved, [emission()])]
     else:
         blocks = [said, *blocks]
-    told = await story_of(lane_after(*blocks, policy=policy), tmp_path)
+    explanation = await explanation_of(lane_after(*blocks, policy=policy), tmp_path)
 
-    observed = [one for one in told.inputs if one.observation is not UNSET]
+    observed = [one for one in explanation.inputs if one.observation is not UNSET]
     assert (observed[-1].fate, observed[-1].why) == ("not-counted", why)
     immediate = why in ("class-unknown", "absent", "unavailable")
     assert (observed[-1].settled_at is UNSET) == (not came_before or immediate)
@@ -314,26 +318,26 @@ async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before
 async def test_a_negative_that_is_too_old_says_so(tmp_path: Path):
     """Old news of a stalled observer undoes nothing."""
     said = [observation(-H - 1, CODE, "contradicts"), observation(-H - 1, CODE, "unknown-observation")]
-    told = await story_of(lane_after((0, [emission()]), (S, said)), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission()]), (S, said)), tmp_path)
 
-    assert fates(told)[1:] == [("not-counted", "too-old")] * 2
+    assert fates(explanation)[1:] == [("not-counted", "too-old")] * 2
 
 
 async def test_an_invention_that_was_never_declared_says_so(tmp_path: Path):
     """An unknown observation holds against a declared id only."""
-    told = await story_of(
+    explanation = await explanation_of(
         lane_after((0, [emission()]), (S, [observation(S, CODE, "unknown-observation", observation_id="other")])),
         tmp_path,
     )
 
-    assert fates(told)[1] == ("not-counted", "not-declared")
+    assert fates(explanation)[1] == ("not-counted", "not-declared")
 
 
-async def test_a_review_that_would_not_make_it_last_is_told(tmp_path: Path):
+async def test_a_review_that_would_not_make_it_last_is_reported(tmp_path: Path):
     """A second admission in the same instant changes nothing."""
-    told = await story_of(lane_after(*ADMITTED, (5 * M, [review("admit"), review("admit")])), tmp_path)
+    explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, [review("admit"), review("admit")])), tmp_path)
 
-    assert fates(told)[-2:] == [("decided", None), ("not-counted", "no-longer-than-now")]
+    assert fates(explanation)[-2:] == [("decided", None), ("not-counted", "no-longer-than-now")]
 
 
 async def test_late_evidence_says_for_what_it_was_late(tmp_path: Path):
@@ -341,56 +345,56 @@ async def test_late_evidence_says_for_what_it_was_late(tmp_path: Path):
     late = [observation(11 * M, CODE)]
     for disposition, why in (("review", "waits-for-reviewer"), ("discard", "closed")):
         lane = lane_after((0, [emission()]), END, (12 * M, late), policy=decided(disposition))
-        told = await story_of(lane, tmp_path / disposition)
-        assert fates(told)[-1] == ("late", why)
+        explanation = await explanation_of(lane, tmp_path / disposition)
+        assert fates(explanation)[-1] == ("late", why)
 
 
 async def test_evidence_of_no_assertion_waits_and_is_unmatched_in_the_end(tmp_path: Path):
     """It belongs to no assertion, so it stands among the inputs only, with the time at which that was clear."""
     other = observation(S, CODE, span={"chars": [0, 3]})
-    waits = await story_of(lane_after((0, [emission()]), (S, [other])), tmp_path / "a")
-    over = await story_of(lane_after((0, [emission()]), (S, [other]), (11 * M, [])), tmp_path / "b")
+    waits = await explanation_of(lane_after((0, [emission()]), (S, [other])), tmp_path / "a")
+    over = await explanation_of(lane_after((0, [emission()]), (S, [other]), (11 * M, [])), tmp_path / "b")
 
     assert (waits.inputs[1].fate, over.inputs[1].fate) == ("waiting", "unmatched")
     assert over.inputs[1].settled_at == format_time(BASE + 11 * M)
     assert all(event.what != "observed" for event in over.assertions[0].events)
 
 
-async def test_evidence_that_came_before_its_emission_is_told_where_it_came(tmp_path: Path):
+async def test_evidence_that_came_before_its_emission_is_reported_where_it_came(tmp_path: Path):
     """The timeline is in the order in which things came, not in which they were understood."""
     lane = lane_after((S, [observation(S, CODE)]), (2 * S, [emission()]))
-    told = await story_of(lane, tmp_path)
+    explanation = await explanation_of(lane, tmp_path)
 
-    assert [event.what for event in told.assertions[0].events] == ["observed", "claimed"]
-    assert told.inputs[0].fate == "counted"
+    assert [event.what for event in explanation.assertions[0].events] == ["observed", "claimed"]
+    assert explanation.inputs[0].fate == "counted"
 
 
 async def test_of_what_waited_corroborations_are_weighed_first(tmp_path: Path):
     """As if all of it had come at once: an older negative is outweighed although it came first."""
     waited = [observation(S, CODE, "contradicts"), observation(2 * S, CODE), observation(2 * S, CODE)]
-    told = await story_of(lane_after((2 * S, waited), (3 * S, [emission()])), tmp_path)
+    explanation = await explanation_of(lane_after((2 * S, waited), (3 * S, [emission()])), tmp_path)
 
-    assert fates(told)[:3] == [("not-counted", "outweighed"), ("counted", None), ("not-counted", "not-newer")]
+    assert fates(explanation)[:3] == [("not-counted", "outweighed"), ("counted", None), ("not-counted", "not-newer")]
 
 
 async def test_what_was_discarded_cannot_be_reviewed(tmp_path: Path):
     """Not even in the block in which it was discarded: what is revealed for the telling does not live on."""
     records = [emission(provenance=[{"substrate_class": "x.y"}]), review("admit"), observation(0, CODE)]
-    told = await story_of(lane_after((0, records)), tmp_path)
+    explanation = await explanation_of(lane_after((0, records)), tmp_path)
 
-    assert fates(told)[1:] == [("dead-letter", "late-review"), ("late", "closed")]
-    assert words(told) == [("unverified-inference", "unknown-class")]
+    assert fates(explanation)[1:] == [("dead-letter", "late-review"), ("late", "closed")]
+    assert words(explanation) == [("unverified-inference", "unknown-class")]
 
 
 async def test_an_attempt_that_was_forgotten_may_come_again(tmp_path: Path):
     """It is another assertion of the same name, and what becomes of it is not told of the first one."""
     policy = decided("discard", max_validity=2 * H)
     again = emission(5 * H, confidence=0.9)
-    told = await story_of(lane_after((0, [emission()]), (5 * H, [again]), policy=policy), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission()]), (5 * H, [again]), policy=policy), tmp_path)
 
-    assert [one.attempt for one in told.attempts] == [0, 0]
-    assert [one.now.status for one in told.assertions] == ["unverified-inference", "pending"]
-    assert words(told, 0) == [("unverified-inference", "no-corroboration")]
+    assert [one.attempt for one in explanation.attempts] == [0, 0]
+    assert [one.now.status for one in explanation.assertions] == ["unverified-inference", "pending"]
+    assert words(explanation, 0) == [("unverified-inference", "no-corroboration")]
 
 
 # ---------------------------------------------------------------- dead letters and duplicates
@@ -411,14 +415,14 @@ DEAD: dict[str, tuple[Any, Policy]] = {
 
 
 @pytest.mark.parametrize("reason", DEAD)
-async def test_inputs_that_became_dead_letters_are_told(tmp_path: Path, reason: str):
+async def test_inputs_that_became_dead_letters_are_reported(tmp_path: Path, reason: str):
     """With the reason and the detail that the dead letter has, and where the input stood."""
     record, policy = DEAD[reason]
     lane = lane_after((0, [emission()]), (S, [record]), policy=policy)
-    told = await story_of(lane, tmp_path)
+    explanation = await explanation_of(lane, tmp_path)
 
     letter = next(one for one in lane.outputs if one.topic == "dead-letters")
-    last = told.inputs[-1]
+    last = explanation.inputs[-1]
     assert (last.fate, last.why) == ("dead-letter", reason)
     assert dict(letter.headers)["sluice-detail"].decode() == last.detail
     assert dict(letter.headers)["sluice-source"].decode() == last.source
@@ -427,25 +431,25 @@ async def test_inputs_that_became_dead_letters_are_told(tmp_path: Path, reason: 
 async def test_an_input_under_another_key_is_found_however_it_is_written(tmp_path: Path):
     """JSON may write the characters of an id as escapes."""
     hidden = b'{"emission_id": "\\u0065m-1", "emitted_at": 0, "text": "x"}'
-    told = await story_of(lane_after((0, [emission()]), (S, [("emissions", (b"em-2", hidden))])), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission()]), (S, [("emissions", (b"em-2", hidden))])), tmp_path)
 
-    assert fates(told) == [("taken-in", None), ("dead-letter", "misrouted")]
+    assert fates(explanation) == [("taken-in", None), ("dead-letter", "misrouted")]
 
 
 async def test_other_emissions_are_no_part_of_the_story(tmp_path: Path):
     """Not even those whose id begins or ends like this one, or whose text names it."""
     others = [emission(0, "em-11"), emission(0, "xem-1"), emission(0, "em-2", text="em-1 is another one.")]
-    told = await story_of(lane_after((0, [*others, emission()]), (S, [emission(0, "em-2")])), tmp_path)
+    explanation = await explanation_of(lane_after((0, [*others, emission()]), (S, [emission(0, "em-2")])), tmp_path)
 
-    assert [(one.source, one.fate) for one in told.inputs] == [("emissions/0/3", "taken-in")]
+    assert [(one.source, one.fate) for one in explanation.inputs] == [("emissions/0/3", "taken-in")]
 
 
-async def test_a_repetition_is_told_as_a_duplicate(tmp_path: Path):
+async def test_a_repetition_is_reported_as_a_duplicate(tmp_path: Path):
     """The same bytes again: nothing happens, and the story says so."""
-    told = await story_of(lane_after((0, [emission()]), (S, [emission()])), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission()]), (S, [emission()])), tmp_path)
 
-    assert fates(told) == [("taken-in", None), ("duplicate", None)]
-    assert len(told.assertions) == 1
+    assert fates(explanation) == [("taken-in", None), ("duplicate", None)]
+    assert len(explanation.assertions) == 1
 
 
 # ---------------------------------------------------------------- what is asked, and what is shown
@@ -457,11 +461,11 @@ async def test_one_span_can_be_asked_about(tmp_path: Path):
     both = [{"span": SPAN}, {"span": {"chars": [len(TEXT) + 1, len(text)]}}]
     lane = lane_after((0, [emission(fields={"text": text, "assertions": both})]), (S, [observation(S, CODE)]))
 
-    told = await story_of(lane, tmp_path, span_key=KEY)
-    other = await story_of(lane, tmp_path / "b", span_key=f"c:{len(TEXT) + 1}-{len(text)}")
+    explanation = await explanation_of(lane, tmp_path, span_key=KEY)
+    other = await explanation_of(lane, tmp_path / "b", span_key=f"c:{len(TEXT) + 1}-{len(text)}")
 
-    assert [one.span_key for one in told.assertions] == [KEY]
-    assert [len(one.inputs) for one in (told, other)] == [2, 1]
+    assert [one.span_key for one in explanation.assertions] == [KEY]
+    assert [len(one.inputs) for one in (explanation, other)] == [2, 1]
 
 
 async def test_what_the_ledger_does_not_know_is_said_in_a_sentence(tmp_path: Path):
@@ -469,18 +473,18 @@ async def test_what_the_ledger_does_not_know_is_said_in_a_sentence(tmp_path: Pat
     lane = lane_after((0, [emission()]))
 
     with pytest.raises(DoesNotHoldError, match=r"nothing about the emission 'em-9' stands in the ledger of lane 0"):
-        await story_of(lane, tmp_path / "a", "em-9")
+        await explanation_of(lane, tmp_path / "a", "em-9")
     with pytest.raises(DoesNotHoldError, match=rf"no assertion with the span c:0-1 \(expected one of {KEY}\)"):
-        await story_of(lane, tmp_path / "b", span_key="c:0-1")
+        await explanation_of(lane, tmp_path / "b", span_key="c:0-1")
 
 
-async def test_a_ledger_that_does_not_hold_is_not_told_from(tmp_path: Path):
+async def test_a_ledger_that_does_not_hold_is_not_reported_from(tmp_path: Path):
     """A story is what the ledger proves, or there is none."""
     lane = lane_after((0, [emission()]), (S, EVIDENCE), (2 * S, []))
     del lane.blocks[2]
 
     with pytest.raises(DoesNotHoldError, match="the chain of blocks is broken"):
-        await story_of(lane, tmp_path)
+        await explanation_of(lane, tmp_path)
 
 
 @pytest.mark.parametrize("partitioner", ["murmur2", "crc32"])
@@ -490,9 +494,9 @@ async def test_the_lane_is_found_by_the_ledgers_own_partitioner(tmp_path: Path, 
     lane = ExportedLane(DEFAULT_POLICY, BASE - S, lane=number, lanes=7, partitioner=partitioner)
     lane.block(BASE, [emission()])
 
-    told = await story_of(lane, tmp_path)
+    explanation = await explanation_of(lane, tmp_path)
 
-    assert (told.lane, told.lanes, fates(told)) == (number, 7, [("taken-in", None)])
+    assert (explanation.lane, explanation.lanes, fates(explanation)) == (number, 7, [("taken-in", None)])
 
 
 async def test_what_strangers_wrote_is_sanitised(tmp_path: Path):
@@ -504,19 +508,19 @@ async def test_what_strangers_wrote_is_sanitised(tmp_path: Path):
         observation(0, CODE, span={"chars": [0, 99]}, substrate_class=evil, locator={"p": evil}, detail={"d": evil}),
         review("admit", reason=evil),
     ]
-    told = await story_of(lane_after((0, records)), tmp_path)
+    explanation = await explanation_of(lane_after((0, records)), tmp_path)
 
-    shown = msgspec.json.encode(told).decode()
+    shown = msgspec.json.encode(explanation).decode()
     assert "\u202e" not in shown
     assert "onclick" not in shown
 
 
-async def test_observation_ids_are_told_as_far_as_the_policy_lets_them_out(tmp_path: Path):
+async def test_observation_ids_are_reported_as_far_as_the_policy_lets_them_out(tmp_path: Path):
     """Never of the identity-bound tier, and none where the policy omits them [S §12]."""
     records = [emission(), observation(0, CODE, tier="identity-bound"), observation(0, GIT)]
-    clear = await story_of(lane_after((0, records)), tmp_path / "a")
+    clear = await explanation_of(lane_after((0, records)), tmp_path / "a")
     omitted = Policy(privacy=PrivacyRules(observation_ids="omitted"))
-    none = await story_of(lane_after((0, records), policy=omitted), tmp_path / "b")
+    none = await explanation_of(lane_after((0, records), policy=omitted), tmp_path / "b")
 
     assert [one.observation.observation_id for one in clear.inputs[1:]] == [UNSET, "seen:git.log"]
     assert clear.assertions[0].claims[0].observation_id == DECLARED
@@ -524,7 +528,7 @@ async def test_observation_ids_are_told_as_far_as_the_policy_lets_them_out(tmp_p
     assert none.assertions[0].claims[0].observation_id is UNSET
 
 
-async def test_a_policy_that_comes_into_force_is_told_with(tmp_path: Path):
+async def test_a_policy_that_comes_into_force_is_reported_with(tmp_path: Path):
     """Each attempt names the policy under which it was taken in, and is judged by it."""
     stricter = replace(DEFAULT_POLICY, admissibility=replace(DEFAULT_POLICY.admissibility, min_confidence=0.9))
     lane = lane_after(
@@ -532,10 +536,10 @@ async def test_a_policy_that_comes_into_force_is_told_with(tmp_path: Path):
         (S, [("policies", stricter), emission(S, attempt=1, confidence=0.8)]),
         (2 * S, [emission(2 * S, attempt=2, confidence=0.8)]),
     )
-    told = await story_of(lane, tmp_path)
+    explanation = await explanation_of(lane, tmp_path)
 
-    assert [one.policy for one in told.attempts][1:] != [DEFAULT_POLICY.hash] * 2
-    assert words(told) == [("rejected", "low-confidence")]
+    assert [one.policy for one in explanation.attempts][1:] != [DEFAULT_POLICY.hash] * 2
+    assert words(explanation) == [("rejected", "low-confidence")]
 
 
 # ---------------------------------------------------------------- laws
@@ -549,11 +553,11 @@ def stories(lane: ExportedLane) -> dict[str, Explanation]:
         found: dict[str, Explanation] = {}
         for emission_id in ("em-0", "em-1", "em-2"):
             if any(event.key == emission_id.encode() for *_, event in lane.inputs):
-                found[emission_id] = asyncio.run(story_of(lane, Path(folder) / emission_id, emission_id))
+                found[emission_id] = asyncio.run(explanation_of(lane, Path(folder) / emission_id, emission_id))
     return found
 
 
-def told_of(policy: Policy, history: list[laws.Block]) -> tuple[ExportedLane, dict[str, Explanation]]:
+def explanations_of(policy: Policy, history: list[laws.Block]) -> tuple[ExportedLane, dict[str, Explanation]]:
     """A lane after a history, and its stories."""
     lane = ExportedLane(policy, laws.BASE - laws.U)
     for time, watermark, records in history:
@@ -565,35 +569,35 @@ def told_of(policy: Policy, history: list[laws.Block]) -> tuple[ExportedLane, di
 @given(laws.worlds())
 def test_the_verdicts_are_exactly_the_outputs(world: tuple[Policy, list[laws.Block]]):
     """Every output about the emission is a verdict of its story, in order, and no other is."""
-    lane, found = told_of(*world)
+    lane, found = explanations_of(*world)
 
-    for emission_id, told in found.items():
+    for emission_id, explanation in found.items():
         key = f"{emission_id}#".encode()
         outputs = [msgspec.json.decode(one.value) | {"topic": one.topic} for one in lane.outputs if one.key[:5] == key]
         written = [(one["topic"], one["ledger"]["height"], one["ledger"]["index"], one["id"]) for one in outputs]
-        verdicts = [one for assertion in told.assertions for one in assertion.verdicts if one.topic is not UNSET]
+        verdicts = [one for assertion in explanation.assertions for one in assertion.verdicts if one.topic is not UNSET]
         read = [(one.topic, one.ledger.height, one.ledger.index, one.id) for one in verdicts]
         assert sorted(read) == sorted(one for one in written if one[0] != "dead-letters")
-        for assertion in told.assertions:
+        for assertion in explanation.assertions:
             assert [one.verdict for one in assertion.events if one.what == "verdict"] == assertion.verdicts
 
 
 @_SETTINGS
 @given(laws.worlds())
-def test_every_input_is_told_once_and_the_fates_add_up(world: tuple[Policy, list[laws.Block]]):
+def test_every_input_is_reported_once_and_the_fates_add_up(world: tuple[Policy, list[laws.Block]]):
     """Inputs stand in the ledger's order, and their fates are what the lane has counted."""
-    lane, found = told_of(*world)
+    lane, found = explanations_of(*world)
 
     counted: Counter[str] = Counter()
-    for emission_id, told in found.items():
+    for emission_id, explanation in found.items():
         mine = [
             (height, f"{topic}/0/{offset}")
             for height, topic, offset, event in lane.inputs
             if event.key == emission_id.encode()
         ]
-        assert [(one.height, one.source) for one in told.inputs] == mine
-        counted.update(one.fate for one in told.inputs)
-        counted["discarded"] += sum(one.disposition == "discard" for a in told.assertions for one in a.verdicts)
+        assert [(one.height, one.source) for one in explanation.inputs] == mine
+        counted.update(one.fate for one in explanation.inputs)
+        counted["discarded"] += sum(one.disposition == "discard" for a in explanation.assertions for one in a.verdicts)
     counters = lane.state.counters
     named = ("duplicate", "late", "unmatched", "not-counted", "discarded")
     assert {name: counted[name] for name in named} == {name: counters[name] for name in named}
@@ -604,18 +608,18 @@ def test_every_input_is_told_once_and_the_fates_add_up(world: tuple[Policy, list
 @given(laws.worlds())
 def test_what_lives_at_the_end_is_told_to_live(world: tuple[Policy, list[laws.Block]]):
     """Pending, admitted or waiting for a reviewer: as many as the lane has lives."""
-    lane, found = told_of(*world)
+    lane, found = explanations_of(*world)
 
     open_ = [
         one
-        for told in found.values()
-        for one in told.assertions
+        for explanation in found.values()
+        for one in explanation.assertions
         if one.now.waits_for is not UNSET or one.now.status in ("admitted", "renewed")
     ]
-    assert len(open_) == lane.state.lives
+    assert len(open_) == lane.state.live
 
 
-def test_a_block_that_fires_only_a_part_of_what_is_due_is_told_as_it_was(
+def test_a_block_that_fires_only_a_part_of_what_is_due_is_reported_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """After an outage a lane closes empty blocks until nothing is due; each verdict stands in its own."""
@@ -626,7 +630,7 @@ def test_a_block_that_fires_only_a_part_of_what_is_due_is_told_as_it_was(
     waiting = observation(0, CODE, span={"chars": [0, 1]})
     lane = lane_after((0, [emission(fields={"text": text, "assertions": both}), waiting]), END, (11 * M, []), END)
 
-    told = asyncio.run(story_of(lane, tmp_path))
+    explanation = asyncio.run(explanation_of(lane, tmp_path))
 
-    assert [one.verdicts[0].height for one in told.assertions] == [2, 3]
-    assert told.inputs[1].fate == "unmatched"
+    assert [one.verdicts[0].height for one in explanation.assertions] == [2, 3]
+    assert explanation.inputs[1].fate == "unmatched"

@@ -12,7 +12,7 @@ from typing import Any
 
 import fold_laws as laws
 import pytest
-from exported import BASE, KEY, ExportedLane, H, M, S, emission, lane_after, observation, review, story_of
+from exported import BASE, KEY, ExportedLane, H, M, S, emission, explanation_of, lane_after, observation, review
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
@@ -228,8 +228,8 @@ async def _last_words(lane: ExportedLane, folder: Path) -> dict[Any, list[Any]]:
     for emission_id in ("em-0", "em-1", "em-2"):
         if not any(event.key == emission_id.encode() for *_, event in lane.inputs):
             continue
-        told = await story_of(lane, folder, emission_id)
-        for one in told.assertions:
+        explanation = await explanation_of(lane, folder, emission_id)
+        for one in explanation.assertions:
             words = [
                 verdict
                 for verdict in one.verdicts

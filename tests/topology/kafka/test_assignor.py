@@ -138,11 +138,11 @@ def test_a_standby_s_height_travels_with_its_claim():
     assert dict(assignment["b"].assignment)["emissions"] == [1, 2]
 
 
-def test_a_member_is_told_what_to_stand_by_for():
+def test_a_member_is_reported_what_to_stand_by_for():
     """In the assignment's user data; a leader of another version may have sent none."""
     cluster: Any = SimpleNamespace(partitions_for_topic=lambda topic: {0, 1})
-    told: list[list[int]] = []
-    member = LaneAssignor(MemberState, stand_by=told.append)
+    reported: list[list[int]] = []
+    member = LaneAssignor(MemberState, stand_by=reported.append)
     members = {name: member.metadata(["emissions"]) for name in "ab"}
 
     for assignment in LaneAssignor(MemberState, standbys=1).assign(cluster, members).values():
@@ -150,4 +150,4 @@ def test_a_member_is_told_what_to_stand_by_for():
     member.on_assignment(SimpleNamespace(user_data=b""))  # type: ignore[arg-type]
     member.on_assignment(SimpleNamespace(user_data=b"\xff"))  # type: ignore[arg-type]
 
-    assert told == [[1], [0], [], []]
+    assert reported == [[1], [0], [], []]

@@ -336,7 +336,7 @@ def test_the_embedded_broker_does_not_look_up_times():
         (["emissions"], "Invalid value"),
     ],
 )
-def test_wrong_usage_is_told_before_any_broker_is_asked(arguments: list[str], said: str):
+def test_wrong_usage_is_reported_before_any_broker_is_asked(arguments: list[str], said: str):
     """One sentence, exit status 2."""
     result = run("kafka://127.0.0.1:1", *arguments)
 

@@ -82,7 +82,7 @@ def test_kafkas_error_has_its_name():
     assert errors.for_code(82) is FencedInstanceIdError
 
 
-def test_a_name_that_somebody_else_took_is_told_in_one_sentence():
+def test_a_name_that_somebody_else_took_is_reported_in_one_sentence():
     """With what to do; other errors of the broker stay what they are."""
     with pytest.raises(DoesNotHoldError, match="instance pod-7-0: another worker has joined"), judged("pod-7-0"):
         raise errors.KafkaError(repr(FencedInstanceIdError()))

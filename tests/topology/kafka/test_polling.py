@@ -115,12 +115,12 @@ class Fetcher:
     def _notify(self, future: Any) -> None: ...
 
 
-def making(partition: TopicPartition) -> EventDecoder:
+def decoder_of(partition: TopicPartition) -> EventDecoder:
     return EventDecoder(["emissions", "observations"].index(partition.topic), event_for)
 
 
 async def poll(fetcher: Fetcher, wanted: Any = None, most: int = 4000) -> dict[TopicPartition, Any]:
-    return await drain(fetcher, fetcher.states if wanted is None else wanted, 0.0, most, making)
+    return await drain(fetcher, fetcher.states if wanted is None else wanted, 0.0, most, decoder_of)
 
 
 PLACES = [TopicPartition("emissions", lane) for lane in range(16)]
@@ -133,8 +133,8 @@ async def test_a_compressed_batch_comes_out_in_portions():
     fetcher, offsets = Fetcher({PLACES[0]: data}), []
     while fetcher._records:
         found = (await poll(fetcher)).get(PLACES[0], NOTHING)
-        assert found.octets <= HELD_BYTES + 200_001
-        assert found.octets == sum(len(one.value) + 1 for one in found.events)
+        assert found.byte_count <= HELD_BYTES + 200_001
+        assert found.byte_count == sum(len(one.value) + 1 for one in found.events)
         offsets += [one.offset for one in found.events]
         assert fetcher.states[PLACES[0]].position == len(offsets)
 
@@ -148,7 +148,7 @@ async def test_one_poll_is_bounded_over_all_partitions():
     while fetcher._records:
         drained = await poll(fetcher)
         polls += 1
-        assert sum(one.octets for one in drained.values()) <= POLL_BYTES + 500_001
+        assert sum(one.byte_count for one in drained.values()) <= POLL_BYTES + 500_001
         for partition, one in drained.items():
             found[partition] += len(one.events)
 
@@ -166,7 +166,7 @@ async def test_what_is_too_large_to_keep_is_shrunk_at_once():
 
     first, second, third = drained[PLACES[0]].events
     assert (first.kind, third.kind, second.value) == (EventKind.OVERSIZE, EventKind.OVERSIZE, b"x" * 10)
-    assert drained[PLACES[0]].octets == 11
+    assert drained[PLACES[0]].byte_count == 11
     assert kept < 100_000
 
 
@@ -216,7 +216,7 @@ async def test_what_was_fetched_is_what_the_core_was_made_for(monkeypatch: pytes
     queue = Intake(fold.INPUTS)
     queue.restart(1, dict.fromkeys(queue.inputs, 0), dict.fromkeys(queue.inputs, 0))
     for (topic, _), drained in (await poll(Fetcher(answers))).items():
-        queue.offer(Fetched(topic, 0, 1, 0, len(drained.events), drained.events, drained.octets))
+        queue.offer(Fetched(topic, 0, 1, 0, len(drained.events), drained.events, drained.byte_count))
     lane, outputs = fold.new_state(0, 1), []
     for events in [Event(EventKind.POLICY, 0, 0, T, [], None, Policy().document)], queue.take():
         outputs = fold.fold(lane, Block(header(), events, GENESIS))

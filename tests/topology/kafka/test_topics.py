@@ -121,7 +121,7 @@ def test_each_difference_is_a_sentence_with_what_is_and_what_should_be():
     ]
 
 
-def test_another_partition_count_of_the_ledger_is_told_with_the_reason():
+def test_another_partition_count_of_the_ledger_is_reported_with_the_reason():
     """It never changes within a ledger (ARCHITECTURE.md)."""
     assert compare("ledger", partitions=6) == [
         "topic ledger has a partition count of 6 (expected 4); the number never changes within a ledger"
@@ -181,7 +181,7 @@ async def test_the_embedded_broker_makes_topics_by_being_asked_for_them():
             await check_topics(settings)
 
 
-def test_a_policy_that_cannot_be_read_is_told():
+def test_a_policy_that_cannot_be_read_is_reported():
     """Wrong usage, with the file's name."""
     result = CliRunner().invoke(main, ["topics", "check", "--policy", "nowhere.toml"])
 

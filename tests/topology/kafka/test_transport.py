@@ -150,7 +150,7 @@ class TestPoll:
 
         assert await poll(thread) == Poll({}, [], [])
 
-    async def test_a_position_that_is_gone_is_told(self, thread: Any):
+    async def test_a_position_that_is_gone_is_reported(self, thread: Any):
         """Retention may overtake a lane; that is for the lane to judge, and never skipped."""
         await thread.place({EMISSIONS: 10}, 1)
         thread._consumer.brings = OffsetOutOfRangeError({EMISSIONS: 10})
@@ -175,15 +175,15 @@ PLACES = [TopicPartition("emissions", number) for number in range(3)]
 class Answers:
     """A broker that answers each fetch with so many bytes of one record, and when it was asked."""
 
-    def __init__(self, *octets: int) -> None:
-        self.octets, self.asked = list(octets), list[float]()
+    def __init__(self, *sizes: int) -> None:
+        self.sizes, self.asked = list(sizes), list[float]()
         self.cluster = SimpleNamespace(leader_for_partition=lambda place: 0)
         self._loop, self._metadata_max_age_ms = None, 1000
 
     async def send(self, node: int, request: Any) -> Any:
         self.asked.append(asyncio.get_running_loop().time())
         builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 10**9)
-        builder.append(0, 5, None, bytes(self.octets.pop(0)), [])
+        builder.append(0, 5, None, bytes(self.sizes.pop(0)), [])
         return SimpleNamespace(API_VERSION=4, topics=[("emissions", [(0, 0, 1, 1, None, bytes(builder.build()))])])
 
 
@@ -213,10 +213,10 @@ async def test_no_answer_is_waited_for_that_leaves_out_busy_inputs(held: tuple[i
     assert found == ([(wait, asked)] if asked else [])
 
 
-@pytest.mark.parametrize(("octets", "paced"), [(200_000, True), (1000, False)])
-async def test_under_load_a_request_does_not_follow_at_once(octets: int, paced: bool):
+@pytest.mark.parametrize(("byte_count", "paced"), [(200_000, True), (1000, False)])
+async def test_under_load_a_request_does_not_follow_at_once(byte_count: int, paced: bool):
     """Where the one before brought much; with little to fetch nobody waits."""
-    client = Answers(octets, 10)
+    client = Answers(byte_count, 10)
     async with fetching(client) as fetcher:
         fetcher.pace = 0.1
         state = SimpleNamespace(has_valid_position=True, position=0)
@@ -251,14 +251,14 @@ class Lanes:
     """Lanes that are told things."""
 
     def __init__(self, full: set[str] = frozenset()) -> None:  # type: ignore[assignment]
-        self.full, self.told = full, []
+        self.full, self.reported = full, []
         self.numbers = frozenset({0})
 
     def wants(self) -> Any:
         return lambda topic, number: number in self.numbers and topic not in self.full
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *told: self.told.append((name, *told))
+        return lambda *reported: self.reported.append((name, *reported))
 
 
 class TestConsumer:
@@ -304,7 +304,7 @@ class TestConsumer:
         frames = await consumer._getmany({partition}, 1.0)
 
         assert frames[partition][0].topic == "emissions"
-        assert lanes.told == [  # type: ignore[attr-defined]
+        assert lanes.reported == [  # type: ignore[attr-defined]
             ("answered", 0, "emissions", 1, 1000),
             ("lost", 0, "emissions"),
             ("on_its_way", frames[partition][0]),
@@ -323,8 +323,8 @@ class TestConsumer:
     ):
         """A corrupt batch, or a group's refusal: somebody has to look, and no lane gets any further by trying again."""
         app.lanes = Lanes()  # type: ignore[assignment]
-        told: list[BaseException] = []
-        monkeypatch.setattr(app, "fail", told.append)
+        reported: list[BaseException] = []
+        monkeypatch.setattr(app, "fail", reported.append)
 
         async def getmany(partitions: Any, seconds: float) -> Poll:
             raise error
@@ -333,7 +333,7 @@ class TestConsumer:
         monkeypatch.setattr(consumer._thread, "getmany", getmany)
 
         assert await consumer._getmany({TP("p.emissions", 0)}, 0.01) == {}
-        assert [(type(one), str(one)) for one in told] == [(DoesNotHoldError, error.args[0])]
+        assert [(type(one), str(one)) for one in reported] == [(DoesNotHoldError, error.args[0])]
 
     async def test_a_message_carries_its_frame_undecoded(self, app: App):
         """The agent's event holds the very frame."""

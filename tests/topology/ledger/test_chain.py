@@ -73,7 +73,7 @@ def test_the_tree_is_that_of_all_blocks(count: int):
         ({"sources": [Source("emissions", 9, 8)]}, "do not follow upon one another"),
     ],
 )
-def test_what_does_not_follow_is_told(tip: ChainHead, changes: dict[str, Any], says: str):
+def test_what_does_not_follow_is_reported(tip: ChainHead, changes: dict[str, Any], says: str):
     """Each break has its sentence, with lane and height in it."""
     with pytest.raises(DoesNotHoldError, match=says) as broken:
         tip.demand_next(block(tip, **changes), 1, 4)

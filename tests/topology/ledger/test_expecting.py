@@ -117,7 +117,7 @@ async def test_what_nobody_reads_is_closed(settings: Settings, consumers: list[A
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 
-async def test_a_broker_that_is_gone_is_told_where_it_is_read(settings: Settings, monkeypatch: pytest.MonkeyPatch):
+async def test_a_broker_that_is_gone_is_reported_where_it_is_read(settings: Settings, monkeypatch: pytest.MonkeyPatch):
     """And nowhere else: no task is left with an exception that nobody took."""
     said: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))

@@ -138,7 +138,7 @@ def test_the_partitioner_reaches_the_lane(partitioner: Partitioner):
 
 
 @pytest.mark.parametrize("fold", [Adjudicate(), Bind(), FrameAttestations()], ids=lambda fold: fold.name)
-def test_a_policy_that_was_taken_in_is_told(fold: Fold):
+def test_a_policy_that_was_taken_in_is_reported(fold: Fold):
     """No block before it, no policy."""
     state = fold.new(0, 1)
     assert fold.policy_hash(state) == ""
@@ -214,9 +214,9 @@ def test_counters_are_a_copy():
     state = frame.new(0, 1)
     record = frame.event_for(0, 0, T, [], CLAIM.encode(), attestation())
     fold_of(frame, state, [POLICY, record])
-    told = frame.counters(state)
+    reported = frame.counters(state)
 
     fold_of(frame, state, [record])
 
-    assert told == {"grounded": 1}
+    assert reported == {"grounded": 1}
     assert frame.counters(state) == {"grounded": 2}

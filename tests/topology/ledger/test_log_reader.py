@@ -30,10 +30,10 @@ from sluice.topology.ledger.log_reader import (
 )
 from sluice.topology.settings.settings import Settings
 
-OCTETS = st.none() | st.binary(max_size=40)
+BLOBS = st.none() | st.binary(max_size=40)
 HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=9)), max_size=3)
 RECORDS = st.lists(
-    st.builds(Stored, st.integers(0, 2**63 - 1), st.integers(-1, 2**62), OCTETS, OCTETS, HEADERS), max_size=12
+    st.builds(Stored, st.integers(0, 2**63 - 1), st.integers(-1, 2**62), BLOBS, BLOBS, HEADERS), max_size=12
 )
 
 
@@ -83,13 +83,13 @@ def test_what_is_written_is_read(records: list[Stored]):
 
 @given(RECORDS, st.integers(1, 60))
 @settings(max_examples=30, deadline=None)
-def test_batches_are_the_same_records_wherever_reads_end(records: list[Stored], octets: int):
+def test_batches_are_the_same_records_wherever_reads_end(records: list[Stored], raw: int):
     """Also where a read ends within a record's length."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder) / "file"
         with Writing(path) as file:
             file.write(records)
-        patch.setattr(export_files, "BATCH_OCTETS", octets)
+        patch.setattr(export_files, "BATCH_BYTES", raw)
 
         found = list(read_batches(path, file.digest))
 
@@ -143,14 +143,14 @@ def test_a_length_that_no_record_has_is_not_read_into_memory(tmp_path: Path):
 async def test_an_export_is_read_as_what_was_exported(tmp_path: Path):
     """The same records, ranges and names; of the other partitions, nothing."""
     records = [Stored(place, 7, None, b"v%d" % place, []) for place in range(3, 9)]
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
 
-    counts = await export(Memory(records), tmp_path / "new" / "folder", "now", lambda *one: told.append(one))
+    counts = await export(Memory(records), tmp_path / "new" / "folder", "now", lambda *one: reported.append(one))
 
     logs = FolderLogs(tmp_path / "new" / "folder")
     assert (logs.app_id, logs.ledger, logs.lanes) == ("sluice", "t.ledger", 2)
     assert counts == {**dict.fromkeys(AUDITED, 0), "ledger": 6}
-    assert told == [("ledger", 1, 8)]
+    assert reported == [("ledger", 1, 8)]
     assert await read(logs, "ledger", 1) == records
     assert await read(logs, "ledger", 1, 5) == records[2:]
     assert [batch async for batch in logs.batches("ledger", 1, 4, 6)] == [records[1:3]]

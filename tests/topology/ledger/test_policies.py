@@ -67,7 +67,7 @@ async def test_who_takes_over_takes_none_twice(world: World):
     assert [event.value for event in events] == [POLICY, b"policy 0", b"policy 1"]
 
 
-async def test_an_idle_lane_is_told(world: World):
+async def test_an_idle_lane_is_reported(world: World):
     """It does not wait for anything else to happen."""
     following = feed()
     world.lane = world.make(policies=following)

@@ -161,16 +161,16 @@ async def test_events_lie_in_the_record_only_where_they_may(in_place: bool, kind
     assert isinstance(found[0].events[0], Event) is kind
 
 
-async def test_who_listens_is_told_before_the_block_is_handed_over():
+async def test_who_listens_is_reported_before_the_block_is_handed_over():
     """Of each block once, folded."""
     _, ledger = written(2)
-    told: list[Any] = []
+    reported: list[Any] = []
 
-    async for one in replay(stream(ledger), ToyFold(), lane=1, lanes=4, on_block=told.append):
-        told.append(one.offset)
+    async for one in replay(stream(ledger), ToyFold(), lane=1, lanes=4, on_block=reported.append):
+        reported.append(one.offset)
 
-    assert told == [told[0], 0, told[2], 2]
-    assert [one.offset for one in told[::2]] == [0, 2]
+    assert reported == [reported[0], 0, reported[2], 2]
+    assert [one.offset for one in reported[::2]] == [0, 2]
 
 
 async def test_it_reads_no_further_than_it_is_asked():

@@ -75,10 +75,10 @@ async def test_what_the_logs_beginning_does_not_explain_is_missing(tmp_path: Pat
 
 async def test_an_export_tells_what_went_while_it_was_made(tmp_path: Path):
     """By topic, lane and offsets."""
-    told: list[tuple[str, int, int, int]] = []
+    reported: list[tuple[str, int, int, int]] = []
     logs = Overtaken(ORIGINAL.save(tmp_path / "broker"), 1, 2, deletes=True)
 
-    await export(logs, tmp_path / "export", "now", gone=lambda *one: told.append(one))
+    await export(logs, tmp_path / "export", "now", gone=lambda *one: reported.append(one))
 
     letters = ORIGINAL.topics[TOPIC, LANE]
-    assert told == [(TOPIC, LANE, letters[0].offset + 1, letters[2].offset)]
+    assert reported == [(TOPIC, LANE, letters[0].offset + 1, letters[2].offset)]

@@ -141,7 +141,7 @@ def test_look_alikes_that_were_left_in_place_are_shown_and_not_counted(filled, d
     assert answer["_meta"]["confusables_present"] is True
 
 
-def test_what_sanitation_changed_is_told_by_place(filled, db):
+def test_what_sanitation_changed_is_reported_by_place(filled, db):
     """Each entry of `_meta` names the attestation of the page that it is about; the query is a field as well."""
     filled.put("grounded", attested("a word"), attested("a\u200b word", by="two"))
 
@@ -275,7 +275,7 @@ def test_kinds_are_apart(filled, db):
     assert check(db, "It rains.", kind="denial")["admitted"]
 
 
-def test_a_refusal_is_told_without_text(filled, db):
+def test_a_refusal_is_reported_without_text(filled, db):
     """The next consumer sees that something was withheld."""
     filled.admit("Secret.", status="refused", until=None)
 
@@ -308,9 +308,9 @@ def test_several_emissions_may_have_said_it(filled, db):
     assert first["valid_until"] == first["matches"][0]["valid_until"]
 
 
-def test_a_page_is_bounded_in_octets(filled, db, monkeypatch):
+def test_a_page_is_bounded_in_bytes(filled, db, monkeypatch):
     """One entry is always there, however large it is."""
-    monkeypatch.setattr(pages, "PAGE_OCTETS", 3000)
+    monkeypatch.setattr(pages, "PAGE_BYTES", 3000)
     for number in range(4):
         filled.put("grounded", attested("word " * 300, by=f"v{number}"))
 
@@ -327,7 +327,7 @@ PARTLY = "The retry limit is 42, and nobody may raise it."
 SHOWN = "The retry limit is 42[unchecked]."
 
 
-def test_what_was_checked_is_told_before_the_emitters_words(filled, db):
+def test_what_was_checked_is_reported_before_the_emitters_words(filled, db):
     """In the frame: a note of ours, the sentences, then the prose with its unchecked part left out."""
     filled.admit(PARTLY, rendered=[SENTENCE], shown=SHOWN)
 
@@ -402,7 +402,7 @@ def test_sentences_beside_another_basis_are_not_served(filled, db, basis):
     assert not {"rendered", "checked"} & answer["matches"][0]["_untrusted_text"].keys()
 
 
-def test_sanitation_of_sentences_is_told_by_place(filled, db):
+def test_sanitation_of_sentences_is_reported_by_place(filled, db):
     """As of every other text in a frame."""
     filled.admit("x", rendered=["a\u200b b", "c"])
 

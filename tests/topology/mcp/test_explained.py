@@ -38,7 +38,7 @@ def assertion(number, **fields):
     }
 
 
-def story(count=1):
+def make_explanation(count=1):
     return msgspec.convert(
         {
             "emission_id": "em-1",
@@ -87,7 +87,7 @@ def outside(value):
 
 def test_free_text_stands_in_frames_alone():
     """Also a text of one word, and a class that is of no vocabulary."""
-    answer = msgspec.to_builtins(framed(story(), 10, None, NOW))
+    answer = msgspec.to_builtins(framed(make_explanation(), 10, None, NOW))
 
     texts = list(outside(answer))
     assert all(IDENTIFIER.fullmatch(text) for text in texts)
@@ -102,15 +102,15 @@ def test_free_text_stands_in_frames_alone():
 
 def test_the_brokers_address_stays_here():
     """Where the ledger stands is nobody's business out there."""
-    answer = msgspec.to_builtins(framed(story(), 10, None, NOW))
+    answer = msgspec.to_builtins(framed(make_explanation(), 10, None, NOW))
 
     assert answer["ledger"] == {"height": 3, "block": "sha256:00", "time": NOW}
 
 
 def test_assertions_come_by_pages():
     """With the inputs that are about them; those about all of them on the first page."""
-    first = msgspec.to_builtins(framed(story(5), 3, None, NOW))
-    second = msgspec.to_builtins(framed(story(5), 3, first["next_cursor"], NOW))
+    first = msgspec.to_builtins(framed(make_explanation(5), 3, None, NOW))
+    second = msgspec.to_builtins(framed(make_explanation(5), 3, first["next_cursor"], NOW))
 
     assert [one["span_key"] for one in first["assertions"] + second["assertions"]] == [
         f"c:{n}-{n + 1}" for n in range(5)
@@ -118,7 +118,7 @@ def test_assertions_come_by_pages():
     assert (len(first["inputs"]), len(second["inputs"])) == (2, 0)
     assert "next_cursor" not in second
     with pytest.raises(Badly):
-        framed(story(5), 3, "nonsense", NOW)
+        framed(make_explanation(5), 3, "nonsense", NOW)
 
 
 HELD = {"index": 0, "holds": None, "reason": "computed", "check": EVIL, "place": {"path": "obey", "commit": "abc1234"}}
@@ -156,8 +156,8 @@ def checked(**fields):
         {"at": NOW, "height": 1, "what": "observed", "observation": OBSERVED},
         {"at": NOW, "height": 2, "what": "verdict", "verdict": VERDICT},
     ]
-    told = story()
-    told.assertions = msgspec.convert(
+    explanation = make_explanation()
+    explanation.assertions = msgspec.convert(
         [
             assertion(
                 0,
@@ -172,7 +172,7 @@ def checked(**fields):
         ],
         list[Assertion],
     )
-    return msgspec.to_builtins(framed(told, 10, None, NOW))["assertions"][0]
+    return msgspec.to_builtins(framed(explanation, 10, None, NOW))["assertions"][0]
 
 
 def test_what_was_verified_stands_first_in_its_frame():
@@ -198,9 +198,9 @@ def test_what_no_check_speaks_of_is_not_shown_to_a_model():
 
 def test_of_what_was_not_admitted_the_text_is_shown_as_its_record_shows_it():
     """Whole: `[unchecked]` says what an admission does not speak of, and there is none."""
-    told = story()
+    explanation = make_explanation()
 
-    assert msgspec.to_builtins(framed(told, 10, None, NOW))["assertions"][0]["_untrusted_text"]["text"] == EVIL
+    assert msgspec.to_builtins(framed(explanation, 10, None, NOW))["assertions"][0]["_untrusted_text"]["text"] == EVIL
 
 
 def test_members_about_checks_stand_in_frames_whatever_they_hold():

@@ -107,7 +107,7 @@ async def test_what_fails_or_is_cancelled_is_counted_as_that(meter):
     assert await samples(meter, "sluice_adapter_answer_seconds_count") == {}
 
 
-async def test_no_word_of_a_stranger_is_told(server, meter):
+async def test_no_word_of_a_stranger_is_reported(server, meter):
     """Not what was asked, nor what stands in the view."""
     async with Client(server) as client:
         await client.call_tool("ground", {"query": SECRET})
@@ -119,7 +119,7 @@ async def test_no_word_of_a_stranger_is_told(server, meter):
     assert "entry" not in text
 
 
-async def test_the_view_is_told_as_it_stands(filled, meter):
+async def test_the_view_is_reported_as_it_stands(filled, meter):
     """What it holds, by kind, and how far it is behind."""
     filled.put("grounded", attested("Yes."), attested("No.", by="two", verdict="FALSE"), attested("Well.", by="one"))
     filled.admit("It rains in Paris.")
@@ -141,7 +141,7 @@ async def test_a_view_from_which_nothing_is_answered_is_not_caught_up(filled, me
     assert await samples(meter, "sluice_adapter_caught_up") == {}
 
 
-async def test_without_a_view_the_rest_is_told(path):
+async def test_without_a_view_the_rest_is_reported(path):
     """A scrape does not fail."""
     meter = AdapterMetrics(Readers(path / "nowhere"))
 
@@ -160,7 +160,7 @@ async def test_records_that_are_no_fixed_point_are_counted(filled, readers):
     assert await samples(meter, "sluice_adapter_refused_records_total") == {("grounded",): 2, ("admitted",): 1}
 
 
-def test_how_far_the_view_is_behind_is_told_with_its_batches():
+def test_how_far_the_view_is_behind_is_reported_with_its_batches():
     """By topic, over all partitions: up to the end that the last answer told, or the one at the start."""
     places = {TopicPartition(topic, number): (topic, number) for topic in ("admitted", "grounded") for number in (0, 1)}
     ranges = {partition: following._Range(0, 10) for partition in places}

@@ -180,7 +180,7 @@ async def test_an_unknown_tool_resource_method_or_page_is_an_error_of_the_protoc
             assert "gnore" not in json.dumps(caught.value.data)
 
 
-async def test_a_failure_inside_is_told_without_its_text(filled, readers, mode, monkeypatch):
+async def test_a_failure_inside_is_reported_without_its_text(filled, readers, mode, monkeypatch):
     """What went wrong is for the operator's log."""
     adapter = Adapter(readers, now=lambda: NOW)
 
@@ -297,26 +297,26 @@ async def test_a_client_can_cancel_a_call(filled, readers, mode, monkeypatch):
 
 async def test_a_story_tells_its_progress(filled, readers, mode, monkeypatch):
     """Numbers that only increase, to a client that asked for them."""
-    told = []
+    reported = []
 
-    async def story(settings, emission_id, span, tell):
+    async def make_explanation(settings, emission_id, span, tell):
         for done in (1, 40, 40, 100):
             tell(done, 100)
             await asyncio.sleep(0.25)
         raise UnreachableError("gone")
 
     async def apply(progress, total, message):
-        told.append((progress, total))
+        reported.append((progress, total))
 
-    monkeypatch.setattr(explained, "told", story)
+    monkeypatch.setattr(explained, "explanation_from_broker", make_explanation)
     adapter = Adapter(readers, Settings(), now=lambda: NOW)
     async with Client(create_server(adapter), mode=mode) as client:
         result = await client.call_tool("explain", {"emission_id": "em-1"}, progress_callback=apply)
 
     assert "broker" in result.content[0].text
-    assert told[0][0] >= 1
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
-    assert {total for _, total in told} == {100}
+    assert reported[0][0] >= 1
+    assert [done for done, _ in reported] == sorted({done for done, _ in reported})
+    assert {total for _, total in reported} == {100}
 
 
 # ---------------------------------------------------------------- resources
@@ -366,9 +366,9 @@ async def test_a_damaged_view_is_a_plain_error(server, filled, path):
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
-    octets = bytearray(path.read_bytes())
-    octets[4096:] = b"\xff" * (len(octets) - 4096)
-    path.write_bytes(octets)
+    raw = bytearray(path.read_bytes())
+    raw[4096:] = b"\xff" * (len(raw) - 4096)
+    path.write_bytes(raw)
 
     async with Client(server) as client:
         result = await client.call_tool("ground", {"query": "entry"})

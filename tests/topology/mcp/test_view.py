@@ -129,9 +129,9 @@ def test_a_view_that_is_not_fit_is_made_anew(filled, path, why):
     filled.view.close()
     identity = IDENTITY
     if why == "damaged":
-        octets = bytearray(path.read_bytes())
-        octets[4096:] = bytes(len(octets) - 4096)
-        path.write_bytes(octets)
+        raw = bytearray(path.read_bytes())
+        raw[4096:] = bytes(len(raw) - 4096)
+        path.write_bytes(raw)
     elif why == "another identity":
         identity = "another"
     elif why == "another version":

@@ -62,7 +62,7 @@ def test_a_whole_list_is_read():
     assert "tok-" not in repr(access)
 
 
-def test_everything_that_is_wrong_is_told_at_once_with_its_line():
+def test_everything_that_is_wrong_is_reported_at_once_with_its_line():
     """Unknown keys, wrong values, what goes together; never a value that may be a secret."""
     text = """[mcp.a]
 comand = ["x"]

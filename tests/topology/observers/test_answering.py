@@ -60,7 +60,7 @@ def test_a_parser_that_is_not_there_makes_the_look_unavailable():
         answer(asked(TEXT, "contains(b)", "imports(c)"), [Held(True), Held(None, "no-grammar")], "x")
 
 
-def test_a_grammar_that_is_missing_is_told(repository: Repository, monkeypatch: pytest.MonkeyPatch):
+def test_a_grammar_that_is_missing_is_reported(repository: Repository, monkeypatch: pytest.MonkeyPatch):
     """In the observation."""
     repository.write("a.py", "import os\n")
     repository.commit("x")
@@ -72,7 +72,7 @@ def test_a_grammar_that_is_missing_is_told(repository: Repository, monkeypatch: 
     assert verify is not deciding_module.verify_content
 
 
-def test_content_is_told_of_the_one_file_that_decided():
+def test_content_is_reported_of_the_one_file_that_decided():
     """With several there is no one content; who reads it takes such observations for the same bytes."""
     digests = {"a": "sha256:a", "b": "sha256:b"}
 
@@ -126,7 +126,7 @@ def test_of_too_many_spans_one_is_left():
     assert made.unchecked == [(0, 3999)]
 
 
-def test_words_are_told_only_where_they_were_looked_for():
+def test_words_are_reported_only_where_they_were_looked_for():
     """And only where no check bears it out."""
     words = Presence(("a",), ("b",))
     found = answer(asked(TEXT, "contains(b)"), [Held(True)], "x", words=words)

@@ -166,8 +166,8 @@ def test_a_check_that_was_read_from_the_sentence_may_leave_the_folders_out_as_we
     """One that is declared means the path that it says."""
     text = "`times.py` contains `MAX_RETRIES`."
     found = ask(changelog, "code.read", text, path="CHANGELOG.md")
-    (told,) = (found.detail or {})["checks"]
-    assert (told["check"], told["holds"], told["path"]) == (
+    (entry,) = (found.detail or {})["checks"]
+    assert (entry["check"], entry["holds"], entry["path"]) == (
         "contains(MAX_RETRIES, path=times.py)",
         True,
         "src/times.py",
@@ -291,13 +291,13 @@ def test_a_check_that_nobody_knows_is_undecided_and_shown_short(changelog: Repos
     assert found.verified == [1]
 
 
-def test_checks_are_told_in_their_canonical_form(changelog: Repository):
+def test_checks_are_reported_in_their_canonical_form(changelog: Repository):
     """Whatever white space and spelling the emitter used, and whole, however long they are."""
     long = " ".join(["leap"] * 390)
     for written in ('equals( MAX_RETRIES,0x5,path=src/times.py )'.replace("( ", "(").replace(" )", ")"),
                     f'contains("{long}")'):  # fmt: skip
-        told = try_check(changelog, "code.read", written, path="CHANGELOG.md").told["check"]
-        assert told == canonical(parse_check(written))  # type: ignore[arg-type]
+        entry = try_check(changelog, "code.read", written, path="CHANGELOG.md").where["check"]
+        assert entry == canonical(parse_check(written))  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- time
@@ -344,7 +344,7 @@ def test_what_is_false_at_the_commit_that_is_named_is_false(changelog: Repositor
     """However young the commit is: its tree never changes."""
     commit = changelog.commit("Later", "2026-11-21T09:30:00Z")
     found = try_check(changelog, "code.read", "absent(parse_time)", path="CHANGELOG.md", commit=commit)
-    assert (found.outcome, found.told["commit"]) == ("contradicts", commit)
+    assert (found.outcome, found.where["commit"]) == ("contradicts", commit)
     young = changelog.write("CHANGELOG.md", "nothing\n")
     assert young.exists()
     assert try_check(changelog, "code.read", "absent(parse_time)", path="CHANGELOG.md").holds is True
@@ -396,7 +396,7 @@ def test_a_bare_repository_is_read_from_its_head(changelog: Repository):
     bare = changelog.bare()
     head = changelog.git("rev-parse", "HEAD")
     found = try_check(bare, "code.read", ENTRY, path="CHANGELOG.md")
-    assert (found.holds, found.told["commit"]) == (True, head)
+    assert (found.holds, found.where["commit"]) == (True, head)
     assert outcome(bare, "code.read", TEXT, path="CHANGELOG.md", declared=sha(b"no")) == "unknown-observation"
     assert (
         outcome(bare, "code.read", TEXT, path="CHANGELOG.md", declared=sha(b"no"), ts="2026-05-24T00:00:00Z")

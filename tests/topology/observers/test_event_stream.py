@@ -15,7 +15,7 @@ def events(*pieces: bytes) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("octets", "found"),
+    ("raw", "found"),
     [
         (b"data: YHOO\ndata: +2\ndata: 10\n\n", [("message", "YHOO\n+2\n10")]),
         (b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
@@ -29,17 +29,17 @@ def events(*pieces: bytes) -> list[tuple[str, str]]:
         (b"data: cut short\n", []),
     ],
 )  # fmt: skip
-def test_the_examples_of_the_standard(octets: bytes, found: list[tuple[str, str]]):
+def test_the_examples_of_the_standard(raw: bytes, found: list[tuple[str, str]]):
     """Fields, comments, line ends, an event that is cut short, bytes that are no UTF-8."""
-    assert events(octets) == found
+    assert events(raw) == found
 
 
 @given(st.binary(max_size=300).map(lambda one: one.replace(b"\x00", b"\n").replace(b"\x01", b"data:")), st.data())
-def test_pieces_make_no_difference(octets: bytes, data: st.DataObject):
+def test_pieces_make_no_difference(raw: bytes, data: st.DataObject):
     """However the network cuts the stream, the same events come out of it."""
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(octets)), max_size=6)))
-    pieces = [octets[start:end] for start, end in zip([0, *cuts], [*cuts, len(octets)], strict=True)]
-    assert events(*pieces) == events(octets)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=6)))
+    pieces = [raw[start:end] for start, end in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
+    assert events(*pieces) == events(raw)
 
 
 def test_ids_and_retries_are_kept():

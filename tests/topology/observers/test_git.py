@@ -65,7 +65,7 @@ def test_git_that_says_too_much_is_cut_off(fake):
         fake("exec yes").run(Budget(20, 100_000), "x")
 
 
-def test_a_status_is_told(fake):
+def test_a_status_is_reported(fake):
     """A failure is raised with its status; the status 1 of a question is its «no»."""
     with pytest.raises(GitFailed) as failure:
         fake("exit 128").run(Budget(20, 1000), "rev-parse")

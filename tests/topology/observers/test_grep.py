@@ -266,8 +266,8 @@ def test_without_a_pattern_the_lines_that_decided_are_what_was_seen(config: Repo
 def test_without_a_path_a_quote_may_stand_in_any_tracked_file(config: Repository):
     """Which one is told, with its lines and its content."""
     found = ask(config, "grep", "`timeout = 30`", checks=['contains("timeout = 30")'])
-    (told,) = (found.detail or {})["checks"]
-    assert (told["holds"], told["path"], told["lines"]) == (True, "a.toml", [4, 4])
+    (entry,) = (found.detail or {})["checks"]
+    assert (entry["holds"], entry["path"], entry["lines"]) == (True, "a.toml", [4, 4])
     assert found.looked_at is not None
     assert found.looked_at.content == sha((config.path / "a.toml").read_bytes())
     assert holds(config, "grep", "contains(UNTRACKED_THING)") is None
@@ -277,7 +277,7 @@ def test_without_a_path_absence_is_that_from_all_tracked_files(config: Repositor
     """Where it stands refutes it, in one file that has not changed since."""
     assert holds(config, "grep", "absent(UNTRACKED_THING)") is True
     found = try_check(config, "grep", "absent(timeout)")
-    assert (found.outcome, found.told["path"], found.told["lines"]) == ("contradicts", "a.toml", [4, 4])
+    assert (found.outcome, found.where["path"], found.where["lines"]) == ("contradicts", "a.toml", [4, 4])
     config.touch("d.txt", "2026-11-21T09:30:00")
     assert try_check(config, "grep", "absent(timeout)").outcome == "contradicts"
     config.touch("a.toml", "2026-11-21T09:30:00")

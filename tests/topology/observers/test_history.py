@@ -33,12 +33,12 @@ def test_content_is_decided_as_the_newest_commit_left_it_that_touched_it(story: 
     second = named(story, "HEAD~1")
     found = ask(story, "git.log", "`x.limit` is 42.", checks=["equals(x.limit, 42)"], path="a.ini")
     assert (found.outcome, found.observation_id) == ("corroborates", second)
-    (told,) = (found.detail or {})["checks"]
-    assert (told["holds"], told["path"], told["lines"], told["commit"]) == (True, "a.ini", [2, 2], second)
+    (entry,) = (found.detail or {})["checks"]
+    assert (entry["holds"], entry["path"], entry["lines"], entry["commit"]) == (True, "a.ini", [2, 2], second)
     assert found.looked_at is not None
     assert (found.looked_at.commit, found.looked_at.path) == (second, "a.ini")
     wrong = try_check(story, "git.log", "equals(x.limit, 40)", path="a.ini")
-    assert (wrong.outcome, wrong.told["commit"]) == ("contradicts", second)
+    assert (wrong.outcome, wrong.where["commit"]) == ("contradicts", second)
 
 
 def test_what_stands_in_the_work_tree_is_another_matter(story: Repository):
@@ -54,7 +54,7 @@ def test_the_commit_that_the_locator_names_is_the_tip(story: Repository):
     for name in ("git.log", "code.read", "grep"):
         for commit in (first, first[:8], first.upper()):
             found = try_check(story, name, "equals(x.limit, 40)", path="a.ini", commit=commit)
-            assert (found.holds, found.told["commit"]) == (True, first)
+            assert (found.holds, found.where["commit"]) == (True, first)
             assert try_check(story, name, "equals(x.limit, 42)", path="a.ini", commit=commit).outcome == "contradicts"
             assert holds(story, name, "missing(c.txt)", commit=commit) is True
             assert holds(story, name, "exists(b.txt)", commit=commit) is True
@@ -130,7 +130,7 @@ def test_a_commit_is_what_its_object_says(story: Repository):
     author, subject = ', author="author@example.org"', ', subject="Raise the limit"'
     for more in ("", ", date=2026-05-21", ", date=2026-05", author, subject, author + subject):
         found = try_check(story, "git.log", f"commit({second[:7]}{more})")
-        assert (found.holds, found.told.get("commit")) == (True, second), more
+        assert (found.holds, found.where.get("commit")) == (True, second), more
     for more in (", date=2026-05-22", ', author="nobody at all"', ', subject="Lower the roof"'):
         assert try_check(story, "git.log", f"commit({second[:7]}{more})").outcome == "contradicts", more
         assert holds(story, "git.log", f"not commit({second[:7]}{more})") is True, more

@@ -147,9 +147,9 @@ def test_there_is_an_answer_by_the_rules_whatever_is_asked(
     )
     of_rules(found, kind)
     for number in found.verified or ():
-        told = (found.detail or {})["checks"][number]
-        assert SECRET not in told["check"] or told["check"].startswith(("not ", "absent(")), told
-        assert told.get("path") not in (".env", "id_rsa", "loose.txt")
+        entry = (found.detail or {})["checks"][number]
+        assert SECRET not in entry["check"] or entry["check"].startswith(("not ", "absent(")), entry
+        assert entry.get("path") not in (".env", "id_rsa", "loose.txt")
     assert str(path.parent) not in msgspec.json.encode(found.looked_at).decode()
 
 

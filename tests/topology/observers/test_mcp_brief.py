@@ -83,8 +83,8 @@ def test_what_a_tool_says_bears_an_assertion_out(asking: Callable[..., Ask], not
     ask = asking()
     found = ask(CLOSED)
     assert (found.outcome, found.verified, found.looked_at) == ("corroborates", [0], None)
-    (told,) = (found.detail or {})["checks"]
-    assert (told["check"], told["holds"]) == ("equals(closed, 2026-05-25)", True)
+    (reported,) = (found.detail or {})["checks"]
+    assert (reported["check"], reported["holds"]) == ("equals(closed, 2026-05-25)", True)
     for check, holds in {
         'equals(status, "merged")': True,
         "equals(/status, merged)": True,
@@ -100,8 +100,8 @@ def test_what_a_tool_says_bears_an_assertion_out(asking: Callable[..., Ask], not
         "exists(status)": None,
         "equals(status, merged, path=a.json)": None,
     }.items():
-        (told,) = (ask("The status.", checks=[check]).detail or {})["checks"]
-        assert told["holds"] is holds, check
+        (reported,) = (ask("The status.", checks=[check]).detail or {})["checks"]
+        assert reported["holds"] is holds, check
     assert ask("status is open", checks=["equals(status, open)"]).outcome == "contradicts"
     assert ask("status is not open", kind="denial", checks=["not equals(status, open)"]).outcome == "corroborates"
     assert len(notes("starts")) == 1
@@ -144,14 +144,16 @@ def test_an_echo_bears_nothing_out(asking: Callable[..., Ask]):
     for text in ("The release was on 2026-05-25.", "The release was late.", "`parse_time` reads leap seconds."):
         assert ask(text, tool="echo", arguments={"text": text}).outcome in ("absent", "unavailable")
         assert ask(text, tool="echo", arguments={"text": text[:-6]}).outcome in ("absent", "unavailable")
-    told = "the retry limit is 42"
+    reported = "the retry limit is 42"
     for check in ('contains("retry limit is 42")', 'contains("limit is 42")', 'contains("IS 42")', "count(42, =, 1)",
-                  "count(tracker, =, 0)", f'equals(result, "You said: {told}")'):  # fmt: skip
-        found = ask(told, tool="echo", arguments={"text": told}, checks=[check])
+                  "count(tracker, =, 0)", f'equals(result, "You said: {reported}")'):  # fmt: skip
+        found = ask(reported, tool="echo", arguments={"text": reported}, checks=[check])
         if "You said" not in check:
             assert found.outcome == "absent", check
             assert found.verified == [], check
-    assert ask("You said it.", tool="echo", arguments={"text": told}, checks=['contains("You said")']).verified == [0]
+    assert ask("You said it.", tool="echo", arguments={"text": reported}, checks=['contains("You said")']).verified == [
+        0
+    ]
 
 
 def test_a_member_that_repeats_an_argument_decides_nothing(asking: Callable[..., Ask]):

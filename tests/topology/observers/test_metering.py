@@ -72,7 +72,7 @@ def values(text: str, name: str) -> dict[tuple[str, ...], float]:
     }
 
 
-async def until_told(settings: Settings, name: str, count: float) -> str:
+async def until_counted(settings: Settings, name: str, count: float) -> str:
     async with asyncio.timeout(PATIENCE):
         while True:
             _, text = await ask(settings, "metrics")
@@ -87,7 +87,7 @@ async def test_the_service_tells_what_it_has_seen(settings: Settings):
     await service.start()
     try:
         await send(settings, *(emission(number) for number in range(3)), b"nonsense")
-        text = await until_told(settings, "sluice_observer_emissions_total", 4)
+        text = await until_counted(settings, "sluice_observer_emissions_total", 4)
         assert values(text, "sluice_observer_emissions_total") == {("looked-at",): 3, ("left-to-the-lane",): 1}
         assert values(text, "sluice_observer_observations_total") == {
             ("substrate.code.read", "corroborates"): 3,
@@ -123,10 +123,10 @@ async def test_what_is_under_way_is_lag(settings: Settings, monkeypatch: pytest.
     await service.start()
     try:
         await send(settings, emission(0))
-        text = await until_told(settings, "sluice_observer_in_flight", 1)
+        text = await until_counted(settings, "sluice_observer_in_flight", 1)
         assert sum(values(text, "sluice_observer_lag_records").values()) == 1
         release.set()
-        await until_told(settings, "sluice_observer_emissions_total", 1)
+        await until_counted(settings, "sluice_observer_emissions_total", 1)
     finally:
         release.set()
         await service.stop()
@@ -150,7 +150,7 @@ async def test_it_is_not_ready_where_nothing_can_be_seen(settings: Settings, cha
     await service.start()
     try:
         await send(settings, emission(0))
-        await until_told(settings, "sluice_observer_emissions_total", 1)
+        await until_counted(settings, "sluice_observer_emissions_total", 1)
         assert await ask(settings, "readyz") == (200, "ok\n")
         changelog.path.rename(changelog.path.with_name("away"))
         assert await ask(settings, "readyz") == (503, "the root is not there\n")

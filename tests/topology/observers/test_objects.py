@@ -199,7 +199,7 @@ def test_a_short_hash_is_that_of_the_one_commit_that_begins_so(kept: Kept, chang
     assert kept.reached(other, tip, budget()) == []
 
 
-def test_a_tree_that_is_none_is_told(kept: Kept, changelog: Repository):
+def test_a_tree_that_is_none_is_reported(kept: Kept, changelog: Repository):
     """Whatever a stranger's server packed into it."""
     name = changelog.git("hash-object", "-t", "tree", "--literally", "-w", "--stdin")
     assert len(name) == 40

@@ -261,7 +261,7 @@ async def test_a_defect_is_no_silence(settings: Settings, monkeypatch: pytest.Mo
     }
 
 
-async def test_a_root_that_goes_away_is_told(settings: Settings, changelog: Repository):
+async def test_a_root_that_goes_away_is_reported(settings: Settings, changelog: Repository):
     """Emissions that come while the root is not there are answered with `unavailable`."""
     async with running(settings):
         changelog.path.rename(changelog.path.with_name("gone"))

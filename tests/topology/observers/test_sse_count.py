@@ -33,7 +33,7 @@ class Events:
     """
 
     def __init__(self) -> None:
-        self.others, self.lives, self.beat = 13, 600.0, 0.05
+        self.others, self.lifetime, self.beat = 13, 600.0, 0.05
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.open = 0
         self._loop = asyncio.new_event_loop()
@@ -79,12 +79,12 @@ class Events:
         return answer
 
     async def _presence(self, answer: web.StreamResponse) -> None:
-        end, told = time.monotonic() + self.lives, None
+        end, before = time.monotonic() + self.lifetime, None
         await answer.write(b"retry: 100\n\n")
         while time.monotonic() < end:
             now = self.others + self.open
-            if now != told:
-                told = now
+            if now != before:
+                before = now
                 data = json.dumps({"room": {"subscribers": now}})
                 await answer.write(f"event: presence\nid: {now}\ndata: {data}\n\ndata: other\n\n".encode())
             await answer.write(b": beat\n\n")
@@ -127,7 +127,7 @@ def running() -> Iterator[Events]:
 @pytest.fixture
 def events(running: Events) -> Events:
     """The server, as it was made."""
-    running.others, running.lives, running.beat = 13, 600.0, 0.05
+    running.others, running.lifetime, running.beat = 13, 600.0, 0.05
     until = time.monotonic() + 5
     while running.open:
         assert time.monotonic() < until
@@ -257,7 +257,7 @@ def test_a_plain_number_needs_no_pointer(asking: Any):
 
 def test_a_stream_that_ends_is_taken_up_again(asking: Any, events: Events):
     """After the server's `retry`, from the last event on."""
-    events.lives = 0.2
+    events.lifetime = 0.2
     ask = asking()
     assert ask("= 14").outcome == "corroborates"
     until = time.monotonic() + 5
@@ -265,7 +265,7 @@ def test_a_stream_that_ends_is_taken_up_again(asking: Any, events: Events):
         assert time.monotonic() < until
         time.sleep(0.02)
     assert events.seen[1][1].get("Last-Event-ID") == "14"
-    events.lives = 600.0
+    events.lifetime = 600.0
     while ask("= 14").outcome != "corroborates":
         assert time.monotonic() < until
         time.sleep(0.05)

@@ -39,7 +39,7 @@ def checks_on(path: str) -> tuple[str, ...]:
             f"last_changed({path}, <, 2030)")  # fmt: skip
 
 
-def told(place: Repository, check: str, names: Sequence[str] = BELOW) -> set[str]:
+def reasons(place: Repository, check: str, names: Sequence[str] = BELOW) -> set[str]:
     """Why each of the classes that decide a check cannot look."""
     deciding = [name for name in names if decides(f"substrate.{name}", parse_check(check))]
     assert deciding or names != BELOW, check
@@ -88,7 +88,7 @@ def test_a_closed_place_is_unavailable_for_every_check_and_class(changelog: Repo
     names = ("code.read", "grep", "fs.mtime") if path in ("out/passwd", "loose.txt", "loose/file.txt") else BELOW
     for check in checks_on(path):
         quoted = check.replace(path, f'"{path}"')
-        assert told(changelog, quoted, names) <= {why}, quoted
+        assert reasons(changelog, quoted, names) <= {why}, quoted
     for name in names:
         assert reason(changelog, name, "It has an `x` there now.", path=path, declared="sha256:0badcafe12") == why
         assert reason(changelog, name, "x", checks=["missing(nowhere)"], path=path) == why
@@ -145,11 +145,11 @@ def test_a_name_in_another_form_of_unicode_is_the_same_name(repository: Reposito
     repository.commit("x")
     for place in (repository, repository.bare()):
         found = try_check(place, "code.read", 'contains(hello, path="\u00fcber/r\u00e9sum\u00e9.txt")')
-        assert (found.holds, found.told["path"]) == (True, "u\u0308ber/re\u0301sume\u0301.txt")
+        assert (found.holds, found.where["path"]) == (True, "u\u0308ber/re\u0301sume\u0301.txt")
         assert reason(place, "code.read", "x", checks=['exists(".\uff45nv")']) == DENIED
 
 
-def test_an_absolute_path_below_the_root_is_told_relative(changelog: Repository):
+def test_an_absolute_path_below_the_root_is_reported_relative(changelog: Repository):
     """The host's own path gets into no observation."""
     path = changelog.path / "CHANGELOG.md"
     found = ask(changelog, "code.read", "`parse_time`", checks=[f"contains(parse_time, path={path})"])
@@ -227,7 +227,7 @@ def test_an_empty_root_refutes_nothing(folder: Repository, repository: Repositor
         for name in ("code.read", "grep", "fs.mtime"):
             for check in ("exists(a.txt)", "missing(a.txt)", "absent(x)", "contains(x, path=a.txt)"):
                 assert ask(place, name, "x", checks=[check]).outcome in ("unavailable", "absent")
-                assert told(place, check, (name,)) <= {why}
+                assert reasons(place, check, (name,)) <= {why}
             assert reason(place, name, "x", checks=["missing(a.txt)"], path="a.txt") == why
 
 
@@ -372,7 +372,7 @@ def test_a_work_tree_whose_tracked_files_are_all_gone_refutes_nothing(repository
     (repository.path / "lost+found").mkdir()
     for name in ("code.read", "grep"):
         for check in ("exists(a.txt)", "missing(a.txt)", "missing(c.txt)", "absent(x, path=a.txt)"):
-            assert told(repository, check, (name,)) <= {why}
+            assert reasons(repository, check, (name,)) <= {why}
     for name in ("code.read", "grep", "fs.mtime"):
         assert reason(repository, name, "There is no `a.txt`.", path="a.txt") == why
     assert why_blind(roots, instruments, Settings()) == why
@@ -391,7 +391,9 @@ def test_an_observer_whose_files_are_all_closed_to_it_is_not_ready(
 
     for place in (folder, repository):
         assert why_blind(Roots.of(place.path), instruments, Settings()) == "no file of the root can be read"
-        assert told(place, "absent(zzz, path=a.txt)", ("code.read",)) == {"the file cannot be read: Permission denied"}
+        assert reasons(place, "absent(zzz, path=a.txt)", ("code.read",)) == {
+            "the file cannot be read: Permission denied"
+        }
     folder.write("b.txt", "x")
     assert why_blind(Roots.of(folder.path), instruments, Settings()) == ""
 

@@ -91,9 +91,9 @@ async def test_a_later_block_names_the_snapshot_once(kept: Kept):
 
 async def damage(kept: Kept) -> None:
     for path in kept.folder.rglob("*.snapshot"):
-        octets = bytearray(path.read_bytes())
-        octets[30] ^= 1
-        path.write_bytes(octets)
+        raw = bytearray(path.read_bytes())
+        raw[30] ^= 1
+        path.write_bytes(raw)
 
 
 async def cut_short(kept: Kept) -> None:
@@ -160,11 +160,11 @@ async def test_a_package_with_another_form_passes_snapshots_over(kept: Kept):
 
     blocks, kept.world.fold = len(kept.world.log.records), Other()
 
-    with capture_logs() as told:
+    with capture_logs() as logged:
         assert await kept.run(b"d") == blocks + 1
 
     assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
-    assert {one["reason"] for one in told if one["event"] == "a snapshot is not used"} == {"its form is 'state=toy'"}
+    assert {one["reason"] for one in logged if one["event"] == "a snapshot is not used"} == {"its form is 'state=toy'"}
 
 
 async def test_a_state_that_does_not_fold_to_the_ledger_s_outputs_is_not_believed(kept: Kept):

@@ -128,16 +128,16 @@ def test_no_damage_goes_unnoticed(tmp_path_factory: pytest.TempPathFactory, data
     store = SnapshotStore(folder, 1, 4, FOLD)
     store.write(tip(7), 99, [b"head", b"chunk" * 20])
     ((path, facts),) = store.found()
-    octets = bytearray(path.read_bytes())
-    place = data.draw(st.integers(0, len(octets) - 1))
+    raw = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(raw) - 1))
     match data.draw(st.sampled_from(["flip", "cut", "add"])):
         case "flip":
-            octets[place] ^= 1 << data.draw(st.integers(0, 7))
+            raw[place] ^= 1 << data.draw(st.integers(0, 7))
         case "cut":
-            del octets[place:]
+            del raw[place:]
         case _:
-            octets[place:place] = data.draw(st.binary(min_size=1, max_size=9))
-    path.write_bytes(octets)
+            raw[place:place] = data.draw(st.binary(min_size=1, max_size=9))
+    path.write_bytes(raw)
 
     for damaged, said in store.found():
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from exported import KEY, ExportedLane, M, S, emission, lane_after, observation, story_of
+from exported import KEY, ExportedLane, M, S, emission, explanation_of, lane_after, observation
 
 from sluice.codecs.blocks import unseal
 from sluice.codecs.errors import UsageError
@@ -73,14 +73,14 @@ COMMANDS = [("audit", "--processes", "1"), ("explain", "em-1"), ("prove", f"em-1
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 @pytest.mark.parametrize("secret", ["", LATER], ids=["none", "another"])
-def test_another_secret_is_told_in_one_sentence(on_export, command: tuple[str, ...], secret: str):
+def test_another_secret_is_reported_in_one_sentence(on_export, command: tuple[str, ...], secret: str):
     """It is wrong usage, not a divergence; which key is wanted is said, and no secret."""
     result = on_export(*command, secret=secret)
 
-    told = result.stderr.strip().splitlines()[-1]
+    explanation = result.stderr.strip().splitlines()[-1]
     assert result.exit_code == 2
-    assert "another privacy_secret" in told
-    assert Secret(SECRET).id in told
+    assert "another privacy_secret" in explanation
+    assert Secret(SECRET).id in explanation
     assert SECRET not in result.output + result.stderr
     assert LATER not in result.output + result.stderr
 
@@ -105,34 +105,34 @@ def test_what_if_takes_the_secret_as_well(on_export, tmp_path: Path):
 
 def test_explain_shows_hashed_ids_and_no_place(on_export):
     """As the outputs have them; where an id is not in clear, no locator gives it away."""
-    told = on_export("explain", "em-1", "--json", secret=SECRET).stdout
-    shown = {one["observation"]["observation_id"] for one in json.loads(told)["inputs"][1:]}
+    explanation = on_export("explain", "em-1", "--json", secret=SECRET).stdout
+    shown = {one["observation"]["observation_id"] for one in json.loads(explanation)["inputs"][1:]}
 
     assert shown == {Secret(SECRET).hashed("path:/home/alice"), Secret(SECRET).hashed("peercred:1000")}
-    assert "alice" not in told
-    assert "1000" not in told
+    assert "alice" not in explanation
+    assert "1000" not in explanation
 
 
 @pytest.mark.parametrize("policy", [Policy(), OMITTED], ids=["clear", "omitted"])
-async def test_no_credential_is_told(tmp_path: Path, policy: Policy):
+async def test_no_credential_is_reported(tmp_path: Path, policy: Policy):
     """Under no policy: neither of what was seen nor of what was declared; which fields were compared is."""
-    told = await story_of(lane_after(*histories(), policy=policy), tmp_path)
+    explanation = await explanation_of(lane_after(*histories(), policy=policy), tmp_path)
 
-    shown = msgspec.json.encode(told).decode()
+    shown = msgspec.json.encode(explanation).decode()
     assert "1000" not in shown
     assert ("alice" in shown) == (policy is not OMITTED)
-    assert told.inputs[3].observation.detail == {"found": ["uid"], "missing": []}
+    assert explanation.inputs[3].observation.detail == {"found": ["uid"], "missing": []}
 
 
-async def test_too_few_observers_are_told(tmp_path: Path):
+async def test_too_few_observers_are_reported(tmp_path: Path):
     """Of how many: two classes seen by one observer are below the floor of two [S §11.3]."""
     policy = Policy(
         admissibility=Admissibility(min_observers=LeastObservers(internal=2, external=2)),
         disposition=Policy().disposition,
     )
-    told = await story_of(lane_after(*histories(), policy=policy), tmp_path)
+    explanation = await explanation_of(lane_after(*histories(), policy=policy), tmp_path)
 
-    (assertion,) = told.assertions
+    (assertion,) = explanation.assertions
     verdict = assertion.verdicts[-1]
     assert (verdict.status, verdict.missing_floor, verdict.missing_observers) == ("below-floor", 0, 1)
     assert assertion.min_observers == 2

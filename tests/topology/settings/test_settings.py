@@ -74,7 +74,7 @@ def test_a_file_that_is_not_toml_is_refused(folder: Path):
     assert "sluice.toml: the configuration file is not TOML" in refusal()
 
 
-def test_unknown_keys_are_told_all_at_once_with_what_was_meant(folder: Path):
+def test_unknown_keys_are_reported_all_at_once_with_what_was_meant(folder: Path):
     """Each key that no setting has is named, with the setting that it is nearest to."""
     (folder / "sluice.toml").write_text('partitons = 3\nreplication-factor = 3\nxyzzy = 1\nbroker = "kafka://h:1"\n')
 
@@ -105,7 +105,7 @@ def test_unknown_keys_are_told_all_at_once_with_what_was_meant(folder: Path):
         ("web_port", "70000", "a whole number from 1 to 65535"),
     ],
 )
-def test_a_wrong_value_is_told_with_setting_origin_and_what_was_expected(
+def test_a_wrong_value_is_reported_with_setting_origin_and_what_was_expected(
     name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ):
     """The sentence has all that is needed to mend it, from a variable as from a flag."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.terminal.showing_checks import WORDS_ALONE, told_of
+from sluice.topology.terminal.showing_checks import WORDS_ALONE, basis_of
 
 SENTENCE = "`MAX` in `limits.py` equals 5 (line 1, commit 4f2a91c)."
 PROSE = "The limit is 5, and nobody may change it."
@@ -22,10 +22,10 @@ def record(status: str = "admitted", basis: str | None = "corroboration", **fiel
 
 def test_of_an_admission_by_checks_their_sentences_come_first():
     """Whole and in order; the prose is called the emitter's words."""
-    told = told_of(record(rendered=[SENTENCE, "`f` in `x.py` calls `g`."]))
+    shown = basis_of(record(rendered=[SENTENCE, "`f` in `x.py` calls `g`."]))
 
-    assert told.sentences == [SENTENCE, "`f` in `x.py` calls `g`."]
-    assert (told.before_prose, told.prose) == ("in the emitter's words", PROSE)
+    assert shown.sentences == [SENTENCE, "`f` in `x.py` calls `g`."]
+    assert (shown.before_prose, shown.prose) == ("in the emitter's words", PROSE)
 
 
 @pytest.mark.parametrize(
@@ -51,15 +51,15 @@ def test_of_an_admission_by_checks_their_sentences_come_first():
 )
 def test_where_nothing_was_checked_it_is_said_whose_word_it_is(value: dict[str, Any], mark: str):
     """No admission on a person's or an emitter's word looks like one that observers verified."""
-    told = told_of(value)
+    shown = basis_of(value)
 
-    assert (list(told.sentences), told.mark, told.before_prose) == ([], mark, mark)
+    assert (list(shown.sentences), shown.mark, shown.before_prose) == ([], mark, mark)
 
 
 @pytest.mark.parametrize("basis", ["review", "declaration", "emitter", "policy", "magic"])
 def test_sentences_beside_another_basis_are_not_shown_as_admitted(basis: str):
     """Whoever wrote such a record: it was not admitted by what they say."""
-    assert list(told_of(record(basis=basis, rendered=[SENTENCE])).sentences) == []
+    assert list(basis_of(record(basis=basis, rendered=[SENTENCE])).sentences) == []
 
 
 def test_what_was_verified_and_not_admitted_says_so_in_each_sentence():
@@ -67,18 +67,18 @@ def test_what_was_verified_and_not_admitted_says_so_in_each_sentence():
     checks = [{"name": "equals", "classes": 1}, {"name": "unknown", "classes": 0}, {"name": "calls", "classes": 2}]
     value = record("below-floor", None, rendered=[SENTENCE, "B."], checks=checks, disposition="review")
 
-    assert told_of(value).sentences == [
+    assert basis_of(value).sentences == [
         f"verified by 1 class, not admitted: {SENTENCE}",
         "verified by 2 classes, not admitted: B.",
     ]
-    assert told_of(value | {"checks": None}).sentences[0] == f"verified, not admitted: {SENTENCE}"
+    assert basis_of(value | {"checks": None}).sentences[0] == f"verified, not admitted: {SENTENCE}"
 
 
 def test_the_end_of_an_admission_repeats_none_of_its_sentences():
     """They hold no more."""
     value = record("decayed-to-uncertainty", rendered=[SENTENCE], checks=[{"name": "equals", "classes": 2}])
 
-    assert list(told_of(value).sentences) == []
+    assert list(basis_of(value).sentences) == []
 
 
 _json = st.recursive(
@@ -102,9 +102,9 @@ _json = st.recursive(
         },
     )
 )
-def test_a_record_of_any_shape_is_told_of(value: dict[str, Any]):
+def test_a_record_of_any_shape_is_reported_of(value: dict[str, Any]):
     """A stranger may have written it: what is no text is passed over."""
-    told = told_of(value)
+    shown = basis_of(value)
 
-    assert all(isinstance(one, str) for one in (*told.sentences, told.mark, told.prose))
-    assert told.before_prose
+    assert all(isinstance(one, str) for one in (*shown.sentences, shown.mark, shown.prose))
+    assert shown.before_prose

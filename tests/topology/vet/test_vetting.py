@@ -85,16 +85,16 @@ def test_what_the_checks_do_not_cover_is_not_shown_as_admitted(repo: Path, instr
     (verdict,) = vetted(of_answer(false, str(repo), frozenset({"limits.py"})), repo, instruments, ONE)
     assert (verdict.status, verdict.label) == ("admitted", "admitted in part")
     assert verdict.unchecked
-    told = "\n".join(view.lines([verdict]))
-    assert told.startswith("admitted in part: ")
-    assert told.endswith("1 statement: 1 admitted in part")
-    assert "[unchecked]" in told
-    assert "not checked: «" in told
+    text = "\n".join(view.lines([verdict]))
+    assert text.startswith("admitted in part: ")
+    assert text.endswith("1 statement: 1 admitted in part")
+    assert "[unchecked]" in text
+    assert "not checked: «" in text
     html = page([verdict], "x")
     assert "admitted in part" in html
     form = verdict.form()
     assert (form["coverage"], form["statement"], form["unchecked"]) == ("part", false, verdict.unchecked)
-    for shown in (told, html, form["shown"]):
+    for shown in (text, html, form["shown"]):
         assert false not in shown
 
 
@@ -154,7 +154,7 @@ def test_everything_fits_into_one_document(tmp_path: Path, repo: Path, instrumen
     assert form["statements"][1]["record"]["status"] == "contradicted"
 
 
-def test_lines_that_cannot_be_read_are_told(tmp_path: Path, repo: Path):
+def test_lines_that_cannot_be_read_are_reported(tmp_path: Path, repo: Path):
     """The rest of the session is vetted."""
     path = tmp_path / "session.jsonl"
     path.write_text(claude_session(repo, TRUE) + "{broken\n")

@@ -491,8 +491,8 @@ async def test_faust_532_a_lane_whose_rebalance_never_ends():
 async def test_faust_532_what_the_coordinator_refuses_is_heard():
     """There: as above. Here: an error of the group's coordinator is taken up though nobody polls."""
     app = create_app(Settings())
-    told: list[BaseException] = []
-    app.on_crashed = told.append
+    reported: list[BaseException] = []
+    app.on_crashed = reported.append
     app.loop = asyncio.get_running_loop()
     thread: Any = FrameConsumerThread(app.consumer, loop=asyncio.get_running_loop(), beacon=app.consumer.beacon)
 
@@ -502,7 +502,7 @@ async def test_faust_532_what_the_coordinator_refuses_is_heard():
     await thread._listen(SimpleNamespace(check_errors=check_errors))
     await asyncio.sleep(0)
 
-    assert [str(error) for error in told] == ["refused"]
+    assert [str(error) for error in reported] == ["refused"]
 
 
 # ---------------------------------------------------------------- blocks that the broker refuses

@@ -132,7 +132,7 @@ class TestPressure:
 
         assert queue.wants("emissions")
 
-    def test_records_without_octets_have_a_weight(self):
+    def test_records_without_bytes_have_a_weight(self):
         """Each takes memory: millions of them must not pass for nothing."""
         queue = intake()
         events = [Event(EventKind.RECORD, 0, offset, 1, [], None, None) for offset in range(HELD_BYTES // 40 + 1)]

@@ -51,7 +51,7 @@ def test_silence_of_one_wanted_input_is_enough():
     assert one.behind(("emissions",), to_do=False) == 0.0
 
 
-def test_the_same_answer_told_again_is_none():
+def test_the_same_answer_reported_again_is_none():
     """Each poll tells the newest answer, whether or not one has come."""
     one, clock = progress()
     one.answered("emissions", 5)

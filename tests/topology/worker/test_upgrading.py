@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exported import BASE, ExportedLane, S, emission, observation, story_of
+from exported import BASE, ExportedLane, S, emission, explanation_of, observation
 from lane_world import ToyFold, World
 from msgspec.structs import replace
 from structlog.testing import capture_logs
@@ -80,11 +80,11 @@ async def test_a_lane_goes_on_with_its_ledger_s_version_until_it_is_raised():
     assert await run(world, ToyFold(), b"a") == "1 toy"
     assert await run(world, Toy(), b"b") == "1 toy"
     assert await run(world, ToyFold(), b"c") == "1 toy"
-    with capture_logs() as told:
+    with capture_logs() as logged:
         assert await run(world, Toy(raised=2), b"d") == "2 toy"
     assert await run(world, Toy(raised=1), b"e") == "2 toy"
 
-    raised = [one for one in told if one["event"] == "the ledger is raised to a later version of the fold"]
+    raised = [one for one in logged if one["event"] == "the ledger is raised to a later version of the fold"]
     assert [(one["ledger"], one["next"]) for one in raised] == [("1 toy", "2 toy")]
     world.make(fold=ToyFold())
     with pytest.raises(LaterVersionError, match=r"ledger of lane 0, block \d+: the ledger was written by a later"):
@@ -197,8 +197,8 @@ async def test_a_version_that_goes_back_is_found(mixed: ExportedLane, tmp_path: 
 
 async def test_explain_tells_each_part_by_its_own_rules(mixed: ExportedLane, tmp_path: Path):
     """Two classes were enough for em-1, and are not for em-2."""
-    (old,) = (await story_of(mixed, tmp_path, "em-1")).assertions
-    (new,) = (await story_of(mixed, tmp_path, "em-2")).assertions
+    (old,) = (await explanation_of(mixed, tmp_path, "em-1")).assertions
+    (new,) = (await explanation_of(mixed, tmp_path, "em-2")).assertions
 
     assert (old.k, old.now.status, new.k, new.now.status) == (2, "admitted", 3, "pending")
 
@@ -285,9 +285,9 @@ async def test_a_standby_of_a_raised_ledger_ends(settings: Settings):
     """It would fold the ledger again and again, every ten seconds, for nothing."""
     following = Standby(settings, Adjudicate(), 1, lambda: iter(()))
 
-    with capture_logs() as told:
+    with capture_logs() as logged:
         await asyncio.wait_for(following.run(), 20)
 
     assert following.restored is None
-    (ended,) = [one for one in told if one["event"] == "the standby ends"]
+    (ended,) = [one for one in logged if one["event"] == "the standby ends"]
     assert "written by a later version" in ended["error"]

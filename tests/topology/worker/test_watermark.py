@@ -38,7 +38,7 @@ class TestOneInput:
         assert marks.read_to(19) == 1100
         assert marks.read_to(20) == 1200
 
-    def test_the_same_answer_told_again_changes_nothing(self):
+    def test_the_same_answer_reported_again_changes_nothing(self):
         """Who polls more often than the broker answers learns nothing new."""
         marks = InputMarks()
         for _ in range(3):

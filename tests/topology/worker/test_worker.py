@@ -17,7 +17,7 @@ from sluice.topology.worker import worker as module
 from sluice.topology.worker.worker import Worker
 
 
-async def test_a_broker_that_does_not_answer_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch):
+async def test_a_broker_that_does_not_answer_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch):
     """Exit status 3, once the time for a broker that is just starting is over."""
     monkeypatch.setattr(module, "START_SECONDS", 0.6)
 
@@ -27,7 +27,7 @@ async def test_a_broker_that_does_not_answer_is_told_in_one_sentence(monkeypatch
     assert unreachable.value.exit_status == 3
 
 
-async def test_other_partition_counts_are_told_before_anything_is_written(broker: str):
+async def test_other_partition_counts_are_reported_before_anything_is_written(broker: str):
     """Lanes of the wrong count would refuse their ledgers one by one; this is one sentence for all of them."""
     with pytest.raises(UsageError, match="another number of partitions than the settings say") as usage:
         await Worker(Settings(broker=broker, delivery="at-least-once", partitions=7)).start()

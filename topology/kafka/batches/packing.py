@@ -23,11 +23,11 @@ ZSTD: Final = 4
 LEVEL: Final = 1
 
 
-def crc32c(octets: bytes, start: int = 0, end: int | None = None) -> int:
-    """The CRC-32C of a part of some octets: by the processor's own instruction where the compiled core has it."""
-    stop = len(octets) if end is None else end
-    found = None if compiled_core.codecs is None else compiled_core.codecs.crc32c(octets, start, stop)
-    return calc_crc32c(octets[start:stop]) if found is None else found
+def crc32c(raw: bytes, start: int = 0, end: int | None = None) -> int:
+    """The CRC-32C of a part of some bytes: by the processor's own instruction where the compiled core has it."""
+    stop = len(raw) if end is None else end
+    found = None if compiled_core.codecs is None else compiled_core.codecs.crc32c(raw, start, stop)
+    return calc_crc32c(raw[start:stop]) if found is None else found
 
 
 class Packed:
@@ -41,7 +41,7 @@ class Packed:
             is_transactional: whether they are part of a transaction.
         """
         smaller = zstd.compress(records, LEVEL)
-        self.octets = len(records)
+        self.byte_count = len(records)
         """Before compression."""
         self._compression = ZSTD if len(smaller) < len(records) else 0
         self._records = smaller if self._compression else records

@@ -51,12 +51,12 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 def _bounded(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[bytes], bytes]:
     """Decompression by one of cramjam's, into as much room as it takes and no more than there may be."""
 
-    def decompress(octets: bytes) -> bytes:
-        size = min(max(_FIRST_ROOM, _FACTOR * len(octets)), MOST_UNPACKED)
+    def decompress(raw: bytes) -> bytes:
+        size = min(max(_FIRST_ROOM, _FACTOR * len(raw)), MOST_UNPACKED)
         while True:
             room = bytearray(size)
             try:
-                return bytes(memoryview(room)[: decompress_into(octets, room)])
+                return bytes(memoryview(room)[: decompress_into(raw, room)])
             except cramjam.DecompressionError as error:
                 if _TOO_SMALL not in str(error):
                     raise
@@ -70,10 +70,10 @@ def _bounded(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[by
 _unpack_zstd = _bounded(cramjam.zstd.decompress_into)
 
 
-def _zstd(octets: bytes) -> bytes:
+def _zstd(raw: bytes) -> bytes:
     """One frame that says how large it is, as most producers write them, at once; whatever else it is, step by step."""
-    found = zstd.decompress(octets, MOST_UNPACKED)
-    return _unpack_zstd(octets) if found is None else found
+    found = zstd.decompress(raw, MOST_UNPACKED)
+    return _unpack_zstd(raw) if found is None else found
 
 
 _TOO_SMALL: Final = "failed to write whole buffer"
@@ -94,7 +94,7 @@ class KeptRecords(_Records):
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
-        self.octets = data
+        self.raw = data
 
 
 fetcher.MemoryRecords = KeptRecords
@@ -139,21 +139,21 @@ class RecordDecoder(NamedTuple):
         return self.stored(record.offset, record.timestamp, record.key, record.value, list(record.headers))
 
 
-def unpacking(records: Any, making: EventDecoder | RecordDecoder) -> Unpacking | Legacy:
+def unpacking(records: Any, decoder: EventDecoder | RecordDecoder) -> Unpacking | Legacy:
     """What stands for aiokafka's `PartitionRecords` from here on.
 
     An answer that spans two formats is read up to where they change; what follows is fetched again.
     """
-    octets, records._records_iterator = records._records.octets, None  # aiokafka's own, in a cycle with `records`
-    found = list(batches(octets))
+    raw, records._records_iterator = records._records.raw, None  # aiokafka's own, in a cycle with `records`
+    found = list(batches(raw))
     if found and found[0].magic != MAGIC:
         old = list(takewhile(lambda batch: batch.magic != MAGIC, found))
-        return Legacy(records, octets[: old[-1].end], making)
+        return Legacy(records, raw[: old[-1].end], decoder)
     committed_only = records._isolation_level == fetcher.READ_COMMITTED
     aborted = records._aborted_transactions if committed_only else ()
     found = list(takewhile(lambda batch: batch.magic == MAGIC, found))
     place = f"{records._tp.topic}/{records._tp.partition}"
-    return Unpacking(octets, found, aborted, records.next_fetch_offset, making, place, check_crcs=records._check_crcs)
+    return Unpacking(raw, found, aborted, records.next_fetch_offset, decoder, place, check_crcs=records._check_crcs)
 
 
 class Unpacking:
@@ -166,28 +166,28 @@ class Unpacking:
 
     def __init__(
         self,
-        octets: bytes,
+        raw: bytes,
         found: Sequence[Batch],
         aborted: Sequence[tuple[int, int]],
         position: int,
-        making: EventDecoder | RecordDecoder,
+        decoder: EventDecoder | RecordDecoder,
         place: str,
         *,
         check_crcs: bool,
     ) -> None:
         """
         Args:
-            octets: of the answer.
+            raw: of the answer.
             found: its batches.
             aborted: of transactions, the producer's id and the first offset here; none where all is read.
             position: the first offset that is wanted.
-            making: what records become.
+            decoder: what records become.
             place: topic and partition, for sentences.
             check_crcs: whether a batch's checksum is looked at.
         """
         self.next_fetch_offset = position
-        self._octets, self._batches, self._check_crcs = octets, deque(found), check_crcs
-        self._making, self._place = making, place
+        self._raw, self._batches, self._check_crcs = raw, deque(found), check_crcs
+        self._decoder, self._place = decoder, place
         self._aborted = sorted(aborted, key=itemgetter(1), reverse=True)
         self._aborting: set[int] = set()
         self._cursor: Cursor | None = None
@@ -200,38 +200,38 @@ class Unpacking:
             CorruptRecordException: the next batch is not what its checksum or its lengths say. What stands before it
                 was given first.
         """
-        events, octets = list[Any](), 0
-        while len(events) < most and octets < room:
+        events, byte_count = list[Any](), 0
+        while len(events) < most and byte_count < room:
             try:
                 cursor = self._next_cursor()
                 if cursor is None:
                     self.done = True
                     break
-                found, more = self._read(cursor, most - len(events), room - octets)
+                found, more = self._read(cursor, most - len(events), room - byte_count)
             except CorruptRecordException:
                 if events:
                     break
                 raise
             events += found
-            octets += more
-        return events, octets
+            byte_count += more
+        return events, byte_count
 
     def _read(self, cursor: Cursor, most: int, room: int) -> tuple[list[Any], int]:
         bounds = (cursor, self.next_fetch_offset, most, room)
         try:
-            found, octets = self._making.read(*bounds)
+            found, byte_count = self._decoder.read(*bounds)
         except ValueError as error:
-            salvaged = self._making.salvage(*bounds)
+            salvaged = self._decoder.salvage(*bounds)
             if salvaged is None:
                 raise self._damaged(self._batches[0], error) from None
-            found, octets = salvaged
+            found, byte_count = salvaged
             offset = self._batches[0].base_offset
             log.warning("a batch has what is no record: its bytes are taken for it", offset=offset, error=str(error))
         if cursor.left <= 0:
             self._pass()
         elif found:
             self.next_fetch_offset = found[-1].offset + 1
-        return found, octets
+        return found, byte_count
 
     def _next_cursor(self) -> Cursor | None:
         """In the next batch that has records for us, all others passed over; None where there is none."""
@@ -249,7 +249,7 @@ class Unpacking:
         self._cursor = None
 
     def _opened(self, batch: Batch) -> Cursor:
-        data = self._octets[batch.records : batch.end]  # a copy: a record that lies in it holds no other batch
+        data = self._raw[batch.records : batch.end]  # a copy: a record that lies in it holds no other batch
         if batch.compression:
             try:
                 data = _UNPACK[batch.compression](data)
@@ -276,7 +276,7 @@ class Unpacking:
         return CorruptRecordException(f"{self._place}: {what}")
 
     def _is_passed_over(self, batch: Batch) -> bool:
-        if self._check_crcs and crc32c(self._octets, batch.start + CHECKED_FROM, batch.end) != batch.crc:
+        if self._check_crcs and crc32c(self._raw, batch.start + CHECKED_FROM, batch.end) != batch.crc:
             raise self._corrupt(f"the checksum of the batch at offset {batch.base_offset} does not hold")
         while self._aborted and self._aborted[-1][1] <= batch.base_offset:
             self._aborting.add(self._aborted.pop()[0])
@@ -301,18 +301,18 @@ def _never(*_: Any) -> Event:
 class Legacy:
     """The same over aiokafka's own records, for batches of the formats 0 and 1."""
 
-    def __init__(self, records: Any, octets: bytes, making: EventDecoder | RecordDecoder) -> None:
+    def __init__(self, records: Any, raw: bytes, decoder: EventDecoder | RecordDecoder) -> None:
         """
         Args:
             records: aiokafka's, of the whole answer.
-            octets: as much of it as is of these formats.
-            making: what records become.
+            raw: as much of it as is of these formats.
+            decoder: what records become.
         """
         more = (records._check_crcs, records._isolation_level)
         old = fetcher.PartitionRecords(
-            records._tp, MemoryRecords(octets), None, records.next_fetch_offset, None, None, *more
+            records._tp, MemoryRecords(raw), None, records.next_fetch_offset, None, None, *more
         )
-        self._records, self._making, self.done = old, making, False
+        self._records, self._decoder, self.done = old, decoder, False
 
     @property
     def next_fetch_offset(self) -> int:
@@ -321,11 +321,11 @@ class Legacy:
 
     def take(self, most: int, room: int) -> tuple[list[Any], int]:
         """As `Unpacking.take`."""
-        events, octets = list[Any](), 0
+        events, byte_count = list[Any](), 0
         for record in self._records:
-            events.append(self._making.one(record))
-            octets += len(record.key or b"") + len(record.value or b"")
-            if len(events) >= most or octets >= room:
-                return events, octets
+            events.append(self._decoder.one(record))
+            byte_count += len(record.key or b"") + len(record.value or b"")
+            if len(events) >= most or byte_count >= room:
+                return events, byte_count
         self.done = True
-        return events, octets
+        return events, byte_count

@@ -21,22 +21,22 @@ class _Contexts(local):
 _contexts = _Contexts()
 
 
-def compress(octets: bytes, level: int) -> bytes:
+def compress(raw: bytes, level: int) -> bytes:
     """One frame, which tells its content's size."""
     compressor = _contexts.compressors.get(level)
     if compressor is None:
         compressor = _contexts.compressors[level] = ZstdCompressor(level=level)
-    return compressor.compress(octets)
+    return compressor.compress(raw)
 
 
-def decompress(octets: bytes, most: int) -> bytes | None:
+def decompress(raw: bytes, most: int) -> bytes | None:
     """The content of one frame that tells its size, `most` bytes at the most; None of anything else.
 
     Room is made as large as the frame says, and is not touched before there is content: a lie costs nothing.
     """
     try:
-        if not 0 <= frame_content_size(octets) <= most:
+        if not 0 <= frame_content_size(raw) <= most:
             return None
-        return _contexts.decompressor.decompress(octets, allow_extra_data=False)
+        return _contexts.decompressor.decompress(raw, allow_extra_data=False)
     except ZstdError:
         return None

@@ -39,20 +39,20 @@ def test_the_checksum_is_aiokafkas(core: bool, data: bytes, start: int, length: 
 
 def test_the_checksum_is_the_published_one() -> None:
     """RFC 3720, B.4: 32 bytes of zeros, of ones, and rising."""
-    found = [crc32c(octets) for octets in (bytes(32), b"\xff" * 32, bytes(range(32)))]
+    found = [crc32c(raw) for raw in (bytes(32), b"\xff" * 32, bytes(range(32)))]
     assert found == [0x8A9136AA, 0x62A8AB43, 0x46DD794E]
 
 
 def test_a_batch_is_compressed_where_that_makes_it_smaller() -> None:
     (batch,) = packed(outputs(100, b"{}" * 50), 10**6, is_transactional=True)
-    assert batch.size() < batch.octets / 5
+    assert batch.size() < batch.byte_count / 5
     assert [one.key for one in records(batch)] == [b"k%d" % number for number in range(100)]
     assert DefaultRecordBatch(batch._build()).compression_type == 4
 
 
 def test_a_batch_stays_as_it_is_where_compression_makes_it_larger() -> None:
     (batch,) = packed(outputs(1), 10**6, is_transactional=True)
-    assert batch.size() == batch.octets
+    assert batch.size() == batch.byte_count
     assert [one.value for one in records(batch)] == [b"{}"]
     assert DefaultRecordBatch(batch._build()).compression_type == 0
 
@@ -60,7 +60,7 @@ def test_a_batch_stays_as_it_is_where_compression_makes_it_larger() -> None:
 def test_more_than_one_batch_holds_is_several_in_order() -> None:
     found = list(packed(outputs(100, bytes(50)), 1000, is_transactional=True))
     assert len(found) > 5
-    assert all(batch.octets <= 1000 for batch in found)
+    assert all(batch.byte_count <= 1000 for batch in found)
     assert [one.key for batch in found for one in records(batch)] == [b"k%d" % number for number in range(100)]
 
 

@@ -70,10 +70,10 @@ def expected(records: PartitionRecords) -> list[Event]:
     return [event_for(1, one.offset, one.timestamp, one.headers, one.key, one.value) for one in records]
 
 
-def test_every_consumer_keeps_the_octets() -> None:
+def test_every_consumer_keeps_the_bytes() -> None:
     """aiokafka makes its records by this class; where a later version does not, this fails."""
     assert fetcher.MemoryRecords is KeptRecords
-    assert KeptRecords(batch(0, [b"a"])).octets == batch(0, [b"a"])
+    assert KeptRecords(batch(0, [b"a"])).raw == batch(0, [b"a"])
 
 
 @pytest.mark.parametrize("codec", range(5))
@@ -164,7 +164,7 @@ def signed(data: bytearray) -> bytes:
     return bytes(data)
 
 
-def test_what_is_no_record_is_taken_by_its_octets() -> None:
+def test_what_is_no_record_is_taken_by_its_bytes() -> None:
     """A length that lies under a right checksum: the record has its own bytes for a value, and nobody waits for it."""
     data = bytearray(batch(5, [b"abc", b"de", b"f"]))
     data[data.index(b"\x04de")] = 0x7E

@@ -14,20 +14,20 @@ from sluice.topology.kafka.batches import zstd
 TEXT = b"CHANGELOG.md has an entry dated 2026-05-25. " * 500
 
 
-def unsized(octets: bytes) -> bytes:
+def unsized(raw: bytes) -> bytes:
     """A frame as streams write it: without its content's size."""
     compressor = cramjam.zstd.Compressor(1)
-    compressor.compress(octets)
+    compressor.compress(raw)
     return bytes(compressor.finish())
 
 
 @given(st.binary(max_size=3000), st.integers(1, 3))
-def test_what_is_packed_is_unpacked(octets: bytes, level: int) -> None:
+def test_what_is_packed_is_unpacked(raw: bytes, level: int) -> None:
     """By ourselves, and by another implementation's hands."""
-    packed = zstd.compress(octets, level)
+    packed = zstd.compress(raw, level)
 
-    assert zstd.decompress(packed, len(octets)) == octets
-    assert bytes(cramjam.zstd.decompress(packed)) == octets
+    assert zstd.decompress(packed, len(raw)) == raw
+    assert bytes(cramjam.zstd.decompress(packed)) == raw
 
 
 def test_no_more_room_is_made_than_there_may_be() -> None:
@@ -38,7 +38,7 @@ def test_no_more_room_is_made_than_there_may_be() -> None:
 
 
 @pytest.mark.parametrize(
-    "octets",
+    "raw",
     [
         pytest.param(b"", id="nothing"),
         pytest.param(b"no frame", id="no frame"),
@@ -49,8 +49,8 @@ def test_no_more_room_is_made_than_there_may_be() -> None:
         pytest.param(b"\x28\xb5\x2f\xfd\xe0" + (100_000_000).to_bytes(8, "little"), id="a lie"),
     ],
 )
-def test_anything_else_is_declined(octets: bytes) -> None:
-    assert zstd.decompress(octets, 128_000_000) is None
+def test_anything_else_is_declined(raw: bytes) -> None:
+    assert zstd.decompress(raw, 128_000_000) is None
 
 
 def test_each_thread_has_its_own_contexts() -> None:
@@ -58,5 +58,5 @@ def test_each_thread_has_its_own_contexts() -> None:
     texts = [TEXT + b"%d" % number for number in range(200)]
     with ThreadPoolExecutor(8) as pool:
         packed = list(pool.map(lambda text: zstd.compress(text, 1), texts))
-        unpacked = list(pool.map(lambda octets: zstd.decompress(octets, 10**6), packed))
+        unpacked = list(pool.map(lambda raw: zstd.decompress(raw, 10**6), packed))
     assert unpacked == texts
