@@ -22,7 +22,11 @@ DeadLetterReason = Literal[
     "oversize",
     "conflicting-emission",
     "late-review",
+    "unrequested-review",
+    "attempt-out-of-order",
     "unauthorised-observer",
+    "unauthorised-emitter",
+    "unauthorised-reviewer",
     "mistyped",
     "confusable-text",
 ]

@@ -33,7 +33,7 @@ Part = Annotated[int, Meta(ge=0, le=1_000_000)]
 Locator = dict[str, Any]
 Signature = Annotated[
     str,
-    Meta(description="Base64 of an Ed25519 signature over the RFC 8785 form of the record without this member"),
+    Meta(description="Base64 of an Ed25519 signature over the record without this member (docs/security.md)"),
 ]
 
 MAX_ASSERTIONS = 1000
@@ -216,6 +216,7 @@ class Emission(Record, frozen=True, gc=False):
         group: the answer that it is a piece of, where an answer is emitted piece by piece (recording.md).
         part: which piece of its group it is, from 0.
         final: whether it is the last piece of its group.
+        signature: the emitter's, where the policy lists its key.
     """
 
     emission_id: Identifier
@@ -230,6 +231,7 @@ class Emission(Record, frozen=True, gc=False):
     group: Identifier | None = None
     part: Part | None = None
     final: bool | None = None
+    signature: Signature | None = None
 
 
 class Subject(Record, frozen=True, gc=False):
@@ -378,7 +380,19 @@ class Citation(Record, frozen=True, gc=False):
 
 
 class Review(Record, frozen=True, gc=False):
-    """A person's decision about one assertion. Topic `reviews`, key `emission_id`."""
+    """A person's decision about one assertion. Topic `reviews`, key `emission_id`.
+
+    Attributes:
+        emission_id: the emission's.
+        span: the assertion's.
+        decision: an admission counts only where a review was asked for; a refusal always.
+        reviewer: who decided, by a pseudonym.
+        reason: why, as the reviewer words it.
+        decided_at: when.
+        attempt: the emission's.
+        role: the service that signs for the reviewer, where the policy lists a key for it.
+        signature: the reviewer's or the role's.
+    """
 
     emission_id: Identifier
     span: Span
@@ -387,6 +401,8 @@ class Review(Record, frozen=True, gc=False):
     reason: str = ""
     decided_at: Time | None = None
     attempt: Attempt = 0
+    role: Identifier | None = None
+    signature: Signature | None = None
 
 
 # ---------------------------------------------------------------- outputs

@@ -1,10 +1,13 @@
-"""Signatures under records: who says what an observation says (docs/reference/records.md, `signature`; [S §11.1,
-§11.3]).
+"""Signatures under records: who says what a record says (docs/reference/records.md, `signature`; [S §11.1, §11.3]).
 
-A record's member `signature` is the standard base64 of an Ed25519 signature (RFC 8032) over the RFC 8785 form of the
-record without that member: of exactly the members that were sent, known ones and others. So a record can be passed on,
-re-ordered or indented, and still hold; nothing can be added to it. What has no canonical form (a member named twice,
-an integer beyond 2^53) is signed by nobody.
+A record's member `signature` is the standard base64 of an Ed25519 signature (RFC 8032). What is signed is a sequence of
+fields (`signed_bytes`): the scheme, the deployment's origin, the topic, the type of the record, and the RFC 8785 form
+of the record without that member. The form covers exactly the members that were sent, known ones and others. So a
+record can be passed on, re-ordered or indented, and still hold; nothing can be added to it. What has no canonical form
+(a member named twice, an integer beyond 2^53) is signed by nobody.
+
+The fields before the form bind a signature to one use (`Domain`): a review of one deployment is no review of another,
+and no observation. Ledgers of fold version 1 hold signatures over the bare form, which `holds` checks without a domain.
 
 Pure: no key is made or read here. A public key is 32 bytes; people write it as base64, as hex, or as the verifier line
 that `sluice key` prints.
@@ -15,7 +18,7 @@ from __future__ import annotations
 import base64
 import re
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -25,6 +28,12 @@ from .errors import UsageError
 from .notes import Signer, Verifier, unbase64
 
 SIGNATURE: Final = "signature"
+SCHEME: Final = "sluice/1"
+"""The first field of what is signed."""
+LENGTH_BYTES: Final = 8
+"""Each field stands behind its length in so many bytes, big-endian."""
+DEFAULT_ORIGIN: Final = "sluice"
+"""The origin of a deployment that names none: the default of the setting `app_id`."""
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 PUBLIC_KEY: Final = "an Ed25519 public key: base64 or hex of its 32 bytes, or the line that `sluice key show` prints"
@@ -33,6 +42,63 @@ PUBLIC_KEY: Final = "an Ed25519 public key: base64 or hex of its 32 bytes, or th
 _P: Final = 2**255 - 19
 _D: Final = -121665 * pow(121666, -1, _P) % _P
 _HEX: Final = re.compile(r"[0-9A-Fa-f]{64}")
+
+
+class Domain(NamedTuple):
+    """What a signature is for; the same record signed for something else does not hold.
+
+    Attributes:
+        topic: the logical topic, without a deployment's prefix.
+        record: the type of the record.
+        origin: the deployment's name (the setting `app_id`, the policy's `origin`); None leaves the field out, for
+            signers who need not know the deployment.
+    """
+
+    topic: str
+    record: str
+    origin: str | None = None
+
+
+EMISSION: Final = Domain("emissions", "emission")
+OBSERVATION: Final = Domain("observations", "observation")
+SIGHTING: Final = Domain("sightings", "sighting")
+REVIEW: Final = Domain("reviews", "review")
+ATTESTATION: Final = Domain("attestations", "attestation")
+"""A validator need not know who reads its word: this domain stays without an origin."""
+DOMAINS: Final = {one.topic: one for one in (EMISSION, OBSERVATION, SIGHTING, REVIEW, ATTESTATION)}
+"""By logical topic, without an origin."""
+
+
+def domain_of(topic: str, origin: str) -> Domain:
+    """What a record of this input topic is signed for in this deployment.
+
+    Raises:
+        KeyError: nothing on that topic is signed.
+    """
+    domain = DOMAINS[topic]
+    return domain if domain is ATTESTATION else domain._replace(origin=origin)
+
+
+class Signing(NamedTuple):
+    """Who signs what goes out, and for which deployment."""
+
+    signer: Signer
+    origin: str
+
+
+def signed_bytes(domain: Domain, form: bytes) -> bytes:
+    """What a signature is over: scheme, origin (where the domain has one), topic, record type and canonical form.
+
+    Each field is its length in 8 bytes, big-endian, then its bytes (UTF-8), so that no two sequences of fields give the
+    same bytes.
+
+    Args:
+        domain: what the signature is for.
+        form: the RFC 8785 form of the record without its member `signature`.
+    """
+    origin = () if domain.origin is None else (domain.origin.encode(),)
+    fields = (SCHEME.encode(), *origin, domain.topic.encode(), domain.record.encode(), form)
+    return b"".join(len(field).to_bytes(LENGTH_BYTES, "big") + field for field in fields)
 
 
 def public_key_of(text: str) -> str | None:
@@ -67,27 +133,30 @@ def _is_anybody_s(raw: bytes) -> bool:
     return y in (0, 1, _P - 1) or (_D * y**4 + 2 * y**2 - 1) % _P == 0
 
 
-def signed(record: dict[str, Any], signer: Signer) -> dict[str, Any]:
+def signed(record: dict[str, Any], signer: Signer, domain: Domain) -> dict[str, Any]:
     """The record with the signer's signature as its last member, in place of one that was there.
 
     Args:
         record: JSON-ready; it is not changed.
         signer: whose.
+        domain: what it is signed for.
 
     Raises:
         CanonicalError: it holds something that RFC 8785 cannot say.
     """
     said = {name: value for name, value in record.items() if name != SIGNATURE}
-    return {**said, SIGNATURE: base64.b64encode(signer.sign_bytes(fast_canonical(said))).decode()}
+    signature = signer.sign_bytes(signed_bytes(domain, fast_canonical(said)))
+    return {**said, SIGNATURE: base64.b64encode(signature).decode()}
 
 
-def holds(public_key: str, signature: str, record: bytes) -> bool:
+def holds(public_key: str, signature: str, record: bytes, domain: Domain | None) -> bool:
     """Whether a record, as it came, is signed with this key.
 
     Args:
         public_key: in any form that `public_key_of` reads; with what is none, nothing is signed.
         signature: what the record's member says.
         record: a JSON object in UTF-8.
+        domain: what it has to be signed for; None for the bare form of fold version 1.
     """
     key, raw = _key(public_key), unbase64(signature)
     if key is None or raw is None or len(raw) != SIGNATURE_BYTES:
@@ -95,7 +164,8 @@ def holds(public_key: str, signature: str, record: bytes) -> bool:
     try:
         said = cast("dict[str, Any]", parse_json(record))
         said.pop(SIGNATURE, None)
-        key.verify(raw, fast_canonical(said))
+        form = fast_canonical(said)
+        key.verify(raw, form if domain is None else signed_bytes(domain, form))
     except (CanonicalError, InvalidSignature):
         return False
     return True

@@ -676,6 +676,8 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
         if (done != DONE)
             return done;
     }
+    if (emission->attempt > self->max_attempts)
+        return PYTHON; /* it may have come out of order */
     done = lives_fill(self, emission, &before, traceparent, &uncounted);
     if (done != DONE)
         return done;

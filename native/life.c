@@ -7,7 +7,7 @@ const View CLASS_NAMES[CLASSES] = {
     VIEW("substrate.unix.peercred"),
 };
 
-enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, LIFE_FIELDS = 33, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
+enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, LIFE_FIELDS = 34, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
 enum { CHECKING_FIELDS = 8, VERIFIED_FIELDS = 6, WHERE_FIELDS = 4 };
 #define MOST ((uint64_t)1 << 20) /* of anything in one emission; a record holds less */
 
@@ -105,7 +105,7 @@ int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_
         for (; lives; lives--) {
             if (!take_array_of(&reader, LIFE_FIELDS) || !pass_values(&reader, BEFORE_ORDER) ||
                 !take_int(&reader, &number) || !pass_values(&reader, BEFORE_CLOCK) ||
-                !due_read(&reader, clock, has_due, due) || !pass_values(&reader, 2))
+                !due_read(&reader, clock, has_due, due) || !pass_values(&reader, 3))
                 return -1;
             if (number == order)
                 return 1;
@@ -345,7 +345,13 @@ int life_read(AssertionState *self, Reader *reader, Arena *arena, const Emission
     if (!pass_values(reader, 1))
         return 0;
     self->witnesses = (View){start, (size_t)(reader->at - start)};
-    return checking_read(self, reader, arena);
+    if (!checking_read(self, reader, arena))
+        return 0;
+    start = reader->at;
+    if (!pass_values(reader, 1))
+        return 0;
+    self->reviewers = (View){start, (size_t)(reader->at - start)};
+    return 1;
 }
 
 int known_closed(const EmissionState *self, View span_key)
@@ -494,6 +500,7 @@ void life_pack(Buffer *out, const AssertionState *self)
         put_view(out, self->checking);
     else
         self->checks != NULL ? checking_pack(out, self->checks) : pack_nil(out);
+    self->reviewers.length ? put_view(out, self->reviewers) : pack_array(out, 0);
 }
 
 void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due)

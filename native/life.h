@@ -75,6 +75,7 @@ typedef struct {
     int64_t attempt, emitted_at;
     View fixed; /* the fields that never change, packed; empty in a new life */
     View witnesses; /* as they lie: where several observers are needed, Python counts them */
+    View reviewers; /* as they lie: where several reviewers are needed, Python counts them */
     View checking;  /* as it lies, nil included; empty in a new life, and where it has changed */
     Checking *checks; /* the same, read; NULL: it counts its classes plainly */
     View span_key, kind, text, chain, emitter, traceparent, basis;

@@ -50,6 +50,16 @@ KEYS: Mapping[str, str] = {
     "privacy.chain_sources": "likewise the sources of a chain",
     "emitters.refuse": "what a field of an emitter may not look like: `email`, `phone`, `uuid`, or an RE2 pattern "
     "between slashes",
+    "emitters.require_signatures": "whether emitters without a key are refused",
+    "emitters.unauthenticated": "the least effect of what an emitter without a key writes",
+    "emitters.keys.NAME": "with what the emitter of this name signs; several where each has its time",
+    "reviewers.require_signatures": "whether reviewers without a key are refused",
+    "reviewers.min_reviewers": "how many distinct reviewers have to admit, by effect",
+    "reviewers.keys.NAME": "with what the reviewer of this name signs",
+    "reviewers.roles.NAME": "with what a service signs for the reviewers that its records name",
+    "checkpoints.keys.NAME": "with what workers of this key's name sign checkpoints",
+    "origin": "the deployment's name, which signatures are bound to: the setting `app_id`",
+    "observers.NAME.keys": "more keys of this observer, each with its time",
     "observers.require_signatures": "whether observers without a key are refused",
     "observers.NAME.public_key": "with what this observer signs",
     "observers.NAME.classes": "the classes it may speak for; all where none is named",
@@ -62,7 +72,13 @@ MORE = (
     ("effect", "EMITTER"),
     *(("attestations", "scientific-default", key) for key in ("confusables", "composition", "quorum")),
     ("sightings", "classes"),
-    *(("observers", "NAME", key) for key in ("public_key", "classes", "writable_by")),
+    *(("observers", "NAME", key) for key in ("public_key", "keys", "classes", "writable_by")),
+    ("emitters", "unauthenticated"),
+    ("emitters", "keys", "NAME"),
+    ("reviewers", "keys", "NAME"),
+    ("reviewers", "roles", "NAME"),
+    ("checkpoints", "keys", "NAME"),
+    ("origin",),
 )
 """Keys that the reference policy does not have."""
 
@@ -114,7 +130,8 @@ def _is_below(path: tuple[str, ...], key: str) -> bool:
 def _wanted(path: tuple[str, ...]) -> str:
     """What a key takes: what the error for an impossible value says was expected."""
     *tables, key = path
-    impossible = f"[{'.'.join(map(json.dumps, tables))}]\n{json.dumps(key)} = 1979-05-27\n"
+    table = f"[{'.'.join(map(json.dumps, tables))}]\n" if tables else ""
+    impossible = f"{table}{json.dumps(key)} = 1979-05-27\n"
     try:
         load_policy(impossible)
     except PolicyError as error:

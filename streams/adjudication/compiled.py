@@ -39,9 +39,10 @@ _ENDS: Final = ("below-floor", "decayed-to-uncertainty", "unverified-inference",
 _encode = msgspec.json.Encoder().encode
 
 
-def topics_of(block: Block) -> bytes:
-    """An byte for each source of a block: what the core may find there."""
-    return b"".join(_TOPICS.get(source.topic, b"-") for source in block.header.sources)
+def topics_of(block: Block, policy: Policy) -> bytes:
+    """A byte for each source of a block: what the core may find there. Emissions that must be signed are Python's."""
+    known = {name: byte for name, byte in _TOPICS.items() if name != "emissions" or not policy.emitters.authenticates}
+    return b"".join(known.get(source.topic, b"-") for source in block.header.sources)
 
 
 def is_common(state: State, policy: Policy) -> bool:
@@ -129,7 +130,7 @@ def folder_for(state: State, policy: Policy, block: Block, writer: Writer, renew
 
 def _entry(observer: Observer) -> tuple[int, tuple[str, ...]]:
     """The classes that an observer may speak for, a bit each, and who can write to what it looks at."""
-    allowed = () if observer.public_key is not None else observer.classes or CLASSES  # what is signed, Python looks at
+    allowed = () if observer.all_keys else observer.classes or CLASSES  # what is signed, Python looks at
     classes = [number for number, name in enumerate(CLASSES) if name in allowed]
     return sum(1 << number for number in classes), tuple(observer.writable_by)
 

@@ -269,6 +269,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     due: int | None = None
     witnesses: list[Witness] = []  # where more than one observer is needed
     checking: Checking | None = None
+    reviewers: list[str] = []  # who have admitted it, where more than one reviewer is needed
 
     @property
     def bounds(self) -> Terms:
@@ -316,6 +317,10 @@ class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True)
     """The memory of one attempt of an emission: for duplicates, newer attempts, and evidence that comes late.
 
     It is dropped once a repetition would be too old and nothing of it lives; only then does it have a timer of its own.
+
+    Attributes:
+        digest: the first 16 bytes of the SHA-256 of its record; behind them, where an emitter signed it, the first 8 of
+            the SHA-256 of that emitter's name (fold.py, `owner_of`).
     """
 
     number: int

@@ -40,10 +40,12 @@ from .emission_state import AssertionState, Attempt, EmissionState, PendingEvide
 from .outputs import Writer, traceparent_of
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .verdicts import Verdicts
-from .versions import COMPILED, FOLD_VERSION, fold_version, rules_of
+from .versions import AUTHORITY, COMPILED, FOLD_VERSION, fold_version, rules_of
 
 DIGEST_BYTES: Final = 16
 """Of the SHA-256 of an emission's bytes: whether it is the one that is known already."""
+OWNER_BYTES: Final = 8
+"""Of the SHA-256 of the name of the emitter that signed it: whose emission id it is."""
 
 
 def fold(state: State, block: Block) -> list[Output]:
@@ -137,10 +139,12 @@ class _Folding:
         self.cited = policy.sightings.classes
         self.refuses = tuple(policy.emitters.refuse)
         self.guarded = bool(policy.observers) or policy.require_signatures
+        self.checked = validation.Checked(policy, state.time, version >= AUTHORITY)
+        self.authenticates = policy.emitters.authenticates
         self.core = (
             folder_for(state, policy, block, self.writer, self.verdicts.renewed) if version <= COMPILED else None
         )
-        self.topics = topics_of(block)
+        self.topics = topics_of(block, policy)
 
     def fire(self) -> None:
         """Fires what is due, at most `MAX_TIMERS`, in the order of the instants, on whichever clock."""
@@ -246,11 +250,22 @@ class _Folding:
             if fault is not None:
                 return fault
         digest = sha256(event.value or b"").digest()[:DIGEST_BYTES]
+        if self.authenticates:
+            fault = validation.unauthorised_emitter(self.checked, emission, event.value)
+            owner = self.owner_of(emission)
+            fault = fault or (_of_another(known, owner) if known is not None else None)
+            if fault is not None:
+                return fault
+            digest += owner
         newer_known, waiting = False, False
+        first = known.attempt(emission.attempt) if known is not None else None
+        if first is not None:
+            return self.repeated(emission, first, digest)
+        if self.version >= AUTHORITY and emission.attempt:
+            fault = validation.out_of_order(known, emission.attempt, self.rules.max_attempts)
+            if fault is not None:
+                return fault
         if known is not None:
-            first = known.attempt(emission.attempt)
-            if first is not None:
-                return self.repeated(emission, first, digest)
             newer_known, waiting = known.newest() > emission.attempt, bool(known.waiting)
             self.supersede(known, emission.attempt)
         attempt = Attempt(number=emission.attempt, emitted_at=emitted_at, digest=digest, order=state.next_order())
@@ -266,6 +281,13 @@ class _Folding:
             self.cite(emission, cases)
         return None
 
+    def owner_of(self, emission: Emission) -> bytes:
+        """Whose an emission is, as its attempt remembers it: of a name that has a key, so has signed; else empty."""
+        name = emission.emitter.system if emission.emitter is not None else None
+        if name is None or name not in self.policy.emitters.keys:
+            return b""
+        return sha256(name.encode()).digest()[:OWNER_BYTES]
+
     def cite(self, emission: Emission, cases: Iterable[Case]) -> None:
         """Tells the binding lanes what the assertions cite for which evidence may still count (citing.py)."""
         citing = Citing(emission, self.cited, self.state.time)
@@ -277,7 +299,7 @@ class _Folding:
 
     def repeated(self, emission: Emission, first: Attempt, digest: bytes) -> Fault | None:
         """The same emission and attempt again: with the same bytes nothing happens, with others the first stands."""
-        if first.digest == digest:
+        if first.digest[:DIGEST_BYTES] == digest[:DIGEST_BYTES]:
             self.counters["duplicate"] += 1
             return None
         which = f"attempt {emission.attempt} of {emission.emission_id!r}"
@@ -289,10 +311,13 @@ class _Folding:
         """A new pending assertion for each that the emission makes, with the bounds of the policy in force."""
         state, policy, k = self.state, self.policy, self.rules.k
         emitter = emission.emitter.system if emission.emitter is not None else None
+        unauthenticated = policy.emitters.unauthenticated
+        if unauthenticated is not None and emitter in policy.emitters.keys:
+            unauthenticated = None
         cases: list[Case] = []
         for assertion, claims in zip(emission.assertions or (), all_claims, strict=True):
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
-            effect = self.effect(emitter, emission.effect, assertion.effect)
+            effect = self.effect(emitter, emission.effect, assertion.effect, unauthenticated)
             assertion_state = AssertionState(
                 emission_id=emission.emission_id,
                 attempt=emission.attempt,
@@ -403,7 +428,7 @@ class _Folding:
         if ts > self.latest:
             return validation.skewed(self.state, "$.observed_at", ts)
         if self.guarded:
-            fault = validation.unauthorised(self.policy, observation, event.value)
+            fault = validation.unauthorised(self.checked, observation, event.value)
             if fault is not None:
                 return fault
         cls = corroboration.class_of(observation)
@@ -484,12 +509,20 @@ class _Folding:
         )
         if fault is not None:
             return fault
+        fault = validation.unauthorised_reviewer(self.checked, review, event.value)
+        if fault is not None:
+            return fault
         key = span_key(review.span)
         attempt = self.state.attempt(review.emission_id, review.attempt)
         assertion_state = attempt.assertion(key) if attempt is not None else None
         if assertion_state is None:
             which = f"{review.emission_id}#{key} of attempt {review.attempt}"
             return Fault("late-review", f"$: expected an assertion that may still be reviewed, got {which}")
+        if self.version >= AUTHORITY and review.decision == "admit" and assertion_state.phase != Phase.REVIEW:
+            got = f"one that is {assertion_state.phase.name.lower()}"
+            return Fault("unrequested-review", f"$.decision: expected an assertion that is up for review, got {got}")
+        if review.decision == "admit" and not self.is_agreed(assertion_state, review.reviewer):
+            return None
         if assertion_state.phase == Phase.ADMITTED:
             self.verdicts.review_admitted(assertion_state, review.decision)
         else:
@@ -497,6 +530,25 @@ class _Folding:
             case.review = review.decision
             self.verdicts.judge(Moment.REVIEW, case)
         return None
+
+    def is_agreed(self, assertion_state: AssertionState, reviewer: str | None) -> bool:
+        """Whether as many distinct reviewers as the policy asks for have admitted an assertion, this one included."""
+        least = self.policy.reviewers.min_reviewers
+        needed = least.external if assertion_state.effect == "external" else least.internal
+        if needed == 1:
+            return True
+        if reviewer is None or reviewer in assertion_state.reviewers:
+            self.counters["not-counted"] += 1
+            return False
+        assertion_state.reviewers.append(reviewer)
+        return len(assertion_state.reviewers) >= needed
+
+
+def _of_another(known: EmissionState, owner: bytes) -> Fault | None:
+    """Why an emission id is not this emitter's: another one has signed an earlier attempt."""
+    if all(attempt.digest[DIGEST_BYTES:] in (b"", owner) for attempt in known.attempts):
+        return None
+    return Fault("unauthorised-emitter", "$.emission_id: expected an id of this emitter, got one of another's")
 
 
 _RECORD: Final = int(EventKind.RECORD)  # a plain name in the loop: a member of an enum costs 0.1 us a look

@@ -38,7 +38,7 @@ from .emission_state import (
 from .state import State
 from .witnesses import Witness
 
-FORMAT = 2
+FORMAT = 3
 CHUNK = 4096
 """So many emissions make a chunk: about a megabyte."""
 

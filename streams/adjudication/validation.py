@@ -5,18 +5,23 @@ Each returns the `Fault` with which the input becomes a dead letter, or None.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
 import msgspec
 
 from ...codecs.blocks import Event
 from ...codecs.errors import Fault
 from ...codecs.partition import PARTITIONERS, Partitioner
-from ...codecs.records import Assertion, Emission, Emitter, Observation, Retrieval, Sighting
+from ...codecs.records import Assertion, Emission, Emitter, Observation, Retrieval, Review, Sighting
 from ...codecs.sightings import decode_sighting
-from ...codecs.signatures import holds
+from ...codecs.signatures import Domain, domain_of
 from ...codecs.times import format_time, parse_time
 from ..policy.identifiers import looks_like
+from ..policy.keys import Key, is_signed
 from ..policy.policy import Policy
 from . import corroboration, grounding
+from .emission_state import EmissionState
 from .state import State
 
 
@@ -90,33 +95,109 @@ def too_old(state: State, emitted_at: int) -> Fault | None:
     return Fault("too-old", f"$.emitted_at: expected a time from {format_time(earliest)} on, got {got}")
 
 
-def unauthorised(policy: Policy, seen: Observation | Sighting, value: bytes | None) -> Fault | None:
+class Checked(NamedTuple):
+    """How the signatures of one block are checked.
+
+    Attributes:
+        policy: in force; what waits for its emission is not asked again.
+        time: the block's, Unix ms; keys count in their own time.
+        is_bound: whether signatures of observers are bound to their use (`versions.AUTHORITY`); all others always are.
+    """
+
+    policy: Policy
+    time: int
+    is_bound: bool
+
+    def domain(self, topic: str) -> Domain | None:
+        """What a record of this topic has to be signed for; None for the bare form."""
+        if not self.is_bound and topic in ("observations", "sightings"):
+            return None
+        return domain_of(topic, self.policy.origin)
+
+    def is_signed(self, keys: Iterable[Key], topic: str, signature: str | None, value: bytes | None) -> bool:
+        """Whether one of these keys signed a record of this topic, and counts now."""
+        return is_signed(keys, self.time, signature, value, self.domain(topic))
+
+
+def unauthorised(checked: Checked, seen: Observation | Sighting, value: bytes | None) -> Fault | None:
     """Who may observe [S §11.1, §11.3]: an observer with an entry speaks only for its classes, one with a key only
     under its signature; with `require_signatures` nobody else is heard.
 
     Of an observation that a binding lane made, the sighting that it carries must be signed (`_unvouched`).
 
     Args:
-        policy: in force when it came; what waits for its emission is not asked again.
+        checked: the policy in force when it came, and how its signatures are checked.
         seen: what is said, and who says it.
         value: the same as it came, of which the signature has to hold.
     """
-    name = seen.observer
+    policy, name = checked.policy, seen.observer
     observer = policy.observers.get(name)
     if observer is not None and observer.classes and corroboration.class_of(seen) not in observer.classes:
         allowed = f"a class that {name!r} may speak for ({', '.join(observer.classes)})"
         return _refused("substrate_class", allowed, seen.substrate_class[:80])
-    key = observer.public_key if observer is not None else None
-    if key is None:
+    keys = observer.all_keys if observer is not None else []
+    if not keys:
         if not policy.require_signatures:
             return None
         return _refused("observer", "one with a public_key in the policy", repr(name))
-    if seen.signature is not None and holds(key, seen.signature, value or b""):
+    topic = "observations" if isinstance(seen, Observation) else "sightings"
+    if checked.is_signed(keys, topic, seen.signature, value):
         return None
     if isinstance(seen, Observation) and seen.signature is None and (sighting := carried(value)) is not None:
-        return _unvouched(policy, key, seen, sighting)
-    got = "none" if seen.signature is None else "one that does not hold"
-    return _refused("signature", f"the signature of {name!r}", got)
+        return _unvouched(checked, keys, seen, sighting)
+    return _refused("signature", f"the signature of {name!r}", _got(seen.signature))
+
+
+def _got(signature: str | None) -> str:
+    return "none" if signature is None else "one that does not hold"
+
+
+def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | None) -> Fault | None:
+    """Why an emission is not its emitter's: one with a key must sign, and where signatures are required nobody else
+    emits (docs/security.md)."""
+    rules = checked.policy.emitters
+    name = emission.emitter.system if emission.emitter is not None else None
+    keys = rules.keys.get(name, []) if name is not None else []
+    if not keys:
+        if not rules.require_signatures:
+            return None
+        got = "none" if name is None else repr(name)
+        return Fault("unauthorised-emitter", f"$.emitter.system: expected one with a key in the policy, got {got}")
+    if checked.is_signed(keys, "emissions", emission.signature, value):
+        return None
+    expected = f"the signature of {name!r}"
+    return Fault("unauthorised-emitter", f"$.signature: expected {expected}, got {_got(emission.signature)}")
+
+
+def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None) -> Fault | None:
+    """Why a review is not its reviewer's: one with a key must sign, or a role for it; where signatures are required
+    nobody else is heard, and where several reviewers are needed each has a name (docs/security.md)."""
+    rules = checked.policy.reviewers
+    if review.role is not None:
+        keys, owner, path = rules.roles.get(review.role, []), f"the role {review.role!r}", "role"
+        required = True  # who claims a role has to have its key
+    else:
+        keys = rules.keys.get(review.reviewer, []) if review.reviewer is not None else []
+        owner, path, required = repr(review.reviewer), "reviewer", rules.require_signatures
+    if review.reviewer is None and (rules.authenticates or rules.min_reviewers.external > 1):
+        return Fault("unauthorised-reviewer", "$.reviewer: expected a name, got none")
+    if keys:
+        if checked.is_signed(keys, "reviews", review.signature, value):
+            return None
+        expected = f"the signature of {owner}"
+        return Fault("unauthorised-reviewer", f"$.signature: expected {expected}, got {_got(review.signature)}")
+    if not required:
+        return None
+    return Fault("unauthorised-reviewer", f"$.{path}: expected one with a key in the policy, got {owner}")
+
+
+def out_of_order(known: EmissionState | None, attempt: int, max_attempts: int) -> Fault | None:
+    """Why an attempt does not come now: of a known emission it is at most one above the newest, of an unknown one at
+    most `max_attempts`; so nobody closes an emission's assertions with a number that its emitter never reaches."""
+    most = known.newest() + 1 if known is not None and known.attempts else max_attempts
+    if attempt <= most:
+        return None
+    return Fault("attempt-out-of-order", f"$.attempt: expected {most} at most, got {attempt}")
 
 
 class _Carrier(msgspec.Struct, gc=False):
@@ -137,7 +218,7 @@ def carried(value: bytes | None) -> bytes | None:
     return None if isinstance(sighting, msgspec.UnsetType) else bytes(sighting)
 
 
-def _unvouched(policy: Policy, key: str, bound: Observation, value: bytes) -> Fault | None:
+def _unvouched(checked: Checked, keys: Sequence[Key], bound: Observation, value: bytes) -> Fault | None:
     """Why a bound observation is not what its observer signed: what it says of the substrate must be the sighting's.
 
     The observer never knew of the assertion, so subject and outcome are nobody's signature: they are the binding lane's
@@ -145,16 +226,15 @@ def _unvouched(policy: Policy, key: str, bound: Observation, value: bytes) -> Fa
     sighting can tell. That nobody else says them is for the ACLs of `observations` (docs/observing.md).
     """
     cls = corroboration.class_of(bound)
-    if cls not in policy.sightings.classes:
+    if cls not in checked.policy.sightings.classes:
         return _refused("substrate_class", "a class whose sightings the policy binds", bound.substrate_class[:80])
     if bound.outcome == "unknown-observation":
         return _refused("outcome", "what a sighting can say", bound.outcome)
     sighting = decode_sighting(value)
     if isinstance(sighting, Fault):
         return _refused("sighting", "a sighting", f"one that is none ({sighting.detail})")
-    if sighting.signature is None or not holds(key, sighting.signature, value):
-        got = "none" if sighting.signature is None else "one that does not hold"
-        return _refused("sighting.signature", f"the signature of {bound.observer!r}", got)
+    if not checked.is_signed(keys, "sightings", sighting.signature, value):
+        return _refused("sighting.signature", f"the signature of {bound.observer!r}", _got(sighting.signature))
     signed = (sighting.observer, sighting.observation_id, sighting.tier, sighting.confidence)
     if (
         signed != (bound.observer, bound.observation_id, bound.tier, bound.confidence)

@@ -19,15 +19,18 @@ from ...codecs.vocabulary import NEWEST
 from ..policy.privacy import with_key, without_key
 from ..sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
 
-FOLD_VERSIONS: Final[dict[int, str]] = {
-    1: f"1 vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} "
-    f"sanitation={SANITATION_VERSION}",
-}
+_DATA_OF_1: Final = (
+    f"vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} sanitation={SANITATION_VERSION}"
+)
+FOLD_VERSIONS: Final[dict[int, str]] = {1: f"1 {_DATA_OF_1}", 2: f"2 {_DATA_OF_1}"}
 """What headers name, by number: the versions that this package folds."""
 FOLD_VERSION: Final = FOLD_VERSIONS[max(FOLD_VERSIONS)]
 """Names everything that decides. Any change that alters an output changes it."""
-COMPILED: Final = 1
+COMPILED: Final = 2
 """The newest version that the compiled core folds (native/README.md)."""
+AUTHORITY: Final = 2
+"""From this version on signatures are bound to their use, a review counts only where one was asked for, and attempts
+come in order (docs/security.md)."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

@@ -17,9 +17,11 @@ from msgspec import UNSET, Raw, UnsetType, field
 from msgspec.structs import replace
 
 from ...codecs.records import CoverageLevel, Disposition, Effect
+from ...codecs.signatures import DEFAULT_ORIGIN
 from ...codecs.vocabulary import CLASSES_1_0
 from ..judging.checks import TABLE as CHECKS
 from .identifiers import problem_of
+from .keys import Key, Keys, same_key
 
 Trust = Literal["observed", "declared", "both"]
 Confusables = Literal["reject", "replace", "flag"]
@@ -77,6 +79,8 @@ REFERENCE_WINDOWS = {
 """W of every class in the reference policy."""
 
 
+MOST_REVIEWERS: Final = 16
+"""No assertion needs more reviewers: each is kept while it waits for the others."""
 MOST_OBSERVERS: Final = 16
 """No assertion needs more observers: each is kept, for each class, while an assertion lives."""
 
@@ -232,10 +236,25 @@ class PrivacyRules(Part, frozen=True, gc=False):
 
 
 class Emitters(Part, frozen=True, gc=False):
-    """What no field of an emitter may look like [S §12]: `email`, `phone`, `uuid`, or an RE2 pattern between slashes
-    (identifiers.py)."""
+    """Who may emit, and as whom.
+
+    Attributes:
+        refuse: what no field of an emitter may look like [S §12]: `email`, `phone`, `uuid`, or an RE2 pattern between
+            slashes (identifiers.py).
+        keys: the keys of each emitter, by `emitter.system`; one that has keys must sign.
+        require_signatures: nobody without a key emits, and an emission id belongs to the emitter that signed it first.
+        unauthenticated: the effect of an emitter that did not sign, whatever `[effect]` says; None: as if it had.
+    """
 
     refuse: list[str] = field(default_factory=lambda: ["email"])
+    keys: Keys = {}
+    require_signatures: bool = False
+    unauthenticated: Effect | None = None
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether anything depends on who signed an emission."""
+        return bool(self.keys) or self.require_signatures or self.unauthenticated is not None
 
     def __post_init__(self) -> None:
         for entry in self.refuse:
@@ -250,6 +269,51 @@ class Observer(Part, frozen=True, gc=False):
     public_key: str | None = None
     classes: list[str] = []
     writable_by: list[str] = []
+    keys: list[Key] = []
+
+    @property
+    def all_keys(self) -> list[Key]:
+        """Its keys, `public_key` among them."""
+        return self.keys if self.public_key is None else [Key(public_key=self.public_key), *self.keys]
+
+
+class LeastReviewers(Part, frozen=True, gc=False):
+    """How many distinct reviewers have to admit an assertion."""
+
+    internal: int = 1
+    external: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.internal <= self.external <= MOST_REVIEWERS:
+            raise ValueError(f"min_reviewers is from 1 to {MOST_REVIEWERS}, and external not below internal")
+
+
+class Reviewers(Part, frozen=True, gc=False):
+    """Who may review.
+
+    Attributes:
+        keys: the keys of each reviewer; one that has keys must sign.
+        roles: the keys of services that sign on behalf of the reviewers that their records name (`role`).
+        require_signatures: nobody else is heard.
+        min_reviewers: how many distinct reviewers have to admit, by effect. One refusal is enough.
+    """
+
+    keys: Keys = {}
+    roles: Keys = {}
+    require_signatures: bool = False
+    min_reviewers: LeastReviewers = LeastReviewers()
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether anything depends on who signed a review."""
+        return bool(self.keys) or bool(self.roles) or self.require_signatures
+
+
+class CheckpointKeys(Part, frozen=True, gc=False):
+    """Whose checkpoints count for workers: the keys by the names that stand in the notes. A worker's own key always
+    counts for itself."""
+
+    keys: Keys = {}
 
 
 class Sightings(Part, frozen=True, gc=False):
@@ -288,6 +352,9 @@ class Policy(Part, frozen=True, gc=False):
     require_signatures: bool = False
     emitters: Emitters = Emitters()
     judging: Judging = Judging()
+    reviewers: Reviewers = Reviewers()
+    checkpoints: CheckpointKeys = CheckpointKeys()
+    origin: str = DEFAULT_ORIGIN
 
     def __post_init__(self) -> None:
         if self.disposition.keys() != set(INADMISSIBLE):
@@ -299,6 +366,9 @@ class Policy(Part, frozen=True, gc=False):
         value: Any = msgspec.to_builtins(self)
         if not self.sightings.classes:
             del value["sightings"]  # as before there was such a table: what ledgers hold keeps its hash
+        for observer in value["observers"].values():
+            if not observer["keys"]:
+                del observer["keys"]
         for path, absent in _LATER:
             _leave_out(value, path, absent)
         for domain in value["attestations"]["domains"].values():
@@ -343,12 +413,50 @@ class Policy(Part, frozen=True, gc=False):
         if self.privacy.hashes:
             why = "identifiers are left out where the worker is not given the secret to hash them with (privacy_secret)"
             found.append(("privacy", why))
-        return found + self._warnings_about_observers()
+        return found + self._warnings_about_observers() + self._warnings_about_keys()
+
+    def exposures(self) -> list[tuple[str, str]]:
+        """Where one party alone could have something admitted, as (path, sentence): what `strict.toml` closes."""
+        found: list[tuple[str, str]] = []
+        reviewers = self.reviewers
+        if not self.require_signatures:
+            found.append(("observers.require_signatures", "is false: anybody who can write to the topic observes"))
+        if self.admissibility.min_observers.external < 2:
+            why = "asks for one observer: one that is captured admits by itself [S §11.3]"
+            found.append(("admissibility.min_observers", why))
+        if self.judging.same_root == 0:
+            why = "is 0: one checkout gives all kinds of evidence, so who can write there admits by itself"
+            found.append(("judging.same_root", why))
+        reviewed = any("review" in (one.internal, one.external) for one in self.disposition.values())
+        if reviewed and not reviewers.require_signatures:
+            why = "is false: anybody who can write to the topic admits what is up for review"
+            found.append(("reviewers.require_signatures", why))
+        return found
+
+    def _warnings_about_keys(self) -> list[tuple[str, str]]:
+        """Keys that are missing where they are demanded, and keys that stand under two names."""
+        found: list[tuple[str, str]] = []
+        reviewers, emitters = self.reviewers, self.emitters
+        if reviewers.require_signatures and not reviewers.keys and not reviewers.roles:
+            found.append(("reviewers.require_signatures", "refuses every review: no reviewer and no role has a key"))
+        if emitters.require_signatures and not emitters.keys:
+            found.append(("emitters.require_signatures", "refuses every emission: no emitter has a key"))
+        for at, keys in (
+            ("observers", {name: one.all_keys for name, one in self.observers.items()}),
+            ("reviewers.keys", reviewers.keys),
+            ("emitters.keys", emitters.keys),
+            ("checkpoints.keys", self.checkpoints.keys),
+        ):
+            found += [
+                (f"{at}.{name}", f"has the key of {other!r}: whoever holds it speaks under both names")
+                for other, name in same_key(keys)
+            ]
+        return found
 
     def _warnings_about_observers(self) -> list[tuple[str, str]]:
         """Who may observe: rules that say less than they seem to, or more than was meant."""
         found: list[tuple[str, str]] = []
-        keyed = [name for name, observer in self.observers.items() if observer.public_key is not None]
+        keyed = [name for name, observer in self.observers.items() if observer.all_keys]
         if self.admissibility.min_observers.external > 1:
             at = "admissibility.min_observers"
             if self.admissibility.trust == "declared":
@@ -375,7 +483,13 @@ class Policy(Part, frozen=True, gc=False):
 _LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
     (("admissibility", "min_observers"), {"internal": 1, "external": 1}),
     (("require_signatures",), False),
+    (("emitters", "keys"), {}),
+    (("emitters", "require_signatures"), False),
+    (("emitters", "unauthenticated"), None),
     (("emitters",), {"refuse": []}),
+    (("reviewers",), msgspec.to_builtins(Reviewers())),
+    (("checkpoints",), {"keys": {}}),
+    (("origin",), DEFAULT_ORIGIN),
     (("admissibility", "k_by_check"), {}),
     (("judging",), msgspec.to_builtins(Judging())),
 )

@@ -6,6 +6,7 @@ months. `tomllib` gives no positions, so a scan of key and table lines finds the
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import re
 import tomllib
@@ -15,11 +16,12 @@ from typing import Any, NamedTuple, cast, get_args
 from ...codecs.errors import UsageError
 from ...codecs.records import CoverageLevel, Disposition, Effect
 from ...codecs.signatures import PUBLIC_KEY, public_key_of
-from ...codecs.times import parse_duration
+from ...codecs.times import parse_duration, parse_time
 from ...codecs.vocabulary import CLASSES_1_0, recognise
 from ..judging.checks import TABLE as CHECKS
 from . import policy as p
 from .identifiers import problem_of
+from .keys import Key
 
 Check = Callable[[Any], Any]
 Path = tuple[str, ...]
@@ -143,6 +145,44 @@ def _public_key(value: Any) -> str:
     return key
 
 
+_KEY_FORMS = f"{PUBLIC_KEY}, a table with that as public_key, and since, until or revoked, or a list of such tables"
+
+
+def _keys(value: Any) -> list[Key]:
+    """One key or several: a text, a table with its time, or a list of either."""
+    given = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if not given:
+        raise _Expected(_KEY_FORMS)
+    return [_one_key(one) for one in given]
+
+
+def _one_key(value: Any) -> Key:
+    table = cast("dict[str, Any]", value) if isinstance(value, dict) else {"public_key": value}
+    if not table.keys() <= {"public_key", "since", "until", "revoked"} or "public_key" not in table:
+        raise _Expected(_KEY_FORMS)
+    times = {name: _moment(one) for name, one in table.items() if name != "public_key"}
+    try:
+        return Key(public_key=_public_key(table["public_key"]), **times)
+    except ValueError as error:
+        raise _Expected(f"a key with a time ({error})") from None
+
+
+def _moment(value: Any) -> int:
+    """A time in Unix ms: RFC 3339 as a text or as TOML's own."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return int(value.timestamp() * 1000)
+    found = parse_time(value) if isinstance(value, str) else None
+    if found is None:
+        raise _Expected('a time such as "2026-11-23T09:00:00Z"')
+    return found
+
+
+def _origin(value: Any) -> str:
+    if not isinstance(value, str) or not _ORIGIN.fullmatch(value):
+        raise _Expected("a name of 1 to 256 printable ASCII characters without blanks")
+    return value
+
+
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise _Expected("true or false")
@@ -162,6 +202,8 @@ _DISPOSITION = _one_of(get_args(Disposition))
 _CONFUSABLES = _one_of(get_args(p.Confusables))
 _PRIVACY = _one_of(get_args(p.Privacy))
 _REQUIRED = "require_signatures"
+_KEY_NAME = re.compile(r"[^\s+]{1,256}")
+_ORIGIN = re.compile(r"[!-~]{1,256}")
 
 
 # ---------------------------------------------------------------- reading
@@ -221,7 +263,7 @@ def _shown(value: Any) -> str:
 
 _TABLES = (
     *("admissibility", "effect", "disposition", "sanitation", "attestations", "privacy", "observers", "sightings"),
-    *("emitters", "judging"),
+    *("emitters", "judging", "reviewers", "checkpoints", "origin"),
 )
 _TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
 
@@ -244,10 +286,60 @@ def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
         privacy=p.PrivacyRules(**privacy),
         observers=_observers(reader, tables),
         require_signatures=_requires_signatures(reader, tables),
-        emitters=p.Emitters(**reader.fields(tables, ("emitters",), {"refuse": _refused})),
+        emitters=_emitters(reader, tables),
         sightings=p.Sightings(**reader.fields(tables, ("sightings",), {"classes": _classes})),
         judging=_judging(reader, tables),
+        reviewers=_reviewers(reader, tables),
+        checkpoints=_checkpoints(reader, tables),
+        **({"origin": reader.value(tables["origin"], ("origin",), _origin) or ""} if "origin" in tables else {}),
     )
+
+
+def _emitters(reader: _Reader, tables: Mapping[str, Any]) -> p.Emitters:
+    at = ("emitters",)
+    checks: dict[str, Check] = {
+        "refuse": _refused,
+        _REQUIRED: _boolean,
+        "unauthenticated": _EFFECT,
+        "keys": lambda value: value,
+    }
+    found = reader.fields(tables, at, checks)
+    found["keys"] = _keys_by_name(reader, found, (*at, "keys"))
+    return p.Emitters(**found)
+
+
+def _reviewers(reader: _Reader, tables: Mapping[str, Any]) -> p.Reviewers:
+    at = ("reviewers",)
+    checks: dict[str, Check] = dict.fromkeys(("keys", "roles", "min_reviewers"), lambda value: value)
+    found = reader.fields(tables, at, {**checks, _REQUIRED: _boolean})
+    least = reader.fields(found, (*at, "min_reviewers"), dict.fromkeys(get_args(Effect), _integer(1, p.MOST_REVIEWERS)))
+    internal = least.get("internal", 1)
+    external = least.get("external", internal)
+    if external < internal:
+        reader.wrong((*at, "min_reviewers"), "external must not be below internal: an effect can only raise the floor")
+    return p.Reviewers(
+        keys=_keys_by_name(reader, found, (*at, "keys")),
+        roles=_keys_by_name(reader, found, (*at, "roles")),
+        require_signatures=found.get(_REQUIRED, False),
+        min_reviewers=p.LeastReviewers(internal=internal, external=max(internal, external)),
+    )
+
+
+def _checkpoints(reader: _Reader, tables: Mapping[str, Any]) -> p.CheckpointKeys:
+    at = ("checkpoints",)
+    found = reader.fields(tables, at, {"keys": lambda value: value})
+    keys = _keys_by_name(reader, found, (*at, "keys"))
+    for name in keys:
+        if not _KEY_NAME.fullmatch(name):
+            reader.wrong((*at, "keys", name), "expected a name as a note has it: without white space and +")
+    return p.CheckpointKeys(keys={name: one for name, one in keys.items() if _KEY_NAME.fullmatch(name)})
+
+
+def _keys_by_name(reader: _Reader, found: Mapping[str, Any], at: Path) -> dict[str, list[Key]]:
+    """A table of keys: a name, and one key or several."""
+    given = reader.table(found, at, None)
+    read = {name: reader.value(value, (*at, name), _keys) for name, value in given.items()}
+    return {name: keys for name, keys in read.items() if keys is not None}
 
 
 def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibility:
@@ -382,7 +474,12 @@ def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
 def _observers(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.Observer]:
     """The entries of `[observers]`; the one key beside them, `require_signatures`, is no observer's name."""
     found = {name: value for name, value in reader.table(tables, ("observers",), None).items() if name != _REQUIRED}
-    checks: dict[str, Check] = {"public_key": _public_key, "classes": _classes, "writable_by": _names}
+    checks: dict[str, Check] = {
+        "public_key": _public_key,
+        "keys": _keys,
+        "classes": _classes,
+        "writable_by": _names,
+    }
     return {name: p.Observer(**reader.fields(found, ("observers", name), checks)) for name in found}
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from ...codecs.times import format_duration
+from ...codecs.signatures import DEFAULT_ORIGIN
+from ...codecs.times import format_duration, format_time
 from . import policy as p
+from .keys import Key, Keys
 
 
 def to_toml(policy: p.Policy) -> str:
@@ -16,6 +18,8 @@ def to_toml(policy: p.Policy) -> str:
 
 def _lines(policy: p.Policy) -> Iterator[str]:
     rules = policy.admissibility
+    if policy.origin != DEFAULT_ORIGIN:
+        yield f"origin = {_text(policy.origin)}\n"
     yield "[admissibility]"
     yield f"trust = {_text(rules.trust)}"
     yield f"k = {{ internal = {rules.k.internal}, external = {rules.k.external} }}"
@@ -58,16 +62,53 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield f"same_bytes = {_boolean(judging.same_bytes)}"
     yield f"same_root = {judging.same_root}"
     yield f"groups = [{', '.join(map(_texts, judging.groups))}]"
-    yield f"\n[emitters]\nrefuse = {_texts(policy.emitters.refuse)}"
+    yield from _emitters(policy.emitters)
+    yield from _reviewers(policy.reviewers)
+    yield from _keys_by_name("checkpoints.keys", policy.checkpoints.keys)
     yield f"\n[observers]\nrequire_signatures = {_boolean(policy.require_signatures)}"
     for name, observer in policy.observers.items():
         yield f"\n[observers.{_text(name)}]"
         if observer.public_key is not None:
             yield f"public_key = {_text(observer.public_key)}"
+        if observer.keys:
+            yield f"keys = {_keys(observer.keys)}"
         if observer.classes:
             yield f"classes = {_texts(observer.classes)}"
         if observer.writable_by:
             yield f"writable_by = {_texts(observer.writable_by)}"
+
+
+def _emitters(emitters: p.Emitters) -> Iterator[str]:
+    yield f"\n[emitters]\nrefuse = {_texts(emitters.refuse)}"
+    yield f"require_signatures = {_boolean(emitters.require_signatures)}"
+    if emitters.unauthenticated is not None:
+        yield f"unauthenticated = {_text(emitters.unauthenticated)}"
+    yield from _keys_by_name("emitters.keys", emitters.keys)
+
+
+def _reviewers(reviewers: p.Reviewers) -> Iterator[str]:
+    least = reviewers.min_reviewers
+    yield f"\n[reviewers]\nrequire_signatures = {_boolean(reviewers.require_signatures)}"
+    yield f"min_reviewers = {{ internal = {least.internal}, external = {least.external} }}"
+    yield from _keys_by_name("reviewers.keys", reviewers.keys)
+    yield from _keys_by_name("reviewers.roles", reviewers.roles)
+
+
+def _keys_by_name(name: str, keys: Keys) -> Iterator[str]:
+    if keys:
+        yield f"\n[{name}]"
+        for owner, listed in keys.items():
+            yield f"{_text(owner)} = {_keys(listed)}"
+
+
+def _keys(keys: list[Key]) -> str:
+    return f"[{', '.join(map(_key, keys))}]"
+
+
+def _key(key: Key) -> str:
+    times = (("since", key.since), ("until", key.until), ("revoked", key.revoked))
+    given = "".join(f", {name} = {_text(format_time(time))}" for name, time in times if time is not None)
+    return f"{{ public_key = {_text(key.public_key)}{given} }}"
 
 
 def _table(name: str, values: Mapping[str, str]) -> Iterator[str]:

@@ -31,11 +31,11 @@ from ..adjudication import validation
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import rules_of
+from ..adjudication.versions import AUTHORITY, rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
-from ..policy.policy import Policy, policy_of_document
+from ..policy.policy import policy_of_document
 from .binding_state import BindState, Held, Job, Side
 
 OBSERVATIONS: Final = "observations"
@@ -66,7 +66,7 @@ def fold(state: BindState, block: Block) -> list[Output]:
         DoesNotHoldError: the block has records, but no policy came before it, or is of a version's making that is not
             among ours (`versions.rules_of`).
     """
-    rules_of(block.header.fold)  # no two versions bind in different ways yet
+    version = rules_of(block.header.fold)
     rules = state.rules
     rules.advance(block.header)
     rules.enforce()
@@ -76,7 +76,8 @@ def fold(state: BindState, block: Block) -> list[Output]:
                 got = f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
         return []
-    binding = _Binding(state, rules.policy, block)
+    checked = validation.Checked(rules.policy, rules.time, version >= AUTHORITY)
+    binding = _Binding(state, checked, block)
     binding.pair()
     if not state.jobs:  # who is still to be paired must not be forgotten before
         binding.forget()
@@ -98,9 +99,10 @@ def _announce(state: BindState, event: Event) -> bool:
 class _Binding:
     """One block being folded."""
 
-    def __init__(self, state: BindState, policy: Policy, block: Block) -> None:
+    def __init__(self, state: BindState, checked: validation.Checked, block: Block) -> None:
         self.outputs: list[Output] = []
-        self._state, self._policy, self._block, self._rules = state, policy, block, state.rules
+        self._state, self._policy, self._block, self._rules = state, checked.policy, block, state.rules
+        self._checked = checked
         self._counters = state.counters
         self._mark = state.rules.evidence_mark()
         self._takers = [_TAKERS.get(source.topic, _Binding._foreign) for source in block.header.sources]
@@ -149,7 +151,7 @@ class _Binding:
         fault = (
             self._misrouted(event, sighting.observation_id)
             or validation.skewed(self._rules, "$.observed_at", parse_time(sighting.observed_at))
-            or validation.unauthorised(self._policy, sighting, event.value)
+            or validation.unauthorised(self._checked, sighting, event.value)
             or _too_large(event, sighting)
         )
         if fault is None:

@@ -70,7 +70,11 @@ def test_the_reasons_of_dead_letters_are_those_of_the_design() -> None:
         "oversize",
         "conflicting-emission",
         "late-review",
+        "unrequested-review",
+        "attempt-out-of-order",
         "unauthorised-observer",
+        "unauthorised-emitter",
+        "unauthorised-reviewer",
         "mistyped",
         "confusable-text",
     ]

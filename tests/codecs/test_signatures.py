@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import struct
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ from sluice.codecs.decode import decode_observation
 from sluice.codecs.fast_decode import read_observation
 from sluice.codecs.notes import Signer
 from sluice.codecs.records import Observation
-from sluice.codecs.signatures import holds, public_key_of, signed
+from sluice.codecs.signatures import OBSERVATION, Domain, domain_of, holds, public_key_of, signed, signed_bytes
 
 SEED = bytes(range(32))
 SIGNER, OTHER = Signer("observer-2", SEED), Signer("observer-2", bytes(32))
+DOMAIN = OBSERVATION._replace(origin="sluice")
 KEY = base64.b64encode(SIGNER.verifier.public_key).decode()
 RECORD: dict[str, Any] = {
     "observation_id": "sha256:1",
@@ -63,19 +65,60 @@ def written(record: Any, **how: Any) -> bytes:
 @given(RECORDS)
 def test_what_is_signed_holds_however_it_is_written(record: dict[str, Any]) -> None:
     """Order, white space and escapes of JSON are not what is signed [RFC 8785]."""
-    form = signed(record, SIGNER)
+    form = signed(record, SIGNER, DOMAIN)
     backwards = dict(reversed(form.items()))
 
-    assert holds(KEY, form["signature"], written(form))
-    assert holds(KEY, form["signature"], written(backwards, indent=3, ensure_ascii=False))
+    assert holds(KEY, form["signature"], written(form), DOMAIN)
+    assert holds(KEY, form["signature"], written(backwards, indent=3, ensure_ascii=False), DOMAIN)
 
 
 def test_it_is_an_ed25519_signature_over_the_canonical_form_without_it() -> None:
-    """Anybody can make one, with no code of ours."""
-    raw = Ed25519PrivateKey.from_private_bytes(SEED).sign(rfc8785.dumps(RECORD))
+    """Anybody can make one, with no code of ours: each field behind its length in 8 bytes."""
+    fields = [b"sluice/1", b"sluice", b"observations", b"observation", rfc8785.dumps(RECORD)]
+    message = b"".join(struct.pack(">Q", len(field)) + field for field in fields)
+    raw = Ed25519PrivateKey.from_private_bytes(SEED).sign(message)
 
-    assert signed(RECORD, SIGNER)["signature"] == base64.b64encode(raw).decode()
+    assert signed(RECORD, SIGNER, DOMAIN)["signature"] == base64.b64encode(raw).decode()
     assert "signature" not in RECORD
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        OBSERVATION._replace(origin="sluice-2"),
+        OBSERVATION,
+        domain_of("sightings", "sluice"),
+        domain_of("reviews", "sluice"),
+        Domain("observations", "review", "sluice"),
+        None,
+    ],
+    ids=repr,
+)
+def test_what_is_signed_for_one_use_holds_for_no_other(other: Domain | None) -> None:
+    """Another deployment, topic or type of record, or the bare form of earlier ledgers (docs/security.md)."""
+    form = signed(RECORD, SIGNER, DOMAIN)
+
+    assert not holds(KEY, form["signature"], written(form), other)
+
+
+@given(st.lists(st.text(max_size=4), min_size=4, max_size=4), st.lists(st.text(max_size=4), min_size=4, max_size=4))
+def test_no_two_uses_sign_the_same_bytes(ours: list[str], others: list[str]) -> None:
+    """Lengths stand before the fields, so nothing moves from one into the next."""
+    one, two = (
+        signed_bytes(Domain(topic, record, origin), form.encode())
+        for topic, record, origin, form in (map(_plain, ours), map(_plain, others))
+    )
+
+    assert (one == two) == (list(map(_plain, ours)) == list(map(_plain, others)))
+
+
+def _plain(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def test_a_validator_need_not_know_the_deployment() -> None:
+    """Its word is the same wherever it is read."""
+    assert domain_of("attestations", "one") == domain_of("attestations", "two") == Domain("attestations", "attestation")
 
 
 CHANGES: list[dict[str, Any]] = [
@@ -89,40 +132,42 @@ CHANGES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
 def test_nothing_can_be_changed_or_added(change: dict[str, Any]) -> None:
     """Members that this version does not know are covered as well."""
-    form = signed(RECORD, SIGNER)
+    form = signed(RECORD, SIGNER, DOMAIN)
 
-    assert not holds(KEY, form["signature"], written({**form, **change}))
+    assert not holds(KEY, form["signature"], written({**form, **change}), DOMAIN)
 
 
 @pytest.mark.parametrize("name", list(RECORD))
 def test_nothing_can_be_left_out(name: str) -> None:
     """No member, whichever."""
-    form = signed(RECORD, SIGNER)
+    form = signed(RECORD, SIGNER, DOMAIN)
 
-    assert not holds(KEY, form["signature"], written({key: value for key, value in form.items() if key != name}))
+    assert not holds(
+        KEY, form["signature"], written({key: value for key, value in form.items() if key != name}), DOMAIN
+    )
 
 
 def test_another_key_s_signature_does_not_hold() -> None:
     """The name of a key says nothing."""
-    form = signed(RECORD, OTHER)
+    form = signed(RECORD, OTHER, DOMAIN)
 
-    assert not holds(KEY, form["signature"], written(form))
+    assert not holds(KEY, form["signature"], written(form), DOMAIN)
 
 
 @pytest.mark.parametrize("signature", ["", "AA==", "no base64", "A" * 88, base64.b64encode(bytes(65)).decode(), "ü"])
 def test_what_is_no_signature_does_not_hold(signature: str) -> None:
     """And is no error: it comes from strangers."""
-    assert not holds(KEY, signature, written({**RECORD, "signature": signature}))
+    assert not holds(KEY, signature, written({**RECORD, "signature": signature}), DOMAIN)
 
 
 def test_a_signature_has_one_spelling() -> None:
     """The same bytes in the alphabet of URLs, or with other padding bits, are not that text."""
-    form = signed(RECORD, SIGNER)
+    form = signed(RECORD, SIGNER, DOMAIN)
     text = form["signature"]
     changed = text[:-3] + chr(ord(text[-3]) + 1) + "=="
 
-    assert not holds(KEY, changed, written(form))
-    assert not holds(KEY, text.rstrip("="), written(form))
+    assert not holds(KEY, changed, written(form), DOMAIN)
+    assert not holds(KEY, text.rstrip("="), written(form), DOMAIN)
 
 
 @pytest.mark.parametrize(
@@ -131,12 +176,12 @@ def test_a_signature_has_one_spelling() -> None:
 )
 def test_what_has_no_canonical_form_is_signed_by_nobody(member: bytes) -> None:
     """A member named twice would be one thing to who verifies, and another to who decides."""
-    form = signed(RECORD, SIGNER)
+    form = signed(RECORD, SIGNER, DOMAIN)
     value = b"{" + member + written(form)[1:]
 
-    assert not holds(KEY, form["signature"], value)
+    assert not holds(KEY, form["signature"], value, DOMAIN)
     with pytest.raises(CanonicalError):
-        signed({"big": 2**53 + 1}, SIGNER)
+        signed({"big": 2**53 + 1}, SIGNER, DOMAIN)
 
 
 @given(st.binary(min_size=32, max_size=32))
@@ -163,10 +208,10 @@ def test_each_way_to_write_a_public_key_is_the_same_key(seed: bytes) -> None:
 )
 def test_what_is_no_public_key_is_none(text: str) -> None:
     """A private key neither, nor a verifier whose id is another's; with none of them anything is signed."""
-    form = signed(RECORD, SIGNER)
+    form = signed(RECORD, SIGNER, DOMAIN)
 
     assert public_key_of(text) is None
-    assert not holds(text, form["signature"], written(form))
+    assert not holds(text, form["signature"], written(form), DOMAIN)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +235,12 @@ def test_a_key_under_which_anybody_can_sign_is_none(raw: bytes):
     key = base64.b64encode(raw).decode()
 
     assert (public_key_of(key), public_key_of(raw.hex())) == (None, None)
-    assert not any(holds(key, identity, written({**RECORD, "confidence": n / 64})) for n in range(64))
+    assert not any(holds(key, identity, written({**RECORD, "confidence": n / 64}), DOMAIN) for n in range(64))
 
 
 def test_both_readers_of_observations_keep_the_signature() -> None:
     """The fast one of the fold, and the strict one."""
-    form = signed(RECORD, SIGNER)
+    form = signed(RECORD, SIGNER, DOMAIN)
 
     for read in (read_observation, decode_observation):
         observation = read(written(form))

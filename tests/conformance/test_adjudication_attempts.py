@@ -170,12 +170,24 @@ def test_evidence_waits_for_the_attempt_that_it_speaks_of(adjudicate, emission, 
     assert attempts_of(outputs) == [0, 1]
 
 
-def test_attempts_may_skip_numbers(adjudicate, emission):
-    """Any later number supersedes any earlier one."""
-    outputs = adjudicate([emission(0), emission(5, fields={"attempt": 7}), emission(6, fields={"attempt": 3})])
+def test_attempts_come_in_order(adjudicate, emission):
+    """At most one above the newest known: a number that nobody reaches would close what is pending for good."""
+    outputs = adjudicate([emission(0), emission(5, fields={"attempt": 7}), emission(6, fields={"attempt": 1})])
 
-    assert outputs.words == [SUPERSEDED, SUPERSEDED]
-    assert attempts_of(outputs) == [0, 3]
+    assert outputs.words == [SUPERSEDED]
+    assert attempts_of(outputs) == [0]
+    assert outputs.dead == ["attempt-out-of-order"]
+    (letter,) = outputs.lines_on("dead-letters")
+    assert letter["headers"]["sluice-detail"] == "$.attempt: expected 1 at most, got 7"
+
+
+@pytest.mark.parametrize(("attempt", "dead"), [(3, []), (4, ["attempt-out-of-order"])])
+def test_an_unknown_emission_begins_with_any_attempt_up_to_max_attempts(adjudicate, emission, attempt: int, dead: list):
+    """Earlier attempts may have been forgotten, or still come; beyond `max_attempts` (3) nobody is asked for one."""
+    outputs = adjudicate([emission(0, fields={"attempt": attempt}), emission(1, fields={"attempt": 0})])
+
+    assert outputs.dead == dead
+    assert attempts_of(outputs) == ([0] if not dead else [])
 
 
 def test_evidence_speaks_of_the_attempt_that_was_looked_at(adjudicate, emission, observation):
@@ -368,10 +380,10 @@ def test_a_review_after_the_decay_is_late(adjudicate, emission, observation, rev
 
 
 def test_a_review_of_the_newer_attempt_decides_the_newer_attempt(adjudicate, emission, review):
-    """A review that names the attempt admits that one; the earlier was superseded."""
-    outputs = adjudicate([emission(0), emission(5, fields=NEXT), review(10, attempt=1)])
+    """A review that names the attempt refuses that one; the earlier was superseded."""
+    outputs = adjudicate([emission(0), emission(5, fields=NEXT), review(10, "refuse", attempt=1)])
 
-    assert outputs.words == [SUPERSEDED, ADMITTED]
+    assert outputs.words == [SUPERSEDED, ("inadmissible", "rejected", "review")]
     assert attempts_of(outputs) == [0, 1]
 
 

@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import foreign_signing as signing
 import pytest
-import rfc8785
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -37,9 +37,7 @@ def keyed(*names: str, require: bool = False, more: str = "") -> str:
 
 def sign(line: dict[str, Any], name: str) -> dict[str, Any]:
     """The line with its observation signed by this observer's key."""
-    value = {key: one for key, one in line["value"].items() if key != "signature"}
-    signature = base64.b64encode(KEYS[name].sign(rfc8785.dumps(value))).decode()
-    return line | {"value": value | {"signature": signature}}
+    return line | {"value": signing.sign(KEYS[name], "observations", line["value"])}
 
 
 # ---------------------------------------------------------------- signatures

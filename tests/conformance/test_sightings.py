@@ -10,9 +10,9 @@ import json
 from typing import Any
 
 import pytest
-import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from foreign_signing import sign
 
 from sluice.codecs import blocks
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Source
@@ -349,8 +349,7 @@ def _keyed(more: str = "", require: bool = True) -> str:
 
 
 def _signed(value: dict[str, Any], key: Ed25519PrivateKey = KEY) -> dict[str, Any]:
-    said = {name: one for name, one in value.items() if name != "signature"}
-    return said | {"signature": base64.b64encode(key.sign(rfc8785.dumps(said))).decode()}
+    return sign(key, "sightings" if "content" in value else "observations", value)
 
 
 @pytest.fixture

@@ -141,13 +141,14 @@ class World:
         alter: Alter = lambda header: header,
         signer: Signer = SIGNER,
         partitioner: Any = "murmur2",
+        fold: Adjudicate | None = None,
     ) -> None:
         self.topics: dict[tuple[str, int], list[Stored]] = {
             (topic, lane): [] for topic in AUDITED for lane in range(LANES)
         }
         self.first: dict[tuple[str, int], int] = {}
         self._ends = dict.fromkeys(self.topics, 0)
-        fold, tips, previous = _Fold(partitioner), [Head()] * LANES, [NO_CHECKPOINT] * LANES
+        fold, tips, previous = fold or _Fold(partitioner), [Head()] * LANES, [NO_CHECKPOINT] * LANES
         builders = [BlockBuilder(fold, lane, LANES, policy.hash) for lane in range(LANES)]
         began = Event(EventKind.POLICY, 0, 0, START, [], None, policy.document)
         for lane, builder in enumerate(builders):

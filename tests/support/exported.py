@@ -176,9 +176,10 @@ def lane_after(
     emission_id: str = "em-1",
     lanes: int = 1,
     secrets: Secrets = NO_SECRETS,
+    raised: int = 0,
 ) -> ExportedLane:
     """The lane of an emission after blocks at these times (ms after the base)."""
-    lane = ExportedLane(policy, BASE - S, lane=lane_of(emission_id, lanes), lanes=lanes, secrets=secrets)
+    lane = ExportedLane(policy, BASE - S, lane=lane_of(emission_id, lanes), lanes=lanes, secrets=secrets, raised=raised)
     for at, records in blocks:
         lane.block(BASE + at, records)
     return lane

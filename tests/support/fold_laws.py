@@ -227,7 +227,10 @@ class Naive:
                 return "conflicting-emission"
             self.fates["duplicate"] += 1
             return None
-        superseded = self.newest(name) > number
+        newest = self.newest(name)
+        if number > (newest + 1 if newest >= 0 else self.rules.max_attempts):
+            return "attempt-out-of-order"
+        superseded = newest > number
         for claim in self.claims:
             if claim["key"][0] == name and claim["attempt"] < number and claim["state"] == "pending":
                 self.refuse(claim, "rejected", "superseded")
@@ -335,16 +338,12 @@ class Naive:
         claim = self.find((value["emission_id"], *value["span"]["chars"]), value["attempt"])
         if claim is None or claim["state"] == "closed":
             return "late-review"
+        if value["decision"] == "admit" and claim["state"] != "review":
+            return "unrequested-review"
         until = self.now + self.rules.max_validity
         if claim["state"] == "admitted":
-            if value["decision"] == "refuse":
-                claim["basis"] = "review"
-                self.close(claim, "rejected", "review")
-            elif until > claim["until"]:
-                claim["basis"] = "review"
-                self.move_on(claim, until)
-            else:
-                self.fates["not-counted"] += 1
+            claim["basis"] = "review"
+            self.close(claim, "rejected", "review")
         elif value["decision"] == "admit":
             claim["basis"] = "review"
             self.admit(claim, until)

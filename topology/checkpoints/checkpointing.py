@@ -23,7 +23,7 @@ from aiokafka.errors import KafkaError
 from ...codecs.blocks import Output, unseal
 from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, origin, parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
-from ...codecs.notes import Signer, demand_signed, parse_note
+from ...codecs.notes import Signer, parse_note
 from ..kafka.connect import open_consumer
 from ..kafka.partition_reader import TAIL, last_record
 from ..kafka.topics import topic_name
@@ -31,6 +31,7 @@ from ..ledger.chain import AUDIT, ChainHead
 from ..ledger.replay import Blocks
 from ..settings.settings import Settings
 from .signing import load_or_make_signer, load_signer
+from .trust import Trust
 
 TOPIC: Final = "checkpoints"
 KEY_FILE: Final = "signing.key"
@@ -50,15 +51,23 @@ def origin_of(settings: Settings, lane: int) -> str:
     return origin(settings.app_id, topic_name(settings, "ledger"), lane)
 
 
-def read_checkpoint(value: bytes | None, log_name: str) -> Checkpoint:
-    """A lane's checkpoint, of a record's value; its signatures are not looked at.
+def read_checkpoint(value: bytes | None, log_name: str, trust: Trust | None = None) -> Checkpoint:
+    """A lane's checkpoint, of a record's value.
+
+    Args:
+        value: a note.
+        log_name: the lane's origin.
+        trust: who has to have signed it; None: its signatures are not looked at.
 
     Raises:
-        DoesNotHoldError: it is none, or another log's.
+        DoesNotHoldError: it is none, or another log's, or signed by nobody whose key is known.
     """
-    checkpoint = parse_checkpoint(parse_note(value or b"").text)
+    note = parse_note(value or b"")
+    checkpoint = parse_checkpoint(note.text)
     if checkpoint.origin != log_name:
         raise DoesNotHoldError("a checkpoint is of another log", expected=log_name, got=checkpoint.origin)
+    if trust is not None:
+        trust.demand(checkpoint, note)
     return checkpoint
 
 
@@ -103,6 +112,7 @@ class Checkpoints:
         every: float,
         last: Callable[[Wanted], Awaitable[object]],
         clock: Callable[[], float] = monotonic,
+        trust: Trust | None = None,
     ) -> None:
         """
         Args:
@@ -113,28 +123,35 @@ class Checkpoints:
             every: seconds between two, while there is news.
             last: asks about the committed records' values, the newest first, until it is told yes.
             clock: never goes back, in seconds.
+            trust: whose checkpoints count; None: only the signer's.
         """
         self._signer, self._name, self._lane = signer, log_name, lane
         self._tips, self._every, self._find, self._clock = tips, every, last, clock
+        self._trust = trust or Trust(signer.verifier)
         self._last: Checkpoint | None = None
+        self._before = NO_CHECKPOINT
         self._written_at: float | None = None
         self._news_at: float | None = None
 
     # ------------------------------------------------------------ taking over
 
     async def begin(self) -> None:
-        """Reads the lane's last committed checkpoint; what is none of this ledger's is told and passed over.
+        """Reads the lane's last committed checkpoint that a known key signed; all others are told and passed over.
+
+        The next checkpoint names the one before it in the topic, whoever signed that: so the chain has no gap for an
+        auditor who knows all keys. What that one says of the ledger counts for nothing.
 
         Raises:
             DoesNotHoldError: a transaction hangs over it.
         """
         found: list[Checkpoint] = []
-        passed, reason = 0, ""
+        passed, reason, newest = 0, "", ""
 
         def is_ours(value: bytes | None) -> bool:
-            nonlocal passed, reason
+            nonlocal passed, reason, newest
             try:
-                found.append(self._ours(value))
+                newest = newest or read_checkpoint(value, self._name).digest
+                found.append(read_checkpoint(value, self._name, self._trust))
             except DoesNotHoldError as error:
                 passed, reason = passed + 1, reason or str(error)
                 return False
@@ -142,15 +159,14 @@ class Checkpoints:
 
         await self._find(is_ours)
         if passed:
-            log.warning("checkpoints are passed over: they are none of this ledger's", count=passed, reason=reason)
+            log.warning(
+                "checkpoints are passed over: they are none of this ledger's, or signed by no known key",
+                count=passed,
+                reason=reason,
+                hint="list the keys of other workers under [checkpoints.keys] in the policy",
+            )
         self._last, self._news_at = found[0] if found else None, None
-
-    def _ours(self, value: bytes | None) -> Checkpoint:
-        """Workers may have a key each: another one's signature says nothing here, one of ours has to hold."""
-        checkpoint, note, own = read_checkpoint(value, self._name), parse_note(value or b""), self._signer.verifier
-        if any((one.name, one.key_id) == (own.name, own.id) for one in note.signatures):
-            demand_signed(note, [own])
-        return checkpoint
+        self._before = newest or NO_CHECKPOINT
 
     def held(self, blocks: Blocks) -> Blocks:
         """The same blocks, of which the one that the last checkpoint ends with must be the one that it names."""
@@ -225,15 +241,15 @@ class Checkpoints:
     def draft(self, tip: ChainHead) -> Draft:
         """The checkpoint of the ledger up to this tip, for the transaction of its last block."""
         head = Head(tip.tree.size, tip.tree.root())
-        previous = self._last.digest if self._last is not None else NO_CHECKPOINT
         tips = self._tips.beside(self._lane, head)
-        checkpoint = Checkpoint(self._name, head, tip.hash, tip.time, previous, tips)
+        checkpoint = Checkpoint(self._name, head, tip.hash, tip.time, self._before, tips)
         note = self._signer.sign(checkpoint.text())
         return Draft(checkpoint, Output(TOPIC, self._name.encode(), note.encode(), []))
 
     def written(self, draft: Draft) -> None:
         """It is committed: nothing is news any more."""
         self._last, self._written_at, self._news_at = draft.checkpoint, self._clock(), None
+        self._before = draft.checkpoint.digest
         self._tips.apply(self._lane, draft.checkpoint.head)
 
     def postpone(self) -> None:
@@ -267,27 +283,29 @@ def load_key(settings: Settings) -> Signer | None:
     return signer
 
 
-def checkpoints_of(settings: Settings, signer: Signer, lane: int, tips: Tips) -> Checkpoints:
+def checkpoints_of(
+    settings: Settings, signer: Signer, lane: int, tips: Tips, trust: Trust | None = None
+) -> Checkpoints:
     """A lane's, on the broker of these settings."""
     partition = TopicPartition(topic_name(settings, TOPIC), lane)
 
     async def last(wanted: Wanted) -> None:
         await last_record(settings, partition, lambda record: wanted(record.value))
 
-    return Checkpoints(signer, origin_of(settings, lane), lane, tips, settings.checkpoint_interval, last)
+    return Checkpoints(signer, origin_of(settings, lane), lane, tips, settings.checkpoint_interval, last, trust=trust)
 
 
-async def follow(settings: Settings, tips: Tips) -> None:
-    """Hears of every lane's checkpoints, until cancelled; a broker that is away is waited for without a word."""
+async def follow(settings: Settings, tips: Tips, trust: Trust) -> None:
+    """Reads every lane's checkpoints, until cancelled; a broker that is away is waited for without a word."""
     while True:
         try:
-            await _follow(settings, tips)
+            await _follow(settings, tips, trust)
         except (SluiceError, KafkaError, OSError) as error:
             log.debug("the lanes' checkpoints are not heard of just now", error=str(error) or repr(error))
         await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _follow(settings: Settings, tips: Tips) -> None:
+async def _follow(settings: Settings, tips: Tips, trust: Trust) -> None:
     names = [origin_of(settings, lane) for lane in range(settings.partitions)]
     partitions = [TopicPartition(topic_name(settings, TOPIC), lane) for lane in range(settings.partitions)]
     options = {
@@ -304,6 +322,7 @@ async def _follow(settings: Settings, tips: Tips) -> None:
             for partition, records in (await consumer.getmany(timeout_ms=FETCH_WAIT_MS)).items():
                 for record in records:
                     try:
-                        tips.apply(partition.partition, read_checkpoint(record.value, names[partition.partition]).head)
+                        name = names[partition.partition]
+                        tips.apply(partition.partition, read_checkpoint(record.value, name, trust).head)
                     except DoesNotHoldError:
                         continue  # its own lane tells of it

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from ...codecs.errors import UsageError
 from ...codecs.notes import MAX_KEY, SEED_BYTES, Signer
+from ...codecs.signatures import Signing
+from ..settings.settings import Settings
 
 
 def new_signer(name: str) -> Signer:
@@ -44,6 +46,17 @@ def load_signer(path: Path) -> Signer:
         return Signer.parse(text)
     except UsageError as error:
         raise UsageError(error.what, path=str(path), expected=error.expected) from None
+
+
+def signing_of(settings: Settings) -> Signing | None:
+    """What signs the records that producers send: the key of the setting `producer_key`; None where that names none.
+
+    Raises:
+        UsageError: the file cannot be read, or holds no private key.
+    """
+    if settings.producer_key is None:
+        return None
+    return Signing(load_signer(Path(settings.producer_key)), settings.app_id)
 
 
 def save_signer(signer: Signer, path: Path) -> Path | None:

@@ -18,7 +18,7 @@ from ..kafka.input_records import prepare
 from ..observers.instruments import Instruments
 from ..observers.look import look as look_at
 from ..observers.look import written
-from ..observers.record import signer_of
+from ..observers.record import signing_of
 from ..observers.roots import Roots
 from ..settings import logs
 from ..settings.settings import Settings, load_settings
@@ -89,7 +89,7 @@ def look(
         return
     if path is not None or classes or as_json:
         raise UsageError("--path, --class and --json go with --check", hint="name a check")
-    signer = signer_of(settings)
+    signing = signing_of(settings)
     Roots.of(settings.root).check()
 
     def answer(line: bytes) -> Any | Fault:
@@ -100,7 +100,7 @@ def look(
         return {
             "emission_id": emission.emission_id,
             "observations": [
-                written(one, signer) for one in look_at(emission, settings, settings.root, instruments=instruments)
+                written(one, signing) for one in look_at(emission, settings, settings.root, instruments=instruments)
             ],
         }
 

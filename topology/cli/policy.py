@@ -75,7 +75,8 @@ def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
         errors = error.problems
     else:
         errors, digest = locate(text, loaded.problems()), loaded.hash
-        warnings = locate(text, warnings_of(loaded, load_settings(obj["config_file"], {})))
+        found = warnings_of(loaded, load_settings(obj["config_file"], {}))
+        warnings = locate(text, found if errors else found + loaded.exposures())
     for severity, found in (("error", errors), ("warning", warnings)):
         for line, path, sentence in found:
             if as_json:

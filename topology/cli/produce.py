@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ...codecs.errors import Fault
+from ...codecs.signatures import Signing
 from ..kafka.input_records import INPUT_TOPICS, Prepared, prepare
 from ..settings.settings import load_settings
 from .lines import files_argument, read_lines, write_line
@@ -23,6 +24,12 @@ PROGRESS_EVERY = 500
 @click.command()
 @files_argument
 @click.option("--topic", type=click.Choice(INPUT_TOPICS), help="Where every line belongs [its fields tell].")
+@click.option(
+    "--producer-key",
+    metavar="FILE",
+    type=click.Path(),
+    help="The private key that signs each line; else as configured.",
+)
 @broker
 @topic_prefix
 @click.pass_obj
@@ -30,21 +37,24 @@ def produce(obj: dict[str, Any], files: tuple[str, ...], topic: str | None, **fl
     """Sends lines of JSON: emissions, observations, sightings, reviews or attestations.
 
     A line that is not valid is not sent, but answered on standard output with the reason; the others go on, and the
-    exit status is 1 at the end. An emission without emitted_at gets the present time.
+    exit status is 1 at the end. An emission without emitted_at gets the present time. With a private key, lines that
+    have no signature are signed.
 
     \b
     Example:
       sluice produce examples/emissions.jsonl --broker kafka://127.0.0.1:9092
     """
+    from ..checkpoints.signing import signing_of
     from ..kafka import connect
     from ..kafka.produce import Sender
 
     settings = load_settings(obj["config_file"], flags)
+    signing = signing_of(settings)
     connect.quiet()
     sent: Counter[str] = Counter()
     refused = 0
     with _progress() as tell, Sender(settings) as sender:
-        for prepared in _prepared(files, topic):
+        for prepared in _prepared(files, topic, signing):
             if isinstance(prepared, Prepared):
                 sender.send(prepared)
                 sent[prepared.topic] += 1
@@ -59,10 +69,12 @@ def produce(obj: dict[str, Any], files: tuple[str, ...], topic: str | None, **fl
         sys.exit(1)
 
 
-def _prepared(files: tuple[str, ...], topic: str | None) -> Iterator[Prepared | dict[str, Any]]:
+def _prepared(
+    files: tuple[str, ...], topic: str | None, signing: Signing | None
+) -> Iterator[Prepared | dict[str, Any]]:
     """Each line as a record to send, or as the answer to a line that is not valid (docs/reference/commands.md)."""
     for number, line in read_lines(files):
-        result = line if isinstance(line, Fault) else prepare(line, topic, time.time_ns() // 1_000_000)
+        result = line if isinstance(line, Fault) else prepare(line, topic, time.time_ns() // 1_000_000, signing)
         if isinstance(result, Fault):
             yield {"line": number, "error": {"reason": result.reason, "detail": result.detail}}
         else:

@@ -17,6 +17,7 @@ from typing import Self, TypeAlias
 from aiokafka.errors import KafkaError
 
 from ...codecs.errors import SluiceError, UnreachableError
+from ..checkpoints.signing import signing_of
 from ..kafka.input_records import Prepared
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
@@ -47,7 +48,7 @@ class AsyncEmitter:
     after the first failure nothing more is sent.
 
     Args:
-        settings: where to, under which prefix, by which partitioner.
+        settings: where to, under which prefix, by which partitioner, and which key signs (`producer_key`).
         bootstrap: a broker's address instead; all else is as the environment and `sluice.toml` have it.
         buffer: so many records may wait for the broker at the most.
         buffer_octets: and so many bytes of them; a single record always fits.
@@ -68,7 +69,9 @@ class AsyncEmitter:
         outlet: Outlet | None = None,
         clock: Clock = now_ms,
     ) -> None:
-        self._outlet = outlet if outlet is not None else KafkaOutlet(settings_for(settings, bootstrap))
+        chosen = settings_for(settings, bootstrap) if outlet is None or settings is not None else None
+        self._outlet = outlet if outlet is not None else KafkaOutlet(chosen or settings_for(settings, bootstrap))
+        self._signing = None if chosen is None else signing_of(chosen)
         self._clock, self._most, self._most_bytes = clock, buffer, buffer_bytes
         self._patience = delivery_timeout
         self.held = self.byte_count = self.stored = 0
@@ -122,7 +125,7 @@ class AsyncEmitter:
         Raises:
             InvalidRecordError: the lanes would refuse it.
         """
-        return prepared(topic, record, self._clock())
+        return prepared(topic, record, self._clock(), self._signing)
 
     async def put(self, record: Prepared) -> Delivery:
         """Takes a record that `prepare` made."""

@@ -9,6 +9,7 @@ import msgspec
 
 from ...codecs.errors import Fault
 from ...codecs.records import Attestation, Emission, Observation, Review, Sighting
+from ...codecs.signatures import Signing
 from ..kafka.input_records import Prepared, prepare
 from .drafts import Draft
 from .errors import InvalidRecordError
@@ -25,18 +26,19 @@ AnyRecord: TypeAlias = Emission | Draft | Observation | Sighting | Review | Atte
 _encode = msgspec.json.Encoder().encode
 
 
-def prepared(topic: str, record: AnyRecord, now: int) -> Prepared:
+def prepared(topic: str, record: AnyRecord, now: int, signing: Signing | None = None) -> Prepared:
     """The record for an input topic.
 
     Args:
         topic: its logical name.
         record: a struct, a draft, a mapping, or JSON.
         now: Unix milliseconds, for an emission without `emitted_at`.
+        signing: who signs a record without a signature; None leaves it unsigned.
 
     Raises:
         InvalidRecordError: the lanes would refuse it.
     """
-    result = prepare(_encoded(topic, record), topic, now)
+    result = prepare(_encoded(topic, record), topic, now, signing)
     if isinstance(result, Fault):
         raise InvalidRecordError(topic, result)
     return result

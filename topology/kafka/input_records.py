@@ -2,7 +2,8 @@
 (docs/reference/records.md).
 
 Validity is what the lanes' own decoders say, so nothing is sent that would only come back as a dead letter for its
-shape. The bytes of a line go out as they came; only a missing `emitted_at` is put in front. No clock is read here.
+shape. The bytes of a line go out as they came; only a missing `emitted_at` is put in front, and where a key is given a
+record without a signature is signed. No clock is read here.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ...codecs import decode, times
 from ...codecs.blocks import MAX_INPUT_BYTES
+from ...codecs.canonical import CanonicalError, parse_json
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.records import Attestation
 from ...codecs.sightings import decode_sighting
+from ...codecs.signatures import SIGNATURE, Signing, domain_of, signed
 
 
 class Prepared(NamedTuple):
@@ -43,6 +46,7 @@ class _Shape(msgspec.Struct, gc=False):
     content: Raw | UnsetType = UNSET
     decision: Raw | UnsetType = UNSET
     claim_hash: Raw | UnsetType = UNSET
+    signature: Raw | UnsetType = UNSET
 
 
 _shapes = msgspec.json.Decoder(_Shape)
@@ -60,13 +64,14 @@ _TELLING: tuple[tuple[str, str], ...] = (
 )
 
 
-def prepare(line: bytes, topic: str | None, now: int) -> Prepared | Fault:
+def prepare(line: bytes, topic: str | None, now: int, signing: Signing | None = None) -> Prepared | Fault:
     """The record of one line, or why it is refused.
 
     Args:
         line: a JSON object in UTF-8.
         topic: the logical name of an input topic, or None: then the record's fields tell.
         now: the present time in Unix milliseconds, for an emission without `emitted_at`.
+        signing: signs a record that has no signature yet; None: it goes out as it is.
     """
     shape = decode.decode_json(line, _shapes)
     if isinstance(shape, Fault):
@@ -76,6 +81,11 @@ def prepare(line: bytes, topic: str | None, now: int) -> Prepared | Fault:
         return chosen
     if chosen == "emissions" and shape.emitted_at is UNSET:
         line = _with_emitted_at(line, now)
+    if signing is not None and shape.signature is UNSET:
+        signed_line = _signed(line, chosen, signing)
+        if isinstance(signed_line, Fault):
+            return signed_line
+        line = signed_line
     if len(line) > MAX_INPUT_BYTES:
         return Fault("oversize", f"the record has {len(line)} bytes; an input has {MAX_INPUT_BYTES} at the most")
     kind = _KINDS[chosen]
@@ -96,6 +106,17 @@ def _with_emitted_at(line: bytes, now: int) -> bytes:
     rest = line[start:]
     comma = b"" if rest.lstrip().startswith(b"}") else b","
     return line[:start] + b'"emitted_at":"' + times.format_time(now).encode() + b'"' + comma + rest
+
+
+def _signed(line: bytes, topic: str, signing: Signing) -> bytes | Fault:
+    try:
+        record: Any = parse_json(line)
+        made = signed(record, signing.signer, domain_of(topic, signing.origin))
+    except CanonicalError as error:
+        return Fault("schema", f"$: expected a record that can be signed, which needs an RFC 8785 form, got {error}")
+    start = line.index(b"{") + 1  # it decoded as an object
+    comma = b"" if line[start:].lstrip().startswith(b"}") else b","
+    return line[:start] + b'"' + SIGNATURE.encode() + b'":"' + made[SIGNATURE].encode() + b'"' + comma + line[start:]
 
 
 # ---------------------------------------------------------------- validity and key of each kind

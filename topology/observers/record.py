@@ -16,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from ...codecs.canonical import CanonicalError
-from ...codecs.notes import Signer
 from ...codecs.records import (
     MAX_CHECK_LENGTH,
     MAX_UNCHECKED,
@@ -28,7 +27,7 @@ from ...codecs.records import (
     Observation,
     Subject,
 )
-from ...codecs.signatures import signed
+from ...codecs.signatures import Signing, domain_of, signed
 from ...codecs.spans import Span
 from ...codecs.times import format_time
 from ...streams.judging.checks import Check, Unknown, canonical
@@ -166,32 +165,35 @@ def shown_path(path: str) -> str | None:
     return shown if len(shown) <= MAX_PATH else None
 
 
-def written(one: Observation, signer: Signer | None = None) -> dict[str, Any]:
+def written(one: Observation, signing: Signing | None = None) -> dict[str, Any]:
     """The JSON-ready form of an observation; `subject.attempt` is always written (docs/reference/records.md).
 
     Args:
         one: what was seen.
-        signer: who signs it; None leaves it unsigned.
+        signing: who signs it; None leaves it unsigned.
     """
     form: dict[str, Any] = msgspec.to_builtins(one)
     form["subject"]["attempt"] = one.subject.attempt
-    if signer is None:
+    if signing is None:
         return form
+    domain = domain_of("observations", signing.origin)
     try:
-        return signed(form, signer)
+        return signed(form, signing.signer, domain)
     except CanonicalError:
         # A stranger's locator may hold what RFC 8785 cannot say, such as 2^60. What was seen must not go with it.
         del form["locator"]
-        return signed(form, signer)
+        return signed(form, signing.signer, domain)
 
 
-def signer_of(settings: Settings) -> Signer | None:
-    """Who signs our observations; None where no key is set.
+def signing_of(settings: Settings) -> Signing | None:
+    """What signs our observations, for which deployment; None where no key is set.
 
     Raises:
         UsageError: the file of `observer_key` cannot be read, or holds no private key.
     """
-    return None if settings.observer_key is None else load_signer(Path(settings.observer_key))
+    if settings.observer_key is None:
+        return None
+    return Signing(load_signer(Path(settings.observer_key)), settings.app_id)
 
 
 def known_members(name: str, locator: Locator | None) -> Locator | None:

@@ -24,8 +24,8 @@ from aiokafka.errors import KafkaError
 from ...codecs.blocks import MAX_INPUT_BYTES
 from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault, UnreachableError
-from ...codecs.notes import Signer
 from ...codecs.records import Emission, Observation
+from ...codecs.signatures import Signing
 from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable
 from ..kafka.topics import topic_name
 from ..settings import logs
@@ -35,7 +35,7 @@ from .ground import ROOT_AWAY, why_blind
 from .instruments import Instruments
 from .look import StoppedError, cannot_look, look, observed, written
 from .metering import ObserverMetrics
-from .record import LOCATORS, signer_of
+from .record import LOCATORS, signing_of
 from .roots import Roots
 from .turns import Turns
 
@@ -139,7 +139,7 @@ class ObserverService(ConsumerRebalanceListener):
         self._producer: AIOKafkaProducer
         self._instruments: Instruments
         self._roots: Roots
-        self._signer: Signer | None
+        self._signing: Signing | None
 
     async def start(self) -> None:
         """Joins the group; emissions are looked at from then on.
@@ -151,7 +151,7 @@ class ObserverService(ConsumerRebalanceListener):
         """
         self._roots = Roots.of(self._settings.root)
         self._roots.check()
-        self._signer = signer_of(self._settings)
+        self._signing = signing_of(self._settings)
         self._instruments = Instruments(self._settings, self._substrates)
         self._stack.callback(self._instruments.close)
         try:
@@ -349,7 +349,7 @@ class ObserverService(ConsumerRebalanceListener):
             raise unreachable(self._settings, error) from None
 
     def _encoded(self, one: Observation) -> bytes:
-        return _encode(written(one, self._signer))
+        return _encode(written(one, self._signing))
 
     def _observe(self, emission: Emission, name: str) -> list[Observation]:
         """In a thread of the class: what was seen of one class of an emission."""

@@ -113,6 +113,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None,
         Meta(description="File with the private key that our observers sign with (`sluice key new`); none: unsigned"),
     ] = None
+    producer_key: Annotated[
+        str | None,
+        Meta(description="File with the private key that `sluice produce` and clients sign with; none: unsigned"),
+    ] = None
     root: Annotated[
         str, Meta(description="The repositories or folders that the observers look at, as [NAME=]DIR, one a line")
     ] = "."

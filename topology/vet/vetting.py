@@ -26,7 +26,7 @@ from ..explain.words import ABSENT, UNDECIDED
 from ..ledger.fold_filter import FoldFilter
 from ..observers.instruments import Instruments, now
 from ..observers.look import look
-from ..observers.record import signer_of, written
+from ..observers.record import signing_of, written
 from ..observers.roots import Roots
 from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
@@ -86,7 +86,7 @@ class Vetter:
     ) -> None:
         self._settings, self._roots, self._instruments = settings, roots, instruments
         self._policy, self._clock, self._stopped = policy, clock, stopped
-        self._secrets, self._signer = secrets_of(settings), signer_of(settings)
+        self._secrets, self._signing = secrets_of(settings), signing_of(settings)
 
     def vet(self, recorded: Recorded) -> list[Verdict]:
         """The verdict about each assertion of an emission, in their order.
@@ -129,7 +129,7 @@ class Vetter:
         )
         filtering = FoldFilter(policy, self._secrets)
         lines = [{"at": began, "topic": "emissions", "value": value}]
-        lines += [{"at": end, "topic": "observations", "value": written(one, self._signer)} for one in seen]
+        lines += [{"at": end, "topic": "observations", "value": written(one, self._signing)} for one in seen]
         records: dict[str, dict[str, Any]] = {}
         refused = ""
         for output in _outputs(filtering, lines, began + horizon + 1):

@@ -20,6 +20,7 @@ from faust.types import AppT
 from ...codecs.notes import Signer
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key
+from ..checkpoints.trust import Trust
 from ..kafka.batches.unpacking import EventDecoder
 from ..kafka.frames import Fetched
 from ..kafka.polling import fetch_bytes
@@ -75,7 +76,9 @@ class App(faust.App):
         settings: as loaded.
         fetch_bytes: of one partition in one answer.
         standbys: by fold, the lanes that this worker only follows.
+        policy: what new ledgers start with.
         signer: signs the lanes' checkpoints; None before the start, and where there are to be none.
+        trust: whose checkpoints count; None like the signer.
         tips: the newest checkpoint known of every lane.
         policies: those that were applied, for the lanes.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
@@ -94,7 +97,9 @@ class App(faust.App):
     fetch_bytes: int
     tips: Tips
     policies: PolicyFeed
+    policy: Policy
     signer: Signer | None = None
+    trust: Trust | None = None
     on_crashed: Callable[[BaseException], None] | None = None
     _following: tuple[asyncio.Task[None], ...] = ()
 
@@ -115,7 +120,12 @@ class App(faust.App):
             self.signer = await asyncio.to_thread(load_key, self.settings)
         following = [asyncio.create_task(self.policies.run(), name="policies-follow")]
         if self.signer is not None:
-            following.append(asyncio.create_task(follow(self.settings, self.tips), name="checkpoints-follow"))
+            self.trust = Trust(
+                self.signer.verifier, self.policy, lambda: [one.document for one in self.policies.documents]
+            )
+            following.append(
+                asyncio.create_task(follow(self.settings, self.tips, self.trust), name="checkpoints-follow")
+            )
         self._following = tuple(following)
         await super().on_start()
 
@@ -207,6 +217,7 @@ def create_app(
         key_serializer="raw",
     )
     app.settings, app.tips = settings, Tips(settings.partitions)
+    app.policy = policy
     app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.wake())
     app.exactly_once = settings.delivery == "exactly-once"
     app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
@@ -229,7 +240,7 @@ def create_app(
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
         if fold.ledger != "ledger" or app.signer is None:
             return None
-        return checkpoints_of(settings, app.signer, number, app.tips)
+        return checkpoints_of(settings, app.signer, number, app.tips, app.trust)
 
     def make_standby(fold: Fold, number: int) -> Standby:
         kept = scheduler(fold, number)

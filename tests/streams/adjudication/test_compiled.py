@@ -312,10 +312,12 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
         PrivacyRules: "observation_ids chain_sources",
         policy.LeastObservers: "internal external",
         policy.Sightings: "classes",
-        policy.Emitters: "refuse",
-        Observer: "public_key classes writable_by",
+        policy.Emitters: "refuse keys require_signatures unauthenticated",
+        policy.Reviewers: "keys roles require_signatures min_reviewers",
+        policy.LeastReviewers: "internal external",
+        Observer: "public_key classes writable_by keys",
         Policy: "admissibility effect_default effect disposition sanitation attestations privacy observers sightings "
-        "require_signatures emitters judging",
+        "require_signatures emitters judging reviewers checkpoints origin",
     }
     for kind, names in known.items():
         assert [field.name for field in fields(kind)] == names.split(), kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from sluice.codecs.blocks import Block, EventKind, Output, outputs_root, unseal
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError, UsageError
 from sluice.codecs.notes import Signer, demand_signed, parse_note
+from sluice.streams.policy.keys import Key
+from sluice.streams.policy.policy import CheckpointKeys, Policy
 from sluice.topology.checkpoints import checkpointing as module
 from sluice.topology.checkpoints.checkpointing import (
     Checkpoints,
@@ -30,6 +33,7 @@ from sluice.topology.checkpoints.checkpointing import (
     load_key,
     read_checkpoint,
 )
+from sluice.topology.checkpoints.trust import Trust
 from sluice.topology.kafka.connect import open_consumer
 from sluice.topology.kafka.partition_reader import read_to_end
 from sluice.topology.kafka.transactions import FencedError, LaneProducer, TooLargeError
@@ -65,6 +69,12 @@ def committed(log: Log) -> list[Checkpoint]:
     return [parse_checkpoint(note.text) for note in notes]
 
 
+def knowing(*signers: Signer, own: Signer, **time: int) -> Trust:
+    """A worker's trust under a policy that lists these keys."""
+    listed = {one.name: [Key(public_key=base64.b64encode(one.verifier.public_key).decode(), **time)] for one in signers}
+    return Trust(own.verifier, Policy(checkpoints=CheckpointKeys(keys=listed)))
+
+
 def reader(found: Callable[[], Sequence[bytes | None]]) -> Callable[[module.Wanted], Awaitable[object]]:
     """Reads these values as a partition is read, from its end backwards."""
 
@@ -76,11 +86,17 @@ def reader(found: Callable[[], Sequence[bytes | None]]) -> Callable[[module.Want
 
 
 def checkpoints(
-    log: Log, every: float = 0.001, *, signer: Signer = SIGNER, tips: Tips | None = None, clock: Any = None
+    log: Log,
+    every: float = 0.001,
+    *,
+    signer: Signer = SIGNER,
+    tips: Tips | None = None,
+    clock: Any = None,
+    trust: Trust | None = None,
 ) -> Checkpoints:
     """The checkpoints of a lane over this log."""
     options = {} if clock is None else {"clock": clock}
-    return Checkpoints(signer, NAME, 0, tips or Tips(2), every, reader(lambda: values(log)), **options)
+    return Checkpoints(signer, NAME, 0, tips or Tips(2), every, reader(lambda: values(log)), trust=trust, **options)
 
 
 def demand_all_hold(log: Log) -> None:
@@ -489,12 +505,28 @@ class TestTakingOver:
 
         assert any("a signature does not hold" in line.get("reason", "") for line in lines)
 
-    async def test_another_worker_s_key_is_no_reason_to_pass_over(self):
-        """Workers may have a key each; a cut tail shows all the same."""
+    async def test_a_cut_tail_shows_by_another_worker_s_key_that_the_policy_lists(self):
+        """Workers may have a key each."""
         world = await _run(Log(), b"a", b"b")
         self._keep(world.log, 2)
 
-        assert "a tail was cut" in await self._refused(world, signer=STRANGER)
+        assert "a tail was cut" in await self._refused(world, signer=STRANGER, trust=knowing(SIGNER, own=STRANGER))
+
+    async def test_a_stranger_s_note_of_a_longer_ledger_stops_no_lane(self):
+        """Whoever can write to the topic could stop every lane; the note is counted, and passed over."""
+        world = await _run(Log(), b"a")
+        (true,) = committed(world.log)[-1:]
+        longer = Head(true.head.size + 5, b"f" * 32)
+        forged = Checkpoint(NAME, longer, true.block, true.time, true.digest, (longer, *true.tips[1:]))
+        world.log.outputs[-1].append(Output("checkpoints", None, STRANGER.sign(forged.text()).encode(), []))
+        with capture_logs() as lines:
+            world.make(checkpoints=checkpoints(world.log))
+            async with world.running():
+                await _until(lambda: any("passed over" in line["event"] for line in lines))
+
+        (warned,) = [line for line in lines if "passed over" in line["event"]]
+        assert (warned["count"], warned["log_level"]) == (1, "warning")
+        assert "signed by nobody whose key is known" in warned["reason"]
 
 
 # ---------------------------------------------------------------- tips and keys
@@ -609,7 +641,8 @@ class TestOnABroker:
         ledger, tips = KafkaLedger(settings, 1), Tips(2)
         await ledger.open()
         await ledger.write(b"block", [_record(settings, heads[0]), Output("checkpoints", None, b"junk", [])], {})
-        following = asyncio.create_task(follow(settings, tips))
+        await ledger.write(b"block", [_record(settings, Head(9, b"f" * 32), STRANGER)], {})
+        following = asyncio.create_task(follow(settings, tips, Trust(SIGNER.verifier)))
         try:
             await _until(lambda: tips.beside(0, Head())[1] == heads[0])
             await ledger.write(b"block", [_record(settings, heads[1])], {})
@@ -622,7 +655,8 @@ class TestOnABroker:
         """Nobody fails for want of tips."""
         monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
         with capture_logs() as lines:
-            following = asyncio.create_task(follow(on("kafka://127.0.0.1:1", "away", tmp_path), Tips(4)))
+            away = follow(on("kafka://127.0.0.1:1", "away", tmp_path), Tips(4), Trust(SIGNER.verifier))
+            following = asyncio.create_task(away)
             await _until(lambda: len(lines) > 1)
             assert not following.done()
             following.cancel()
@@ -645,11 +679,11 @@ class TestOnABroker:
             lane.hold(ChainHead())
 
 
-def _record(settings: Settings, head: Head) -> Output:
+def _record(settings: Settings, head: Head, signer: Signer = SIGNER) -> Output:
     """The record of a checkpoint of lane 1."""
     name = f"{settings.app_id}/{settings.topic_prefix}ledger/1"
     checkpoint = Checkpoint(name, head, NO_CHECKPOINT, 0, NO_CHECKPOINT, [Head(), head])
-    return Output("checkpoints", name.encode(), SIGNER.sign(checkpoint.text()).encode(), [])
+    return Output("checkpoints", name.encode(), signer.sign(checkpoint.text()).encode(), [])
 
 
 async def _until(true: Callable[[], Any]) -> None:

@@ -24,12 +24,53 @@ def check(tmp_path: Path):
     return run
 
 
+EXPOSED = [
+    "observers.require_signatures",
+    "admissibility.min_observers",
+    "judging.same_root",
+    "reviewers.require_signatures",
+]
+"""Where the reference profile lets one party admit alone."""
+
+
 def lines_of(result: Result, tmp_path: Path) -> list[str]:
-    """The lines of the answer without the file's name."""
+    """The lines of the answer without the file's name, and without what the reference profile is warned of."""
     name = f"{tmp_path / 'policy.toml'}:"
     lines = result.stdout.splitlines()
     assert all(line.startswith(name) for line in lines)
-    return [line.removeprefix(name) for line in lines]
+    return [line.removeprefix(name) for line in lines if not any(f": warning: {path}: " in line for path in EXPOSED)]
+
+
+def test_a_policy_that_one_party_can_get_round_is_warned_of(check) -> None:
+    """One line each: one observer, one root, unsigned reviews, unsigned observers (docs/security.md)."""
+    assert paths(check("", "--json")) == sorted(EXPOSED)
+    closed = """
+[admissibility]
+min_observers = 2
+[judging]
+same_root = 2
+[observers]
+require_signatures = true
+[observers.o]
+public_key = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="
+[reviewers]
+require_signatures = true
+[reviewers.keys]
+r = "6kqMCIZ/eS0Fcu/Vlbn3QN66UYiVFcz3AiEY8dFSIz4="
+"""
+    assert paths(check(closed, "--json")) == []
+
+
+def test_a_key_under_two_names_is_warned_of(check) -> None:
+    """Whoever holds it is two reviewers."""
+    key = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="
+    result = check(f'[reviewers]\nrequire_signatures = true\n[reviewers.keys]\na = "{key}"\nb = "{key}"\n', "--json")
+
+    assert "reviewers.keys.b" in paths(result)
+
+
+def paths(result: Result) -> list[str]:
+    return sorted(json.loads(line)["path"] for line in result.stdout.splitlines())
 
 
 def test_a_policy_without_fault_is_ok_and_named_by_its_hash(check, tmp_path: Path) -> None:
@@ -84,7 +125,6 @@ def test_findings_come_as_json_lines_where_they_are_asked_for(check) -> None:
     ]
     assert set(found[0]) == {"line", "severity", "path", "sentence"}
     assert result.exit_code == 1
-    assert check("", "--json").stdout == ""
 
 
 def test_what_is_not_toml_is_an_error_at_its_line(check, tmp_path: Path) -> None:

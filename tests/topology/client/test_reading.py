@@ -213,7 +213,19 @@ async def test_what_was_not_checked_renders_nothing():
     """Observers that name no check, a reviewer, and an end: no sentence, no coverage, no checks."""
     fake = FakeSluice()
     admit(fake)
-    fake.emit({"emission_id": "em-2", "text": "Yes."})
+    admit(fake, "em-3")
+    fake.emit({"emission_id": "em-2", "text": "Yes. [substrate.grep; path=a.md]"})
+    fake.observe(
+        {
+            "observation_id": "o",
+            "substrate_class": "substrate.grep",
+            "observed_at": fake.now,
+            "observer": "o",
+            "subject": {"emission_id": "em-2", "span": {"chars": [0, 4]}},
+            "outcome": "corroborates",
+        }
+    )
+    fake.advance("11m")
     fake.review({"emission_id": "em-2", "span": {"chars": [0, 4]}, "decision": "admit"})
     async with fake.async_reader() as reader:
         changes = await reader.catch_up()

@@ -14,13 +14,15 @@ from msgspec.structs import replace
 from sluice.codecs.decode import decode_emission, decode_observation
 from sluice.codecs.errors import Fault, UsageError
 from sluice.codecs.records import Annotation, Emission
-from sluice.codecs.signatures import holds
+from sluice.codecs.signatures import Signing, domain_of, holds
 from sluice.topology.checkpoints.signing import new_signer, save_signer
 from sluice.topology.observers import look as look_module
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import cannot_look, look, written
-from sluice.topology.observers.record import signer_of
+from sluice.topology.observers.record import signing_of
 from sluice.topology.settings.settings import Settings
+
+DOMAIN = domain_of("observations", "sluice")
 
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 CLASSES = ["git.log", "grep", "code.read", "fs.mtime", "mcp.brief", "do.sse-count", "unix.peercred"]
@@ -216,14 +218,14 @@ def test_what_is_written_is_signed_where_there_is_a_key(changelog: Repository, t
     save_signer(signer, tmp_path / "observer.key")
     settings = Settings(observer_key=str(tmp_path / "observer.key"))
     for found in look(emission(TEXT, *annotations(*CLASSES)), settings, changelog.path):
-        form = written(found, signer_of(settings))
+        form = written(found, signing_of(settings))
         value = msgspec.json.encode(form)
 
-        assert holds(str(signer.verifier), form["signature"], value)
-        assert not holds(str(signer.verifier), form["signature"], value.replace(b"em-", b"EM-"))
+        assert holds(str(signer.verifier), form["signature"], value, DOMAIN)
+        assert not holds(str(signer.verifier), form["signature"], value.replace(b"em-", b"EM-"), DOMAIN)
         assert not isinstance(decode_observation(value), Fault)
         assert "signature" not in written(found)
-    assert signer_of(Settings()) is None
+    assert signing_of(Settings()) is None
 
 
 @pytest.mark.parametrize("lines", [[1, 2**60], [1e300 * 1e10]], ids=["big", "not-finite"])
@@ -231,13 +233,13 @@ def test_what_cannot_be_signed_does_not_keep_an_observation_from_being_written(l
     """A stranger's locator goes, what was seen stays."""
     signer = new_signer("observer/1")
     one = cannot_look(emission(TEXT, *annotations("grep")), Settings(), "away")[0]
-    form = written(replace(one, locator={"lines": lines}), signer)
+    form = written(replace(one, locator={"lines": lines}), Signing(signer, "sluice"))
 
     assert "locator" not in form
-    assert holds(str(signer.verifier), form["signature"], msgspec.json.encode(form))
+    assert holds(str(signer.verifier), form["signature"], msgspec.json.encode(form), DOMAIN)
 
 
 def test_a_key_that_is_none_is_wrong_usage(tmp_path: Path):
     """In one sentence, before anything is looked at."""
     with pytest.raises(UsageError, match="private key cannot be read"):
-        signer_of(Settings(observer_key=str(tmp_path / "nothing.key")))
+        signing_of(Settings(observer_key=str(tmp_path / "nothing.key")))

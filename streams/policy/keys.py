@@ -1,0 +1,75 @@
+"""Keys that a policy lists: who may sign what, from when until when (docs/security.md).
+
+One name may have several keys: a successor is listed beside the key that it replaces, each with its own time. A key
+holds for a record when the block's time lies in that time. `revoked` ends a key like `until`; it says besides that what
+the key signed before may not be the owner's word, which the audit tells of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from ...codecs.signatures import Domain, holds
+from ...codecs.times import LATEST
+
+
+class Key(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """One public key and its time; times are Unix milliseconds, None where it has no such bound.
+
+    Attributes:
+        public_key: base64 of its 32 bytes.
+        since: signatures count from here on.
+        until: signatures count before this.
+        revoked: the same, and the key is not trusted any more.
+    """
+
+    public_key: str
+    since: int | None = None
+    until: int | None = None
+    revoked: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [one for one in (self.since, self.until, self.revoked) if one is not None]
+        if not all(0 <= one <= LATEST for one in given):
+            raise ValueError("times of a key are Unix milliseconds")
+        if self.since is not None and self.until is not None and self.until <= self.since:
+            raise ValueError("a key's until lies behind its since")
+
+    def counts_at(self, time: int) -> bool:
+        """Whether a signature with this key counts at that time (Unix ms)."""
+        ends = [one for one in (self.until, self.revoked) if one is not None]
+        return (self.since is None or self.since <= time) and all(time < one for one in ends)
+
+
+Keys = dict[str, list[Key]]
+"""The keys of each name."""
+
+
+def is_signed(
+    keys: Iterable[Key], time: int, signature: str | None, record: bytes | None, domain: Domain | None
+) -> bool:
+    """Whether one of these keys, in its time, signed a record.
+
+    Args:
+        keys: of whoever the record names.
+        time: the block's, Unix ms.
+        signature: the record's member; None where it has none.
+        record: as it came.
+        domain: what it has to be signed for; None for the bare form (`codecs.signatures.holds`).
+    """
+    if signature is None or record is None:
+        return False
+    return any(key.counts_at(time) and holds(key.public_key, signature, record, domain) for key in keys)
+
+
+def same_key(keys: Mapping[str, Sequence[Key]]) -> list[tuple[str, str]]:
+    """Pairs of names that have one and the same key: who holds it speaks under both."""
+    owners: dict[str, str] = {}
+    found: list[tuple[str, str]] = []
+    for name, listed in sorted(keys.items()):
+        for public_key in sorted({one.public_key for one in listed}):
+            if (other := owners.setdefault(public_key, name)) != name:
+                found.append((other, name))
+    return found

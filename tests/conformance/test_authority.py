@@ -1,0 +1,248 @@
+"""Who may emit and review, through `sluice fold` [S §7, §11.1], docs/security.md.
+
+Signatures here are made with `cryptography` and `rfc8785` alone, as any emitter in any language would make them. Each
+test is what a stranger would try.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from foreign_signing import key_of, public, sign
+
+GREP, GIT, CODE = "substrate.grep", "substrate.git.log", "substrate.code.read"
+ANN, BOB, STRANGER = (key_of(number) for number in (1, 2, 3))
+TO_REVIEW = '[disposition]\nbelow-floor = "review"\nunverified-inference = "review"\nunannotated = "review"\n'
+SOON = 700.0
+"""Seconds after which the horizon of ten minutes is over, and what lacks evidence is up for review."""
+ADMITTED_BY_REVIEW = ("admitted", "admitted", None)
+
+
+def signed(key: Any, line: dict[str, Any], origin: str = "sluice") -> dict[str, Any]:
+    """The line with its record signed for its own topic."""
+    return line | {"value": sign(key, line["topic"], line["value"], origin)}
+
+
+def reviewers(more: str = "", **keys: Any) -> str:
+    """A policy in which these reviewers have keys, and nobody else is heard."""
+    listed = "".join(f'{name} = "{public(key)}"\n' for name, key in keys.items())
+    return f"{TO_REVIEW}[reviewers]\nrequire_signatures = true\n{more}[reviewers.keys]\n{listed}"
+
+
+def emitters(more: str = "", **keys: Any) -> str:
+    """A policy in which these emitters have keys."""
+    listed = "".join(f'{name} = "{public(key)}"\n' for name, key in keys.items())
+    return f"[emitters]\n{more}[emitters.keys]\n{listed}"
+
+
+def system(name: str) -> dict[str, Any]:
+    """Members of an emission by this emitter."""
+    return {"emitter": {"system": name}}
+
+
+# ---------------------------------------------------------------- reviews
+
+
+def test_a_review_that_nobody_asked_for_admits_nothing(adjudicate, emission, review):
+    """Before the verdict, and of what is admitted already: a replayed review would keep it admitted for ever."""
+    outputs = adjudicate([emission(0), review(1)], TO_REVIEW)
+
+    assert outputs.dead == ["unrequested-review"]
+    (letter,) = outputs.lines_on("dead-letters")
+    detail = "$.decision: expected an assertion that is up for review, got one that is pending"
+    assert letter["headers"]["sluice-detail"] == detail
+
+
+def test_a_review_of_what_is_admitted_extends_nothing(adjudicate, emission, observation, review):
+    """The admission stands as long as its evidence carries it."""
+    outputs = adjudicate([emission(0), observation(0, GREP), observation(0, GIT), review(5)], TO_REVIEW)
+
+    assert outputs.dead == ["unrequested-review"]
+    assert [word["revision"] for word in outputs.on("admitted")] == [1]
+
+
+@pytest.mark.parametrize("when", [1.0, SOON + 5])
+def test_a_refusal_may_always_come(adjudicate, emission, review, at, when: float):
+    """Whoever finds it wrong need not wait until somebody asks."""
+    until_asked = [{"at": at(SOON)}] if when > SOON else []
+    outputs = adjudicate([emission(0), *until_asked, review(when, "refuse")], TO_REVIEW)
+
+    assert outputs.words[-1] == ("inadmissible", "rejected", "review")
+    assert outputs.dead == []
+
+
+def test_an_admission_that_was_asked_for_counts(adjudicate, emission, review, at):
+    """After the horizon, where the disposition is review."""
+    outputs = adjudicate([emission(0), {"at": at(SOON)}, review(SOON + 5)], TO_REVIEW)
+
+    assert outputs.words[-1] == ADMITTED_BY_REVIEW
+
+
+def test_a_strangers_review_admits_nothing_where_signatures_are_required(adjudicate, emission, review, at):
+    """Unsigned, signed by another key, by a name without a key, or for another deployment."""
+    wrong = [
+        review(SOON + 1, reviewer="ann"),
+        signed(STRANGER, review(SOON + 2, reviewer="ann")),
+        signed(STRANGER, review(SOON + 3, reviewer="somebody")),
+        signed(ANN, review(SOON + 4, reviewer="ann"), origin="another"),
+        signed(ANN, review(SOON + 5, reviewer="bob")),
+    ]
+    right = signed(ANN, review(SOON + 6, reviewer="ann"))
+
+    outputs = adjudicate([emission(0), {"at": at(SOON)}, *wrong, right], reviewers(ann=ANN, bob=BOB))
+
+    assert outputs.dead == ["unauthorised-reviewer"] * len(wrong)
+    assert outputs.words[-1] == ADMITTED_BY_REVIEW
+
+
+def test_a_signature_is_for_one_kind_of_record(adjudicate, emission, review, at):
+    """A review's bytes signed as something else say nothing as a review."""
+    line = review(SOON + 1, reviewer="ann")
+    replayed = line | {"value": sign(ANN, "observations", line["value"])}
+
+    assert adjudicate([emission(0), {"at": at(SOON)}, replayed], reviewers(ann=ANN)).dead == ["unauthorised-reviewer"]
+
+
+def test_two_reviewers_are_two_names(adjudicate, emission, review, at):
+    """One who says it twice is one; the second name admits."""
+    policy = reviewers("min_reviewers = { internal = 2, external = 2 }\n", ann=ANN, bob=BOB)
+    ann, again, bob = (
+        signed(key, review(SOON + when, reviewer=name))
+        for key, name, when in ((ANN, "ann", 1), (ANN, "ann", 2), (BOB, "bob", 3))
+    )
+
+    assert adjudicate([emission(0), {"at": at(SOON)}, ann, again], policy).on("admitted") == []
+    outputs = adjudicate([emission(0), {"at": at(SOON)}, ann, again, bob], policy)
+    assert outputs.words[-1] == ADMITTED_BY_REVIEW
+
+
+def test_one_refusal_is_enough_where_two_have_to_admit(adjudicate, emission, review, at):
+    """The doubt decides."""
+    policy = reviewers("min_reviewers = { internal = 2, external = 2 }\n", ann=ANN, bob=BOB)
+    lines = [signed(ANN, review(SOON + 1, reviewer="ann")), signed(BOB, review(SOON + 2, "refuse", reviewer="bob"))]
+
+    outputs = adjudicate([emission(0), {"at": at(SOON)}, *lines], policy)
+
+    assert outputs.words[-1] == ("inadmissible", "rejected", "review")
+
+
+def test_a_role_signs_for_the_reviewers_that_it_names(adjudicate, emission, review, at):
+    """A service with a key for its role; a role without one, and a role's name with a reviewer's key, do not."""
+    policy = f'{TO_REVIEW}[reviewers]\nrequire_signatures = true\n[reviewers.roles]\nconsole = "{public(BOB)}"\n'
+    wrong = [
+        signed(BOB, review(SOON + 1, reviewer="ann")),
+        signed(STRANGER, review(SOON + 2, reviewer="ann", role="console")),
+        signed(BOB, review(SOON + 3, reviewer="ann", role="another")),
+    ]
+    right = signed(BOB, review(SOON + 4, reviewer="ann", role="console"))
+
+    outputs = adjudicate([emission(0), {"at": at(SOON)}, *wrong, right], policy)
+
+    assert outputs.dead == ["unauthorised-reviewer"] * 3
+    assert outputs.words[-1] == ADMITTED_BY_REVIEW
+
+
+def test_a_claimed_role_needs_its_key_also_where_signatures_are_not_required(adjudicate, emission, review, at):
+    """A name that looks like authority must be it."""
+    lines = [emission(0), {"at": at(SOON)}, review(SOON + 1, role="console")]
+
+    assert adjudicate(lines, TO_REVIEW).dead == ["unauthorised-reviewer"]
+
+
+@pytest.mark.parametrize("bound", ["since", "until", "revoked"])
+def test_a_key_counts_in_its_own_time(adjudicate, emission, review, at, bound: str):
+    """By the block's time: before `since`, from `until` on and once revoked, its signatures are a stranger's."""
+    moment = at(SOON + 100)
+    early, late = (signed(ANN, review(SOON + when, reviewer="ann")) for when in (50, 150))
+    key = f'{{ public_key = "{public(ANN)}", {bound} = "{moment}" }}'
+    policy = f"{TO_REVIEW}[reviewers]\nrequire_signatures = true\n[reviewers.keys]\nann = {key}\n"
+
+    counts = {
+        when: adjudicate([emission(0), {"at": at(SOON)}, line], policy).dead == []
+        for when, line in (("early", early), ("late", late))
+    }
+
+    assert counts == {"early": bound != "since", "late": bound == "since"}
+
+
+def test_a_successor_signs_beside_the_key_that_it_replaces(adjudicate, emission, review, at):
+    """Two keys of one name, each in its time."""
+    moment = at(SOON + 100)
+    old = f'{{ public_key = "{public(ANN)}", until = "{moment}" }}'
+    new = f'{{ public_key = "{public(BOB)}", since = "{moment}" }}'
+    policy = f"{TO_REVIEW}[reviewers]\nrequire_signatures = true\n[reviewers.keys]\nann = [{old}, {new}]\n"
+    right = signed(BOB, review(SOON + 150, reviewer="ann"))
+    wrong = signed(ANN, review(SOON + 140, reviewer="ann"))
+
+    outputs = adjudicate([emission(0), {"at": at(SOON)}, wrong, right], policy)
+
+    assert outputs.dead == ["unauthorised-reviewer"]
+    assert outputs.words[-1] == ADMITTED_BY_REVIEW
+
+
+# ---------------------------------------------------------------- emissions
+
+
+def test_an_emitter_with_a_key_signs(adjudicate, emission):
+    """Unsigned, or with a stranger's signature, nothing is emitted in its name."""
+    lines = [emission(0, fields=system("bot")), signed(STRANGER, emission(1, fields=system("bot")))]
+
+    outputs = adjudicate(lines, emitters(bot=ANN))
+
+    assert outputs.dead == ["unauthorised-emitter"] * 2
+    assert adjudicate([signed(ANN, emission(0, fields=system("bot")))], emitters(bot=ANN)).dead == []
+
+
+@pytest.mark.parametrize("fields", [{}, system("somebody")])
+def test_nobody_else_emits_where_signatures_are_required(adjudicate, emission, fields: dict[str, Any]):
+    """Without a name, or with one that has no key."""
+    outputs = adjudicate(
+        [signed(STRANGER, emission(0, fields=fields))], emitters("require_signatures = true\n", bot=ANN)
+    )
+
+    assert outputs.dead == ["unauthorised-emitter"]
+
+
+def test_an_id_belongs_to_the_emitter_that_signed_it(adjudicate, emission, observation):
+    """Another emitter with a key of its own cannot supersede what is pending, nor what is admitted."""
+    mine = signed(ANN, emission(0, fields=system("bot")))
+    theirs = signed(BOB, emission(5, fields=system("rival") | {"attempt": 1}))
+    policy = emitters("require_signatures = true\n", bot=ANN, rival=BOB)
+
+    outputs = adjudicate([mine, theirs, observation(6, GREP), observation(6, GIT)], policy)
+
+    assert outputs.dead == ["unauthorised-emitter"]
+    assert outputs.words == [("admitted", "admitted", None)]
+
+
+def test_its_own_next_attempt_is_taken(adjudicate, emission):
+    """A re-emission by the owner supersedes, and the same bytes again are a duplicate."""
+    first, second = (
+        signed(ANN, emission(when, fields=system("bot") | {"attempt": number})) for number, when in ((0, 0), (1, 5))
+    )
+
+    outputs = adjudicate([first, second, second], emitters("require_signatures = true\n", bot=ANN))
+
+    assert (outputs.words, outputs.dead) == ([("inadmissible", "rejected", "superseded")], [])
+
+
+def test_who_did_not_sign_has_no_lower_effect_than_the_policy_says(adjudicate, emission, observation):
+    """The name of an emitter whose words stay internal is anybody's to write; its signature is not."""
+    policy = f'[emitters]\nunauthenticated = "external"\n[emitters.keys]\nbot = "{public(ANN)}"\n'
+    evidence = [observation(1, GREP), observation(1, GIT)]
+
+    unsigned = adjudicate([emission(0, fields=system("open")), *evidence], policy)
+    own = adjudicate([signed(ANN, emission(0, fields=system("bot"))), *evidence], policy)
+
+    assert unsigned.on("admitted") == []
+    assert [word["effect"] for word in own.on("admitted")] == ["internal"]
+
+
+def test_a_stranger_cannot_close_an_emission_with_a_number_that_nobody_reaches(adjudicate, emission, observation):
+    """An attempt of 1,000,000 would supersede all that ever comes."""
+    lines = [emission(0), emission(1, fields={"attempt": 1_000_000}), observation(2, GREP), observation(2, GIT)]
+
+    outputs = adjudicate(lines)
+
+    assert (outputs.words, outputs.dead) == ([("admitted", "admitted", None)], ["attempt-out-of-order"])
