@@ -310,11 +310,15 @@ def test_a_refusal_by_a_reviewer_after_admission_takes_it_back(adjudicate, emiss
     assert outputs.words == [ADMITTED, ("admitted", "rejected", "review")]
 
 
-def test_a_contradiction_takes_a_reviewer_s_admission_back(adjudicate, emission, observation, review):
+def test_a_contradiction_takes_a_reviewer_s_admission_back(
+    adjudicate, emission, observation, review, at, nothing_discarded
+):
     """What a person admitted is admitted like anything else, and a contradiction closes it."""
-    outputs = adjudicate([emission(0), review(1), observation(2, GREP, "contradicts")])
+    lines = [emission(0), {"at": at(601)}, review(602), observation(603, GREP, "contradicts")]
 
-    assert outputs.words == [ADMITTED, ("admitted", "contradicted", "contradicted")]
+    outputs = adjudicate(lines, nothing_discarded)
+
+    assert outputs.words[-2:] == [ADMITTED, ("admitted", "contradicted", "contradicted")]
 
 
 def test_a_stalled_observer_s_old_contradiction_takes_no_admission_back(adjudicate, emission, observation):

@@ -23,15 +23,15 @@ CHOOSY = "[admissibility]\nmin_confidence = 0.8\n"
 # ---------------------------------------------------------------- a review in time
 
 
-def test_a_review_admits_what_is_pending(adjudicate, emission, review, seconds_of):
+def test_a_review_admits_what_is_up_for_review(adjudicate, emission, review, seconds_of, at, nothing_discarded):
     """A reviewer's admission needs no evidence, has the basis `review`, no reason, and lasts `max_validity`."""
-    outputs = adjudicate([emission(0), review(100, "admit")])
+    outputs = adjudicate([emission(0), {"at": at(601)}, review(700, "admit")], nothing_discarded)
 
-    assert outputs.words == [("admitted", "admitted", None)]
+    assert outputs.words[-1] == ("admitted", "admitted", None)
     (word,) = outputs.on("admitted")
     assert word["basis"] == "review"
     assert "reason" not in word
-    assert seconds_of(word["valid_until"]) == 100 + 86_400
+    assert seconds_of(word["valid_until"]) == 700 + 86_400
 
 
 def test_a_review_refuses_what_is_pending(adjudicate, emission, review):

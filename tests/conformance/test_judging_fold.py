@@ -213,9 +213,11 @@ def test_a_foreign_observation_counts_in_reference_and_not_where_checks_are_requ
     ]
 
 
-def test_a_review_renders_nothing(adjudicate, emission, saw, review):
+def test_a_review_renders_nothing(adjudicate, emission, saw, review, at):
     """A person admitted the sentence: that stands there, whole, and no check is named."""
-    (word,) = adjudicate([emission(0, checks=[CHECK]), part(saw, 1, CODE), review(5)]).on("admitted")
+    lines = [emission(0, checks=[CHECK]), part(saw, 1, CODE), {"at": at(601)}, review(602)]
+
+    (word,) = adjudicate(lines).on("admitted")
 
     assert word["basis"] == "review"
     assert "checks" not in word
