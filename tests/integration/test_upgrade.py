@@ -31,18 +31,16 @@ REFUSES = "the ledger was written by a later version of sluice"
 SECOND_FOLD = [
     (
         "streams/adjudication/versions.py",
-        'f"sanitation={SANITATION_VERSION}",\n',
-        'f"sanitation={SANITATION_VERSION}",\n'
-        '    2: f"2 vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} "\n'
-        '    f"sanitation={SANITATION_VERSION}",\n',
+        '2: f"2 {_DATA_OF_1}"}',
+        '2: f"2 {_DATA_OF_1}", 3: f"3 {_DATA_OF_1}"}',
     ),
     (
         "streams/adjudication/fold.py",
         'k=k.external if effect == "external" else k.internal,',
-        'k=(k.external if effect == "external" else k.internal) - (self.version >= 2),',
+        'k=(k.external if effect == "external" else k.internal) - (self.version >= 3),',
     ),
 ]
-"""A second version of the fold: one class fewer is needed."""
+"""A later version of the fold: one class fewer is needed."""
 
 
 def package(folder: Path, version: str, changes: list[tuple[str, str, str]]) -> dict[str, str]:
@@ -189,7 +187,7 @@ async def test_a_package_is_rolled_out_and_back_under_load(lanes: tuple[Settings
     sent = await pods.end()
 
     await assert_exactly_once(settings, sent)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("1",)}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("2",)}
 
 
 async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tuple[Settings, Workers], tmp_path: Path):
@@ -204,16 +202,16 @@ async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tup
     await pods.restart("pod-a")  # back
     await pods.restart("pod-a", "0.3.0", **later)
     await pods.restart("pod-b", "0.3.0", **later)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("1",)}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("2",)}
     for name in ("pod-a", "pod-b"):
-        said = await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="2", **later)
+        said = await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="3", **later)
         assert said.count("the ledger is raised to a later version of the fold") == 4  # two lanes of two folds
     sent = await pods.end()
 
     assert_exactly_once_by(settings, sent, later)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("1", "2")}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("2", "3")}
     raised = {
-        lane: next(block.header.height for block in chain if block.header.fold.startswith("2 "))
+        lane: next(block.header.height for block in chain if block.header.fold.startswith("3 "))
         for lane, chain in (await ledger(settings)).items()
     }
     admitted: dict[bool, list[dict[str, object]]] = {False: [], True: []}
@@ -265,7 +263,7 @@ async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, pref
     with Workers(settings, tmp_path) as workers:
         older = workers.start()
         await workers.until_taken_over(older)
-        newer = workers.start(SLUICE_FOLD_VERSION="2", **later)
+        newer = workers.start(SLUICE_FOLD_VERSION="3", **later)
         await workers.until_said(newer, "lane taken over", 2 * FOLDS)
         sent = await load(settings, 0, 300, 2)
         newer.kill()
@@ -276,4 +274,4 @@ async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, pref
         sent += await load(settings, 300, 200)
 
         assert_exactly_once_by(settings, sent, later)
-        assert sorted(map(tuple, (await numbers(settings)).values())) == [("1",), ("1",), ("1", "2"), ("1", "2")]
+        assert sorted(map(tuple, (await numbers(settings)).values())) == [("2",), ("2",), ("2", "3"), ("2", "3")]
