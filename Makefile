@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
+ADAPTERS := .venv-adapters
 
 # Every rule is Python's; these hold it without the compiled core (native/README.md), which all other tests run with.
 PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/test_merkle.py \
@@ -13,7 +14,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
   tests/streams/adjudication/test_compiled_checks.py \
   tests/streams/adjudication/test_snapshot.py tests/streams/adjudication/test_table.py tests/streams/adjudication/test_timers.py
 
-.PHONY: demo test test-all lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
+.PHONY: demo test test-all test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -31,6 +32,13 @@ $(DEV): requirements/dev.txt $(RUN)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@
 
+# The adapters' frameworks pin what sluice has newer, so they have an environment of their own.
+$(ADAPTERS)/.installed: requirements/adapters.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
+	test -x $(ADAPTERS)/bin/python || $(BIN)/python -m venv $(ADAPTERS)
+	$(ADAPTERS)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/adapters.txt
+	$(ADAPTERS)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
 demo: $(RUN) ## the main job, end to end, on this checkout
 	$(BIN)/sluice demo $(ARGS)
 
@@ -39,13 +47,17 @@ ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" \
-	  --ignore=tests/integration --ignore=tests/docs --ignore=tests/manifests
+	  --ignore=tests/integration --ignore=tests/docs --ignore=tests/manifests --ignore=tests/adapters_real
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m path tests/integration
 endif
 
-test-all: $(DEV) ## all other tests: slow ones, documentation, manifests, without the compiled core, real Kafka, chaos
+test-adapters: $(ADAPTERS)/.installed ## the adapters, against the real packages of LiteLLM, OpenAI Agents, LangChain and Anthropic
+	$(ADAPTERS)/bin/python -m pytest -q tests/adapters_real $(ARGS)
+
+test-all: $(DEV) test-adapters ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/docs tests/manifests
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow --ignore=tests/integration --ignore=tests/docs --ignore=tests/manifests
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow --ignore=tests/integration --ignore=tests/docs --ignore=tests/manifests \
+	  --ignore=tests/adapters_real
 	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not path" --ignore=tests/integration/chaos tests/integration
 	$(BIN)/python -m pytest -q tests/integration/chaos  # with the machine to itself: it freezes and kills
@@ -103,6 +115,8 @@ lock: $(DEV) ## resolve the dependencies anew
 	  --no-header pyproject.toml --group build -o requirements/run.txt
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header pyproject.toml --group adapters -o requirements/adapters.txt
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) var build dist *.egg-info codecs/*.so streams/*.so
+	rm -rf $(VENV) $(ADAPTERS) var build dist *.egg-info codecs/*.so streams/*.so
