@@ -13,7 +13,19 @@ from typing import Final, NamedTuple
 
 from ...codecs.errors import UsageError
 from ...codecs.records import Kind
-from ...record import Deriver, Event, MemorySink, Noted, Problem, Recorded, Recorder, Said, TurnBegan, proposals
+from ...record import (
+    Deriver,
+    Event,
+    MemorySink,
+    Noted,
+    Problem,
+    Recorded,
+    Recorder,
+    Said,
+    ToolMap,
+    TurnBegan,
+    proposals,
+)
 from ...record.annotating import Annotator, Known
 from ...record.checkouts import Checkout
 from ...record.tracked import checkout_around
@@ -62,6 +74,7 @@ def of_events(
     every: bool = False,
     message: str | None = None,
     emitter: str = EMITTER,
+    tools: ToolMap | None = None,
 ) -> Source:
     """The emissions of a session.
 
@@ -73,6 +86,7 @@ def of_events(
         every: all turns, not the last alone.
         message: the last turn's text, where it is known better than from the transcript, which may lag.
         emitter: the name of the emitting system.
+        tools: which call looked where; the defaults where it is left out.
     """
     known = list(events)
     if message is not None:
@@ -81,7 +95,7 @@ def of_events(
         last = _last_turn(known)
         known = [one for place, one in enumerate(known) if place >= last or not isinstance(one, Said)]
     sink = MemorySink()
-    problems = Recorder(emitter, sink, root=root).record(conversation, known, cwd=cwd)
+    problems = Recorder(emitter, sink, tools, root).record(conversation, known, cwd=cwd)
     return Source(sink.records, problems)
 
 
