@@ -10,8 +10,9 @@ A file holds one OTLP object (`{"resourceSpans": […]}`), or one a line, as the
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from ...codecs.errors import UsageError
 from ..events import Problem
@@ -22,10 +23,13 @@ from .otel_spans import GenAiSpan, Trace, events_of, is_genai, record_trace
 if TYPE_CHECKING:
     from .otel_processor import GenAiProcessor
 
-__all__ = ["Trace", "events_of", "read_otlp", "record_otlp", "span_processor"]
+__all__ = ["Trace", "events_of", "is_otlp", "read_otlp", "record_otlp", "span_processor"]
 
 MAX_PROBLEMS: Final = 20
 """Lines that are told one by one; one more `Problem` counts the others."""
+_SAMPLE: Final = 4_096
+_BEGINNING: Final = re.compile(rb'\s*\{\s*"resource(?:Spans|Metrics|Logs)"\s*:')
+"""How a file of the collector begins: it has one kind of telemetry, or all."""
 _NO_TRACE: Final = "0" * 32
 _NO_SPAN: Final = "0" * 16
 _HEX: Final = re.compile(r"[0-9a-f]*")
@@ -45,8 +49,20 @@ def span_processor(recorder: Recorder) -> GenAiProcessor:
     return GenAiProcessor(recorder)
 
 
-def read_otlp(path: str | Path) -> tuple[list[Trace], list[Problem]]:
+def is_otlp(path: str | Path) -> bool:
+    """Whether a file is one of OTLP JSON, by its beginning. One that cannot be read is none."""
+    try:
+        with open(path, "rb") as file:
+            return _BEGINNING.match(file.read(_SAMPLE)) is not None
+    except OSError:
+        return False
+
+
+def read_otlp(path: str | Path | IO[bytes]) -> tuple[list[Trace], list[Problem]]:
     """The traces of a file that have GenAI spans, in the order in which they begin in it, and what cannot be read.
+
+    Args:
+        path: of the file, or the open file, which is read from its beginning.
 
     Raises:
         UsageError: the file cannot be read.
@@ -55,7 +71,7 @@ def read_otlp(path: str | Path) -> tuple[list[Trace], list[Problem]]:
     problems: list[Problem] = []
     bad = 0
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb") if isinstance(path, (str, Path)) else nullcontext(path) as file:
             data = _one_object(file.read(MAX_LINE + 1))
             if data is not None:
                 sentence = _add(traces, data)
@@ -71,13 +87,13 @@ def read_otlp(path: str | Path) -> tuple[list[Trace], list[Problem]]:
                 if sentence and bad <= MAX_PROBLEMS:
                     problems.append(Problem(line=number, sentence=sentence))
     except OSError as error:
-        raise UsageError(f"the file cannot be read: {error.strerror}", path=str(path)) from None
+        raise UsageError(f"the file cannot be read: {error.strerror}", path=_name_of(path)) from None
     if bad > MAX_PROBLEMS:
         problems.append(Problem(line=number, sentence=f"{bad - MAX_PROBLEMS} more lines cannot be read."))
     return _with_spans(traces), problems
 
 
-def record_otlp(recorder: Recorder, path: str | Path) -> list[Problem]:
+def record_otlp(recorder: Recorder, path: str | Path | IO[bytes]) -> list[Problem]:
     """Records each trace of a file as one turn, and returns what could not be read of it.
 
     Raises:
@@ -91,6 +107,10 @@ def record_otlp(recorder: Recorder, path: str | Path) -> list[Problem]:
             sentence = f"The trace {trace.trace_id} has too many spans; {trace.left_out} are left out."
             problems.append(Problem(line=1, sentence=sentence))
     return problems
+
+
+def _name_of(file: str | Path | IO[bytes]) -> str:
+    return str(file) if isinstance(file, (str, Path)) else str(getattr(file, "name", "standard input"))
 
 
 def _one_object(data: bytes) -> object | None:

@@ -8,7 +8,9 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from ...record import Event, Recorded, Sink
     from ...record.transcripts import Format
 
-FORMATS = ("claude-code", "codex", "openhands", "swe-agent")
+FORMATS = ("claude-code", "codex", "openhands", "swe-agent", "otlp")
 TOKEN: Final = "SLUICE_RECORD_TOKEN"
 """The variable with the token for --url: a command line can be seen by everybody on the host."""
 
@@ -35,7 +37,7 @@ TOKEN: Final = "SLUICE_RECORD_TOKEN"
 @click.option("--streamed", is_flag=True, help="Each statement as a part of its own.")
 def record(
     file: str,
-    form: Format | None,
+    form: str | None,
     follow: bool,
     emitter: str,
     out: str | None,
@@ -46,7 +48,8 @@ def record(
 ) -> None:
     """Transcripts of agents to emissions, a JSON line for each turn: annotated by what the agent's calls looked at.
 
-    FILE is a transcript, the folder of an OpenHands conversation, or - for standard input. With --root files are read
+    FILE is a transcript, the folder of an OpenHands conversation, a file of OpenTelemetry's GenAI spans (OTLP JSON, one
+    object or one a line), or - for standard input. With --root files are read
     to complete what results show in part. What cannot be read is told on standard error, line by line; the rest is
     recorded, and the exit status is 1. Ctrl-C ends --follow; the turn that is open is recorded first.
 
@@ -54,26 +57,55 @@ def record(
     Example:
         sluice record --format claude-code session.jsonl --root . | sluice look
         sluice record session.jsonl --follow --broker kafka://127.0.0.1:9092
+        sluice record --format otlp traces.jsonl --root . --out emissions.jsonl
     """
     from ...record import Recorder
+    from ...record.adapters.otel import is_otlp
     from ...record.transcripts import follow_transcript, open_transcript
 
     if sum(one is not None for one in (out, broker, url)) > 1:
         raise UsageError("emissions can go to one place only", expected="one of --out, --broker and --url")
     if folder is not None and not Path(folder).is_dir():
         raise UsageError("there is no such folder", path=folder, hint="name the checkout with --root")
+    if form == "otlp" or (form is None and file != "-" and is_otlp(file)):
+        if follow:
+            raise UsageError("a file of spans cannot be followed", hint="use the span processor (docs/adapters.md)")
+        _record_spans(file, emitter, _sink(out, broker, url), folder, streamed)
+        return
     stop = threading.Event()
     if follow and file != "-":
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-        events = follow_transcript(file, form, stop=stop)
+        events = follow_transcript(file, cast("Format | None", form), stop=stop)
     else:
-        events = open_transcript(file, form)
+        events = open_transcript(file, cast("Format | None", form))
     reporter = _ProblemReporter(file)
     sink = _sink(out, broker, url)
     try:
         recorder = Recorder(emitter, sink, root=folder, streamed=streamed)
         recorder.record("stdin" if file == "-" else Path(file).stem or "session", reporter.readable(events))
+    finally:
+        sink.close()
+    if reporter.problems:
+        sys.exit(1)
+
+
+def _record_spans(file: str, emitter: str, sink: Sink, folder: str | None, streamed: bool) -> None:
+    """Records each trace as a turn. Standard input is kept in a file first: a trace's spans come in any order."""
+    from ...record import Recorder
+    from ...record.adapters.otel import record_otlp
+
+    reporter = _ProblemReporter(file)
+    try:
+        recorder = Recorder(emitter, sink, root=folder, streamed=streamed)
+        if file == "-":
+            with TemporaryFile() as kept:
+                copyfileobj(sys.stdin.buffer, kept)
+                kept.seek(0)
+                problems = record_otlp(recorder, kept)
+        else:
+            problems = record_otlp(recorder, file)
+        list(reporter.readable(problems))
     finally:
         sink.close()
     if reporter.problems:

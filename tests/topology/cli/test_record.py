@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -14,6 +15,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from vetted_world import ANSWER, FALSE, TRUE, claude_session, make_repo
 
 from sluice.record import MemorySink
@@ -129,6 +135,102 @@ def test_wrong_usage_is_one_sentence(
     result = run(*([session, *arguments] if arguments != ["missing"] else arguments))
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
+
+
+def spans_of(*answers: str) -> list[bytes]:
+    """A trace for each answer, of an agent that read `limits.py`: as the collector's file exporter writes it.
+
+    OpenTelemetry's own SDK makes the spans and its own encoder the messages; OTLP's JSON writes ids in hex.
+    """
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    start = provider.get_tracer("agent").start_as_current_span
+    call = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "Read",
+        "gen_ai.tool.call.id": "call-1",
+        "gen_ai.tool.call.arguments": json.dumps({"file_path": "limits.py"}),
+        "gen_ai.tool.call.result": "     1\tMAX_RETRIES = 5\n",
+    }
+    lines: list[bytes] = []
+    for number, answer in enumerate(answers):
+        said = [{"role": "assistant", "parts": [{"type": "text", "content": answer}], "finish_reason": "stop"}]
+        agent = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.conversation.id": f"c-{number}",
+            "gen_ai.output.messages": json.dumps(said),
+        }
+        with start("invoke_agent", attributes=agent), start("execute_tool Read", attributes=call):
+            pass
+        document = MessageToDict(encode_spans(exporter.get_finished_spans()))
+        exporter.clear()
+        for scope in document["resourceSpans"][0]["scopeSpans"]:
+            for span in scope["spans"]:
+                for name in ("traceId", "spanId", "parentSpanId"):
+                    if name in span:
+                        span[name] = base64.b64decode(span[name]).hex()
+        lines.append(json.dumps(document).encode())
+    return lines
+
+
+@pytest.mark.parametrize("form", [["--format", "otlp"], []])
+def test_a_file_of_spans_becomes_emissions(form: list[str], repo: Path, tmp_path: Path):
+    """JSON Lines, as the collector's file exporter writes them; found by its content, too."""
+    path = tmp_path / "traces.jsonl"
+    path.write_bytes(b"\n".join(spans_of(TRUE, ANSWER)) + b"\n")
+    result = run(str(path), *form, "--root", str(repo), "--emitter", "builder")
+    emissions = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [one["text"] for one in emissions] == [TRUE, ANSWER]
+    assert [one["emission_id"].partition(":")[0] for one in emissions] == ["c-0", "c-1"]
+    assert emissions[0]["assertions"][0]["checks"] == ["equals(MAX_RETRIES, 5, path=limits.py)"]
+
+
+def test_one_object_of_spans_may_be_written_over_many_lines(repo: Path, tmp_path: Path):
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps(json.loads(spans_of(TRUE)[0]), indent=2))
+    result = run(str(path), "--root", str(repo))
+    assert result.exit_code == 0
+    assert [json.loads(line)["text"] for line in result.stdout.splitlines()] == [TRUE]
+
+
+def test_spans_come_over_standard_input_and_broken_lines_are_told(repo: Path):
+    lines = spans_of(TRUE, ANSWER)
+    given = b"\n".join([lines[0], b'{"resourceSpans": [', b"7", b'{"resourceLogs": []}', lines[1]]).decode()
+    result = run("-", "--format", "otlp", "--root", str(repo), lines=given)
+    assert result.exit_code == 1
+    assert [json.loads(line)["text"] for line in result.stdout.splitlines()] == [TRUE, ANSWER]
+    assert result.stderr.splitlines() == [
+        "sluice: standard input:2: The line is not JSON, or is cut off.",
+        "sluice: standard input:3: This is no OTLP object.",
+    ]
+
+
+def test_spans_are_appended_to_a_file(tmp_path: Path):
+    path, out = tmp_path / "traces.jsonl", tmp_path / "emissions.jsonl"
+    path.write_bytes(spans_of(TRUE)[0])
+    for _ in range(2):
+        assert run(str(path), "--format", "otlp", "--out", str(out)).exit_code == 0
+    assert [json.loads(line)["text"] for line in out.read_text().splitlines()] == [TRUE, TRUE]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["traces.jsonl", "--follow"], "sluice: a file of spans cannot be followed; use the span processor"),
+        (["nowhere", "--format", "otlp"], "sluice: nowhere: the file cannot be read: No such file or directory"),
+        ([".", "--format", "otlp"], "sluice: .: the file cannot be read: Is a directory"),
+    ],
+)
+def test_spans_are_not_followed_and_not_taken_from_nowhere(
+    arguments: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("traces.jsonl").write_bytes(spans_of(TRUE)[0])
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(sentence)
 
 
 def test_a_session_is_followed_until_it_is_stopped(repo: Path, tmp_path: Path):
