@@ -52,7 +52,7 @@ else
 endif
 
 test-adapters: $(ADAPTERS)/.installed ## the adapters, against the real packages of LiteLLM, OpenAI Agents, LangChain and Anthropic
-	$(ADAPTERS)/bin/python -m pytest -q tests/adapters_real $(ARGS)
+	$(ADAPTERS)/bin/python -m pytest -q --disable-warnings -n 2 --dist loadfile tests/adapters_real $(ARGS)
 
 test-all: $(DEV) test-adapters ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/docs tests/manifests

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import packages_distributions
 from typing import Any
 
 from ...codecs.errors import UsageError
@@ -22,7 +23,16 @@ def module_of(name: str, package: str, extra: str) -> Any:
     try:
         return import_module(f".{name}", __package__)
     except ImportError as error:
-        raise UsageError(
-            f"{package} is not installed ({error.name or type(error).__name__})",
-            hint=f"pip install 'sluice[{extra}]'",
-        ) from None
+        raise missing(package, extra, error) from None
+
+
+def missing(package: str, extra: str, error: ImportError) -> UsageError:
+    """One sentence with the command that installs a framework.
+
+    Args:
+        package: the framework's name, as people say it.
+        extra: that brings it.
+        error: of its import.
+    """
+    ours = next(iter(packages_distributions().get("sluice", ())), "sluice")
+    return UsageError(f"{package} is not installed ({error.name or error})", hint=f"pip install '{ours}[{extra}]'")

@@ -18,6 +18,7 @@ from ...codecs.errors import UsageError
 from ..events import Problem
 from ..recorder import Recorder
 from ..transcripts.values import MAX_LINE, Unreadable, decode, items, members, text, whole
+from .missing import module_of
 from .otel_spans import GenAiSpan, Trace, events_of, is_genai, record_trace
 
 if TYPE_CHECKING:
@@ -42,11 +43,7 @@ def span_processor(recorder: Recorder) -> GenAiProcessor:
     Raises:
         UsageError: OpenTelemetry's SDK is not installed.
     """
-    try:
-        from .otel_processor import GenAiProcessor
-    except ImportError:
-        raise UsageError("OpenTelemetry's SDK is not installed", hint="install the extra `otel`") from None
-    return GenAiProcessor(recorder)
+    return module_of("otel_processor", "OpenTelemetry's SDK", "otel").GenAiProcessor(recorder)
 
 
 def is_otlp(path: str | Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -329,3 +330,23 @@ def test_whatever_it_is_called_with_it_does_not_fail(handler: Any, recorded: Rec
     assert handler.flush()
     assert recorded.emissions == []
     assert handler.failures == 0
+
+
+@pytest.mark.parametrize("make", [callback_handler, middleware])
+async def test_a_sink_that_hangs_holds_up_no_event_loop(make: Any) -> None:
+    go = threading.Event()
+
+    class Slow(MemorySink):
+        def flush(self) -> None:
+            go.wait(60)
+
+    way = Way.__new__(Way)
+    way.kind, way.adapter = make.__name__.removesuffix("_handler"), make(Recorder("agent", sink := Slow()))
+    try:
+        for _ in range(2):
+            await asyncio.wait_for(way.agent(model(ANSWER), []).ainvoke(QUESTION, way.config()), 30)
+        assert not go.is_set()
+    finally:
+        go.set()
+    assert way.adapter.flush()
+    assert len(sink.records) == 2

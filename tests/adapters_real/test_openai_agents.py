@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -326,3 +327,25 @@ async def test_a_broken_sink_is_one_logged_sentence(provider: Provider, caplog: 
     (told,) = [one for one in caplog.records if one.name == "sluice.record"]
     assert told.getMessage().startswith("sluice: a part of a run is not recorded")
     assert told.exc_info is None
+
+
+async def test_a_sink_that_hangs_holds_up_no_event_loop(provider: Provider) -> None:
+    go = threading.Event()
+
+    class Slow(MemorySink):
+        def flush(self) -> None:
+            go.wait(60)
+
+    made = tracing_processor(Recorder("agent", sink := Slow()))
+    agents.set_trace_processors([made])
+    try:
+        for _ in range(2):
+            provider.script(response(said(ANSWER)))
+            await asyncio.wait_for(Runner.run(Agent(name="a", model=model(provider)), "?"), 30)
+        assert not go.is_set()
+        go.set()
+        made.force_flush()
+    finally:
+        go.set()
+        agents.set_trace_processors([])
+    assert len(sink.records) == 2

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...codecs.errors import UsageError
+from ...record.adapters.missing import missing
 
 try:
     from litellm.exceptions import GuardrailRaisedException
@@ -31,7 +32,7 @@ try:
     from litellm.main import stream_chunk_builder
     from litellm.types.guardrails import GuardrailEventHooks
 except ImportError as error:
-    raise UsageError(f"LiteLLM is not installed ({error.name})", hint="pip install 'sluice[litellm]'") from None
+    raise missing("LiteLLM", "litellm", error) from None
 
 from ...record import ToolMap
 from ...record.adapters.messages import calls_of

@@ -22,7 +22,7 @@ def test_every_example_of_the_page_runs() -> None:
 
 def test_the_page_names_every_adapter() -> None:
     text = PAGE.read_text("utf-8")
-    for name in ("anthropic_citations", "openai_structured", "otel"):
+    for name in ("anthropic_citations", "langchain", "litellm", "openai_agents", "openai_structured", "otel"):
         assert (ROOT / "record" / "adapters" / f"{name}.py").is_file()
         assert f"`{name}." in text
 
@@ -30,8 +30,10 @@ def test_the_page_names_every_adapter() -> None:
 def test_no_framework_is_imported_before_it_is_used() -> None:
     program = (
         "import sys\n"
-        "from sluice.record.adapters import anthropic_citations, openai_structured, otel\n"
-        "print([one for one in sys.modules if one.partition('.')[0] in ('anthropic', 'openai', 'opentelemetry')])"
+        "from sluice.record.adapters import anthropic_citations, langchain, litellm, openai_agents\n"
+        "from sluice.record.adapters import openai_structured, otel\n"
+        "frameworks = ('agents', 'anthropic', 'langchain', 'langchain_core', 'litellm', 'openai', 'opentelemetry')\n"
+        "print([one for one in sys.modules if one.partition('.')[0] in frameworks])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import importlib
 import json
 import logging
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -300,3 +302,10 @@ def test_a_root_or_budget_that_is_none_is_told_at_once(tmp_path: Path) -> None:
         AnswerVetter(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="budget"):
         AnswerVetter(tmp_path, budget=0)
+
+
+def test_without_litellm_the_guardrail_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    monkeypatch.delitem(sys.modules, "sluice.topology.vet.litellm_guardrail", raising=False)
+    with pytest.raises(UsageError, match=r"LiteLLM is not installed \(.*\).*pip install 'sluice[a-z-]*\[litellm\]'"):
+        importlib.import_module("sluice.topology.vet.litellm_guardrail")
