@@ -17,11 +17,11 @@ from typing import Any, Final, NamedTuple, cast
 from ..events import ToolCall
 from ..recorder import Recorder
 from ..transcripts.values import identifier, items, members, text
+from .known_calls import KnownCalls
 from .live import live
 from .messages import result_of, size_of, text_of
 from .otel_messages import arguments_of
 from .plain import clean
-from .told import Told
 
 MOST_RUNS: Final = 1_000
 """Outermost runs that are open at once; the oldest one beyond is recorded as it is."""
@@ -47,7 +47,7 @@ class _Run:
         members: the runs below it, and itself; true where a tool stands above or is meant.
         tools: what runs of tools were given, until they end.
         calls: whose results are there, by the model's ids where they have one.
-        told: calls that messages tell of.
+        from_messages: calls that stand in messages.
         texts: that models wrote.
     """
 
@@ -56,7 +56,7 @@ class _Run:
     members: dict[str, bool] = field(default_factory=dict[str, bool])
     tools: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict[str, "tuple[str, dict[str, Any]]"])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
-    told: list[ToolCall] = field(default_factory=list[ToolCall])
+    from_messages: list[ToolCall] = field(default_factory=list[ToolCall])
     texts: list[_Text] = field(default_factory=list[_Text])
 
 
@@ -66,7 +66,7 @@ class ChainRuns:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._live = live(recorder)
-        self._told = Told()
+        self._known = KnownCalls()
         self._runs: OrderedDict[str, _Run] = OrderedDict()
         self._roots: dict[str, str] = {}
 
@@ -159,7 +159,7 @@ class ChainRuns:
     def _history(self, run_id: str, messages: list[object]) -> None:
         run = self._of(run_id)
         if run is not None and not run.members.get(run_id, False):
-            run.told += calls_in(messages)
+            run.from_messages += calls_in(messages)
 
     def _answered(self, run_id: str, outputs: list[object], at: datetime) -> None:
         run, output = self._of(run_id), outputs[0]
@@ -200,7 +200,7 @@ class ChainRuns:
 
     def _emit(self, run: _Run, outputs: object) -> None:
         answered = {call.call_id for call in run.calls if call.call_id}
-        calls = [*run.calls, *(call for call in run.told if call.call_id not in answered)]
+        calls = [*run.calls, *(call for call in run.from_messages if call.call_id not in answered)]
         # Calls that only messages tell of go first: they were made before.
         calls.sort(key=lambda call: call.at is not None)
         self._record(run.conversation, run.number, calls, _answers(run.texts, outputs))
@@ -217,7 +217,7 @@ class ChainRuns:
         self._record(conversation or number or "langchain", number, calls_in(messages, times), texts)
 
     def _record(self, conversation: str, number: str | None, calls: list[ToolCall], texts: list[_Text]) -> None:
-        new = self._told.new(conversation, calls)
+        new = self._known.new(conversation, calls)
         if not new and not texts:
             return
         turn = self._recorder.turn(conversation, number)

@@ -1,7 +1,7 @@
 """LiteLLM's model calls, as emissions: what the answer says, annotated by the calls whose results the model was given.
 
 LiteLLM tells of single model calls. The tools were called by whoever called the model, so calls and results are read
-from the messages; those of a conversation are told once. Nothing here needs LiteLLM.
+from the messages; those of a conversation are recorded once. Nothing here needs LiteLLM.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, Final, cast
 from ..naming import counted
 from ..recorder import Recorder
 from ..transcripts.values import items, members, text
+from .known_calls import KnownCalls
 from .live import live
 from .messages import answers_of, calls_of, size_of
-from .told import Told
 
 REDACTED: Final = "redacted-by-litellm"
 """What LiteLLM puts where messages are not to be logged."""
@@ -34,7 +34,7 @@ class ModelCalls:
         self.failed_calls = 0
         self._live = live(recorder)
         self._recorder = recorder
-        self._told = Told()
+        self._known = KnownCalls()
         self._seen: OrderedDict[str, int] = OrderedDict()
 
     @property
@@ -66,7 +66,7 @@ class ModelCalls:
         conversation, name = _conversation(given), text(given.get("litellm_call_id"))
         if name is not None and response is not None and counted(self._seen, name, MOST_NUMBERS):
             return  # told of as a synchronous call, and as an asynchronous one
-        calls = self._told.new(conversation, calls_of(messages))
+        calls = self._known.new(conversation, calls_of(messages))
         answers = [one for one in answers_of(response) if one != REDACTED]
         if not calls and not answers:
             return

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet
 
+from ...codecs.errors import printable
 from ..recorder import Recorder
 
 MOST_JOBS: Final = 20_000
@@ -59,7 +60,7 @@ class Live:
             with self._lock:
                 if self._waiting >= MOST_JOBS or (self._waiting and self._size + size > MOST_CHARACTERS):
                     self.failures += 1
-                    told, self._full = self._full, True
+                    logged, self._full = self._full, True
                 else:
                     self._waiting += 1
                     self._size += size
@@ -69,7 +70,7 @@ class Live:
         except Exception as error:  # noqa: BLE001 - the host program goes on, whatever happens here
             self.failed("what was handed over cannot be recorded", error)
             return False
-        if not told:
+        if not logged:
             _log.warning("sluice: %d things wait to be recorded; more are left out until there is room", MOST_JOBS)
         return False
 
@@ -91,7 +92,7 @@ class Live:
         """Counts a failure and logs it in one sentence, without what strangers wrote."""
         self.failures += 1
         said = str(error) if type(error).__module__.startswith("sluice.") else type(error).__name__
-        _log.warning("sluice: %s: %s", what, said)
+        _log.warning("sluice: %s: %s", what, printable(said))
 
     def _start(self) -> None:
         """Starts the thread where it is not there: at first, and in a process that was forked."""

@@ -115,7 +115,7 @@ async def test_a_conversation_keeps_its_calls(log: Any, recorded: Recorded) -> N
     await litellm.acompletion(model="gpt-4o", messages=more, mock_response=ANSWER, metadata=session)
     await settle_async(log, 2)
     assert recorded.checks() == [[CHECK], [CHECK]]
-    assert len(log._calls._told._known["c-1"]) == 1
+    assert len(log._calls._known._known["c-1"]) == 1
     first, second = recorded.emissions
     assert first.emission_id != second.emission_id
 
