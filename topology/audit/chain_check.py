@@ -13,12 +13,13 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...codecs.blocks import GENESIS, Block
 from ...codecs.checkpoints import leaf_of
 from ...codecs.merkle import Frontier
 from ..ledger.export_files import Stored
+from ..ledger.replay import Linked
 from .divergences import Divergence, Findings, Kind
 from .records import CheckpointedSize, Record, height_of, prev_of, read, short_hash, succeeds
 
@@ -26,22 +27,6 @@ AHEAD: Final = 12
 """So many records are looked at where a block does not follow: moves over more than that look like a gap."""
 SURE: Final = 3
 """So many records must be known to judge the first of them: itself, its successor, and who vouches for that one."""
-
-
-class Linked(NamedTuple):
-    """The next block of the chain.
-
-    Attributes:
-        block: None where the record is no block: then nothing can be folded from here on.
-        offset: of its record.
-        height: its place in the chain.
-        changed: whether it was found changed; it is folded as it stands.
-    """
-
-    block: Block | None
-    offset: int
-    height: int
-    changed: bool = False
 
 
 class ChainCheck:

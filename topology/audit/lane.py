@@ -1,34 +1,33 @@
 """One lane's audit: its chain followed, its blocks folded again, its outputs compared, its checkpoints held to.
 
 Everything is read once, in streams: the ledger in order, and each output topic as far as the blocks that were folded
-reach. Behind a block that is gone or illegible nothing can be folded; its links are still followed to the end. That is
-why it does not go the way of `ledger.replay`, which ends where a ledger does not hold.
+reach. The ledger is gone through by `ledger.replay.follow`, with checks that note what does not hold and go on
+(ledger_checks.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing
 from operator import attrgetter
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ...codecs.blocks import Block, Header, Output, outputs_root
-from ...codecs.errors import DoesNotHoldError, UsageError
+from ...codecs.blocks import Block, Header, Output
+from ...codecs.errors import DoesNotHoldError
 from ..kafka.topics import TOPICS
 from ..ledger.export_files import Cut, Range, Stored
-from ..ledger.folds import Adjudicate, FoldByVersion
 from ..ledger.interfaces import Logs
 from ..ledger.log_reader import OUTPUTS
+from ..ledger.replay import Followed, Linked, follow
 from ..ledger.retention import taken
-from .chain_check import ChainCheck, Linked
 from .checkpoint_check import Claims
 from .divergences import Divergence, Findings
 from .identity import named_by
+from .ledger_checks import LedgerChecks
 from .models import AuditProgress, LaneReport, Span
 from .outputs import Comparison, Expected
-from .rules import Rules
 
 
 class Task(NamedTuple):
@@ -98,6 +97,11 @@ class _Stream:
             self.illegible = self._findings.add("unreadable", str(error), place=f"{self._topic}/{self._lane}")
             return None
 
+    async def all(self) -> AsyncGenerator[list[Stored], None]:
+        """All records that are left."""
+        while (batch := await self.next()) is not None:
+            yield batch
+
 
 class _OutputStream(_Stream):
     """Of an output topic: retention may take what is still to be read of it, and its comparison is told so."""
@@ -117,25 +121,45 @@ class _OutputStream(_Stream):
         return batch
 
 
+class _Checks(LedgerChecks):
+    """Of an audit: it can ask the outputs about blocks, and folds none beyond the span."""
+
+    def __init__(
+        self, findings: Findings, logs: Logs, task: Task, witnesses: Callable[[], Awaitable[None]],
+        ending: Callable[[], None],
+    ) -> None:  # fmt: skip
+        super().__init__(findings, logs, task.lane, task.claims.own)
+        self._witnesses, self._ending, self._until = witnesses, ending, task.span.until
+
+    def end(self) -> None:
+        super().end()
+        self._ending()
+
+    async def take(self) -> Linked | None:
+        chain = self.chain
+        if chain.doubtful and not chain.hungry:
+            await self._witnesses()
+        return chain.take()
+
+    def is_wanted(self, block: Block, /) -> bool:
+        self.folding = block.header.time <= self._until
+        return self.folding
+
+
 class _Auditing:
-    """One lane on its way. `state` is the fold of the chain up to its height while `folding`."""
+    """One lane on its way."""
 
     def __init__(
         self, logs: Logs, task: Task, callback: Callable[[AuditProgress], None], ending: Callable[[], None]
     ) -> None:
-        self._logs, self._callback, self._ending = logs, callback, ending
-        _, lane, claims, span = task
+        self._logs, self._callback = logs, callback
         self._cut, self._lane, self._claims, self._span = task
-        self.findings = Findings(lane, *span)
-        self._chain = ChainCheck(self.findings, lane, claims.own)
-        self._rules = Rules(self.findings, lane, logs.lanes)
-        self._ledger = _Stream(self.findings, "ledger", lane)
+        self.findings = Findings(self._lane, *self._span)
+        self._checks = _Checks(self.findings, logs, task, self._note_witnesses, ending)
+        self._chain = self._checks.chain
+        self._ledger = _Stream(self.findings, "ledger", self._lane)
         self._topics: dict[str, tuple[_Stream, Comparison]] = {}
-        self._by_version = FoldByVersion(logs.secrets)
-        self._state: Any = None
-        self._folding = True
-        self._cut_short = False  # `until` was passed: what is left of the topics is not judged
-        self._report = LaneReport(lane=lane)
+        self._report = LaneReport(lane=self._lane)
 
     async def open(self, opened: AsyncExitStack) -> None:
         """Begins to read the ledger and every output topic."""
@@ -150,26 +174,14 @@ class _Auditing:
 
     async def run(self) -> LaneReport:
         """Follows the ledger to its end."""
-        chain, ended = self._chain, False
         self._tell(0)
-        while True:
-            while not ended and chain.hungry:
-                batch = await self._ledger.next()
-                if batch is None:
-                    ended = True
-                    chain.end()
-                    self._ending()
-                else:
-                    chain.feed(batch)
-            if chain.doubtful:
-                await self._note_witnesses()
-            linked = chain.take()
-            if linked is not None:
-                await self._step(linked)
+        blocks = follow(self._ledger.all(), self._checks, self._lane, self._logs.lanes)
+        followed: Followed | None = None
+        async with aclosing(blocks):
+            async for followed in blocks:
+                await self._step(followed)
                 await asyncio.sleep(0)  # what was taken of an answer is asked for anew, and comes while we fold
-            elif ended:
-                break
-        await self._finish()
+        await self._finish(followed)
         return self._report
 
     async def _note_witnesses(self) -> None:
@@ -184,88 +196,36 @@ class _Auditing:
 
     # ------------------------------------------------------------ blocks
 
-    async def _step(self, linked: Linked) -> None:
-        block, report = linked.block, self._report
-        if block is None:
-            self._stop_folding()
-        else:
-            header = block.header
-            self._rules.judge(block, linked.height)
-            inputs = self._rules.inputs
-            report.blocks += 1
-            report.inputs += inputs
-            report.first_time = report.first_time or header.time
-            report.last_time = header.time
-            for seen, name in ((report.folds, header.fold), (report.policies, header.policy)):
-                if name not in seen[-1:] and len(seen) < 100:
-                    seen.append(name)
-            report.timeline.add("blocks", header.time)
-            report.timeline.add("inputs", header.time, inputs)
-            if header.time > self._span.until and self._folding:
-                self._cut_short = True
-                self._stop_folding()
-            if self._folding:
-                await self._fold_block(block, linked)
-        self._hold_checkpoints(linked.height, None if linked.changed else block)
-        self._tell(linked.offset)
+    async def _step(self, followed: Followed) -> None:
+        (block, offset, height, changed), outputs, _ = followed
+        if block is not None:
+            self._count(block)
+        if block is not None and outputs is not None:
+            self._report.folded += 1
+            if outputs:
+                self._report.timeline.add("outputs", block.header.time, len(outputs))
+                await self._compare(outputs, followed.linked, block.header)
+        self._hold_checkpoints(height, None if changed else block)
+        self._tell(offset)
+
+    def _count(self, block: Block) -> None:
+        report, header, inputs = self._report, block.header, self._checks.rules.inputs
+        report.blocks += 1
+        report.inputs += inputs
+        report.first_time = report.first_time or header.time
+        report.last_time = header.time
+        for seen, name in ((report.folds, header.fold), (report.policies, header.policy)):
+            if name not in seen[-1:] and len(seen) < 100:
+                seen.append(name)
+        report.timeline.add("blocks", header.time)
+        report.timeline.add("inputs", header.time, inputs)
 
     def _tell(self, offset: int) -> None:
         outputs = sum(comparison.counts.equal for _, comparison in self._topics.values())
         end = self._cut.ends["ledger"][self._lane]
         self._callback(AuditProgress(self._lane, offset, end, self._report.inputs, outputs, monotonic()))
 
-    def _stop_folding(self) -> None:
-        self._folding, self._state = False, None
-
-    async def _fold_block(self, block: Block, linked: Linked) -> None:
-        header = block.header
-        fold = self._fold_of(header, linked)
-        if fold is None:
-            self._stop_folding()
-            return
-        if self._state is None:
-            self._state = fold.new(self._lane, self._logs.lanes)
-        policy = self._rules.policy(block, linked.height, fold.policy_hash(self._state))
-        try:
-            outputs = fold.fold(self._state, block)
-        except UsageError:
-            raise  # the secret is missing that its identifiers are hashed with: for the auditor, and no divergence
-        except Exception as error:  # noqa: BLE001 -- whatever stands in a block must not end its audit
-            self.findings.add(
-                "changed-block",
-                f"the block cannot be folded ({type(error).__name__}: {error}); decisions of this lane cannot be "
-                "recomputed beyond it",
-                height=linked.height,
-                time=header.time,
-                breaks=True,
-            )
-            self._stop_folding()
-            return
-        root = outputs_root(outputs)
-        self._rules.root = self._chain.root = root
-        self._report.folded += 1
-        if outputs:
-            self._report.timeline.add("outputs", header.time, len(outputs))
-            await self._compare(outputs, linked, header, policy)
-
-    def _fold_of(self, header: Header, linked: Linked) -> Adjudicate | None:
-        """The fold that a header names; None where it is not ours, or none that may follow upon the one before."""
-        fold = self._by_version.take(header)
-        if fold is not None:
-            return fold
-        self.findings.add(
-            "fold-version",
-            "the block was decided by another version of the fold; decisions cannot be recomputed from here on",
-            height=linked.height,
-            place=f"ledger/{self._lane}/{linked.offset}",
-            expected=" or ".join(self._by_version.expected()),
-            got=header.fold,
-            time=header.time,
-            breaks=True,
-        )
-        return None
-
-    async def _compare(self, outputs: list[Output], linked: Linked, header: Header, policy: str) -> None:
+    async def _compare(self, outputs: list[Output], linked: Linked, header: Header) -> None:
         newer = linked.offset >= self._cut.settled["ledger"][self._lane]
         topics = dict.fromkeys(map(_topic_of, outputs))
         for topic in topics:
@@ -276,7 +236,7 @@ class _Auditing:
             at = await _pass_equal(stream, comparison, some)
             if at < len(some):
                 places = [place for place, output in enumerate(outputs) if output.topic == topic]
-                about = (header.time, newer, policy)
+                about = (header.time, newer, self._checks.policy)
                 comparison.expect([Expected(outputs[place], linked.height, place, *about) for place in places[at:]])
                 await _satisfy(stream, comparison)
 
@@ -308,9 +268,9 @@ class _Auditing:
 
     # ------------------------------------------------------------ the end
 
-    async def _finish(self) -> None:
-        findings, report = self.findings, self._report
-        whole = self._folding and not self._cut_short
+    async def _finish(self, last: Followed | None) -> None:
+        findings, report, checks = self.findings, self._report, self._checks
+        whole = checks.folding
         if self._ledger.illegible is not None and findings.broken is None:
             # Outputs of the blocks that nobody can read are there, and no block gives them: that follows.
             self._ledger.illegible.height = self._chain.height + 1
@@ -321,8 +281,8 @@ class _Auditing:
                 comparison.settle(judged=whole)
             comparison.close(judged=whole)
             report.topics[topic] = comparison.counts
-        if self._state is not None and self._by_version.fold is not None:
-            report.counters = dict(self._by_version.fold.counters(self._state))
+        if last is not None and whole and checks.fold is not None:
+            report.counters = dict(checks.fold.counters(last.state))
         report.chain = self._chain.height + 1
         report.checkpoints, report.covered = self._claims.count, self._claims.newest
         report.unverified = sum(count for count, _ in self._claims.signers.values())

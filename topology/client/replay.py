@@ -1,28 +1,28 @@
 """One lane's ledger replayed: its chain followed, its blocks folded again, each link and root verified.
 
-With the audit's own readers and rules (audit/chain_check.py, audit/rules.py); what they find ends the replay. Not
-`ledger.replay`: the auditor's sentences name divergences, and a block that stands elsewhere is still found.
+By `ledger.replay.follow` with the audit's checks (audit/ledger_checks.py), so that a block that stands elsewhere is
+still found and sentences name divergences. The first thing that they note ends the replay.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias
 
 import msgspec
 
-from ...codecs.blocks import Block, Event, EventKind, Output, outputs_root
+from ...codecs.blocks import Block, Event, EventKind, Header, Output
 from ...codecs.decode import decode_emission, decode_observation, decode_review
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.records import Admitted as AdmittedRecord
 from ...codecs.records import Emission, Inadmissible, Observation, Request, Review
-from ..audit.chain_check import ChainCheck, Linked
 from ..audit.divergences import Findings
+from ..audit.ledger_checks import LedgerChecks
 from ..audit.report import describe
-from ..audit.rules import Rules
-from ..ledger.folds import FOLDS, FoldByVersion
+from ..ledger.folds import FOLDS, Adjudicate
 from ..ledger.interfaces import Logs
+from ..ledger.replay import Linked, follow
 
 EventName: TypeAlias = Literal["record", "oversize", "policy", "gap"]
 Input: TypeAlias = Emission | Observation | Review
@@ -107,71 +107,42 @@ async def replay(logs: Logs, lane: int) -> AsyncGenerator[ReplayedBlock, None]:
     Raises:
         DoesNotHoldError: something does not hold; nothing behind it is handed out.
     """
-    replaying = _Replay(logs, lane)
+    checks = _Checks(Findings(lane), logs, lane)
     held: ReplayedBlock | None = None
-    async with aclosing(_chain(logs, lane, replaying.findings)) as chain:
-        async for linked in chain:
-            block = replaying.step(linked)  # judges the one before it as well
-            if held is not None:
+    end = (await logs.range("ledger", lane)).end
+    batches = logs.batches("ledger", lane, end=end)
+    async with aclosing(batches), aclosing(follow(batches, checks, lane, logs.lanes)) as blocks:
+        async for (block, *_), outputs, _ in blocks:
+            if held is not None:  # the checks of this block have judged the one before it as well
                 yield held._replace(confirmed=True)
-            held = block
-    replaying.demand_nothing_found()
+            assert block is not None, "a chain tells what is wrong before it gives no block"
+            assert outputs is not None, "what is not folded ends the replay"
+            held = _replayed(block, outputs)
+    checks.demand_nothing_found()
     if held is not None:
         yield held
 
 
-async def _chain(logs: Logs, lane: int, findings: Findings) -> AsyncGenerator[Linked, None]:
-    """The blocks of a lane in the order of the chain, as far as its ledger goes now."""
-    chain, end = ChainCheck(findings, lane, {}), (await logs.range("ledger", lane)).end
-    async with aclosing(logs.batches("ledger", lane, end=end)) as batches:
-        ended = False
-        while True:
-            while not ended and chain.hungry:
-                batch = await anext(batches, None)
-                if batch is None:
-                    ended = True
-                    chain.end()
-                else:
-                    chain.feed(batch)
-            linked = chain.take()
-            if linked is not None:
-                yield linked
-            elif ended:
-                return
+class _Checks(LedgerChecks):
+    """Ends at the first thing that does not hold."""
 
-
-class _Replay:
-    """One lane on its way: its state is the fold of the blocks so far."""
-
-    def __init__(self, logs: Logs, lane: int) -> None:
-        self._lane, self._lanes = lane, logs.lanes
-        self.findings = Findings(lane)
-        self._rules = Rules(self.findings, lane, logs.lanes)
-        self._by_version = FoldByVersion(logs.secrets)
-        self._state: Any = None
-
-    def step(self, linked: Linked) -> ReplayedBlock:
-        """Judges and folds the next block.
-
-        Raises:
-            DoesNotHoldError: something does not hold, here or in the block before.
-            UsageError: identifiers are hashed with a secret that the settings do not have.
-        """
+    def judge(self, linked: Linked, state: Any, /) -> Adjudicate | None:
         self.demand_nothing_found()
-        block = linked.block
-        assert block is not None, "a chain tells what is wrong before it gives no block"
-        self._rules.judge(block, linked.height)
+        fold = super().judge(linked, state)
         self.demand_nothing_found()
-        fold = self._by_version.take(block.header)
-        if fold is None:
-            raise self._not_ours(block)
-        if self._state is None:
-            self._state = fold.new(self._lane, self._lanes)
-        self._rules.policy(block, linked.height, fold.policy_hash(self._state))
+        return fold
+
+    def failed(self, linked: Linked, error: Exception, /) -> NoReturn:
+        raise error
+
+    def is_foreign(self, linked: Linked, header: Header, expected: Sequence[str]) -> NoReturn:
         self.demand_nothing_found()
-        outputs = fold.fold(self._state, block)
-        self._rules.root = outputs_root(outputs)
-        return _replayed(block, outputs)
+        raise DoesNotHoldError(
+            "the block was decided by another version of the fold",
+            path=f"ledger/{self.findings.lane}, block {header.height}",
+            expected=" or ".join(FOLDS),
+            got=header.fold,
+        )
 
     def demand_nothing_found(self) -> None:
         """
@@ -179,16 +150,7 @@ class _Replay:
             DoesNotHoldError: something was.
         """
         if self.findings.found:
-            found = self.findings.found[0]
-            raise DoesNotHoldError(describe(found))
-
-    def _not_ours(self, block: Block) -> DoesNotHoldError:
-        return DoesNotHoldError(
-            "the block was decided by another version of the fold",
-            path=f"ledger/{self._lane}, block {block.header.height}",
-            expected=" or ".join(FOLDS),
-            got=block.header.fold,
-        )
+            raise DoesNotHoldError(describe(self.findings.found[0]))
 
 
 def _replayed(block: Block, outputs: Sequence[Output]) -> ReplayedBlock:

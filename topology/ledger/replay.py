@@ -1,15 +1,15 @@
 """One way through a ledger: each block is checked, linked to the one before, folded, and handed over.
 
-Every reader that trusts a ledger or ends where it does not hold goes this way: restore, standby, explain, what-if and
-proofs. An audit, and a client's, reads damaged ledgers too and names what is wrong with them: it follows the chain by
-rules of its own (audit/chain_check.py, audit/rules.py), and shares the choice of the fold (`folds.FoldByVersion`).
+`replay` is for readers that end where a ledger does not hold: restore, standby, explain, what-if and proofs. An audit,
+and the client's, read damaged ledgers too: they go the same way with checks of their own (audit/ledger_checks.py),
+which note what does not hold and say how to go on. `follow` is the way itself, and takes either.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ...codecs.blocks import Block, Event, Header, Output, unseal
 from ...codecs.errors import DoesNotHoldError
@@ -76,20 +76,172 @@ def beginning(fold: Replayed, lane: int, lanes: int) -> Restored:
     return Restored(fold.new(lane, lanes), ChainHead(), None)
 
 
+# ---------------------------------------------------------------- the way
+
+
+class Linked(NamedTuple):
+    """The next block of a chain.
+
+    Attributes:
+        block: None where the record is no block, or is missing.
+        offset: of its record.
+        height: its place in the chain.
+        changed: whether it was found changed; it is folded as it stands.
+    """
+
+    block: Block | None
+    offset: int
+    height: int
+    changed: bool = False
+
+
+class Followed(NamedTuple):
+    """The next block of a chain, judged, and folded if the checks let it be.
+
+    Attributes:
+        outputs: None where it was not folded.
+        state: after the block; the next one changes it in place.
+    """
+
+    linked: Linked
+    outputs: list[Output] | None
+    state: Any
+
+
+Records = TypeVar("Records", contravariant=True)
+
+
+class Checks(Protocol[Records]):
+    """What a reader demands of a ledger. Each method may raise what ends the reading."""
+
+    def feed(self, records: Records, /) -> None:
+        """Takes the next record of the ledger, or some."""
+        ...
+
+    def end(self) -> None:
+        """There are no more records."""
+        ...
+
+    async def take(self) -> Linked | None:
+        """The next block of the chain; None where more records are needed first, or nothing is left."""
+        ...
+
+    def judge(self, linked: Linked, state: Any, /) -> Replayed | None:
+        """What folds the next block; None where it is not to be folded. `state` is None before the first one."""
+        ...
+
+    def folded(self, linked: Linked, outputs: Sequence[Output], /) -> None:
+        """What the block was folded to."""
+        ...
+
+    def failed(self, linked: Linked, error: Exception, /) -> None:
+        """The block could not be folded: its state may be half changed."""
+        ...
+
+
+async def follow(
+    records: AsyncIterator[Records], checks: Checks[Records], lane: int, lanes: int, state: Any = None
+) -> AsyncGenerator[Followed, None]:
+    """Takes block by block of a ledger, judges and folds it.
+
+    It waits for nothing but the next records and `Checks.take`, and leaves closing `records` to the caller.
+
+    Args:
+        records: of the ledger, in the form that the checks take.
+        checks: which block comes next, what folds it, and what becomes of a fault.
+        lane, lanes: whose ledger it is, of how many.
+        state: what to go on from; None: from a new one.
+    """
+    ended = False
+    while True:
+        linked = await checks.take()
+        if linked is not None:
+            followed = _fold(linked, state, checks, lane, lanes)
+            state = followed.state
+            yield followed
+        elif ended:
+            return
+        elif (more := await anext(records, None)) is not None:
+            checks.feed(more)
+        else:
+            ended = True
+            checks.end()
+
+
+def _fold(linked: Linked, state: Any, checks: Checks[Any], lane: int, lanes: int) -> Followed:
+    fold, block = checks.judge(linked, state), linked.block
+    if fold is None or block is None:
+        return Followed(linked, None, state)
+    if state is None:
+        state = fold.new(lane, lanes)
+    try:
+        outputs = fold.fold(state, block)
+    except Exception as error:  # noqa: BLE001 -- the checks say which of them ends the reading
+        checks.failed(linked, error)
+        return Followed(linked, None, state)
+    checks.folded(linked, outputs)
+    return Followed(linked, outputs, state)
+
+
+# ---------------------------------------------------------------- for who ends where a ledger does not hold
+
+
+class _Demands:
+    """Raises at the first thing that does not hold. The arguments are those of `replay`."""
+
+    def __init__(self, fold: Replayed, lane: int, lanes: int, at: Restored, *, verify: bool, in_place: bool) -> None:
+        self._fold, self._lane, self._lanes = fold, lane, lanes
+        self._offset, self._verify, self._in_place = at.offset, verify, in_place
+        self._next: Linked | None = None
+        self.head = at.tip
+
+    def feed(self, record: tuple[int, bytes], /) -> None:
+        offset, data = record
+        block = unseal(data, in_place=self._in_place)
+        self._next = Linked(block, offset, block.header.height)
+
+    def end(self) -> None:
+        pass
+
+    async def take(self) -> Linked | None:
+        linked, self._next = self._next, None
+        return linked
+
+    def judge(self, linked: Linked, _: Any, /) -> Replayed | None:
+        block, offset, height, _ = linked
+        assert block is not None, "unsealed"
+        # Also of the block that a start was taken from: a newer package may have written both.
+        demand_version(block.header.fold, self._fold.version, f"ledger of lane {self._lane}, block {height}")
+        head = self.head
+        if self._offset is not None and offset <= self._offset:
+            if (offset, block.hash) != (self._offset, head.hash):
+                raise DoesNotHoldError("the state is not of this ledger", expected=head.hash, got=block.hash)
+            return None
+        (head if self._verify else head._replace(outputs=block.header.outputs)).demand_next(
+            block, self._lane, self._lanes
+        )
+        return self._fold
+
+    def folded(self, linked: Linked, outputs: Sequence[Output], /) -> None:
+        assert linked.block is not None, "it was folded"
+        self.head, self._offset = self.head.after(linked.block, outputs if self._verify else ()), linked.offset
+
+    def failed(self, _: Linked, error: Exception, /) -> None:
+        raise error
+
+    def handed_over(self, followed: Followed) -> FoldedBlock:
+        """A block that has come through."""
+        (block, offset, *_), outputs, state = followed
+        assert block is not None, "unsealed"
+        return FoldedBlock(block, outputs or (), state, self.head, offset)
+
+
 def fold_next(
     at: Restored, offset: int, block: Block, fold: Replayed, lane: int, lanes: int, *, verify: bool = True
 ) -> FoldedBlock:
     """One step of `replay`, for who has the block already; the arguments and errors are the same."""
-    header, tip = block.header, at.tip
-    # Also of the block that a start was taken from: a newer package may have written both.
-    demand_version(header.fold, fold.version, f"ledger of lane {lane}, block {header.height}")
-    if at.offset is not None and offset <= at.offset:
-        if (offset, block.hash) != (at.offset, tip.hash):
-            raise DoesNotHoldError("the state is not of this ledger", expected=tip.hash, got=block.hash)
-        return FoldedBlock(block, (), at.state, tip, offset)
-    (tip if verify else tip._replace(outputs=header.outputs)).demand_next(block, lane, lanes)
-    outputs = fold.fold(at.state, block)
-    return FoldedBlock(block, outputs, at.state, tip.after(block, outputs if verify else ()), offset)
+    demands = _Demands(fold, lane, lanes, at, verify=verify, in_place=False)
+    return demands.handed_over(_fold(Linked(block, offset, block.header.height), at.state, demands, lane, lanes))
 
 
 async def replay(
@@ -103,7 +255,9 @@ async def replay(
     in_place: bool = True,
     on_block: Callable[[FoldedBlock], None] | None = None,
 ) -> AsyncGenerator[FoldedBlock, None]:
-    """Folds a ledger block by block. It waits for nothing but the next record, and leaves closing them to the caller.
+    """Folds a ledger block by block, up to its end or to the first thing that does not hold.
+
+    It waits for nothing but the next record, and leaves closing them to the caller.
 
     Args:
         records: the blocks' bytes with their offsets in the ledger; from `start.offset` on, where there is a start.
@@ -120,12 +274,13 @@ async def replay(
             state may be ahead of what was handed over then.
     """
     at = beginning(fold, lane, lanes) if start is None else start
-    async for offset, data in records:
-        folded = fold_next(at, offset, unseal(data, in_place=in_place), fold, lane, lanes, verify=verify)
-        at = folded.restored
-        if on_block is not None:
-            on_block(folded)
-        yield folded
+    demands = _Demands(fold, lane, lanes, at, verify=verify, in_place=in_place)
+    async with aclosing(follow(records, demands, lane, lanes, at.state)) as followed:
+        async for one in followed:
+            folded = demands.handed_over(one)
+            if on_block is not None:
+                on_block(folded)
+            yield folded
 
 
 async def blocks_of(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, bytes], None]:

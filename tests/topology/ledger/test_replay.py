@@ -16,7 +16,16 @@ from sluice.codecs.blocks import Event, EventKind, Output, seal, unseal
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
 from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.log_reader import FolderLogs
-from sluice.topology.ledger.replay import FoldedBlock, Restored, beginning, blocks_of, replay
+from sluice.topology.ledger.replay import (
+    FoldedBlock,
+    Followed,
+    Linked,
+    Restored,
+    beginning,
+    blocks_of,
+    follow,
+    replay,
+)
 
 Ledger = list[tuple[int, bytes]]
 
@@ -197,3 +206,107 @@ async def test_a_stored_ledger_is_replayed(tmp_path: Path):
     assert [one.offset for one in found] == [0, 2, 4]
     assert [output for one in found for output in one.outputs] == lane.outputs
     assert found[-1].header.time == BASE + S
+
+
+# ---------------------------------------------------------------- with checks that go on after a fault
+
+
+class Noting:
+    """Goes on whatever it finds: what is no block is a gap, and what cannot be folded is noted."""
+
+    def __init__(self, fold: ToyFold) -> None:
+        self.fold, self.reported, self._waiting = fold, list[tuple[int, str]](), list[Linked]()
+
+    def feed(self, batch: Ledger, /) -> None:
+        for offset, data in batch:
+            try:
+                block = unseal(data)
+            except DoesNotHoldError:
+                block = None
+            self._waiting.append(Linked(block, offset, offset // 2))
+
+    def end(self) -> None:
+        self.reported.append((-1, "end"))
+
+    async def take(self) -> Linked | None:
+        return self._waiting.pop(0) if self._waiting else None
+
+    def judge(self, linked: Linked, state: Any, /) -> ToyFold | None:
+        self.reported.append((linked.height, "new" if state is None else f"after {len(state.seen)}"))
+        return self.fold
+
+    def folded(self, linked: Linked, outputs: list[Output], /) -> None:
+        self.reported.append((linked.height, f"{len(outputs)} outputs"))
+
+    def failed(self, linked: Linked, error: Exception, /) -> None:
+        self.reported.append((linked.height, str(error)))
+
+
+class Failing(ToyFold):
+    """Cannot fold one of the blocks."""
+
+    def fold(self, state: Any, block: Any) -> list[Output]:
+        if block.header.height == 1:
+            raise ValueError("no")
+        return super().fold(state, block)
+
+
+async def followed(ledger: Ledger, checks: Any, size: int = 3) -> list[Followed]:
+    async def batches() -> AsyncIterator[Ledger]:
+        for at in range(0, len(ledger), size):
+            yield ledger[at : at + size]
+
+    return [one async for one in follow(batches(), checks, 1, 4)]
+
+
+async def test_checks_may_go_on_behind_what_is_no_block():
+    """It is handed over as none, with no outputs; the next one is folded from the state before it."""
+    _, ledger = written()
+    checks = Noting(ToyFold())
+
+    found = await followed([ledger[0], (2, b"rubbish"), *ledger[2:]], checks)
+
+    assert [(one.linked.offset, one.linked.block is None) for one in found] == [
+        (0, False), (2, True), (4, False), (6, False)
+    ]  # fmt: skip
+    assert [one.outputs and len(one.outputs) for one in found] == [1, None, 1, 1]
+    assert [value for _, _, value in found[-1].state.seen] == [b"v0", b"v2", b"v3"]
+
+
+async def test_checks_may_go_on_behind_a_block_that_cannot_be_folded():
+    """They are told why, and the block comes without outputs."""
+    _, ledger = written(3)
+    checks = Noting(Failing())
+
+    found = await followed(ledger, checks)
+
+    assert [one.outputs and len(one.outputs) for one in found] == [1, None, 1]
+    assert checks.reported == [
+        (0, "new"), (0, "1 outputs"), (1, "after 1"), (1, "no"), (2, "after 1"), (2, "1 outputs"), (-1, "end")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+async def test_batches_of_any_size_give_the_same(size: int):
+    """The checks say when they need more; after the end they are asked until nothing is left."""
+    _, ledger = written()
+
+    found = await followed(ledger, Noting(ToyFold()), size)
+
+    assert [one.linked.height for one in found] == [0, 1, 2, 3]
+
+
+async def test_what_a_check_raises_ends_the_reading():
+    """Nothing behind it is judged: that is how `replay` demands."""
+
+    class Demanding(Noting):
+        def failed(self, linked: Linked, error: Exception, /) -> None:
+            raise error
+
+    _, ledger = written()
+    checks = Demanding(Failing())
+
+    with pytest.raises(ValueError, match="no"):
+        await followed(ledger, checks)
+
+    assert checks.reported == [(0, "new"), (0, "1 outputs"), (1, "after 1")]
