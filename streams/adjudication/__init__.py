@@ -15,6 +15,8 @@ __all__ = [
     "standing",
     "state",
     "timers",
+    "trace",
+    "uncounted",
     "validation",
     "versions",
 ]

@@ -16,6 +16,7 @@ from ..policy.policy import BUILT_IN, Policy
 from ..policy.privacy import IDENTITY_BOUND, binds_identity
 from . import standing
 from .emission_state import ALONE, CLASSES, NUMBER_OF, AssertionState, ClassEvidence, Declared, json_of, short, whole
+from .uncounted import Uncounted
 from .witnesses import Witness, carried_until, count, note
 
 GIT_LOG = "substrate.git.log"
@@ -39,28 +40,27 @@ def is_fresh(state: AssertionState, window: int, ts: int) -> bool:
     return state.emitted_at - window <= ts <= state.emitted_at + state.bounds.horizon
 
 
-def may_count(policy: Policy, state: AssertionState, observation: Observation) -> bool:
-    """Whether anything that this observation says may count for or against this assertion.
+def barred(policy: Policy, state: AssertionState, observation: Observation) -> Uncounted | None:
+    """Why nothing that this observation says may count for or against this assertion; None where it may.
 
-    Not below the confidence floor, not by a judge whom the policy does not accept, not without a check where it wants
-    checks, and not from a substrate that the emitter can write to: that is none [S §3].
+    Not from a substrate that the emitter can write to: that is none [S §3]; not without a check where the policy wants
+    checks, not by a judge whom it does not accept, and not below its confidence floor.
     """
-    if observation.confidence < policy.admissibility.min_confidence:
-        return False
+    observer = policy.observers.get(observation.observer) if policy.observers else None
+    if observer is not None and state.emitter is not None and state.emitter in observer.writable_by:
+        return "writable-by-emitter"
     judging = policy.judging
-    if observation.judge is not None and observation.judge not in judging.accept:
-        return False
     field = _CHECKS_FIELD.get(observation.outcome)
-    if field is not None:
-        by_checks = getattr(observation, field) is not None
-        if judging.require_checks and not by_checks:
-            return False
-        if by_checks and observation.judge is None and BUILT_IN not in judging.accept:
-            return False
-    if not policy.observers:
-        return True
-    observer = policy.observers.get(observation.observer)
-    return observer is None or state.emitter is None or state.emitter not in observer.writable_by
+    by_checks = field is not None and getattr(observation, field) is not None
+    if judging.require_checks and field is not None and not by_checks:
+        return "checks-required"
+    judge = observation.judge
+    if judge is None:
+        if by_checks and BUILT_IN not in judging.accept:
+            return "judge-not-accepted"
+    elif judge not in judging.accept:
+        return "judge-not-accepted"
+    return "low-confidence" if observation.confidence < policy.admissibility.min_confidence else None
 
 
 _CHECKS_FIELD = {"corroborates": "verified", "contradicts": "refuted"}
@@ -76,25 +76,28 @@ def class_of(observation: Observation | Sighting) -> str | None:
     return None if found.terminal else found.name
 
 
-def corroborate(policy: Policy, state: AssertionState, observation: Observation, ts: int, cls: str) -> bool:
-    """Takes a corroboration in; True where it counts for the assertion and is news."""
+def corroborate(policy: Policy, state: AssertionState, observation: Observation, ts: int, cls: str) -> Uncounted | None:
+    """Takes a corroboration in; None where it counts for the assertion and is news, else why it does not."""
     places = standing.verified(state, observation)
-    if places is not None and not places:
-        return False
+    if isinstance(places, str):
+        return places
     seen, bounds, emitted_at = _seen(state, cls), state.bounds, state.emitted_at
     if ts > seen.latest:
         seen.latest = ts
     kept = short(observation.observation_id)
     _confirm(state, kept, ts)
     trust = policy.admissibility.trust
-    if trust == "declared" or (trust == "both" and not _was_declared(state, kept, cls)):
-        return False
+    if trust == "declared":
+        return "declarations-only"
+    is_heard = trust == "observed" or _was_declared(state, kept, cls)
     if ts < emitted_at - bounds.windows[cls]:
-        state.aged = True
-        return False
+        state.aged = state.aged or is_heard
+        return "too-old"
     # After admission any newer corroboration renews, however long after emission; before it, only fresh ones count.
     if state.valid_until < 0 and ts > emitted_at + bounds.horizon:
-        return False
+        return "too-late"
+    if not is_heard:
+        return "not-declared"
     news = standing.note(state, seen, observation, places, ts)
     if bounds.min_observers != ALONE and (least := state.min_observers) > 1:
         bound = binds_identity(observation.tier, cls)
@@ -102,7 +105,7 @@ def corroborate(policy: Policy, state: AssertionState, observation: Observation,
         witness = Witness(seen.number, observation.observer, ts, kept, bound, said)
         news = note(state.witnesses, witness, least * standing.count(state)) or news
     if ts <= seen.ts:
-        return news
+        return None if news else "not-newer"
     if seen.ts < 0:
         state.fresh += 1
     seen.ts = ts
@@ -110,7 +113,7 @@ def corroborate(policy: Policy, state: AssertionState, observation: Observation,
     seen.observer = observation.observer
     seen.identity_bound = binds_identity(observation.tier, cls)
     seen.attestation = json_of(observation.attestation)
-    return True
+    return None
 
 
 def count_declarations(state: AssertionState) -> None:
@@ -131,25 +134,28 @@ def count_declarations(state: AssertionState) -> None:
             seen.identity_bound = declared.substrate_class in IDENTITY_BOUND
 
 
-def contradicts(state: AssertionState, cls: str, ts: int) -> bool:
-    """Whether a contradiction holds: not older than `t - W`, and no observer has corroborated the class since."""
+def contradict(state: AssertionState, cls: str, ts: int) -> Uncounted | None:
+    """Why a contradiction does not hold: it is older than `t - W`, or an observer has corroborated the class since.
+    None where it holds."""
     if ts < state.emitted_at - state.bounds.windows[cls]:
-        return False
-    return all(seen.latest <= ts for seen in state.seen if seen.substrate_class == cls)
+        return "too-old"
+    return "outweighed" if any(seen.latest > ts for seen in state.seen if seen.substrate_class == cls) else None
 
 
-def unmasks(state: AssertionState, observation: Observation, cls: str, ts: int) -> bool:
-    """Whether an `unknown-observation` holds against an id that the emitter declared [S §11.1].
+def unmask(state: AssertionState, observation: Observation, cls: str, ts: int) -> Uncounted | None:
+    """Why an `unknown-observation` does not hold against an id that the emitter declared [S §11.1]; None where it does.
 
     Only corroboration of that very id since then stands against it: a true annotation covers for no invented one.
     """
     if ts < state.emitted_at - state.bounds.windows[cls]:
-        return False
-    kept = short(observation.observation_id)
-    return any(
-        declared.substrate_class == cls and declared.confirmed <= ts and _names(state, declared, kept)
-        for declared in state.declared
-    )
+        return "too-old"
+    kept, why = short(observation.observation_id), "not-declared"
+    for declared in state.declared:
+        if declared.substrate_class == cls and _names(state, declared, kept):
+            if declared.confirmed <= ts:
+                return None
+            why = "outweighed"
+    return why
 
 
 def validity(state: AssertionState) -> int:

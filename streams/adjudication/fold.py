@@ -11,7 +11,7 @@ Every input has exactly one fate: outputs, live state, a dead letter, or a named
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -21,7 +21,7 @@ from ...codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKi
 from ...codecs.decode import assertion_text, decode_review
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.fast_decode import read_emission, read_observation
-from ...codecs.records import EFFECTS, Effect, Emission, Observation
+from ...codecs.records import EFFECTS, Effect, Emission, Observation, Outcome
 from ...codecs.spans import span_key
 from ...codecs.times import parse_time
 from ..policy.policy import Policy, policy_of_document
@@ -39,6 +39,8 @@ from .decisions import Case, Moment
 from .emission_state import AssertionState, Attempt, EmissionState, PendingEvidence, Phase, json_of
 from .outputs import Writer, traceparent_of
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
+from .trace import FoldTrace
+from .uncounted import Uncounted
 from .verdicts import Verdicts
 from .versions import AUTHORITY, COMPILED, FOLD_VERSION, fold_version, rules_of
 
@@ -48,8 +50,13 @@ OWNER_BYTES: Final = 8
 """Of the SHA-256 of the name of the emitter that signed it: whose emission id it is."""
 
 
-def fold(state: State, block: Block) -> list[Output]:
+def fold(state: State, block: Block, trace: FoldTrace | None = None) -> list[Output]:
     """Moves the state over one block and returns its outputs, in order.
+
+    Args:
+        state: of the lane; it is changed.
+        block: the next one.
+        trace: told what happens in it; the outputs and the state are the same.
 
     Raises:
         DoesNotHoldError: the block has records, but no policy came before it, or is of a version's making that is not
@@ -66,7 +73,7 @@ def fold(state: State, block: Block) -> list[Output]:
                 got = fault.detail if fault else f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
         return []
-    folding = _Folding(state, state.policy, block, version)
+    folding = _Folding(state, state.policy, block, version, trace)
     folding.fire()
     folding.apply(block.events)
     folding.verdicts.renew(folding.core)
@@ -124,13 +131,15 @@ class _Folding:
         version: the number of the fold's version that the block's header names; rules that came later ask it.
     """
 
-    def __init__(self, state: State, policy: Policy, block: Block, version: int) -> None:
-        self.state, self.policy, self.version = state, policy, version
+    def __init__(
+        self, state: State, policy: Policy, block: Block, version: int, trace: FoldTrace | None = None
+    ) -> None:
+        self.state, self.policy, self.version, self.trace = state, policy, version, trace
         self.rules = policy.admissibility
         self.counters = state.counters
         secret = state.secrets.named(block.header.fold, policy.privacy)
-        self.writer = Writer(block, policy, state.policy_hash, secret)
-        self.verdicts = Verdicts(state, policy, self.writer)
+        self.writer = Writer(block, policy, state.policy_hash, secret, trace)
+        self.verdicts = Verdicts(state, policy, self.writer, trace)
         self.appliers = [_APPLIERS.get(source.topic, _Folding.foreign) for source in block.header.sources]
         # What holds for the whole block, taken out of the loop over its records.
         self.latest = state.time + self.rules.max_skew
@@ -141,9 +150,8 @@ class _Folding:
         self.guarded = bool(policy.observers) or policy.require_signatures
         self.checked = validation.Checked(policy, state.time, version >= AUTHORITY)
         self.authenticates = policy.emitters.authenticates
-        self.core = (
-            folder_for(state, policy, block, self.writer, self.verdicts.renewed) if version <= COMPILED else None
-        )
+        is_compiled = version <= COMPILED and trace is None
+        self.core = folder_for(state, policy, block, self.writer, self.verdicts.renewed) if is_compiled else None
         self.topics = topics_of(block, policy)
 
     def fire(self) -> None:
@@ -168,8 +176,12 @@ class _Folding:
         if isinstance(item, PendingEvidence):
             self.state.drop(emission_id, item)
             self.counters["unmatched"] += 1
+            if self.trace is not None:
+                self.trace.unmatched(emission_id, item)
             return
         assert isinstance(item, AssertionState)
+        if self.trace is not None:
+            self.trace.fired(item)
         if item.arrival + item.bounds.horizon >= self.state.watermark:
             self.counters["stalled"] += 1
         self.verdicts.judge(Moment.END, self.verdicts.case(item))
@@ -180,10 +192,14 @@ class _Folding:
             self.state.rest(emission_id, item)  # a policy that came since may have moved the end on
             return
         assert isinstance(item, AssertionState)
+        if self.trace is not None:
+            self.trace.fired(item)
         if item.phase == Phase.ADMITTED:
             self.verdicts.close_admitted(item, "decayed-to-uncertainty", "validity-ended")
         else:
             self.counters["unreviewed"] += 1
+            if self.trace is not None:
+                self.trace.ended(item)
             self.state.close(item)
 
     def apply(self, events: Sequence[Event]) -> None:
@@ -192,7 +208,7 @@ class _Folding:
             self.state.left_to_python = self.core.apply(events, self.topics, self.take_in)
             return
         self.state.left_to_python = 0 if compiled_core.core is None else len(events)
-        for event in events:
+        for event in events if self.trace is None else self.trace.each(events):
             self.take_in(event)
 
     def take_in(self, event: Event) -> None:
@@ -201,6 +217,8 @@ class _Folding:
         if fault is not None:
             self.counters["dead-letters"] += 1
             self.writer.dead_letter(event, fault)
+            if self.trace is not None:
+                self.trace.refused(fault)
 
     def other(self, event: Event) -> Fault | None:
         """Takes in an event that is no record."""
@@ -270,6 +288,8 @@ class _Folding:
             self.supersede(known, emission.attempt)
         attempt = Attempt(number=emission.attempt, emitted_at=emitted_at, digest=digest, order=state.next_order())
         state.remember(emission_id, attempt)
+        if self.trace is not None:
+            self.trace.taken_in(emission_id, emission.attempt)
         cases = self.cases(emission, all_claims, attempt, traceparent_of(event))
         came_before = self.matched(emission_id, attempt) if waiting else _NOTHING
         for case in cases:
@@ -301,6 +321,8 @@ class _Folding:
         """The same emission and attempt again: with the same bytes nothing happens, with others the first stands."""
         if first.digest[:DIGEST_BYTES] == digest[:DIGEST_BYTES]:
             self.counters["duplicate"] += 1
+            if self.trace is not None:
+                self.trace.repeated(emission.emission_id, emission.attempt)
             return None
         which = f"attempt {emission.attempt} of {emission.emission_id!r}"
         return Fault("conflicting-emission", f"$: expected the bytes that {which} first had, got others")
@@ -342,6 +364,8 @@ class _Folding:
             )
             standing.begin(assertion_state, assertion.checks, self.terms)
             state.add(attempt, assertion_state)
+            if self.trace is not None:
+                self.trace.began(assertion_state)
             cases.append(
                 Case(
                     assertion_state,
@@ -389,9 +413,18 @@ class _Folding:
 
     def begin(self, case: Case, came_before: Sequence[PendingEvidence]) -> None:
         """An assertion's first verdict, on everything that is known of it, as if it had come at once."""
-        assertion_state = case.state
+        assertion_state, trace = case.state, self.trace
         if case.newer or assertion_state.kind == "refusal":
             self.counters["late"] += len(came_before)
+            if trace is not None:
+                for waiting in came_before:
+                    trace.late(
+                        assertion_state.emission_id,
+                        assertion_state.attempt,
+                        assertion_state.span_key,
+                        "closed",
+                        waiting.order,
+                    )
             if case.newer:  # an earlier attempt that comes later is superseded on arrival (docs/reference/records.md)
                 self.verdicts.judge(Moment.NEWER, case)
             else:
@@ -404,12 +437,17 @@ class _Folding:
             observation = read_observation(waiting.record)
             assert not isinstance(observation, Fault), "it was decoded when it came"
             cls, ts = corroboration.class_of(observation), corroboration.observed_at(observation)
-            if cls is None or not self.weigh(case, observation, ts, cls):
+            why = "class-unknown" if cls is None else self.weigh(case, observation, ts, cls)
+            if why is not None:
                 self.counters["not-counted"] += 1
+            if trace is not None:
+                trace.weighed(assertion_state, why, waiting.order)
         if not self.verdicts.judge(Moment.ARRIVAL, case):
             self.state.pending.wait(
                 assertion_state.emission_id, assertion_state, assertion_state.arrival + self.terms.horizon
             )
+            if trace is not None:
+                trace.armed(assertion_state, assertion_state.clock, assertion_state.arrival + self.terms.horizon)
 
     # ------------------------------------------------------------ observations
 
@@ -432,8 +470,11 @@ class _Folding:
             if fault is not None:
                 return fault
         cls = corroboration.class_of(observation)
-        if cls is None or observation.outcome in _UNCOUNTED:
+        why = "class-unknown" if cls is None else _UNCOUNTED.get(observation.outcome)
+        if cls is None or why is not None:
             self.counters["not-counted"] += 1
+            if self.trace is not None and why is not None:
+                self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), why)
             return None
         key = span_key(subject.span)
         attempt = known.attempt(subject.attempt) if known is not None else None
@@ -442,6 +483,8 @@ class _Folding:
             self.apply_observation(assertion_state, observation, ts, cls)
         elif attempt is not None and key in attempt.closed:
             self.counters["late"] += 1
+            if self.trace is not None:
+                self.trace.late(emission_id, attempt.number, key, "closed")
         else:
             self.put_aside(event, observation, key)
         return None
@@ -457,15 +500,25 @@ class _Folding:
             order=state.next_order(),
         )
         state.put_aside(subject.emission_id, waiting, state.time + self.rules.horizon)
+        if self.trace is not None:
+            self.trace.put_aside(subject.emission_id, waiting)
 
     def apply_observation(self, assertion_state: AssertionState, observation: Observation, ts: int, cls: str) -> None:
         """Evidence for an assertion that is there."""
+        trace = self.trace
         if assertion_state.phase == Phase.REVIEW:
             self.counters["late"] += 1
+            if trace is not None:
+                trace.late(
+                    assertion_state.emission_id, assertion_state.attempt, assertion_state.span_key, "waits-for-reviewer"
+                )
             return
         verdicts = self.verdicts
         case = verdicts.case(assertion_state)
-        if not self.weigh(case, observation, ts, cls):
+        why = self.weigh(case, observation, ts, cls)
+        if trace is not None:
+            trace.weighed(assertion_state, why)
+        if why is not None:
             self.counters["not-counted"] += 1
         elif assertion_state.phase == Phase.PENDING:
             # Nothing that a corroboration can bring about holds below k: 2 us less for every other observation.
@@ -478,23 +531,25 @@ class _Folding:
         else:
             verdicts.extend(assertion_state, corroboration.validity(assertion_state))
 
-    def weigh(self, case: Case, observation: Observation, ts: int, cls: str) -> bool:
-        """Notes what an observation says in the case or the assertion; False where it changes nothing."""
-        assertion_state = case.state
-        if not corroboration.may_count(self.policy, assertion_state, observation):
-            return False
-        if observation.outcome == "corroborates":
+    def weigh(self, case: Case, observation: Observation, ts: int, cls: str) -> Uncounted | None:
+        """Notes what an observation says in the case or the assertion; where it changes nothing, why it does not count."""
+        assertion_state, outcome = case.state, observation.outcome
+        why = corroboration.barred(self.policy, assertion_state, observation)
+        if outcome == "terms-present":
+            if why is None:
+                standing.note_words(assertion_state)
+            return "terms-present"
+        if why is not None:
+            return why
+        if outcome == "corroborates":
             return corroboration.corroborate(self.policy, assertion_state, observation, ts, cls)
-        if observation.outcome == "terms-present":
-            standing.note_words(assertion_state)
-            return False
-        if observation.outcome == "contradicts":
-            holds = corroboration.contradicts(assertion_state, cls, ts)
-            case.contradicted = case.contradicted or holds
+        if outcome == "contradicts":
+            why = corroboration.contradict(assertion_state, cls, ts)
+            case.contradicted = case.contradicted or why is None
         else:
-            holds = corroboration.unmasks(assertion_state, observation, cls, ts)
-            case.fabricated = case.fabricated or holds
-        return holds
+            why = corroboration.unmask(assertion_state, observation, cls, ts)
+            case.fabricated = case.fabricated or why is None
+        return why
 
     # ------------------------------------------------------------ reviews
 
@@ -526,6 +581,8 @@ class _Folding:
         if assertion_state.phase == Phase.ADMITTED:
             self.verdicts.review_admitted(assertion_state, review.decision)
         else:
+            if self.trace is not None:
+                self.trace.reviewed(assertion_state, followed=True)
             case = self.verdicts.case(assertion_state)
             case.review = review.decision
             self.verdicts.judge(Moment.REVIEW, case)
@@ -553,7 +610,7 @@ def _of_another(known: EmissionState, owner: bytes) -> Fault | None:
 
 _RECORD: Final = int(EventKind.RECORD)  # a plain name in the loop: a member of an enum costs 0.1 us a look
 _ADJUDICATED: Final = (Phase.PENDING, Phase.ADMITTED)
-_UNCOUNTED: Final = ("absent", "unavailable")
+_UNCOUNTED: Final[Mapping[Outcome, Uncounted]] = {"absent": "absent", "unavailable": "unavailable"}
 _NOTHING: Final[dict[str, list[PendingEvidence]]] = {}
 
 _APPLIERS: dict[str, Callable[[_Folding, Event], Fault | None]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,6 +23,7 @@ from . import corroboration, standing
 from .decision_json import Decision, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
 from .emission_state import AssertionState
+from .trace import FoldTrace
 
 ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
 REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
@@ -36,9 +37,16 @@ _SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application
 class Writer:
     """Collects the outputs of one block, in order. Reads the assertions, never changes them."""
 
-    def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
+    def __init__(
+        self,
+        block: Block,
+        policy: Policy,
+        policy_hash: str,
+        secret: Secret | None = None,
+        trace: FoldTrace | None = None,
+    ) -> None:
         self.outputs: list[Output] = []
-        self._block = block
+        self._block, self._trace = block, trace
         self._decisions = DecisionWriter(block, policy, policy_hash, secret)
         self._source = ("ce_source", f"/sluice/lanes/{block.header.lane}".encode())
         self._time = ("ce_time", format_time(block.header.time).encode())
@@ -62,7 +70,7 @@ class Writer:
         more = "" if state.admitted_at < 0 else f',"admitted_at":"{format_time(state.admitted_at)}"'
         if state.valid_until >= 0:
             more += f',"valid_until":"{format_time(state.valid_until)}"'
-        self._put(ADMITTED, state, status, decision, more)
+        self._put(ADMITTED, state, (status, reason), decision, more)
 
     def inadmissible(
         self,
@@ -78,7 +86,7 @@ class Writer:
         if quote is not None:
             own += f'"citation":{to_json(quote)},'
         decision = self._decisions.decision("InadmissibleAssertion", state, status, None, reason, own, text=True)
-        self._put(INADMISSIBLE, state, status, decision)
+        self._put(INADMISSIBLE, state, verdict, decision, disposition=disposition)
         topic = {"review": REVIEWS, "re-emit": REEMISSIONS}.get(disposition)
         if request and topic:
             seen = sorted(seen.substrate_class for seen in state.seen if seen.latest >= 0 or seen.ts >= 0)
@@ -86,9 +94,28 @@ class Writer:
             more = f',"missing_floor":{missing},"classes_seen":{to_json(seen)}'
             if state.min_observers > 1:
                 more += f',"missing_observers":{corroboration.missing_observers(state)}'
-            self._put(topic, state, status, decision, more)
+            self._put(topic, state, verdict, decision, more, disposition)
 
-    def _put(self, topic: str, state: AssertionState, status: Status, decision: Decision, more: str = "") -> None:
+    def discarded(
+        self, trace: FoldTrace, state: AssertionState, verdict: Verdict, quote: dict[str, Any] | None, request: bool
+    ) -> None:
+        """Tells a trace of a decision that is discarded; the arguments are those of `inadmissible`. Nothing is written:
+        the trace gets the record that would have asked a reviewer."""
+        outputs, self.outputs, self._trace = self.outputs, [], None
+        self.inadmissible(state, verdict, "review", quote, request)
+        trace.decided(state, self.outputs[-1], *verdict, "discard")
+        self.outputs, self._trace = outputs, trace
+
+    def _put(
+        self,
+        topic: str,
+        state: AssertionState,
+        verdict: tuple[Status, Reason | None],
+        decision: Decision,
+        more: str = "",
+        disposition: Disposition | Literal[""] = "",
+    ) -> None:
+        status, reason = verdict
         headers = [
             _SPECVERSION,
             ("ce_id", f"{topic}/{decision.id}".encode()),
@@ -101,6 +128,8 @@ class Writer:
             headers.append(("traceparent", state.traceparent))
         key, value = f"{state.emission_id}#{state.span_key}".encode(), decision.at(len(self.outputs), more)
         self.outputs.append(Output(topic, key, value, headers))
+        if self._trace is not None:
+            self._trace.decided(state, self.outputs[-1], status, reason, disposition)
 
     def citation(self, key: bytes, value: bytes, traceparent: bytes | None) -> None:
         """An annotation that cites an observation id: an input of the binding lanes (binding.py), no decision."""

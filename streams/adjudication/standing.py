@@ -30,6 +30,7 @@ from .emission_state import (
     Verified,
 )
 from .independence import independent
+from .uncounted import Uncounted
 
 # ---------------------------------------------------------------- an assertion's checks
 
@@ -78,23 +79,25 @@ def _needs(state: AssertionState) -> Iterator[tuple[int, int]]:
 # ---------------------------------------------------------------- evidence
 
 
-def verified(state: AssertionState, observation: Observation) -> list[int] | None:
+def verified(state: AssertionState, observation: Observation) -> list[int] | Uncounted | None:
     """The checks of the assertion that a corroboration verifies, by place; None where it speaks of it as a whole.
 
-    Empty where it verifies nothing that the assertion has, contradicts itself, its checks are not bound to the
-    sentence, or it saw them in another file than the one that the admitted record names: then it does not count.
+    It does not count, for a reason, where it verifies nothing that the assertion has, or saw it in another file than
+    the one that the admitted record names; where its checks are not bound to the sentence; where it contradicts itself.
     """
     if observation.verified is None:
         return None
-    if observation.refuted or observation.coverage == "none":
-        return []
     checking = state.checking
     declared = checking.texts if checking is not None else None
     known = len(declared) if declared is not None else len(texts(state))
     found = sorted({place for place in observation.verified if place < known})
-    if checking is None or checking.coverage < 0:
-        return found
-    return [check for check in found if not is_elsewhere(checking, check, place_in(observation, check))]
+    if checking is not None and checking.coverage >= 0:
+        found = [check for check in found if not is_elsewhere(checking, check, place_in(observation, check))]
+    if not found:
+        return "verifies-nothing"
+    if observation.coverage == "none":
+        return "check-not-bound"
+    return "contradicts-itself" if observation.refuted else found
 
 
 def note(

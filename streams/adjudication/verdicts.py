@@ -15,6 +15,8 @@ from .decisions import Case, Moment, Verdict, citation, decide
 from .emission_state import AssertionState, Phase
 from .outputs import Writer
 from .state import State
+from .timers import TIME
+from .trace import FoldTrace
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -35,8 +37,8 @@ class Verdicts:
     Invariant: an assertion is in the phase that its last word says, and waits on that phase's clock.
     """
 
-    def __init__(self, state: State, policy: Policy, writer: Writer) -> None:
-        self._state, self._policy, self._writer = state, policy, writer
+    def __init__(self, state: State, policy: Policy, writer: Writer, trace: FoldTrace | None = None) -> None:
+        self._state, self._policy, self._writer, self._trace = state, policy, writer, trace
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
 
@@ -70,6 +72,8 @@ class Verdicts:
     def review_admitted(self, assertion_state: AssertionState, decision: Literal["admit", "refuse"]) -> None:
         """A reviewer on what is already admitted: a refusal closes it, another admission can make it last longer."""
         until = self._state.time + self._rules.max_validity
+        if self._trace is not None:
+            self._trace.reviewed(assertion_state, followed=decision == "refuse" or until > assertion_state.valid_until)
         if decision == "refuse":
             assertion_state.basis = "review"
             self.close_admitted(assertion_state, "rejected", "review")
@@ -83,7 +87,7 @@ class Verdicts:
         """Moves an admitted assertion's validity on, if it does; `renew` tells it at the end of the block."""
         if until > assertion_state.valid_until:
             assertion_state.valid_until = until
-            self._state.expiring.wait(assertion_state.emission_id, assertion_state, until)
+            self._wait(assertion_state, until)
             if not assertion_state.touched:
                 assertion_state.touched = True
                 self.renewed.append((assertion_state.emission_id, assertion_state.attempt, assertion_state.span_key))
@@ -114,7 +118,7 @@ class Verdicts:
             standing.settle(assertion_state)
         assertion_state.phase = Phase.ADMITTED
         assertion_state.admitted_at, assertion_state.valid_until = state.time, until
-        state.expiring.wait(assertion_state.emission_id, assertion_state, until)
+        self._wait(assertion_state, until)
         assertion_state.revision += 1
         self._emit(assertion_state, "admitted", assertion_state.basis, text=True)
 
@@ -122,21 +126,29 @@ class Verdicts:
         """What is not admitted goes where the policy sends its status and effect [S §7]."""
         assertion_state, state = case.state, self._state
         disposition = self._disposition(assertion_state, verdict)
+        request = verdict.reason not in _UNREQUESTED
         if disposition == "discard":
             state.counters["discarded"] += 1
+            if self._trace is not None:
+                self._writer.discarded(self._trace, assertion_state, verdict, _quote(case, verdict), request)
             state.close(assertion_state)
             return
         assertion_state.revision += 1
-        request = verdict.reason not in _UNREQUESTED
         self._writer.inadmissible(assertion_state, verdict, disposition, _quote(case, verdict), request)
         # Where a newer attempt is known, the last word under this key on `admitted` is not this one's to write.
         if disposition == "refuse" and assertion_state.attempt >= state.newest(assertion_state.emission_id):
             self._emit(assertion_state, "refused", "policy", verdict, text=False)
         if disposition == "review" and request:
             assertion_state.phase = Phase.REVIEW
-            state.expiring.wait(assertion_state.emission_id, assertion_state, state.time + self._rules.review_window)
+            self._wait(assertion_state, state.time + self._rules.review_window)
         else:
             state.close(assertion_state)
+
+    def _wait(self, assertion_state: AssertionState, until: int) -> None:
+        """Makes an assertion wait on time, wherever it waited before."""
+        self._state.expiring.wait(assertion_state.emission_id, assertion_state, until)
+        if self._trace is not None:
+            self._trace.armed(assertion_state, TIME, until)
 
     def _disposition(self, assertion_state: AssertionState, verdict: Verdict) -> Disposition:
         given = self._policy.disposition[verdict.status]
@@ -163,6 +175,8 @@ class Verdicts:
                     earlier.assertion(assertion_state.span_key) if earlier.number < assertion_state.attempt else None
                 )
                 if other is not None:
+                    if self._trace is not None:
+                        self._trace.ended(other, by_attempt=assertion_state.attempt)
                     self._state.close(other)
 
 

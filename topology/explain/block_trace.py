@@ -1,12 +1,12 @@
-"""One block of a story: what each of its events about the emission did, read off a copy of what the lane knew of it.
+"""One block of a story, told from the fold's own trace of it (streams/adjudication/trace.py).
 
-Inputs get their fates here, in the order in which the block has them (isolated.py says how). What the lane itself
-then said, and what is left waiting, is filled in by timeline.py once the block is folded.
+The trace says what each event did; the block's records and the words on its outputs are told beside it. Nothing is
+decided here, and nothing is folded a second time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -17,80 +17,84 @@ from ...codecs.errors import Fault
 from ...codecs.records import Emission, Observation, Review
 from ...codecs.spans import Span, parse_span_key, span_key
 from ...codecs.times import format_time, parse_time
-from ...streams.adjudication import standing
-from ...streams.adjudication.emission_state import AssertionState, PendingEvidence, Phase
+from ...streams.adjudication import trace
 from ...streams.adjudication.outputs import source_of
 from ...streams.adjudication.state import State
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import RedactionPolicy
 from . import explanation
 from .about import claims, emitter_of, is_bound, observed, reviewed
-from .checks import checks, counts, stated
-from .isolated import IsolatedFold, Step
-from .log import Aside, Beat, ExplainLog, Timeline, still
-from .text import shown_text
-from .why import why_not
+from .checks import checks, stated, told_of_progress
+from .decisions import Decision, decision_in
+from .log import Aside, ExplainLog, Timeline
+from .text import marked, shown_text
 
 Record = Emission | Observation | Review
 _DECODERS = {"emissions": decode_emission, "observations": decode_observation, "reviews": decode_review}
+_BEFORE_EVIDENCE = frozenset(
+    {
+        *("declared-terminal", "unknown-class", "ungrounded", "citation-violation", "low-confidence"),
+        *("confusable-text", "superseded", "review"),
+    }
+)
+"""Reasons that have nothing to do with how far checks have come."""
 
 
 class BlockTrace:
-    """A block, read before the lane folds it. The lane's state is only looked at.
+    """A block that was folded. The lane's state is only looked at.
 
-    Attributes:
-        policy: in force in the block; `redaction`: what it lets out.
-        script: in order, what the copy said, and the events between the words.
-        came: evidence that this block put aside; `matched`: that it took from there.
+    Args:
+        log: so far; what this block adds to the story is added to it.
+        state: the lane's, after the block.
+        block: the one.
+        entries: what the fold did in it, about the emission.
     """
 
-    def __init__(self, book: ExplainLog, state: State, block: Block, places: Sequence[int], policy: Policy) -> None:
-        """
-        Args:
-            book: so far; inputs, attempts and tales are added to it.
-            state: the lane's, before the block.
-            block: about to be folded.
-            places: of the events that are about the emission.
-            policy: in force in this block.
-        """
-        self.policy, self.time, self.height = policy, format_time(block.header.time), block.header.height
-        self.redaction = RedactionPolicy(policy.privacy, state.secrets.named(block.header.fold, policy.privacy))
-        self.script: list[Beat] = []
-        self.came, self.matched = list[Aside](), list[Aside]()
-        self._book, self._block, self._isolated = book, block, IsolatedFold(state, book.emission_id)
-        before = self._isolated.copy().assertion_state
-        self._note(self._isolated.step(block.header, None), before)
-        pool, _ = still(book.aside, self._isolated.known.waiting)
+    def __init__(self, log: ExplainLog, state: State, block: Block, entries: Iterable[trace.Entry]) -> None:
+        assert state.policy is not None, "a ledger begins with a policy"
+        self._log, self._block, self._policy = log, block, state.policy
+        self._at: dict[str, Any] = {"at": format_time(block.header.time), "height": block.header.height}
+        secret = state.secrets.named(block.header.fold, state.policy.privacy)
+        self._redaction = RedactionPolicy(state.policy.privacy, secret)
+        self._entries: dict[int, list[trace.Entry]] = {}
+        for entry in entries:
+            self._entries.setdefault(entry.event, []).append(entry)
+
+    def tell(self, places: Sequence[int]) -> None:
+        """Adds the block to the story; `places` are those of its events that are about the emission."""
+        self._happen(self._entries.get(trace.CLOCKS, ()))
         for place in places:
-            event, record = block.events[place], _record(block, block.events[place])
-            entry = explanation.Input(**self.at, index=place, source=source_of(block, event), fate="taken-in")
-            book.inputs.append(entry)
+            event, entries = self._block.events[place], self._entries.get(place, ())
+            entry = explanation.Input(**self._at, index=place, source=source_of(self._block, event), fate="taken-in")
+            self._log.inputs.append(entry)
+            decode = _DECODERS.get(self._block.header.sources[event.source].topic)
+            record = Fault("schema", "") if decode is None else decode(event.value)
+            refused = next((one.fault for one in entries if isinstance(one, trace.Refused)), None)
+            if refused is not None:
+                entry.fate, entry.why, entry.detail = "dead-letter", refused.reason, refused.detail
             if isinstance(record, Emission):
-                pool = self._emission(event, record, entry, pool)
+                self._emission(record, entry, entries)
             else:
-                pool = self._other(event, record, entry, pool)
+                self._other(event, record, entry, entries)
+        self._happen(self._entries.get(trace.END, ()))
 
-    @property
-    def at(self) -> dict[str, Any]:
-        """When and where everything in it happened."""
-        return {"at": self.time, "height": self.height}
+    # ------------------------------------------------------------ inputs
 
-    def _emission(self, event: Event, emission: Emission, entry: explanation.Input, pool: list[Aside]) -> list[Aside]:
-        before, waiting = self._isolated.copy(), list(self._isolated.known.waiting)
-        step = self._isolated.step(self._block.header, event)
+    def _emission(self, emission: Emission, entry: explanation.Input, entries: Sequence[trace.Entry]) -> None:
         entry.attempt = emission.attempt
-        if _is_refused(entry, step):
-            return pool
-        if step.counted["duplicate"]:
+        if entry.fate == "dead-letter":
+            return
+        if any(isinstance(one, trace.Repeated) for one in entries):
             entry.fate = "duplicate"
-            return pool
-        for attempt in self._book.attempts:
+            return
+        attempts = self._log.attempts
+        for attempt in attempts:
             if attempt.attempt < emission.attempt:
                 attempt.superseded_by = emission.attempt
-        newest = max((one.attempt for one in self._book.attempts), default=-1)
-        self._book.attempts.append(
+        newest = max((one.attempt for one in attempts), default=-1)
+        attempts.append(
             explanation.Attempt(
-                **self.at,
+                **self._at,
                 attempt=emission.attempt,
                 source=entry.source,
                 emitted_at=format_time(parse_time(emission.emitted_at) or 0),
@@ -100,137 +104,128 @@ class BlockTrace:
                 superseded_by=newest if newest > emission.attempt else UNSET,
             )
         )
-        self._begin(emission, entry, step)
-        left, matched = still(pool, self._isolated.known.waiting)
-        self.matched += matched
-        self._weigh(before, event, list(zip(waiting, pool, strict=True)), matched)
-        self._note(step, before.assertion_state)
-        return left
+        self._begin(emission, entry, [one for one in entries if isinstance(one, trace.Began)])
+        self._happen(entries)
 
-    def _begin(self, emission: Emission, entry: explanation.Input, step: Step) -> None:
-        """A tale for each assertion of an emission that was taken in."""
-        spoken = {(one.word.attempt, one.span_key): one.word for one in step.words}
-        for assertion in emission.assertions or ():
-            key = assertion.span_key or ""
-            of = self._isolated.assertion_state(emission.attempt, key) or spoken[emission.attempt, key]
+    def _begin(self, emission: Emission, entry: explanation.Input, began: Sequence[trace.Began]) -> None:
+        """A timeline for each assertion of an emission that was taken in."""
+        for assertion, of in zip(emission.assertions or (), began, strict=True):
             said = stated(emission, assertion, of.effect)
             facts: dict[str, Any] = {
-                "span": _span(key),
-                "text": shown_text(self.policy, said.text, of.effect),
+                "span": _span(of.span_key),
+                "text": shown_text(self._policy, said.text, of.effect),
                 "kind": assertion.kind,
                 "effect": of.effect,
                 "k": of.k,
                 "form": said.form,
-                "checks": checks(self.policy, said),
+                "checks": checks(self._policy, said),
                 "min_observers": UNSET if of.min_observers == 1 else of.min_observers,
-                "claims": claims(self.redaction, emission, assertion),
+                "claims": claims(self._redaction, emission, assertion),
                 "grounded": UNSET if assertion.grounded is None else assertion.grounded,
                 "confidence": UNSET if assertion.confidence is None else assertion.confidence,
             }
-            timeline = Timeline(emission.attempt, key, said, facts)
-            self._book.timelines.append(timeline)
-            self._book.current[timeline.attempt, key] = timeline
-            self.script.append(
-                Beat(timeline, explanation.Event(**self.at, what="claimed", source=entry.source, k=of.k), [])
-            )
-
-    def _weigh(
-        self,
-        before: IsolatedFold,
-        event: Event,
-        waiting: Sequence[tuple[PendingEvidence, Aside]],
-        matched: Sequence[Aside],
-    ) -> None:
-        """The fates of the evidence that waited for the assertions that have just come."""
-        groups: dict[str, list[tuple[PendingEvidence, Aside]]] = {}
-        for one, aside in waiting:
-            if aside in matched:
-                groups.setdefault(one.span_key, []).append((one, aside))
-        for key, group in groups.items():
-            fates = before.weighed(self._block.header, event, [one for one, _ in group])
-            for (one, aside), (fate, assertion_state) in zip(group, fates, strict=True):
-                entry, observation = aside.input, decode_observation(one.record)
-                assert isinstance(observation, Observation), "it was decoded when it came"
-                timeline = self._book.current[one.attempt, key]
-                entry.observation = observed(self.policy, self.redaction, observation, timeline.stated)
-                entry.settled_at = self.time
-                entry.fate = fate
-                if fate == "not-counted":
-                    entry.why = why_not(self.policy, assertion_state, observation)
-                elif fate == "late":
-                    entry.why = "closed"
-                timeline.moments.append((entry.height, aside.number, _moment(entry)))
+            timeline = Timeline(of.attempt, of.span_key, said, facts)
+            self._log.timelines.append(timeline)
+            self._log.current[of.attempt, of.span_key] = timeline
+            self._log.add(timeline, explanation.Event(**self._at, what="claimed", source=entry.source, k=of.k))
 
     def _other(
-        self,
-        event: Event,
-        record: Record | Fault,
-        entry: explanation.Input,
-        pool: list[Aside],
-    ) -> list[Aside]:
+        self, event: Event, record: Record | Fault, entry: explanation.Input, entries: Sequence[trace.Entry]
+    ) -> None:
         """An observation, a review, or what nobody can read."""
-        key, assertion_state, timeline = "", None, None
-        if isinstance(record, Observation):
-            entry.attempt, key = record.subject.attempt, span_key(record.subject.span)
-            if is_bound(record):
-                self._book.bound.add(record.observation_id)
-        elif isinstance(record, Review):
-            entry.attempt, key = record.attempt, span_key(record.span)
-            entry.review = reviewed(record)
+        timeline = None
         if isinstance(record, Observation | Review):
-            entry.span_key = key
             subject = record.subject if isinstance(record, Observation) else record
-            ours = subject.emission_id == self._book.emission_id
-            attempt = subject.attempt
-            assertion_state, timeline = (
-                self._isolated.assertion_state(attempt, key),
-                self._book.current.get((attempt, key)) if ours else None,
-            )
-        if isinstance(record, Observation):
-            entry.observation = observed(
-                self.policy, self.redaction, record, None if timeline is None else timeline.stated
-            )
-        before = len(self._isolated.known.waiting)
-        step = self._isolated.step(self._block.header, event)
-        number = self._book.next()
-        if _is_refused(entry, step):
-            pass
-        elif isinstance(record, Observation) and len(self._isolated.known.waiting) > before:
-            entry.fate, timeline = "waiting", None
-            aside = Aside(event.value or b"", entry, number)
-            self.came.append(aside)
-            pool = [*pool, aside]
+            entry.attempt, entry.span_key = subject.attempt, span_key(subject.span)
+            if subject.emission_id == self._log.emission_id:
+                timeline = self._log.current.get((entry.attempt, entry.span_key))
+        if isinstance(record, Review):
+            entry.review = reviewed(record)
         elif isinstance(record, Observation):
-            _judge_observation(entry, step, self.policy, assertion_state, record)
-        elif step.counted["not-counted"]:
-            entry.fate, entry.why = "not-counted", "no-longer-than-now"
-        else:
+            if is_bound(record):
+                self._log.bound.add(record.observation_id)
+            said = None if timeline is None else timeline.stated
+            entry.observation = observed(self._policy, self._redaction, record, said)
+        weighed: trace.Weighed | None = None
+        for one in entries:
+            if isinstance(one, trace.PutAside):
+                entry.fate, timeline = "waiting", None
+                self._log.aside[one.order] = Aside(event.value or b"", entry, self._log.next())
+            elif isinstance(one, trace.Weighed):
+                weighed, entry.fate, entry.why = one, one.fate, one.why or UNSET
+            elif isinstance(one, trace.Reviewed) and not one.followed:
+                entry.fate, entry.why = "not-counted", "no-longer-than-now"
+        if entry.fate == "taken-in":
             entry.fate = "decided"
         if timeline is not None:
-            moment = _moment(entry)
-            after = self._isolated.assertion_state(timeline.attempt, key)
-            if entry.fate == "counted":
-                moment.counted, moment.k = _count(after, step), timeline.facts["k"]
-                moment.short = _short(after)
-            self.script.append(Beat(timeline, moment, []))
-        self._note(step, lambda *_: assertion_state)
-        return pool
+            self._log.add(timeline, _moment(entry, weighed, timeline))
+        self._happen(entries)
 
-    def _note(self, step: Step, before: Callable[[int, str], AssertionState | None]) -> None:
-        """Keeps what a step said for the time when the lane's own words are known, and ends it.
+    # ------------------------------------------------------------ what the fold did
 
-        Args:
-            step: of the copy; what it closed lives no more.
-            before: the assertions as they were before it.
-        """
-        for one in step.words:
-            if one.word.status != "renewed":
-                of = one.word.attempt, one.span_key
-                assertion_state = self._isolated.assertion_state(*of) or before(*of)
-                self.script.append(
-                    Beat(self._book.current[of], one, [] if assertion_state is None else counts(assertion_state))
-                )
-        self._isolated.conceal(self.policy, step)
+    def _happen(self, entries: Iterable[trace.Entry]) -> None:
+        """Decisions and ends, and the fates of evidence that waited."""
+        for one in entries:
+            match one:
+                case trace.Decided():
+                    self._decided(one)
+                case trace.Ended():
+                    why = "review-window-over" if one.by_attempt < 0 else "newer-attempt"
+                    ended = explanation.Event(**self._at, what="ended", why=why)
+                    ended.by_attempt = UNSET if one.by_attempt < 0 else one.by_attempt
+                    self._log.add(self._timeline(one), ended)
+                case trace.Weighed() if one.order >= 0:
+                    self._matched(one)
+                case trace.Unmatched():
+                    entry = self._log.aside.pop(one.order).input
+                    entry.fate, entry.settled_at = "unmatched", self._at["at"]
+                case _:
+                    pass
+
+    def _matched(self, one: trace.Weighed) -> None:
+        """Evidence that waited, and has met its assertion: it is told where it came."""
+        aside, timeline = self._log.aside.pop(one.order), self._timeline(one)
+        entry, observation = aside.input, decode_observation(aside.record)
+        assert isinstance(observation, Observation), "it was decoded when it came"
+        entry.observation = observed(self._policy, self._redaction, observation, timeline.stated)
+        entry.settled_at, entry.fate, entry.why = self._at["at"], one.fate, one.why or UNSET
+        timeline.moments.append((entry.height, aside.number, _moment(entry)))
+
+    def _decided(self, one: trace.Decided) -> None:
+        """A record about an assertion; of what was discarded, what it would have said."""
+        timeline, output = self._timeline(one), decision_in(one.output)
+        word, more = output.word, dict[str, Any]()
+        if one.disposition == "discard":
+            more["disposition"] = "discard"
+        else:
+            more["topic"] = output.topic
+            for name in ("revision", "id", "disposition", "valid_until", "policy", "ledger"):
+                more[name] = getattr(word, name)
+        is_weighed = word.reason not in _BEFORE_EVIDENCE and timeline.facts["kind"] != "refusal"
+        verdict = explanation.Verdict(
+            **self._at,
+            status=word.status,
+            k=word.k,
+            classes=word.classes,
+            reason=word.reason,
+            basis=word.basis,
+            missing_floor=word.missing_floor,
+            classes_seen=word.classes_seen,
+            min_observers=word.min_observers,
+            missing_observers=word.missing_observers,
+            rendered=word.frame.rendered,
+            assertion=word.frame.assertion or UNSET,
+            marked=_marked(self._policy, timeline, word),
+            coverage=word.coverage,
+            unchecked=word.unchecked,
+            checks=(told_of_progress(one.checks) if is_weighed else None) or UNSET,
+            **more,
+        )
+        timeline.verdicts.append(verdict)
+        self._log.add(timeline, explanation.Event(**self._at, what="verdict", verdict=verdict))
+
+    def _timeline(self, one: trace.OfAssertion) -> Timeline:
+        return self._log.current[one.attempt, one.span_key]
 
 
 def _span(key: str) -> Span | None:
@@ -238,39 +233,11 @@ def _span(key: str) -> Span | None:
     return Span(path=key[2:]) if key.startswith("p:") else parse_span_key(key)
 
 
-def _record(block: Block, event: Event) -> Record | Fault:
-    decode = _DECODERS.get(block.header.sources[event.source].topic)
-    return Fault("schema", "") if decode is None else decode(event.value)
-
-
-def _is_refused(entry: explanation.Input, step: Step) -> bool:
-    if step.dead is None:
-        return False
-    entry.fate = "dead-letter"
-    entry.why, entry.detail = step.dead
-    return True
-
-
-def _judge_observation(
-    entry: explanation.Input,
-    step: Step,
-    policy: Policy,
-    assertion_state: AssertionState | None,
-    observation: Observation,
-) -> None:
-    if step.counted["late"]:
-        entry.fate = "late"
-        entry.why = (
-            "waits-for-reviewer" if assertion_state is not None and assertion_state.phase == Phase.REVIEW else "closed"
-        )
-    elif step.counted["not-counted"]:
-        entry.fate, entry.why = "not-counted", why_not(policy, assertion_state, observation)
-    else:
-        entry.fate = "counted"
-
-
-def _moment(entry: explanation.Input) -> explanation.Event:
-    return explanation.Event(
+def _moment(
+    entry: explanation.Input, weighed: trace.Weighed | None = None, timeline: Timeline | None = None
+) -> explanation.Event:
+    """An input as a moment of its assertion's; of what has just counted also how many classes do now."""
+    moment = explanation.Event(
         at=entry.at,
         height=entry.height,
         what="observed" if entry.review is UNSET else "reviewed",
@@ -281,13 +248,14 @@ def _moment(entry: explanation.Input) -> explanation.Event:
         observation=entry.observation,
         review=entry.review,
     )
+    if timeline is not None and weighed is not None and weighed.fate == "counted":
+        moment.counted, moment.k, moment.short = weighed.classes, timeline.facts["k"], weighed.short or UNSET
+    return moment
 
 
-def _count(after: AssertionState | None, step: Step) -> int:
-    return after.fresh if after is not None else max((len(one.word.classes) for one in step.words), default=0)
-
-
-def _short(after: AssertionState | None) -> int | UnsetType:
-    """How many classes the check that has the fewest lacks, where as many as k count and it is not enough."""
-    short = 0 if after is None or after.fresh < after.k else standing.missing(after)
-    return short or UNSET
+def _marked(policy: Policy, timeline: Timeline, word: Decision) -> str | UnsetType:
+    """The emitter's words with what no check speaks of in double brackets; nothing where no check was verified."""
+    if word.coverage is UNSET or word.coverage == "whole":
+        return UNSET
+    of, spans = timeline.stated, [] if word.unchecked is UNSET else word.unchecked
+    return marked(policy, of.text, of.effect, spans)

@@ -1,6 +1,6 @@
 """What an explanation tells of checks: which an assertion has, what each came to, and how far it has come.
 
-What counts and what stands is asked of the core itself (streams/adjudication/standing.py); what an observer tells of
+What counts and what stands the core itself says (streams/adjudication/trace.py); what an observer tells of
 its looking (`detail.checks`) is its own word, of which only places and known reasons are taken over. The outcome of a
 check is read from `verified` and `refuted`, as the fold reads it.
 """
@@ -8,15 +8,15 @@ check is read from `verified` and `refuted`, as the fold reads it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, cast, get_args
 
 from msgspec import UNSET, UnsetType
 
 from ...codecs.decode import assertion_text
 from ...codecs.records import MAX_CHECKS, Assertion, CheckForm, Effect, Emission, Observation
-from ...streams.adjudication import standing
-from ...streams.adjudication.emission_state import CLASSES, AssertionState
+from ...streams.adjudication.emission_state import AssertionState
+from ...streams.adjudication.trace import CheckProgress, progress
 from ...streams.judging.checks import Unknown, canonical, parse_check
 from ...streams.judging.derivation import checks_of
 from ...streams.judging.results import HeldReason
@@ -69,25 +69,12 @@ def checks(policy: Policy, of: Stated) -> list[explanation_checks.Check]:
 
 def counts(state: AssertionState) -> list[explanation_checks.CheckCount]:
     """For each check of an assertion how many independent classes carry it, and which verified it by name."""
-    if not standing.texts(state):
-        return []
-    needs = state.checking.needs if state.checking is not None else []
-    return [
-        explanation_checks.CheckCount(
-            counted=len(standing.ends(state, place)),
-            k=needs[place] if needs else state.k,
-            classes=_by_name(state, place),
-        )
-        for place in range(standing.count(state))
-    ]
+    return told_of_progress(progress(state))
 
 
-def _by_name(state: AssertionState, place: int) -> list[str]:
-    if state.checking is None:
-        return []
-    counted = {seen.number for seen in state.seen if seen.ts >= 0}
-    named = (one.number for one in state.checking.classes if one.named >> place & 1)
-    return sorted(CLASSES[number] for number in named if number in counted)
+def told_of_progress(checks: Iterable[CheckProgress]) -> list[explanation_checks.CheckCount]:
+    """How far each check has come, as the fold says it."""
+    return [explanation_checks.CheckCount(counted=one.counted, k=one.k, classes=one.classes) for one in checks]
 
 
 # ---------------------------------------------------------------- what an observer says of them

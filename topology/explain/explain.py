@@ -2,8 +2,8 @@
 
 The whole lane is folded, by the code that the lane runs, and every link and root is checked on the way: what is told
 is what the ledger holds, or nothing is. Blocks that cannot touch the emission cost what their fold costs. Of the
-others, what each event did is found in a copy of what the lane knows of the emission (isolated.py), and noted
-down by timeline.py. Nothing can be left out: a review, a renewal or a newer attempt may come until the very end.
+others the fold keeps a trace (streams/adjudication/trace.py), which says what each event did; block_trace.py tells
+from it. Nothing can be left out: a review, a renewal or a newer attempt may come until the very end.
 
 No clock decides anything here. `now` is only used to say whether what was admitted still holds.
 """
@@ -19,8 +19,10 @@ from ...codecs.blocks import Block, Header, Output
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...codecs.times import format_time
+from ...streams.adjudication import fold as core
 from ...streams.adjudication.state import State
 from ...streams.adjudication.timers import WATERMARK
+from ...streams.adjudication.trace import FoldTrace
 from ...streams.policy.privacy import NO_SECRETS, Secrets
 from ..ledger.folds import Adjudicate, partitioner_of
 from ..ledger.interfaces import Logs
@@ -47,9 +49,9 @@ class Watching(Adjudicate):
         in_force = state.next_policy or state.policy
         if in_force is None or not (places or self._may_fire(state, block.header)):
             return super().fold(state, block)
-        trace = self.builder.open(state, block, places, in_force)
-        outputs = super().fold(state, block)
-        self.builder.close(trace, state, outputs)
+        trace = FoldTrace(self._emission_id)
+        outputs = core.fold(state, block, trace)
+        self.builder.add(state, block, places, trace.entries)
         self._due = _next_due(state, self._emission_id)
         return outputs
 

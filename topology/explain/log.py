@@ -1,19 +1,15 @@
-"""What a story knows between two blocks: its inputs, its attempts, the tale of each assertion, and what waits for one.
+"""What a story knows between two blocks: its inputs, its attempts, the timeline of each assertion, and what waits.
 
-Kept by block_trace.py and timeline.py, which read blocks and outputs; nothing is read or decided here.
+Kept by block_trace.py and timeline.py; nothing is read or decided here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...streams.adjudication.emission_state import PendingEvidence
 from . import explanation
 from .checks import Stated
-from .discarded import DecisionOutput
-from .explanation_checks import CheckCount
 
 
 @dataclass(eq=False)
@@ -26,7 +22,11 @@ class Timeline:
     facts: dict[str, Any]
     moments: list[tuple[int, int, explanation.Event]] = field(default_factory=list)
     verdicts: list[explanation.Verdict] = field(default_factory=list)
-    is_live: bool = True
+
+    @property
+    def events(self) -> list[explanation.Event]:
+        """In the order in which they happened."""
+        return [event for *_, event in sorted(self.moments, key=lambda moment: moment[:2])]
 
 
 @dataclass(eq=False)
@@ -42,11 +42,9 @@ class Aside:
 class ExplainLog:
     """Everything that is known so far.
 
-    Invariant: between blocks, `aside` is, in order, what the lane's state keeps waiting for this emission, and a tale
-    `is_live` exactly where its assertion does.
-
     Attributes:
-        current: the latest tale of an attempt's span; an attempt that was forgotten may come again.
+        current: the latest timeline of an attempt's span; an attempt that was forgotten may come again.
+        aside: what the lane keeps waiting for this emission, by the number that the fold gives it (`PutAside.order`).
         bound: ids of identity-bound observations, which claims must not show either [S §12].
     """
 
@@ -55,7 +53,7 @@ class ExplainLog:
     attempts: list[explanation.Attempt] = field(default_factory=list[explanation.Attempt])
     timelines: list[Timeline] = field(default_factory=list[Timeline])
     current: dict[tuple[int, str], Timeline] = field(default_factory=dict[tuple[int, str], Timeline])
-    aside: list[Aside] = field(default_factory=list[Aside])
+    aside: dict[int, Aside] = field(default_factory=dict[int, Aside])
     bound: set[str] = field(default_factory=set[str])
     number: int = 0
 
@@ -64,23 +62,6 @@ class ExplainLog:
         self.number += 1
         return self.number
 
-
-class Beat(NamedTuple):
-    """Something that the copy brought about: a word or an event of a tale, and how far its checks had come then."""
-
-    timeline: Timeline
-    what: DecisionOutput | explanation.Event
-    checks: list[CheckCount]
-
-
-def still(asides: Sequence[Aside], waiting: Sequence[PendingEvidence]) -> tuple[list[Aside], list[Aside]]:
-    """Which of some evidence still waits, in order, and which does not. Of equal records the earlier one is gone."""
-    left, gone = list[Aside](), list[Aside]()
-    at = len(waiting)
-    for aside in reversed(asides):
-        if at and waiting[at - 1].record == aside.record:
-            at -= 1
-            left.append(aside)
-        else:
-            gone.append(aside)
-    return left[::-1], gone[::-1]
+    def add(self, timeline: Timeline, event: explanation.Event) -> None:
+        """The next moment of an assertion."""
+        timeline.moments.append((event.height, self.next(), event))

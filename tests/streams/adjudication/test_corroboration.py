@@ -15,6 +15,7 @@ from sluice.codecs.records import Observation, Subject
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import corroboration
 from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, Declared, Terms, short
+from sluice.streams.adjudication.uncounted import Uncounted
 from sluice.streams.policy.policy import Admissibility, Observer, Policy, Trust
 
 GIT, GREP, CODE = "substrate.git.log", "substrate.grep", "substrate.code.read"
@@ -79,6 +80,12 @@ def observation(ts: int, cls: str = GREP, observation_id: str = "o1", **fields: 
 
 
 def corroborate(one: AssertionState, *seen: Observation, policy: Policy = OBSERVED) -> list[bool]:
+    """Whether each counts."""
+    return [why is None for why in whys(one, *seen, policy=policy)]
+
+
+def whys(one: AssertionState, *seen: Observation, policy: Policy = OBSERVED) -> list[Uncounted | None]:
+    """Why each does not count."""
     return [
         corroboration.corroborate(policy, one, observed, corroboration.observed_at(observed), observed.substrate_class)
         for observed in seen
@@ -152,7 +159,7 @@ def test_in_declared_mode_observers_add_nothing() -> None:
 
     assert corroborate(one, observation(1000), policy=trusting("declared")) == [False]
     assert classes(one) == []
-    assert not corroboration.contradicts(one, GREP, 999)
+    assert corroboration.contradict(one, GREP, 999) == "outweighed"
 
 
 def test_declarations_count_where_their_time_is_within_w() -> None:
@@ -225,8 +232,8 @@ def test_evidence_below_the_confidence_floor_may_not_count() -> None:
     """[C §7]: the floor itself is enough."""
     policy = trusting("observed", min_confidence=0.5)
 
-    assert not corroboration.may_count(policy, assertion_state(), observation(1000, confidence=0.49))
-    assert corroboration.may_count(policy, assertion_state(), observation(1000, confidence=0.5))
+    assert corroboration.barred(policy, assertion_state(), observation(1000, confidence=0.49)) == "low-confidence"
+    assert corroboration.barred(policy, assertion_state(), observation(1000, confidence=0.5)) is None
 
 
 @pytest.mark.parametrize(("emitter", "counts"), [("bot", False), ("other", True), (None, True)])
@@ -235,8 +242,8 @@ def test_a_substrate_that_the_emitter_can_write_to_is_no_evidence(emitter: str |
     policy = Policy(observers={"observer-1": Observer(writable_by=["bot"])})
     one = assertion_state(emitter=emitter)
 
-    assert corroboration.may_count(policy, one, observation(1000)) == counts
-    assert corroboration.may_count(policy, one, observation(1000, observer="observer-2"))
+    assert corroboration.barred(policy, one, observation(1000)) == (None if counts else "writable-by-emitter")
+    assert corroboration.barred(policy, one, observation(1000, observer="observer-2")) is None
 
 
 @pytest.mark.parametrize(
@@ -261,7 +268,7 @@ def test_an_observation_speaks_for_a_class_of_the_vocabulary_only(name: str, cls
 @pytest.mark.parametrize(("ts", "holds"), [(899, False), (900, True), (9000, True)])
 def test_a_contradiction_counts_unless_it_is_older_than_w_before_emission(ts: int, holds: bool) -> None:
     """No later bound: what is found untrue is untrue however long after."""
-    assert corroboration.contradicts(assertion_state(), GREP, ts) == holds
+    assert (corroboration.contradict(assertion_state(), GREP, ts) is None) == holds
 
 
 def test_a_contradiction_is_held_against_corroborations_of_its_class() -> None:
@@ -269,9 +276,9 @@ def test_a_contradiction_is_held_against_corroborations_of_its_class() -> None:
     one = assertion_state()
     corroborate(one, observation(1030), observation(1010))
 
-    assert not corroboration.contradicts(one, GREP, 1029)
-    assert corroboration.contradicts(one, GREP, 1030)
-    assert corroboration.contradicts(one, GIT, 1000)
+    assert corroboration.contradict(one, GREP, 1029) == "outweighed"
+    assert corroboration.contradict(one, GREP, 1030) is None
+    assert corroboration.contradict(one, GIT, 1000) is None
 
 
 def test_corroboration_that_does_not_count_stands_against_a_contradiction_all_the_same() -> None:
@@ -280,18 +287,18 @@ def test_corroboration_that_does_not_count_stands_against_a_contradiction_all_th
     corroborate(one, observation(2000))
 
     assert classes(one) == []
-    assert not corroboration.contradicts(one, GREP, 1999)
+    assert corroboration.contradict(one, GREP, 1999) == "outweighed"
 
 
 def test_an_unknown_observation_unmasks_only_what_was_declared() -> None:
     """The class and the id must be those of an annotation [S §11.1]."""
     one = assertion_state(Claim(GREP, "o1", None), Claim(CODE, None, None))
 
-    assert corroboration.unmasks(one, observation(1000), GREP, 1000)
-    assert not corroboration.unmasks(one, observation(1000, observation_id="o2"), GREP, 1000)
-    assert not corroboration.unmasks(one, observation(1000), GIT, 1000)
-    assert not corroboration.unmasks(one, observation(1000), CODE, 1000)
-    assert not corroboration.unmasks(one, observation(1000), GREP, 899)
+    assert corroboration.unmask(one, observation(1000), GREP, 1000) is None
+    assert corroboration.unmask(one, observation(1000, observation_id="o2"), GREP, 1000) == "not-declared"
+    assert corroboration.unmask(one, observation(1000), GIT, 1000) == "not-declared"
+    assert corroboration.unmask(one, observation(1000), CODE, 1000) == "not-declared"
+    assert corroboration.unmask(one, observation(1000), GREP, 899) == "too-old"
 
 
 def test_a_true_annotation_does_not_cover_for_an_invented_one() -> None:
@@ -299,9 +306,9 @@ def test_a_true_annotation_does_not_cover_for_an_invented_one() -> None:
     one = assertion_state(Claim(GREP, "o1", None), Claim(GREP, "o2", None))
     corroborate(one, observation(1030, observation_id="o1"), observation(1010, observation_id="o1"))
 
-    assert not corroboration.unmasks(one, observation(1029, observation_id="o1"), GREP, 1029)
-    assert corroboration.unmasks(one, observation(1030, observation_id="o1"), GREP, 1030)
-    assert corroboration.unmasks(one, observation(1029, observation_id="o2"), GREP, 1029)
+    assert corroboration.unmask(one, observation(1029, observation_id="o1"), GREP, 1029) == "outweighed"
+    assert corroboration.unmask(one, observation(1030, observation_id="o1"), GREP, 1030) is None
+    assert corroboration.unmask(one, observation(1029, observation_id="o2"), GREP, 1029) is None
 
 
 # ---------------------------------------------------------------- validity

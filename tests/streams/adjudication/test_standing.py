@@ -69,8 +69,8 @@ def take(one: AssertionState, *observations: Observation, policy: Policy = POLIC
     for observation in observations:
         cls, ts = corroboration.class_of(observation), corroboration.observed_at(observation)
         assert cls is not None
-        counts = corroboration.may_count(policy, one, observation)
-        found.append(counts and corroboration.corroborate(policy, one, observation, ts, cls))
+        why = corroboration.barred(policy, one, observation)
+        found.append(why is None and corroboration.corroborate(policy, one, observation, ts, cls) is None)
     return found
 
 
@@ -123,7 +123,7 @@ def test_what_verifies_nothing_of_the_assertion_counts_for_nothing(observation: 
 
     assert take(one, observation) == [False]
     assert one.fresh == 0
-    assert corroboration.contradicts(one, CODE, 0) is True  # and it holds no contradiction off
+    assert corroboration.contradict(one, CODE, 0) is None  # and it holds no contradiction off
 
 
 def test_a_foreign_observation_speaks_of_all_checks_in_the_reference_profile():
@@ -151,7 +151,7 @@ def test_require_checks_counts_no_foreign_observation():
     one = assertion_state()
 
     assert take(one, saw(CODE), policy=strict) == [False]
-    assert not corroboration.may_count(strict, one, saw(CODE, outcome="contradicts"))
+    assert corroboration.barred(strict, one, saw(CODE, outcome="contradicts")) == "checks-required"
 
 
 @pytest.mark.parametrize("fields", [{"refuted": []}, {"judge": "checks"}, {"coverage": "whole"}])

@@ -153,7 +153,7 @@ def test_an_older_observation_by_another_observer_is_news() -> None:
         )
     ]
 
-    assert reported == [True, True, False, False]
+    assert reported == [None, None, "not-newer", "not-newer"]
     assert one.fresh == 1
 
 

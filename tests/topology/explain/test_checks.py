@@ -17,7 +17,6 @@ from msgspec import UNSET
 from rich.console import Console
 
 from sluice.streams.adjudication import standing
-from sluice.streams.adjudication.emission_state import AssertionState
 from sluice.streams.policy.policy import (
     DEFAULT_POLICY,
     INADMISSIBLE,
@@ -32,7 +31,6 @@ from sluice.streams.policy.policy import (
 from sluice.topology.explain.checks import counts
 from sluice.topology.explain.explanation import Explanation
 from sluice.topology.explain.view import lines, show
-from sluice.topology.explain.why import copy_of
 from sluice.topology.terminal.showing_checks import WORDS_ALONE
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
@@ -403,27 +401,6 @@ async def test_a_contradiction_that_names_no_check_counts_for_nothing_where_chec
     explanation = await explained(tmp_path, (0, [stated()]), (S, [observation(S, CODE, "contradicts")]), policy=STRICT)
 
     assert (explanation.inputs[1].fate, explanation.inputs[1].why) == ("not-counted", "checks-required")
-
-
-def test_a_copy_of_a_life_shares_nothing_with_it():
-    """Its checks, their evidence and places are its own; so is what says which stand."""
-    lane = lane_after(*ADMITTED)
-    attempt = lane.state.attempt("em-1", 0)
-    assert attempt is not None
-    assertion_state = attempt.assertions[0]
-    before = msgspec.msgpack.encode(assertion_state)
-
-    copy = copy_of(assertion_state)
-    assert isinstance(copy, AssertionState)
-    assert copy.checking is not None
-    copy.checking.classes[0].stamps[0] = 7
-    copy.checking.classes[0].unchecked.append((1, 2))
-    copy.checking.texts.append("x")  # type: ignore[union-attr]
-    copy.checking.places.clear()
-    copy.checking.words = True
-    copy.bounds.checks.k_by_check["commit"] = (1, 1)
-
-    assert msgspec.msgpack.encode(assertion_state) == before
 
 
 def test_counts_are_those_of_the_core():

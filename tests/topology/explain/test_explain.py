@@ -191,6 +191,7 @@ async def test_an_emitters_refusal_is_reported_as_passed_on(tmp_path: Path):
     explanation = await explanation_of(lane, tmp_path)
 
     assert (words(explanation), explanation.assertions[0].verdicts[0].basis) == ([("refused", None)], "emitter")
+    assert explanation.assertions[0].verdicts[0].checks is UNSET
     assert fates(explanation) == [("late", "closed"), ("taken-in", None), ("late", "closed")]
 
 
@@ -276,6 +277,37 @@ async def test_a_review_window_that_ends_is_reported(tmp_path: Path):
 
     assert explanation.assertions[0].events[-1].why == "review-window-over"
     assert explanation.assertions[0].now.waits_for is UNSET
+
+
+async def test_what_waits_for_a_reviewer_ends_with_a_newer_attempts_word(tmp_path: Path):
+    """Also where all of it happened in one block."""
+    newer = [emission(M, attempt=1), observation(M, CODE, attempt=1), observation(M, GIT, attempt=1)]
+    refused = [emission(), observation(S, CODE, "contradicts")]
+    for number, blocks in enumerate([[(M, refused), (2 * M, newer)], [(M, [*refused, *newer])]]):
+        explanation = await explanation_of(lane_after(*blocks, policy=decided("review")), tmp_path / str(number))
+
+        last = explanation.assertions[0].events[-1]
+        assert (last.what, last.why, last.by_attempt) == ("ended", "newer-attempt", 1)
+        assert explanation.assertions[0].now.status == "contradicted"
+
+
+async def test_what_was_over_is_reported_before_what_came_too_late(tmp_path: Path):
+    """A review of the block in which the review window ends: the end comes first, and is why it is refused."""
+    lane = lane_after((0, [emission()]), END, (20 * M, [review("admit")]), policy=decided("review", review_window=M))
+    explanation = await explanation_of(lane, tmp_path)
+
+    events = explanation.assertions[0].events[-2:]
+    assert [(one.what, one.why) for one in events] == [("ended", "review-window-over"), ("reviewed", "late-review")]
+
+
+async def test_evidence_that_waited_and_decides_at_once_tells_how_far_the_checks_had_come(tmp_path: Path):
+    """As it would where it comes behind its emission."""
+    seen = [observation(S, CODE), observation(S, GIT, "contradicts")]
+    for number, blocks in enumerate([[(0, [emission()]), (2 * S, seen)], [(2 * S, seen), (3 * S, [emission()])]]):
+        explanation = await explanation_of(lane_after(*blocks, policy=decided("refuse")), tmp_path / str(number))
+
+        verdict = explanation.assertions[0].verdicts[0]
+        assert (verdict.status, [one.counted for one in verdict.checks]) == ("contradicted", [1])
 
 
 # ---------------------------------------------------------------- what did not count, and why

@@ -1,0 +1,293 @@
+"""What a block's fold did about one emission: a typed list, made only for who asks for it (`fold.fold`).
+
+The entries stand in the order in which things happened. They are made where the fold decides, so nobody need ask it a
+second time, or guess from the states before and after. A traced block is folded in Python alone, since the compiled
+core keeps no trace; outputs and state are the same. A trace reads what the fold tells it, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from ...codecs.blocks import Event, Output
+from ...codecs.errors import Fault
+from ...codecs.records import Disposition, Effect, Reason, Status
+from . import standing
+from .emission_state import CLASSES, AssertionState, PendingEvidence
+from .uncounted import Uncounted
+
+CLOCKS: Final = -1
+"""In the place of an event: the clocks moved to the block's, and what was due fired."""
+END: Final = 1 << 30
+"""In the place of an event: all of them were taken in, and what is said once a block is said."""
+
+
+Late: TypeAlias = Literal["closed", "waits-for-reviewer"]
+"""What an assertion is that evidence comes too late for."""
+
+
+class CheckProgress(msgspec.Struct, frozen=True):
+    """How far one check of an assertion has come.
+
+    Attributes:
+        counted: how many independent classes carry it, of `k`.
+        classes: those that verified it by name, sorted.
+    """
+
+    counted: int
+    k: int
+    classes: list[str]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that the fold did.
+
+    Attributes:
+        event: which of the block's events brought it about, or `CLOCKS`, or `END`.
+    """
+
+    event: int
+
+
+class Refused(Entry, frozen=True, kw_only=True):
+    """An input became a dead letter, whichever emission it is about."""
+
+    fault: Fault
+
+
+class Repeated(Entry, frozen=True, kw_only=True):
+    """An attempt came again with the same bytes: nothing happened."""
+
+    attempt: int
+
+
+class TakenIn(Entry, frozen=True, kw_only=True):
+    """An attempt was taken in; its assertions begin behind this, in the order of the emission."""
+
+    attempt: int
+
+
+class OfAssertion(Entry, frozen=True, kw_only=True):
+    """Something about one assertion."""
+
+    attempt: int
+    span_key: str
+
+
+class Began(OfAssertion, frozen=True, kw_only=True):
+    """An assertion began, with the bounds of the policy in force."""
+
+    effect: Effect
+    k: int
+    min_observers: int
+
+
+class PutAside(OfAssertion, frozen=True, kw_only=True):
+    """Evidence waits for its assertion, under a number of its own (`order`)."""
+
+    order: int
+
+
+class Unmatched(OfAssertion, frozen=True, kw_only=True):
+    """The time is over of evidence that waited under a number."""
+
+    order: int
+
+
+class Weighed(OfAssertion, frozen=True, kw_only=True):
+    """Evidence met its assertion.
+
+    Attributes:
+        fate: whether it counted.
+        why: why it did not; for what was late, whether the assertion was closed or waits for a reviewer.
+        order: of evidence that waited, its number; -1 for what has just come.
+        classes: how many distinct classes count after it.
+        short: how many more the check that has the fewest needs, where as many as k count; else 0.
+    """
+
+    fate: Literal["counted", "not-counted", "late"]
+    why: Uncounted | Late | Literal[""] = ""
+    order: int = -1
+    classes: int = 0
+    short: int = 0
+
+
+class Reviewed(OfAssertion, frozen=True, kw_only=True):
+    """A person's decision met its assertion. `followed`: false where it would not hold longer for it."""
+
+    followed: bool
+
+
+class Decided(OfAssertion, frozen=True, kw_only=True):
+    """A record was written about an assertion.
+
+    Attributes:
+        status, reason, disposition: of the record; `reason` and `disposition` empty where it has none.
+        output: the record. Of what was discarded it is the one that would have asked a reviewer, and stands nowhere.
+        checks: how far each check had come; empty where the assertion has none.
+    """
+
+    status: Status
+    reason: Reason | Literal[""]
+    disposition: Disposition | Literal[""]
+    output: Output
+    checks: list[CheckProgress]
+
+
+class Ended(OfAssertion, frozen=True, kw_only=True):
+    """An assertion ended without a record of its own.
+
+    Attributes:
+        by_attempt: the newer attempt whose word ended it; -1 where its review window is over.
+    """
+
+    by_attempt: int = -1
+
+
+class Armed(OfAssertion, frozen=True, kw_only=True):
+    """An assertion waits from now on until a clock (timers.py) has passed `due`, Unix ms."""
+
+    clock: int
+    due: int
+
+
+class Fired(OfAssertion, frozen=True, kw_only=True):
+    """What an assertion waited for on a clock has come; what that brought about stands behind this."""
+
+    clock: int
+
+
+class FoldTrace:
+    """Listens to the fold of one block, for one emission; dead letters are noted whichever they are about.
+
+    Attributes:
+        entries: so far, in order.
+    """
+
+    def __init__(self, emission_id: str) -> None:
+        self.entries: list[Entry] = []
+        self._emission_id, self._event = emission_id, CLOCKS
+
+    def each(self, events: Sequence[Event]) -> Iterator[Event]:
+        """The block's events, noted as they are taken in."""
+        for self._event, event in enumerate(events):
+            yield event
+        self._event = END
+
+    def _note(self, kind: Callable[..., Entry], emission_id: str, attempt: int, **fields: Any) -> None:
+        if emission_id == self._emission_id:
+            self.entries.append(kind(event=self._event, attempt=attempt, **fields))
+
+    def _note_of(self, kind: Callable[..., Entry], assertion_state: AssertionState, **fields: Any) -> None:
+        self._note(
+            kind, assertion_state.emission_id, assertion_state.attempt, span_key=assertion_state.span_key, **fields
+        )
+
+    # ------------------------------------------------------------ inputs
+
+    def refused(self, fault: Fault) -> None:
+        """An input is a dead letter."""
+        self.entries.append(Refused(event=self._event, fault=fault))
+
+    def repeated(self, emission_id: str, attempt: int) -> None:
+        """An attempt is there already."""
+        self._note(Repeated, emission_id, attempt)
+
+    def taken_in(self, emission_id: str, attempt: int) -> None:
+        """An attempt is new."""
+        self._note(TakenIn, emission_id, attempt)
+
+    def began(self, assertion_state: AssertionState) -> None:
+        """An assertion is new."""
+        self._note_of(
+            Began,
+            assertion_state,
+            effect=assertion_state.effect,
+            k=assertion_state.k,
+            min_observers=assertion_state.min_observers,
+        )
+
+    # ------------------------------------------------------------ evidence
+
+    def put_aside(self, emission_id: str, one: PendingEvidence) -> None:
+        """Evidence waits."""
+        self._note(PutAside, emission_id, one.attempt, span_key=one.span_key, order=one.order)
+
+    def unmatched(self, emission_id: str, one: PendingEvidence) -> None:
+        """Evidence waits no longer."""
+        self._note(Unmatched, emission_id, one.attempt, span_key=one.span_key, order=one.order)
+
+    def uncounted(self, emission_id: str, attempt: int, span_key: str, why: Uncounted) -> None:
+        """Evidence counts for no assertion, whichever it speaks of."""
+        self._note(Weighed, emission_id, attempt, span_key=span_key, fate="not-counted", why=why)
+
+    def late(self, emission_id: str, attempt: int, span_key: str, why: Late, order: int = -1) -> None:
+        """Evidence comes too late for its assertion."""
+        self._note(Weighed, emission_id, attempt, span_key=span_key, fate="late", why=why, order=order)
+
+    def weighed(self, assertion_state: AssertionState, why: Uncounted | None, order: int = -1) -> None:
+        """Evidence was weighed; `why` it does not count, None where it does."""
+        if why is not None:
+            self._note_of(Weighed, assertion_state, fate="not-counted", why=why, order=order)
+        elif assertion_state.emission_id == self._emission_id:
+            short = 0 if assertion_state.fresh < assertion_state.k else standing.missing(assertion_state)
+            self._note_of(
+                Weighed, assertion_state, fate="counted", order=order, classes=assertion_state.fresh, short=short
+            )
+
+    def reviewed(self, assertion_state: AssertionState, *, followed: bool) -> None:
+        """A person has decided."""
+        self._note_of(Reviewed, assertion_state, followed=followed)
+
+    # ------------------------------------------------------------ decisions and timers
+
+    def decided(
+        self,
+        assertion_state: AssertionState,
+        output: Output,
+        status: Status,
+        reason: Reason | None = None,
+        disposition: Disposition | Literal[""] = "",
+    ) -> None:
+        """A record is written, or would have been."""
+        if assertion_state.emission_id == self._emission_id:
+            fields = {"status": status, "reason": reason or "", "disposition": disposition}
+            self._note_of(Decided, assertion_state, output=output, checks=progress(assertion_state), **fields)
+
+    def ended(self, assertion_state: AssertionState, by_attempt: int = -1) -> None:
+        """An assertion ends without a record."""
+        self._note_of(Ended, assertion_state, by_attempt=by_attempt)
+
+    def armed(self, assertion_state: AssertionState, clock: int, due: int) -> None:
+        """An assertion begins to wait."""
+        self._note_of(Armed, assertion_state, clock=clock, due=due)
+
+    def fired(self, assertion_state: AssertionState) -> None:
+        """An assertion has waited long enough."""
+        self._note_of(Fired, assertion_state, clock=assertion_state.clock)
+
+
+def progress(assertion_state: AssertionState) -> list[CheckProgress]:
+    """For each check of an assertion how many independent classes carry it, and which verified it by name."""
+    if not standing.texts(assertion_state):
+        return []
+    needs = assertion_state.checking.needs if assertion_state.checking is not None else []
+    return [
+        CheckProgress(
+            counted=len(standing.ends(assertion_state, place)),
+            k=needs[place] if needs else assertion_state.k,
+            classes=_by_name(assertion_state, place),
+        )
+        for place in range(standing.count(assertion_state))
+    ]
+
+
+def _by_name(assertion_state: AssertionState, place: int) -> list[str]:
+    if assertion_state.checking is None:
+        return []
+    counted = {seen.number for seen in assertion_state.seen if seen.ts >= 0}
+    named = (one.number for one in assertion_state.checking.classes if one.named >> place & 1)
+    return sorted(CLASSES[number] for number in named if number in counted)

@@ -1,0 +1,198 @@
+"""The fold's own trace: what each event did to one emission, and nothing that would be otherwise without it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import fold_laws as laws
+import pytest
+from exported import BASE, KEY, ExportedLane, M, S, emission, lane_after, observation, review
+from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
+
+from sluice.codecs import compiled_core as codecs_core
+from sluice.codecs.blocks import unseal
+from sluice.streams.adjudication import fold as core
+from sluice.streams.adjudication import snapshot, trace
+from sluice.streams.adjudication.state import State
+from sluice.streams.adjudication.timers import TIME, WATERMARK
+from sluice.streams.policy.policy import DEFAULT_POLICY, INADMISSIBLE, PerEffect, Policy
+
+CODE, GIT, GREP = "code.read", "git.log", "grep"
+SEARCH = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def decided(disposition: str, **rules: Any) -> Policy:
+    one: Any = PerEffect(internal=disposition, external=disposition)  # type: ignore[arg-type]
+    admissibility = replace(DEFAULT_POLICY.admissibility, **rules)
+    return Policy(admissibility=admissibility, disposition=dict.fromkeys(INADMISSIBLE, one))
+
+
+def traced(lane: ExportedLane, emission_id: str = "em-1") -> tuple[State, list[list[trace.Entry]], list[Any]]:
+    """The lane's ledger folded with a trace: its state, the entries by block, and the outputs."""
+    state, entries, outputs = core.new_state(lane.lane, lane.lanes), list[list[trace.Entry]](), list[Any]()
+    for data in lane.blocks:
+        listening = trace.FoldTrace(emission_id)
+        outputs += core.fold(state, unseal(data), listening)
+        entries.append(listening.entries)
+    return state, entries, outputs
+
+
+def kinds(entries: list[trace.Entry]) -> list[tuple[int, str]]:
+    """Which event did what, timers apart."""
+    quiet = (trace.Armed, trace.Fired)
+    return [(one.event, type(one).__name__) for one in entries if not isinstance(one, quiet)]
+
+
+# ---------------------------------------------------------------- it changes nothing
+
+
+@SEARCH
+@given(laws.worlds())
+def test_outputs_and_state_are_those_of_a_fold_without_a_trace(world: tuple[Policy, list[laws.Block]]):
+    """Byte for byte, block by block, whatever comes; and every input about the emission has its fate in the trace."""
+    policy, history = world
+    lane = ExportedLane(policy, laws.BASE - laws.U)
+    for time, watermark, records in history:
+        lane.block(time, records, watermark)
+
+    state, entries, outputs = traced(lane, "em-0")
+
+    assert [tuple(one) for one in outputs] == [tuple(one) for one in lane.outputs]
+    assert b"".join(snapshot.dump(state)) == b"".join(snapshot.dump(lane.state))
+    fates = (trace.Refused, trace.Repeated, trace.TakenIn, trace.PutAside, trace.Weighed, trace.Reviewed)
+    for height, data in enumerate(lane.blocks):
+        found = Counter(
+            one.event for one in entries[height] if (isinstance(one, fates) and getattr(one, "order", -1) < 0)
+            or isinstance(one, trace.PutAside)
+        )  # fmt: skip
+        for place, event in enumerate(unseal(data).events):
+            if event.key == b"em-0":
+                assert found[place] == 1
+
+
+@SEARCH
+@given(laws.worlds())
+def test_every_record_about_the_emission_is_in_its_trace(world: tuple[Policy, list[laws.Block]]):
+    """In the order of the outputs; what was discarded is there besides, and stands on no topic."""
+    policy, history = world
+    lane = ExportedLane(policy, laws.BASE - laws.U)
+    for time, watermark, records in history:
+        lane.block(time, records, watermark)
+
+    _, entries, _ = traced(lane, "em-0")
+
+    words = [one for block in entries for one in block if isinstance(one, trace.Decided)]
+    written = [one.output for one in words if one.disposition != "discard"]
+    assert written == [one for one in lane.outputs if one.key[:5] == b"em-0#" and one.topic not in ("dead-letters",)]
+    assert not any(one.output in lane.outputs for one in words if one.disposition == "discard")
+
+
+@pytest.mark.skipif(codecs_core.codecs is None, reason="there is no compiled core")
+def test_a_traced_block_is_folded_in_python():
+    """The compiled core keeps no trace; without one it takes the common inputs."""
+    lane = lane_after((0, [emission()]), (2 * S, [observation(S, CODE), observation(S, GIT)]))
+    state, untraced = core.new_state(0, 1), core.new_state(0, 1)
+    for data in lane.blocks:
+        core.fold(state, unseal(data), trace.FoldTrace("em-1"))
+        core.fold(untraced, unseal(data))
+
+    assert (state.left_to_python, untraced.left_to_python) == (2, 0)
+
+
+# ---------------------------------------------------------------- what it says
+
+
+def test_an_admission_in_every_step():
+    """The emission begins its assertion, which waits; each observation counts; the second one admits it."""
+    _, entries, _ = traced(lane_after((0, [emission()]), (2 * S, [observation(S, CODE), observation(S, GIT)])))
+
+    assert kinds(entries[1]) == [(0, "TakenIn"), (0, "Began")]
+    armed = entries[1][-1]
+    assert isinstance(armed, trace.Armed)
+    assert (armed.clock, armed.due, armed.span_key) == (WATERMARK, BASE + 10 * M, KEY)
+    assert kinds(entries[2]) == [(0, "Weighed"), (1, "Weighed"), (1, "Decided")]
+    weighed = [(one.fate, one.classes) for one in entries[2] if isinstance(one, trace.Weighed)]
+    assert weighed == [("counted", 1), ("counted", 2)]
+    word = entries[2][-1]
+    assert isinstance(word, trace.Decided)
+    assert (word.status, word.reason, word.output.topic) == ("admitted", "", "admitted")
+    assert [(one.counted, one.k) for one in word.checks] == [(2, 2)]
+    assert [one.clock for one in entries[2] if isinstance(one, trace.Armed)] == [TIME]
+
+
+def test_what_is_due_is_reported_before_the_events():
+    """And what is said once a block behind them."""
+    lane = lane_after(
+        (0, [emission()]), (2 * S, [observation(S, CODE), observation(S, GIT)]),
+        (3 * S, [observation(3 * S, CODE), observation(3 * S, GIT)]),
+    )  # fmt: skip
+    _, entries, _ = traced(lane)
+    assert kinds(entries[3]) == [(0, "Weighed"), (1, "Weighed"), (trace.END, "Decided")]
+
+    _, entries, _ = traced(lane_after((0, [emission()]), (11 * M, [observation(11 * M, CODE)])))
+    assert [type(one) for one in entries[2][:2]] == [trace.Fired, trace.Decided]
+    assert kinds(entries[2]) == [(trace.CLOCKS, "Decided"), (0, "Weighed")]
+
+
+def test_what_is_discarded_is_reported_with_the_record_that_stands_nowhere():
+    """Its status, its reason, and the words that a reviewer would have had."""
+    lane = lane_after((0, [emission()]), (11 * M, []), policy=decided("discard"))
+    _, entries, outputs = traced(lane)
+
+    word = entries[2][-1]
+    assert isinstance(word, trace.Decided)
+    assert (word.status, word.reason, word.disposition) == ("unverified-inference", "no-corroboration", "discard")
+    assert word.output.topic == "review-requests"
+    assert outputs == []
+
+
+def test_evidence_that_waits_is_known_by_its_number():
+    """From its coming to its weighing, or to the end of its time."""
+    _, entries, _ = traced(lane_after((0, [observation(0, CODE), observation(0, GREP, attempt=1)]), (S, [emission()])))
+    aside = [one for one in entries[1] if isinstance(one, trace.PutAside)]
+    assert [one.attempt for one in aside] == [0, 1]
+    met = [one for one in entries[2] if isinstance(one, trace.Weighed)]
+    assert [(one.order, one.fate) for one in met] == [(aside[0].order, "counted")]
+
+    _, entries, _ = traced(lane_after((0, [observation(0, CODE)]), (11 * M, [])))
+    assert [one.order for one in entries[2] if isinstance(one, trace.Unmatched)] == [
+        one.order for one in entries[1] if isinstance(one, trace.PutAside)
+    ]
+
+
+def test_a_newer_attempt_supersedes_and_ends():
+    """What is pending gets a record; what waits for a reviewer ends by the newer attempt's word."""
+    _, entries, _ = traced(lane_after((0, [emission()]), (S, [emission(attempt=1)])))
+    assert kinds(entries[2]) == [(0, "Decided"), (0, "TakenIn"), (0, "Began")]
+    first = entries[2][0]
+    assert isinstance(first, trace.Decided)
+    assert (first.attempt, first.reason) == (0, "superseded")
+
+    newer = [emission(M, attempt=1), observation(M, CODE, attempt=1), observation(M, GIT, attempt=1)]
+    evidence = [observation(S, CODE), observation(S, GIT)]
+    _, entries, _ = traced(lane_after((0, [emission()]), (S, evidence), (M, newer)))
+    ended = entries[3][-1]
+    assert isinstance(ended, trace.Ended)
+    assert (ended.attempt, ended.by_attempt) == (0, 1)
+
+
+def test_dead_letters_repetitions_and_reviews_are_reported():
+    """Each by its event."""
+    records = [emission(), emission(), ("observations", (b"em-1", b"{")), review("admit"), review("admit")]
+    _, entries, _ = traced(lane_after((0, records)))
+
+    assert kinds(entries[1]) == [
+        (0, "TakenIn"), (0, "Began"), (1, "Repeated"), (2, "Refused"), (3, "Reviewed"), (3, "Decided"), (4, "Reviewed")
+    ]  # fmt: skip
+    reviews = [one for one in entries[1] if isinstance(one, trace.Reviewed)]
+    assert [one.followed for one in reviews] == [True, False]
+
+
+def test_other_emissions_leave_nothing_in_it():
+    """Only dead letters are noted whichever they are about, since nobody can tell."""
+    lane = lane_after((0, [emission(), emission(emission_id="em-2"), ("observations", (b"em-9", b"{"))]), (11 * M, []))
+    _, entries, _ = traced(lane, "em-3")
+
+    assert [kinds(block) for block in entries] == [[], [(2, "Refused")], []]
