@@ -1,6 +1,7 @@
 """Why evidence does not count for or against an assertion, in a word: what `weigh` answers (fold.py).
 
-Where several things stand against an observation, the word is that of the last rule that would have to give way.
+Where several rules stand against an observation, the word is that of the last one that would have to give way. Whether
+it is newer than what counts is asked last, so what the emitter had to declare and did not is `not-declared`.
 """
 
 from __future__ import annotations
@@ -26,4 +27,4 @@ Uncounted: TypeAlias = Literal[
     "declarations-only",
     "outweighed",
 ]
-"""`docs/checks.md` and `sluice explain` say each in a sentence."""
+"""topology/explain/why.py has a sentence for each."""

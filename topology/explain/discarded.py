@@ -1,11 +1,12 @@
 """Verdicts that a policy discards, made visible for `what-if`, which folds a history again.
 
 What is discarded is counted, and nothing is written about it (ARCHITECTURE.md), so outputs tell neither its status nor
-its reason. An explanation reads them off the fold's trace of one emission; a comparison is about all of them, and keeps
-the compiled core. So a history is folded under a policy that differs in one thing only: what it would discard goes to
-review, which is told on `inadmissible`. `conceal` then closes what now waits for a reviewer in vain, so that the next
-record finds the state that the real policy leaves. Until then such an assertion differs from a discarded one in a
-single respect, that a review would reach it: whoever uses this folds up to a review, conceals, and goes on.
+its reason. An explanation reads them off the fold's trace of one emission; a comparison is about all of them.
+
+So a history is folded under a policy that differs in one thing only: what it would discard goes to review, which is
+told on `inadmissible`. `conceal` then closes what now waits for a reviewer in vain, so that the next record finds the
+state that the real policy leaves. Until then such an assertion differs from a discarded one in a single respect, that a
+review would reach it: whoever uses this folds up to a review, conceals, and goes on.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def _shown(disposition: Disposition) -> Disposition:
     return "review" if disposition == "discard" else disposition
 
 
-def is_discarded(policy: Policy, topic: str, word: Decision) -> bool:
+def _is_discarded(policy: Policy, topic: str, word: Decision) -> bool:
     """Whether a word that was said under `reveal(policy)` would have been a discard under the policy itself."""
     if word.disposition != "review" or topic == "admitted":
         return False
@@ -48,7 +49,7 @@ def is_discarded(policy: Policy, topic: str, word: Decision) -> bool:
 def conceal(state: State, policy: Policy, words: Iterable[DecisionOutput]) -> None:
     """Closes what `policy` would have discarded, of what was just said under `reveal(policy)`; between blocks only."""
     for topic, span_key, word in words:
-        if topic == INADMISSIBLE and is_discarded(policy, topic, word):
+        if topic == INADMISSIBLE and _is_discarded(policy, topic, word):
             attempt = state.attempt(word.emission_id, word.attempt)
             assertion_state = attempt.assertion(span_key) if attempt is not None else None
             if assertion_state is not None and assertion_state.phase == Phase.REVIEW:

@@ -94,8 +94,9 @@ class Input(Part, kw_only=True):
     Attributes:
         index: its place among the block's events.
         source: `topic/partition/offset`.
-        why: of what was not counted, a word (`explain_why.Why`, and for a review that would not make it hold longer
-            `no-longer-than-now`); of what was late, `closed` or `waits-for-reviewer`; of a dead letter, its reason.
+        why: of what was not counted, a word (streams/adjudication/uncounted.py; of a review that would not make it
+            hold longer, `no-longer-than-now`); of what was late, `closed` or `waits-for-reviewer`; of a dead letter,
+            its reason.
         detail: a dead letter's detail.
         settled_at: when its fate fell, where that was later than `at`.
         observation: of an observation, also of one that was refused, where it could be read.

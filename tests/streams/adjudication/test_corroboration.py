@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sluice.codecs.records import Observation, Subject
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import corroboration
 from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, Declared, Terms, short
 from sluice.streams.adjudication.uncounted import Uncounted
-from sluice.streams.policy.policy import Admissibility, Observer, Policy, Trust
+from sluice.streams.policy.policy import Admissibility, Judging, Observer, Policy, Trust
 
 GIT, GREP, CODE = "substrate.git.log", "substrate.grep", "substrate.code.read"
 EMITTED, HORIZON = 1000, 50
@@ -363,3 +364,58 @@ def test_the_order_in_which_evidence_comes_does_not_matter(
     assert one.fresh == other.fresh == len(newest)
     assert corroboration.validity(one) == corroboration.validity(other)
     assert corroboration.validity(one) == (min(ends[-k], one.longest) if len(ends) >= k else -1)
+
+
+# ---------------------------------------------------------------- why it does not count
+
+
+@pytest.mark.parametrize(
+    ("trust", "ts", "cls", "why"),
+    [
+        ("observed", 899, GREP, "too-old"),
+        ("observed", 1051, GREP, "too-late"),
+        ("observed", 1000, GREP, None),
+        ("observed", 990, CODE, "not-newer"),
+        ("both", 899, GREP, "too-old"),
+        ("both", 1051, GREP, "too-late"),
+        ("both", 1000, GREP, "not-declared"),
+        ("both", 990, CODE, "not-newer"),
+        ("declared", 899, GREP, "declarations-only"),
+    ],
+)
+def test_a_corroboration_that_does_not_count_says_why(trust: Trust, ts: int, cls: str, why: str | None) -> None:
+    """Age before what was declared; nothing of an undeclared one makes the assertion aged."""
+    one = assertion_state(Claim(CODE, None, None))
+    corroborate(one, observation(1000, CODE))
+
+    assert whys(one, observation(ts, cls), policy=trusting(trust)) == [why]
+    assert one.aged == (why == "too-old" and trust == "observed")
+
+
+@pytest.mark.parametrize("cls", [CODE, GREP])
+def test_of_what_is_older_and_was_not_declared_it_is_said_that_it_was_not_declared(cls: str) -> None:
+    """It would not be news either, but that is not why."""
+    one = assertion_state(Claim(GIT, None, None))
+    corroborate(one, observation(1000, cls))
+
+    assert whys(one, observation(990, cls), policy=trusting("both")) == ["not-declared"]
+
+
+def test_of_several_rules_against_it_the_last_that_would_have_to_give_way_is_named() -> None:
+    """A substrate that the emitter can write to before missing checks, before the judge, before the confidence."""
+    said: dict[str, Any] = {"confidence": 0.1, "judge": "model"}
+    policy = Policy(
+        admissibility=Admissibility(min_confidence=0.5),
+        judging=Judging(require_checks=True),
+        observers={"observer-1": Observer(writable_by=["bot"])},
+    )
+    strange = observation(1000, observer="observer-2", **said)
+    checked = observation(1000, observer="observer-2", verified=[0], **said)
+
+    assert (
+        corroboration.barred(policy, assertion_state(emitter="bot"), observation(1000, **said)) == "writable-by-emitter"
+    )
+    assert corroboration.barred(policy, assertion_state(emitter="bot"), strange) == "checks-required"
+    assert corroboration.barred(policy, assertion_state(emitter="bot"), checked) == "judge-not-accepted"
+    trusted = replace(policy, judging=Judging(require_checks=True, accept=["model"]))
+    assert corroboration.barred(trusted, assertion_state(emitter="bot"), checked) == "low-confidence"

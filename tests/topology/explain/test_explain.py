@@ -291,6 +291,17 @@ async def test_what_waits_for_a_reviewer_ends_with_a_newer_attempts_word(tmp_pat
         assert explanation.assertions[0].now.status == "contradicted"
 
 
+async def test_a_review_window_that_is_over_is_not_ended_by_a_newer_attempt_of_the_same_block(tmp_path: Path):
+    """The clock comes before the block's inputs."""
+    newer = [emission(20 * M, attempt=1), *(observation(20 * M, name, attempt=1) for name in (CODE, GIT))]
+    lane = lane_after((0, [emission()]), END, (20 * M, newer), policy=decided("review", review_window=M))
+    explanation = await explanation_of(lane, tmp_path)
+
+    last = explanation.assertions[0].events[-1]
+    assert (last.what, last.why, last.by_attempt) == ("ended", "review-window-over", UNSET)
+    assert explanation.assertions[1].now.status == "admitted"
+
+
 async def test_what_was_over_is_reported_before_what_came_too_late(tmp_path: Path):
     """A review of the block in which the review window ends: the end comes first, and is why it is refused."""
     lane = lane_after((0, [emission()]), END, (20 * M, [review("admit")]), policy=decided("review", review_window=M))
