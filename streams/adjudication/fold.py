@@ -532,7 +532,7 @@ class _Folding:
             verdicts.extend(assertion_state, corroboration.validity(assertion_state))
 
     def weigh(self, case: Case, observation: Observation, ts: int, cls: str) -> Uncounted | None:
-        """Notes what an observation says in the case or the assertion; where it changes nothing, why it does not count."""
+        """Notes what an observation says in the case or the assertion; where it changes nothing, says why."""
         assertion_state, outcome = case.state, observation.outcome
         why = corroboration.barred(self.policy, assertion_state, observation)
         if outcome == "terms-present":

@@ -24,7 +24,7 @@ from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import RedactionPolicy
 from . import explanation
 from .about import claims, emitter_of, is_bound, observed, reviewed
-from .checks import checks, stated, told_of_progress
+from .checks import check_counts, checks, stated
 from .decisions import Decision, decision_in
 from .log import Aside, ExplainLog, Timeline
 from .text import marked, shown_text
@@ -218,7 +218,7 @@ class BlockTrace:
             marked=_marked(self._policy, timeline, word),
             coverage=word.coverage,
             unchecked=word.unchecked,
-            checks=(told_of_progress(one.checks) if is_weighed else None) or UNSET,
+            checks=(check_counts(one.checks) if is_weighed else None) or UNSET,
             **more,
         )
         timeline.verdicts.append(verdict)

@@ -69,10 +69,10 @@ def checks(policy: Policy, of: Stated) -> list[explanation_checks.Check]:
 
 def counts(state: AssertionState) -> list[explanation_checks.CheckCount]:
     """For each check of an assertion how many independent classes carry it, and which verified it by name."""
-    return told_of_progress(progress(state))
+    return check_counts(progress(state))
 
 
-def told_of_progress(checks: Iterable[CheckProgress]) -> list[explanation_checks.CheckCount]:
+def check_counts(checks: Iterable[CheckProgress]) -> list[explanation_checks.CheckCount]:
     """How far each check has come, as the fold says it."""
     return [explanation_checks.CheckCount(counted=one.counted, k=one.k, classes=one.classes) for one in checks]
 
