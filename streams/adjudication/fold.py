@@ -582,7 +582,7 @@ class _Folding:
             self.verdicts.review_admitted(assertion_state, review.decision)
         else:
             if self.trace is not None:
-                self.trace.reviewed(assertion_state, followed=True)
+                self.trace.reviewed(assertion_state)
             case = self.verdicts.case(assertion_state)
             case.review = review.decision
             self.verdicts.judge(Moment.REVIEW, case)
@@ -596,9 +596,15 @@ class _Folding:
             return True
         if reviewer is None or reviewer in assertion_state.reviewers:
             self.counters["not-counted"] += 1
+            if self.trace is not None:
+                self.trace.reviewed(assertion_state, "no-other-reviewer")
             return False
         assertion_state.reviewers.append(reviewer)
-        return len(assertion_state.reviewers) >= needed
+        if len(assertion_state.reviewers) >= needed:
+            return True
+        if self.trace is not None:
+            self.trace.reviewed(assertion_state)
+        return False
 
 
 def _of_another(known: EmissionState, owner: bytes) -> Fault | None:

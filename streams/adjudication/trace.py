@@ -29,6 +29,10 @@ Late: TypeAlias = Literal["closed", "waits-for-reviewer"]
 """What an assertion is that evidence comes too late for."""
 
 
+Ignored: TypeAlias = Literal["no-longer-than-now", "no-other-reviewer"]
+"""Why a person's decision changes nothing."""
+
+
 class CheckProgress(msgspec.Struct, frozen=True):
     """How far one check of an assertion has come.
 
@@ -116,9 +120,10 @@ class Weighed(OfAssertion, frozen=True, kw_only=True):
 
 
 class Reviewed(OfAssertion, frozen=True, kw_only=True):
-    """A person's decision met its assertion. `followed`: false where it would not hold longer for it."""
+    """A person's decision met its assertion. It was followed, or is one of the several that are needed, or `why` not:
+    it would not hold longer for it, or its reviewer has spoken already or gives no name."""
 
-    followed: bool
+    why: Ignored | Literal[""] = ""
 
 
 class Decided(OfAssertion, frozen=True, kw_only=True):
@@ -238,9 +243,9 @@ class FoldTrace:
                 Weighed, assertion_state, fate="counted", order=order, classes=assertion_state.fresh, short=short
             )
 
-    def reviewed(self, assertion_state: AssertionState, *, followed: bool) -> None:
-        """A person has decided."""
-        self._note_of(Reviewed, assertion_state, followed=followed)
+    def reviewed(self, assertion_state: AssertionState, why: Ignored | Literal[""] = "") -> None:
+        """A person has decided; `why` that changes nothing."""
+        self._note_of(Reviewed, assertion_state, why=why)
 
     # ------------------------------------------------------------ decisions and timers
 

@@ -73,7 +73,8 @@ class Verdicts:
         """A reviewer on what is already admitted: a refusal closes it, another admission can make it last longer."""
         until = self._state.time + self._rules.max_validity
         if self._trace is not None:
-            self._trace.reviewed(assertion_state, followed=decision == "refuse" or until > assertion_state.valid_until)
+            changes = decision == "refuse" or until > assertion_state.valid_until
+            self._trace.reviewed(assertion_state, "" if changes else "no-longer-than-now")
         if decision == "refuse":
             assertion_state.basis = "review"
             self.close_admitted(assertion_state, "rejected", "review")

@@ -153,8 +153,8 @@ class BlockTrace:
                 self._log.aside[one.order] = Aside(event.value or b"", entry, self._log.next())
             elif isinstance(one, trace.Weighed):
                 weighed, entry.fate, entry.why = one, one.fate, one.why or UNSET
-            elif isinstance(one, trace.Reviewed) and not one.followed:
-                entry.fate, entry.why = "not-counted", "no-longer-than-now"
+            elif isinstance(one, trace.Reviewed) and one.why:
+                entry.fate, entry.why = "not-counted", one.why
         if entry.fate == "taken-in":
             entry.fate = "decided"
         if timeline is not None:

@@ -94,8 +94,8 @@ class Input(Part, kw_only=True):
     Attributes:
         index: its place among the block's events.
         source: `topic/partition/offset`.
-        why: of what was not counted, a word (streams/adjudication/uncounted.py; of a review that would not make it
-            hold longer, `no-longer-than-now`); of what was late, `closed` or `waits-for-reviewer`; of a dead letter,
+        why: of what was not counted, a word (streams/adjudication/uncounted.py; of a review `no-longer-than-now` or
+            `no-other-reviewer`); of what was late, `closed` or `waits-for-reviewer`; of a dead letter,
             its reason.
         detail: a dead letter's detail.
         settled_at: when its fate fell, where that was later than `at`.

@@ -17,7 +17,7 @@ from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import snapshot, trace
 from sluice.streams.adjudication.state import State
 from sluice.streams.adjudication.timers import TIME, WATERMARK
-from sluice.streams.policy.policy import DEFAULT_POLICY, INADMISSIBLE, PerEffect, Policy
+from sluice.streams.policy.policy import DEFAULT_POLICY, INADMISSIBLE, PerEffect, Policy, Reviewers
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 SEARCH = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -178,16 +178,25 @@ def test_a_newer_attempt_supersedes_and_ends():
     assert (ended.attempt, ended.by_attempt) == (0, 1)
 
 
-def test_dead_letters_repetitions_and_reviews_are_reported():
+def test_dead_letters_repetitions_and_reviews_are_noted():
     """Each by its event."""
-    records = [emission(), emission(), ("observations", (b"em-1", b"{")), review("admit"), review("admit")]
+    records = [emission(), emission(), ("observations", (b"em-1", b"{")), review("admit"), review("refuse")]
     _, entries, _ = traced(lane_after((0, records)))
 
     assert kinds(entries[1]) == [
-        (0, "TakenIn"), (0, "Began"), (1, "Repeated"), (2, "Refused"), (3, "Reviewed"), (3, "Decided"), (4, "Reviewed")
+        (0, "TakenIn"), (0, "Began"), (1, "Repeated"), (2, "Refused"), (3, "Refused"), (4, "Reviewed"), (4, "Decided")
     ]  # fmt: skip
-    reviews = [one for one in entries[1] if isinstance(one, trace.Reviewed)]
-    assert [one.followed for one in reviews] == [True, False]
+
+
+def test_a_review_that_changes_nothing_says_why():
+    """Where several reviewers are needed, each counts once."""
+    policy = replace(decided("review"), reviewers=Reviewers(min_reviewers=PerEffect(internal=2, external=2)))
+    said = [review("admit"), review("admit"), review("admit", reviewer="reviewer-2")]
+    _, entries, _ = traced(lane_after((0, [emission()]), (11 * M, []), (12 * M, said), policy=policy))
+
+    reviews = [one for one in entries[3] if isinstance(one, trace.Reviewed)]
+    assert [one.why for one in reviews] == ["", "no-other-reviewer", ""]
+    assert kinds(entries[3])[-1] == (2, "Decided")
 
 
 def test_other_emissions_leave_nothing_in_it():

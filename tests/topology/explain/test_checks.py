@@ -147,11 +147,14 @@ async def test_what_holds_no_more_was_admitted(tmp_path: Path):
     assert "no longer admitted" in text_of(ended)
 
 
+REVIEWED = Policy(disposition=dict.fromkeys(INADMISSIBLE, PerEffect(internal="review", external="review")))
+
+
 @pytest.mark.parametrize(
     ("blocks", "policy", "said"),
     [
         ([(0, [emission()]), (S, [observation(S, CODE), observation(S, GIT)])], None, "borne out, not checked"),
-        ([(0, [emission()]), (S, [review("admit")])], None, "a reviewer admitted"),
+        ([(0, [emission()]), (11 * M, []), (12 * M, [review("admit")])], REVIEWED, "a reviewer admitted"),
     ],
 )
 async def test_an_admission_that_rests_on_something_else_says_so(

@@ -43,6 +43,7 @@ from sluice.streams.policy.policy import (
     PerEffect,
     Policy,
     PrivacyRules,
+    Reviewers,
 )
 from sluice.topology.explain.explanation import Explanation
 
@@ -225,7 +226,7 @@ AFTER_ADMISSION = {
         ("rejected", "fabricated-annotation"),
     ),
     "refused by a reviewer": ([review("refuse")], ("rejected", "review")),
-    "made to last by a reviewer": ([review("admit")], ("renewed", None)),
+    "made to last by a reviewer": ([review("admit")], ("renewed", None)),  # in ledgers of the fold's version 1
 }
 
 
@@ -233,7 +234,7 @@ AFTER_ADMISSION = {
 async def test_what_happens_after_admission_is_reported(tmp_path: Path, story: str):
     """The last word, and whether it still holds."""
     records, word = AFTER_ADMISSION[story]
-    explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, records)), tmp_path)
+    explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, records), raised=1), tmp_path)
 
     assert words(explanation) == [("admitted", None), word]
     assert explanation.assertions[0].now.holds == (word[0] == "renewed")
@@ -377,10 +378,21 @@ async def test_an_invention_that_was_never_declared_says_so(tmp_path: Path):
 
 
 async def test_a_review_that_would_not_make_it_last_is_reported(tmp_path: Path):
-    """A second admission in the same instant changes nothing."""
-    explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, [review("admit"), review("admit")])), tmp_path)
+    """A second admission in the same instant changes nothing; in ledgers of the fold's version 1."""
+    twice = [review("admit"), review("admit")]
+    explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, twice), raised=1), tmp_path)
 
     assert fates(explanation)[-2:] == [("decided", None), ("not-counted", "no-longer-than-now")]
+
+
+async def test_a_review_by_no_other_reviewer_is_told(tmp_path: Path):
+    """Where several are needed: the first is followed, the same one again changes nothing."""
+    policy = replace(decided("review"), reviewers=Reviewers(min_reviewers=PerEffect(internal=2, external=2)))
+    said = [review("admit"), review("admit"), review("admit", reviewer="reviewer-2")]
+    told = await explanation_of(lane_after((0, [emission()]), END, (12 * M, said), policy=policy), tmp_path)
+
+    assert fates(told)[1:] == [("decided", None), ("not-counted", "no-other-reviewer"), ("decided", None)]
+    assert told.assertions[0].now.status == "admitted"
 
 
 async def test_late_evidence_says_for_what_it_was_late(tmp_path: Path):
