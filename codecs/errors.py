@@ -27,6 +27,7 @@ DeadLetterReason = Literal[
     "unauthorised-observer",
     "unauthorised-emitter",
     "unauthorised-reviewer",
+    "unauthorised-validator",
     "mistyped",
     "confusable-text",
 ]

@@ -43,6 +43,11 @@ KEYS: Mapping[str, str] = {
     "sanitation.confusables": "what look-alike characters in an assertion lead to, by effect",
     "sanitation.caps": "how long a field may be, in bytes (`quotes`: how many of them)",
     "attestations.consensus_domains": "the domains that attestations may name",
+    "attestations.validators": "with what the validator of this DID signs; where any is listed and signatures are "
+    "required, nobody else is taken",
+    "attestations.require_signatures": "whether unsigned attestations are refused; without a list a `did:key` signs "
+    "with its own key",
+    "attestations.min_canonicalisation": "the earliest canonical form that is taken",
     "attestations.DOMAIN.confusables": "what look-alike characters lead to in this domain's attestations",
     "attestations.DOMAIN.composition": "how validators' verdicts come to one: the most frequent, a majority, or all",
     "attestations.DOMAIN.quorum": "how many validators have to have spoken before there is one",
@@ -78,9 +83,14 @@ MORE = (
     ("reviewers", "keys", "NAME"),
     ("reviewers", "roles", "NAME"),
     ("checkpoints", "keys", "NAME"),
+    ("attestations", "validators", "did:web:NAME"),
     ("origin",),
 )
 """Keys that the reference policy does not have."""
+
+
+TABLES_OF_ATTESTATIONS = ("consensus_domains", "validators", "require_signatures", "min_canonicalisation")
+"""Keys of `[attestations]` that are no domain's name."""
 
 
 def policy() -> str:
@@ -122,7 +132,7 @@ def _any(path: tuple[str, ...]) -> str:
 
 def _is_below(path: tuple[str, ...], key: str) -> bool:
     named = tuple(key.split("."))
-    if path[0] == "attestations" and path[1] != "consensus_domains":
+    if path[0] == "attestations" and path[1] not in TABLES_OF_ATTESTATIONS:
         return named == ("attestations", "DOMAIN", *path[2:])
     return path[: len(named)] == named
 

@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
+from ...codecs.dids import normalised
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.partition import Partitioner
 from ..adjudication import validation
 from ..adjudication.outputs import attestation_rules, dead_letter, source_of, traceparent_of
 from ..policy.policy import HOUR, policy_of_document
 from ..sanitise import AttestationRules, frame_attestation
+from .validators import Validators, unauthorised_validator
 
 INPUTS = ("attestations",)
 GROUNDED = "grounded"
@@ -36,6 +38,7 @@ class State:
         self.lane, self.lanes = lane, lanes
         self.partitioner: Partitioner = partitioner
         self.rules = self.next_rules = AttestationRules()
+        self.validators = self.next_validators = Validators()
         self.policy_hash = ""
         self.renew_at = 0
         self.counters: Counter[str] = Counter()
@@ -48,7 +51,7 @@ def fold(state: State, block: Block) -> list[Output]:
         DoesNotHoldError: an event of a kind that this version does not know.
     """
     state.renew_at = block.header.time + RENEWAL
-    state.rules = state.next_rules
+    state.rules, state.validators = state.next_rules, state.next_validators
     return [output for event in block.events if (output := _apply(state, block, event)) is not None]
 
 
@@ -56,8 +59,14 @@ def _apply(state: State, block: Block, event: Event) -> Output | None:
     kind = event.kind
     if kind == EventKind.RECORD:
         framed = frame_attestation(event.value or b"", state.rules, source=source_of(block, event))
-        fault = framed if isinstance(framed, Fault) else _misrouted(state, event, framed)
+        fault = (
+            framed
+            if isinstance(framed, Fault)
+            else _misrouted(state, event, framed)
+            or unauthorised_validator(state.validators, event.value or b"", block.header.time)
+        )
         if not isinstance(framed, Fault) and fault is None:
+            _name_once(framed)
             state.counters["grounded"] += 1
             return _grounded(event, framed)
     elif kind == EventKind.OVERSIZE:
@@ -90,10 +99,18 @@ def _grounded(event: Event, framed: dict[str, Any]) -> Output:
     return Output(GROUNDED, event.key, _encode(framed), headers)
 
 
+def _name_once(framed: dict[str, Any]) -> None:
+    """Names the validator in the one spelling of its DID: one validator, one vote."""
+    entry = framed["attestations"][0]
+    entry["validator_did"] = normalised(entry["validator_did"])
+
+
 def _announce(state: State, event: Event) -> bool:
     try:
         policy = policy_of_document(event.value or b"")
     except msgspec.MsgspecError:
         return False
-    state.next_rules, state.policy_hash = attestation_rules(policy), policy.hash  # in force from the next block on
+    # In force from the next block on.
+    state.next_rules, state.next_validators = attestation_rules(policy), Validators.of(policy)
+    state.policy_hash = policy.hash
     return True

@@ -16,6 +16,7 @@ import rfc8785
 from msgspec import UNSET, Raw, UnsetType, field
 from msgspec.structs import replace
 
+from ...codecs.dids import normalised
 from ...codecs.records import CoverageLevel, Disposition, Effect
 from ...codecs.signatures import DEFAULT_ORIGIN
 from ...codecs.vocabulary import CLASSES_1_0
@@ -217,10 +218,26 @@ class Domain(Part, frozen=True, gc=False):
 
 
 class Attestations(Part, frozen=True, gc=False):
-    """The registry of consensus domains [V §3]."""
+    """The registry of consensus domains, and who may attest [V §3].
+
+    Attributes:
+        consensus_domains: the domains that an attestation may name.
+        domains: a domain's own rules.
+        validators: keys by DID in its one spelling (`codecs.dids`); one that has keys must sign, and where any is
+            listed nobody else is taken if signatures are required.
+        require_signatures: only signed words are taken. Where no validator is listed, a `did:key` signs with its own.
+        min_canonicalisation: words of an earlier canonical form are mistyped.
+    """
 
     consensus_domains: list[str] = field(default_factory=lambda: ["scientific-default"])
     domains: dict[str, Domain] = {}
+    validators: Keys = {}
+    require_signatures: bool = False
+    min_canonicalisation: Literal["0.2", "0.3"] = "0.3"
+
+    def __post_init__(self) -> None:
+        if any(normalised(did) != did for did in self.validators):
+            raise ValueError("validators are named by DIDs in their one spelling")
 
 
 class PrivacyRules(Part, frozen=True, gc=False):
@@ -441,11 +458,15 @@ class Policy(Part, frozen=True, gc=False):
             found.append(("reviewers.require_signatures", "refuses every review: no reviewer and no role has a key"))
         if emitters.require_signatures and not emitters.keys:
             found.append(("emitters.require_signatures", "refuses every emission: no emitter has a key"))
+        if self.attestations.require_signatures and not self.attestations.validators:
+            why = "takes any did:key, and keys cost nothing: one party can be any number of validators"
+            found.append(("attestations.require_signatures", why))
         for at, keys in (
             ("observers", {name: one.all_keys for name, one in self.observers.items()}),
             ("reviewers.keys", reviewers.keys),
             ("emitters.keys", emitters.keys),
             ("checkpoints.keys", self.checkpoints.keys),
+            ("attestations.validators", self.attestations.validators),
         ):
             found += [
                 (f"{at}.{name}", f"has the key of {other!r}: whoever holds it speaks under both names")
@@ -483,6 +504,9 @@ class Policy(Part, frozen=True, gc=False):
 _LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
     (("admissibility", "min_observers"), {"internal": 1, "external": 1}),
     (("require_signatures",), False),
+    (("attestations", "validators"), {}),
+    (("attestations", "require_signatures"), False),
+    (("attestations", "min_canonicalisation"), "0.3"),
     (("emitters", "keys"), {}),
     (("emitters", "require_signatures"), False),
     (("emitters", "unauthenticated"), None),

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast, get_args
 
+from ...codecs.dids import normalised
 from ...codecs.errors import UsageError
 from ...codecs.records import CoverageLevel, Disposition, Effect
 from ...codecs.signatures import PUBLIC_KEY, public_key_of
@@ -202,6 +203,8 @@ _DISPOSITION = _one_of(get_args(Disposition))
 _CONFUSABLES = _one_of(get_args(p.Confusables))
 _PRIVACY = _one_of(get_args(p.Privacy))
 _REQUIRED = "require_signatures"
+_RESERVED = ("consensus_domains", "validators", _REQUIRED, "min_canonicalisation")
+"""Keys of `[attestations]` that are no domain's name."""
 _KEY_NAME = re.compile(r"[^\s+]{1,256}")
 _ORIGIN = re.compile(r"[!-~]{1,256}")
 
@@ -455,9 +458,18 @@ def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
     at = ("attestations",)
     found = reader.table(tables, at, None)
     names = reader.value(found.get("consensus_domains", ["scientific-default"]), (*at, "consensus_domains"), _strings)
+    checks = {_REQUIRED: _boolean, "min_canonicalisation": _one_of(("0.2", "0.3"))}
+    plain = {key: reader.value(found[key], (*at, key), check) for key, check in checks.items() if key in found}
+    validators: dict[str, list[Key]] = {}
+    for did, keys in _keys_by_name(reader, found, (*at, "validators")).items():
+        one = normalised(did)
+        if one is None:
+            reader.wrong((*at, "validators", did), "expected a DID as the name")
+        else:
+            validators.setdefault(one, []).extend(keys)
     domains: dict[str, p.Domain] = {}
     for name in found:
-        if name == "consensus_domains":
+        if name in _RESERVED:
             continue
         if name not in (names or ()):
             reader.wrong((*at, name), "unknown key; a domain's own table needs the domain in consensus_domains")
@@ -468,7 +480,12 @@ def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
             "quorum": _integer(1, p.MAX_QUORUM),
         }
         domains[name] = p.Domain(**reader.fields(found, (*at, name), checks))
-    return p.Attestations(consensus_domains=sorted(set(names or ())), domains=domains)
+    return p.Attestations(
+        consensus_domains=sorted(set(names or ())),
+        domains=domains,
+        validators=validators,
+        **{key: value for key, value in plain.items() if value is not None},
+    )
 
 
 def _observers(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.Observer]:

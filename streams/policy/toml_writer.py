@@ -45,6 +45,9 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield f"caps = {{ {', '.join(f'{name} = {cap}' for name, cap in caps.items())} }}"
     yield "\n[attestations]"
     yield f"consensus_domains = {_texts(policy.attestations.consensus_domains)}"
+    yield f"require_signatures = {_boolean(policy.attestations.require_signatures)}"
+    yield f"min_canonicalisation = {_text(policy.attestations.min_canonicalisation)}"
+    yield from _keys_by_name("attestations.validators", policy.attestations.validators)
     for name, domain in policy.attestations.domains.items():
         yield f"\n[attestations.{_text(name)}]\nconfusables = {_text(domain.confusables)}"
         if domain.composition != "most" or domain.quorum != 1:

@@ -75,6 +75,7 @@ def test_the_reasons_of_dead_letters_are_those_of_the_design() -> None:
         "unauthorised-observer",
         "unauthorised-emitter",
         "unauthorised-reviewer",
+        "unauthorised-validator",
         "mistyped",
         "confusable-text",
     ]

@@ -1,0 +1,68 @@
+"""Decentralized identifiers: one spelling for each, and the key that a `did:key` holds (docs/security.md).
+
+One validator has one vote, so two spellings of its DID must not be two validators. The rules are those of DID Core 3.1
+and RFC 3986: the method name is lower case, percent-encoding of a character that needs none is undone, and the digits
+of other percent-encodings are upper case. `did:web` names a host, which has no case. Pure: nothing is resolved by the
+network.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Final
+
+_DID: Final = re.compile(r"[dD][iI][dD]:([A-Za-z0-9]+):((?:[A-Za-z0-9._:-]|%[0-9A-Fa-f]{2})+)")
+_PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
+_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_DIGIT: Final = {character: value for value, character in enumerate(_BASE58)}
+_ED25519_MULTICODEC: Final = b"\xed\x01"
+_MOST: Final = 256
+
+
+def normalised(did: str) -> str | None:
+    """A DID in its one spelling, without path, query and fragment; None for what is no DID.
+
+    Args:
+        did: at most 256 characters before its path, query or fragment.
+    """
+    bare = re.split(r"[/?#]", did, maxsplit=1)[0]
+    match = _DID.fullmatch(bare) if len(bare) <= _MOST else None
+    if match is None or match[2].endswith(":"):
+        return None
+    method, identifier = match[1].lower(), _PERCENT.sub(_decoded, match[2])
+    if method == "web":
+        host, colon, rest = identifier.partition(":")
+        identifier = host.lower().rstrip(".") + colon + rest
+    return f"did:{method}:{identifier}" if identifier else None
+
+
+def _decoded(match: re.Match[str]) -> str:
+    character = chr(int(match[0][1:], 16))
+    return character if character in _UNRESERVED else match[0].upper()
+
+
+def key_of(did: str) -> str | None:
+    """The Ed25519 public key that a `did:key` holds, as base64 of its 32 bytes; None for any other DID.
+
+    The key is the multibase form `z`, base58btc of the multicodec `ed25519-pub` and the key (did:key 0.7).
+    """
+    found = normalised(did)
+    if found is None or not found.startswith("did:key:z"):
+        return None
+    decoded = _base58(found.removeprefix("did:key:z"))
+    if decoded is None or decoded[:2] != _ED25519_MULTICODEC or len(decoded) != 34:
+        return None
+    return base64.b64encode(decoded[2:]).decode()
+
+
+def _base58(text: str) -> bytes | None:
+    number = 0
+    for character in text:
+        digit = _DIGIT.get(character)
+        if digit is None:
+            return None
+        number = number * 58 + digit
+    zeros = len(text) - len(text.lstrip("1"))
+    return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8, "big")

@@ -1,0 +1,90 @@
+"""Who may attest: a validator's word counts under its own signature, and in one spelling of its DID [V §3, §5],
+docs/security.md.
+
+Pure, and without memory: a lane of attestations has no ledger, so it cannot know that an older word comes back. Where
+signatures are required a word has to say when it was issued, and not in the future.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import msgspec
+
+from ...codecs.dids import key_of, normalised
+from ...codecs.errors import Fault
+from ...codecs.records import Time
+from ...codecs.signatures import ATTESTATION
+from ...codecs.times import format_time, parse_time
+from ..policy.keys import Key, is_signed
+from ..policy.policy import Attestations, Policy
+
+
+class _Word(msgspec.Struct, gc=False):
+    """What of an attestation says who speaks, and when."""
+
+    validator_did: str
+    signature: str | None = None
+    issued_at: Time | None = None
+    canonicalisation_version: str | None = None
+
+
+_words = msgspec.json.Decoder(_Word)
+
+
+class Validators(NamedTuple):
+    """What a policy says about validators.
+
+    Attributes:
+        rules: the policy's table `attestations`.
+        max_skew: how far ahead of the block's time a word may have been issued, milliseconds.
+    """
+
+    rules: Attestations = Attestations()
+    max_skew: int = 30_000
+
+    @classmethod
+    def of(cls, policy: Policy) -> Validators:
+        """Those of a policy."""
+        return cls(policy.attestations, policy.admissibility.max_skew)
+
+
+def unauthorised_validator(validators: Validators, value: bytes, time: int) -> Fault | None:
+    """Why an attestation is not its validator's word, or comes in a form that the policy does not take.
+
+    Args:
+        validators: the policy in force.
+        value: the attestation as it came; it has its types already.
+        time: the block's, Unix ms.
+    """
+    word, rules = _words.decode(value), validators.rules
+    given = word.canonicalisation_version
+    if given is not None and given < rules.min_canonicalisation:
+        expected = f"{rules.min_canonicalisation} or later"
+        return Fault("mistyped", f"$.canonicalisation_version: expected {expected}, got {given!r}")
+    did = normalised(word.validator_did)
+    if did is None:
+        return Fault("mistyped", f"$.validator_did: expected a DID, got {word.validator_did[:80]!r}")
+    keys = _keys(rules, did)
+    if not keys:
+        if not rules.require_signatures:
+            return None
+        return Fault("unauthorised-validator", f"$.validator_did: expected one with a key in the policy, got {did!r}")
+    if not is_signed(keys, time, word.signature, value, ATTESTATION):
+        got = "none" if word.signature is None else "one that does not hold"
+        return Fault("unauthorised-validator", f"$.signature: expected the signature of {did!r}, got {got}")
+    if word.issued_at is None:
+        return Fault("mistyped", "$.issued_at: expected the time at which it was signed, got nothing")
+    issued, latest = cast(int, parse_time(word.issued_at)), time + validators.max_skew
+    if issued > latest:
+        return Fault("clock-skew", f"$.issued_at: expected a time up to {format_time(latest)}, got {word.issued_at}")
+    return None
+
+
+def _keys(rules: Attestations, did: str) -> list[Key]:
+    """The keys of a validator: those that the policy lists; where it lists no validator, the one that a `did:key`
+    holds."""
+    if rules.validators:
+        return rules.validators.get(did, [])
+    own = key_of(did) if rules.require_signatures else None
+    return [] if own is None else [Key(public_key=own)]

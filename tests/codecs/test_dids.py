@@ -1,0 +1,76 @@
+"""One validator, one spelling (docs/security.md); a `did:key` holds its own key."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.codecs.dids import key_of, normalised
+
+ID = "did:web:validators.example:one"
+SAME = [
+    ID,
+    "DID:Web:Validators.Example:one",
+    f"{ID}#key-1",
+    f"{ID}?versionId=2",
+    f"{ID}/path",
+    "did:web:validators%2Eexample:one",
+    "did:web:validators%2eexample:%6Fne",
+    "did:web:validators.example.:one",
+]
+
+
+@pytest.mark.parametrize("spelling", SAME)
+def test_one_validator_has_one_spelling(spelling: str):
+    """Each of these had a vote of its own."""
+    assert normalised(spelling) == ID
+
+
+@pytest.mark.parametrize(
+    "other", ["did:web:validators.example:two", "did:key:validators.example:one", "did:web:validators.example:One"]
+)
+def test_other_validators_stay_others(other: str):
+    """The path of `did:web` and the identifiers of other methods have case."""
+    assert normalised(other) not in (None, ID)
+
+
+NO_DIDS = ["", "did:", "did:web:", "did:web::", "did:a b:c", "did:web:a\n", "did:web:%zz", "x", "#did:web:a"]
+
+
+@pytest.mark.parametrize("text", [*NO_DIDS, "did:web:" + "a" * 300])
+def test_what_is_no_did_is_none(text: str):
+    assert normalised(text) is None
+
+
+@given(st.from_regex(r"did:[a-z]{1,8}:([A-Za-z0-9._-]|%[0-9A-Fa-f]{2}){1,20}", fullmatch=True))
+def test_normalising_again_changes_nothing(did: str):
+    once = normalised(did)
+
+    assert once is not None
+    assert normalised(once) == once
+
+
+def test_a_did_key_holds_its_key():
+    """The example of the did:key specification, and its bytes."""
+    did = "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"
+    expected = "2e6fcce36701dc791488e0d0b1745cc1e33a4c1c9fcc41c63bd343dbbe0970e6"
+
+    assert base64.b64decode(key_of(did) or "").hex() == expected
+    assert key_of(f"{did}#z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK") == key_of(did)
+
+
+@pytest.mark.parametrize(
+    "did",
+    [
+        ID,
+        "did:key:zQ3shokFTS3brHcDQrn82RUDfCZESWL1ZdCEJwekUDPQiYBme",  # secp256k1
+        "did:key:z6Mkha0",
+        "did:key:f6Mk",
+        "did:key:z",
+    ],
+)
+def test_other_dids_hold_none(did: str):
+    assert key_of(did) is None
