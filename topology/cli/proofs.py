@@ -224,7 +224,7 @@ def read_verifier(given: str) -> Verifier:
 
 @click.group()
 def key() -> None:
-    """Keys that checkpoints are signed with: make one, show its verifier."""
+    """Keys that checkpoints and records are signed with: make one or all that a profile needs, show a verifier."""
 
 
 @key.command()
@@ -250,6 +250,52 @@ def new(name: str, out: str) -> None:
     if checkout is not None:
         what = f"{out} lies inside the git checkout {checkout}"
         click.echo(f"sluice: warning: {what}; a .gitignore beside it names it now, a place outside is safer", err=True)
+
+
+def _names(flag: str, whose: str) -> Any:
+    return click.option(flag, f"{flag[2:]}s", metavar="NAME", multiple=True, help=f"{whose}; may be repeated.")
+
+
+@key.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@_names("--worker", "A worker, by the name of its key in checkpoints")
+@_names("--observer", "An observer")
+@_names("--emitter", "An emitter, as emitter.system names it")
+@_names("--reviewer", "A reviewer with a key of their own")
+@_names("--role", "A service that signs for reviewers")
+@click.option(
+    "--policy", "base", metavar="FILE", default="strict", show_default=True, help="The policy that gets the keys."
+)
+@click.pass_obj
+def profile(obj: dict[str, Any], folder: Path, base: str, **names: tuple[str, ...]) -> None:
+    """Makes the keys of those who sign under the strict profile, and FOLDER/policy.toml, which lists them.
+
+    Keys that are there already stay. So the command may run at every start: it makes what is missing, and writes the
+    same policy again.
+
+    \b
+    Example:
+      sluice key profile keys --worker sluice/prod --observer observer-1 --observer observer-2 --role console
+    """
+    from ...streams.policy.toml_reader import load_policy
+    from ...streams.policy.toml_writer import to_toml
+    from ..checkpoints.profile_keys import Parties, make_keys, with_keys
+    from ..settings.settings import load_settings
+    from .policy import policy_text
+
+    parties = Parties(**names)
+    if not any(parties):
+        raise click.UsageError("name at least one party: --worker, --observer, --emitter, --reviewer or --role")
+    origin = load_settings(obj["config_file"], {}).app_id
+    policy = load_policy(policy_text(base), base)
+    keys = make_keys(folder, parties)
+    written = folder / "policy.toml"
+    draft = folder / ".policy.toml.draft"
+    draft.write_text(to_toml(with_keys(policy, keys, origin)), encoding="utf-8")
+    draft.replace(written)
+    for one in keys:
+        click.echo(f"{one.kind} {one.name}: {one.path} ({'made' if one.is_new else 'kept'})")
+    click.echo(f"policy: {written}")
 
 
 @key.command()

@@ -41,6 +41,13 @@ def test_strict_asks_for_checks_and_independence():
     assert (judging.require_checks, judging.same_bytes, judging.same_root) == (True, True, 2)
     assert strict.admissibility.min_observers.external == 2
     assert strict.effect_default == "external"
+    assert strict.require_signatures
+    assert strict.reviewers.require_signatures
+    assert strict.reviewers.min_reviewers.external == 2
+    assert strict.attestations.require_signatures
+    assert strict.emitters.unauthenticated == "external"
+    assert strict.privacy.observation_ids == "hashed"
+    assert strict.exposures() == []
     by_check = strict.admissibility.k_by_check
     assert by_check.keys() == alone | {"peer", "absent", "missing", "count"}
     assert all((k.internal, k.external) == (1, None) for k in by_check.values())
