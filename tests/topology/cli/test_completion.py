@@ -52,7 +52,7 @@ def completed(tmp_path: Path, *words: str) -> list[str]:
         (("",), list(COMMANDS)),
         (("con",), ["consume", "config"]),
         (("--ver",), ["--version"]),
-        (("key", ""), ["new", "show"]),
+        (("key", ""), ["new", "profile", "show"]),
         (("consume", "--sta"), ["--status"]),
         (("consume", "--status", "adm"), ["admitted"]),
         (("schema", "--str"), ["--strict"]),
