@@ -20,6 +20,8 @@ COPY requirements/run.txt requirements/run.txt
 RUN /opt/sluice/bin/pip install --require-hashes --only-binary :all: --requirement requirements/run.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY native native
+COPY policies policies
+COPY examples examples
 COPY codecs codecs
 COPY record record
 COPY streams streams

@@ -14,7 +14,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
   tests/streams/adjudication/test_compiled_checks.py \
   tests/streams/adjudication/test_snapshot.py tests/streams/adjudication/test_table.py tests/streams/adjudication/test_timers.py
 
-.PHONY: demo test test-all test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock clean help
+.PHONY: demo test test-all test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -112,11 +112,16 @@ reference: $(DEV) ## docs/reference, from the code; the operator's alerts, from 
 
 lock: $(DEV) ## resolve the dependencies anew
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --no-header pyproject.toml --group build -o requirements/run.txt
+	  --no-header pyproject.toml --extra all --group build -o requirements/run.txt
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+	  --no-header pyproject.toml --extra all --group dev -c requirements/run.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --no-header pyproject.toml --group adapters -o requirements/adapters.txt
+	  --no-header pyproject.toml --extra all --group adapters -o requirements/adapters.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header --group wheels -o requirements/wheels.txt
+
+wheels: $(BIN)/python ## the wheels, built and tested into dist/; PYTHONS="3.11 /path/of/python3.14" names other interpreters
+	$(BIN)/python tools/make_wheels.py $(PYTHONS) $(ARGS)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) $(ADAPTERS) var build dist *.egg-info codecs/*.so streams/*.so

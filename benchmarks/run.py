@@ -227,7 +227,7 @@ def bench(arguments: argparse.Namespace) -> int:
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
-        "sluice": metadata.version("sluice"),
+        "sluice": metadata.version("sluice-verdicts"),
         "emissions": arguments.emissions,
         "partitions": arguments.partitions,
         "runs": arguments.runs,

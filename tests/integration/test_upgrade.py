@@ -26,7 +26,7 @@ from sluice.topology.settings.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 FOLDS = len(folds())
-OURS = metadata.version("sluice")
+OURS = metadata.version("sluice-verdicts")
 REFUSES = "the ledger was written by a later version of sluice"
 SECOND_FOLD = [
     (
@@ -54,10 +54,10 @@ def package(folder: Path, version: str, changes: list[tuple[str, str, str]]) -> 
         text = path.read_text("utf-8")
         assert text.count(old) == 1, f"{file} has changed: {old}"
         path.write_text(text.replace(old, new), "utf-8")
-    info = root / f"sluice-{version}.dist-info"
+    info = root / f"sluice_verdicts-{version}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: sluice\nVersion: {version}\n")
-    (info / "entry_points.txt").write_text(metadata.distribution("sluice").read_text("entry_points.txt") or "")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: sluice-verdicts\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(metadata.distribution("sluice-verdicts").read_text("entry_points.txt") or "")
     return {"PYTHONPATH": str(root)}
 
 

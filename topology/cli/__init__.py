@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "prompt": ("prompt:prompt", "what teaches a model to attach checks"),
     "asyncapi": ("asyncapi:asyncapi", "the AsyncAPI document of all topics"),
     "policy": ("policy:policy", "check a policy file, bring one into force, show the one in force"),
+    "examples": ("examples:examples", "the examples that come with sluice, listed or copied"),
     "demo": ("demo:demo", "the main job from end to end, on real input"),
     "broker": ("broker:broker", "a real single-node Kafka for development"),
     "topics": ("topics:topics", "declare the topics, or compare what is there"),
@@ -75,11 +76,21 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As Click's, which would put an empty line before what is said of Ctrl-C."""
+        """As Click's, which would put an empty line before what is said of Ctrl-C.
+
+        A package that the small client does not bring is named with the extra that does (docs/installing.md).
+        """
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             raise click.Abort from interrupt
+        except ModuleNotFoundError as error:
+            from ..settings.extras import needed
+
+            sentence = needed(error.name or "", ctx.invoked_subcommand)
+            if sentence is None:
+                raise
+            raise sentence from error
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """As Click's, but whatever ends a command is one sentence and an exit status of ours."""

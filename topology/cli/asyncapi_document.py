@@ -7,13 +7,13 @@ are the ones that `sluice schema` gives, in the draft of JSON Schema that AsyncA
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
 from ...codecs import records
 from ..kafka.topics import TOPICS, TopicSpec, declared
+from ..settings.extras import version
 from ..settings.settings import Settings, bootstrap
 
 VERSION: Final = "3.0.0"
@@ -99,7 +99,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "asyncapi": VERSION,
         "info": {
             "title": "sluice",
-            "version": metadata.version("sluice"),
+            "version": version(),
             "description": (
                 "Admits only those statements of language models that enough distinct kinds of fresh evidence bear "
                 "out. Keys are partitioned by "

@@ -11,7 +11,6 @@ import threading
 import tokenize
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib import metadata
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,9 +131,10 @@ def _in_a_deep_thread(sources: list[Source]) -> Report:
 
 def _write(report: Report, form: str, verbose: bool) -> None:
     from ...streams.checker.formats import as_json, as_sarif
+    from ..settings.extras import version
 
     if form == "sarif":
-        value = as_sarif(report, metadata.version("sluice"), verbose)
+        value = as_sarif(report, version(), verbose)
         write_document(value)
         return
     found: list[Finding] = sorted([*report.findings, *report.notes]) if verbose else report.findings

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
 import click
+
+from ..settings import extras
 
 
 def version_line() -> str:
@@ -15,7 +15,7 @@ def version_line() -> str:
     parts = [name for name, core in (("codecs", codecs.codecs), ("fold", fold.core)) if core is not None]
     only = f" for the {parts[0]} only" if len(parts) == 1 else ""
     core = f"compiled core {codecs.VERSION}{only}" if parts else "pure Python"
-    return f"sluice {metadata.version('sluice')}, {core}"
+    return f"sluice {extras.version()}, {core}"
 
 
 def show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:

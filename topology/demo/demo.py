@@ -64,9 +64,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def examples() -> Path | None:
-    """The folder of the examples, where sluice runs from a checkout; None where it is installed without them."""
+    """The examples of the checkout that sluice runs from, which they speak of; None where it is installed elsewhere."""
     folder = Path(__file__).resolve().parents[2] / "examples"
-    return folder if (folder / "emissions.jsonl").is_file() else None
+    return folder if (folder / "emissions.jsonl").is_file() and (folder.parent / "pyproject.toml").is_file() else None
 
 
 # ---------------------------------------------------------------- running
@@ -251,7 +251,8 @@ def read_emissions(name: str | None) -> list[bytes]:
     folder = examples()
     if name is None and folder is None:
         raise UsageError(
-            "there are no example emissions beside an installed package", hint="name some with --emissions FILE"
+            "the example emissions speak of a checkout of sluice, and this is none",
+            hint="name others with --emissions FILE"
         )
     path = Path(name) if name is not None else Path(folder or "", "emissions.jsonl")
     try:

@@ -8,7 +8,6 @@ SDK's types do not know yet.
 
 from __future__ import annotations
 
-from importlib import metadata
 from time import monotonic
 from typing import Any, Final, NamedTuple, cast
 
@@ -22,6 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from ...codecs.errors import SluiceError
+from ..settings.extras import version
 from .adapter import Adapter, NotReady
 from .answers import AssertionAnswer, GroundedAnswer
 from .asked import AskAssertion, AskExplain, AskGround, asked, schema
@@ -143,7 +143,7 @@ def create_server(adapter: Adapter, meter: AdapterMetrics | None = None) -> Serv
 
     server: Server[Any] = Server(
         "sluice",
-        version=metadata.version("sluice"),
+        version=version(),
         title="sluice",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,

@@ -21,6 +21,7 @@ import structlog
 from ...codecs.errors import UsageError
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy
+from ..settings.extras import require
 from ..settings.settings import Settings
 from .access import TEXT_CLASSES, access_of
 from .ask import Finding
@@ -60,7 +61,8 @@ class Instruments:
         clock: the present time in Unix milliseconds.
 
     Raises:
-        UsageError: the list or the policy is wrong, or an observer that it names does not load.
+        UsageError: the list or the policy is wrong, an observer that it names does not load, or what the list names
+            needs the extra `observe`, which is not installed.
     """
 
     def __init__(self, settings: Settings, substrates: str | None = None, clock: Callable[[], int] = now) -> None:
@@ -72,9 +74,11 @@ class Instruments:
         bounds = {"size": settings.look_bytes, "connect": settings.look_timeout}
         reach = {"background": self._background, "clock": clock}
         if access.mcp and MCP_BRIEF not in self._observers:
+            require("mcp", "observe", "an MCP server as a substrate")
             seconds = self.fresh(MCP_BRIEF)
             self._observers[MCP_BRIEF] = McpBrief(access.mcp, seconds=seconds, **bounds, **reach)
         if access.sse and SSE_COUNT not in self._observers:
+            require("aiohttp", "observe", "an event stream as a substrate")
             seconds = self.fresh(SSE_COUNT)
             self._observers[SSE_COUNT] = self._sse = SseCount(access.sse, fresh=seconds, **bounds, **reach)
         if access.sockets and PEERCRED not in self._observers:

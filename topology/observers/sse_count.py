@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...codecs.records import Locator
 from ...streams.judging.checks import Check, Unknown
@@ -23,7 +23,9 @@ from .ask import Ask, CannotLook, Finding
 from .background import Background, TooSlow
 from .content import APART
 from .keeping import Rest
-from .sse_channel import Channel, Report
+
+if TYPE_CHECKING:
+    from .sse_channel import Report
 
 CLASS: Final = "substrate.do.sse-count"
 
@@ -50,6 +52,8 @@ class SseCount:
         background: Background,
         clock: Callable[[], int],
     ) -> None:
+        from .sse_channel import Channel  # brings aiohttp, which only who lists channels needs
+
         self._listed, self._background, self._rest = channels, background, Rest()
         self._channels = {
             url: Channel(listed, fresh=fresh, size=size, connect=connect, clock=clock)

@@ -13,7 +13,6 @@ import multiprocessing
 import signal
 import sys
 import threading
-from importlib import metadata
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
@@ -25,6 +24,7 @@ from ...codecs.errors import SluiceError
 from ...streams.adjudication.versions import newest
 from ...streams.policy.policy import Policy, policy_of_document
 from ..settings import logs
+from ..settings.extras import version
 from ..settings.settings import Settings
 from .worker import Worker
 
@@ -90,7 +90,7 @@ async def _serve(settings: Settings, policy: Policy) -> None:
 
 async def _run(worker: Worker) -> None:
     await worker.start()
-    log.info("worker started", package=metadata.version("sluice"), fold_version=newest())
+    log.info("worker started", package=version(), fold_version=newest())
     await worker.wait()
 
 

@@ -21,6 +21,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFl
 from ...codecs.blocks import Output
 from ...codecs.errors import UsageError
 from ...streams.adjudication.outputs import traceparent_of
+from ..settings.extras import DISTRIBUTION
 from .interfaces import Committed, Meter
 from .metrics import kind_of
 
@@ -112,7 +113,7 @@ def provider_of(variables: Mapping[str, str] = os.environ) -> Any:
         raise UsageError(
             "traces are to be exported, but the SDK is not installed",
             path=VARIABLES[0],
-            hint="install sluice[otel], or unset the variable",
+            hint=f'run pip install "{DISTRIBUTION}[otel]", or unset the variable',
         ) from None
     named = {} if variables.get("OTEL_SERVICE_NAME") else {"service.name": "sluice"}
     provider = SdkProvider(resource=Resource.create(named))

@@ -15,7 +15,7 @@ from sluice.streams.adjudication import compiled_core as fold
 from sluice.topology.cli import main
 from sluice.topology.cli.version import version_line
 
-VERSION = metadata.version("sluice")
+VERSION = metadata.version("sluice-verdicts")
 
 
 def test_it_names_the_compiled_core_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1 @@
+"""What `sluice examples` lists and copies; an installed package brings it (docs/installing.md)."""
