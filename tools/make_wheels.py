@@ -5,8 +5,8 @@ from the source distribution, which is made of the files that git tracks, so tha
 commit is the time of every file in them: the same commit gives the same bytes (`--twice` shows it). The compiled ones
 get the oldest `manylinux` tag that the symbols they use allow.
 
-Wheels that fail stay in build/. A test installs the wheel with its dependencies alone and runs: `sluice --version`, `sluice vet` on a right and a wrong
-answer, a command whose extra is missing, `sluice examples`, and check_wheel.py.
+A test installs the wheel with its dependencies alone and runs: `sluice --version`, `sluice vet` on a right and a wrong
+answer, a command whose extra is missing, `sluice examples`, and check_wheel.py. Where one fails, dist/ stays as it was.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("pythons", nargs="*", default=VERSIONS, help=f"versions or paths [{' '.join(VERSIONS)}]")
     parser.add_argument("--twice", action="store_true", help="build everything again, and compare the bytes")
-    parser.add_argument("--no-test", action="store_true", help="build only")
+    parser.add_argument("--dist", type=Path, default=DIST, help="where the wheels go [dist]")
     chosen = parser.parse_args()
     try:
-        run(list(dict.fromkeys(chosen.pythons)), twice=chosen.twice, test=not chosen.no_test)
+        run(list(dict.fromkeys(chosen.pythons)), chosen.dist, twice=chosen.twice)
     except (FailedError, MissingError) as error:
         sys.exit(f"wheels: {error}")
 
 
-def run(pythons: list[str], *, twice: bool, test: bool) -> None:
+def run(pythons: list[str], dist: Path, *, twice: bool) -> None:
     """Builds and tests.
 
     Args:
         pythons: versions or paths of the interpreters.
+        dist: where wheels go that have passed; older ones there are removed.
         twice: build everything twice, and compare.
-        test: install and try each wheel.
 
     Raises:
         FailedError: one is not as it must be.
@@ -75,27 +75,28 @@ def run(pythons: list[str], *, twice: bool, test: bool) -> None:
     """
     tools = _tools()
     found = _interpreters(pythons, tools)
-    fresh = WORK / "untested"
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir()
-    made = _build(found, tools, fresh)
+    with tempfile.TemporaryDirectory(prefix="untested-", dir=WORK) as fresh:
+        made = _build(found, tools, Path(fresh))
+        _check(made, found, tools, twice)
+        dist.mkdir(parents=True, exist_ok=True)
+        for old in dist.glob("sluice_verdicts-*.whl"):
+            old.unlink()
+        for one in made:
+            wheel = Path(shutil.copy2(one.wheel, dist))
+            print(f"{hashlib.sha256(wheel.read_bytes()).hexdigest()}  {wheel}  {wheel.stat().st_size:,} bytes")
+
+
+def _check(made: list[Built], pythons: list[Path], tools: Path, twice: bool) -> None:
     if twice:
         with tempfile.TemporaryDirectory(prefix="sluice-wheels-") as again:
-            _build(found, tools, Path(again))
+            _build(pythons, tools, Path(again))
             for one in made:
                 if one.wheel.read_bytes() != (Path(again) / one.wheel.name).read_bytes():
                     raise FailedError(f"{one.wheel.name} has other bytes when it is built again")
         _say("built twice, the same bytes")
-    for one in made if test else ():
+    for one in made:
         _say(f"testing {one.wheel.name} with {_version(one.python)}")
         _test(one, tools)
-    DIST.mkdir(exist_ok=True)
-    for old in DIST.glob("sluice_verdicts-*.whl"):
-        old.unlink()
-    for one in made:
-        wheel = one.wheel.replace(DIST / one.wheel.name)
-        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-        print(f"{digest}  {wheel.relative_to(ROOT)}  {wheel.stat().st_size:,} bytes")
 
 
 # ---------------------------------------------------------------- building
@@ -123,7 +124,7 @@ def _interpreters(wanted: list[str], tools: Path) -> list[Path]:
             missing.append(f"{one}: {error}")
     if missing:
         raise MissingError(
-            f'missing: {"; ".join(missing)}; name an interpreter by its path, or fewer of them, as in '
+            f"missing: {'; '.join(missing)}; name an interpreter by its path, or fewer of them, as in "
             f'make wheels PYTHONS="{" ".join(map(str, found)) or "3.11"}"'
         )
     for one in found:
@@ -207,7 +208,7 @@ def _wheel(python: Path, source: Path, scratch: Path, tools: Path) -> None:
 
 
 def _environment(scratch: Path, python: Path | None = None) -> dict[str, str]:
-    """The variables that make the bytes depend on the commit alone: its time, no debug information, no folder's name."""
+    """What makes the bytes depend on the commit alone: its time, no debug information, no folder's name."""
     told = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False)
     flags = ["-g0", f"-ffile-prefix-map={scratch}=."]
     if python is not None and WORK in python.parents:

@@ -251,8 +251,7 @@ def read_emissions(name: str | None) -> list[bytes]:
     folder = examples()
     if name is None and folder is None:
         raise UsageError(
-            "the example emissions speak of a checkout of sluice, and this is none",
-            hint="name others with --emissions FILE"
+            "there are no example emissions outside a checkout of sluice", hint="name some with --emissions FILE"
         )
     path = Path(name) if name is not None else Path(folder or "", "emissions.jsonl")
     try:

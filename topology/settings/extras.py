@@ -65,8 +65,15 @@ def require(package: str, extra: str, who: str) -> None:
     Raises:
         UsageError: it is not installed.
     """
-    if find_spec(package) is None:
+    if not _installed(package):
         raise _error(who, package, extra)
+
+
+def _installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ImportError:  # somebody's finder says no in its own way
+        return False
 
 
 def _error(who: str, package: str, extra: str) -> UsageError:
