@@ -25,6 +25,7 @@ $(BIN)/python:
 
 $(RUN): requirements/run.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@$(BIN)/pip uninstall --quiet --yes sluice >/dev/null 2>&1 || true # the distribution had that name once
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -14,6 +14,7 @@ README = ROOT / "README.md"
 ELSEWHERE = {
     "make demo": "the gate runs it from a clean clone",
     "make test": "is what runs this",
+    "pip install sluice-verdicts": "tests/packaging/test_wheels.py installs the wheel",
     "sluice broker run": "tests/integration/test_broker.py; here the tests bring a broker",
 }
 """Lines that are run by something else, by how they begin."""
