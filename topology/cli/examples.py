@@ -41,10 +41,11 @@ def examples(names: tuple[str, ...], every: bool, target: Path | None) -> None:
         for name, entry in found.items():
             click.echo(f"{name}/\t{' '.join(path for path, _ in _files(entry))}" if entry.is_dir() else name)
         return
-    for name in names:
-        if name.rstrip("/") not in found:
+    wanted = list(dict.fromkeys(name.rstrip("/") for name in names)) or list(found)
+    for name in wanted:
+        if name not in found:
             raise UsageError("there is no such example", expected=", ".join(found), got=name)
-    _copy([found[name.rstrip("/")] for name in dict.fromkeys(names)] or list(found.values()), target or Path())
+    _copy([found[name] for name in wanted], target or Path())
 
 
 def _copy(wanted: list[Traversable], target: Path) -> None:
