@@ -37,6 +37,7 @@ $(DEV): requirements/dev.txt $(RUN)
 $(ADAPTERS)/.installed: requirements/adapters.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
 	test -x $(ADAPTERS)/bin/python || $(BIN)/python -m venv $(ADAPTERS)
 	$(ADAPTERS)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/adapters.txt
+	@$(ADAPTERS)/bin/pip uninstall --quiet --yes sluice >/dev/null 2>&1 || true # the distribution had that name once
 	$(ADAPTERS)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
