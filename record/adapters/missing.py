@@ -34,5 +34,5 @@ def missing(package: str, extra: str, error: ImportError) -> UsageError:
         extra: that brings it.
         error: of its import.
     """
-    ours = next(iter(packages_distributions().get("sluice", ())), "sluice")
+    ours = next(iter(packages_distributions().get("sluice", ())), "sluice-verdicts")
     return UsageError(f"{package} is not installed ({error.name or error})", hint=f"pip install '{ours}[{extra}]'")
