@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Final
 
-VERSION: Final = 17
+VERSION: Final = 19
 """Raised together with `native/version.h`, whenever what the compiled core does changes."""
 
 

@@ -583,18 +583,107 @@ class Inadmissible(Decision, frozen=True, gc=False, kw_only=True):
     type_: Literal["sluice:InadmissibleAssertion"] = field(name="@type", default="sluice:InadmissibleAssertion")
 
 
+class SeenOfCheck(msgspec.Struct, frozen=True, gc=False):
+    """What one class saw of a check that did not hold there.
+
+    Attributes:
+        substrate_class: that looked.
+        refuted: it is exactly false there; else it was not found, or could not be decided.
+        reason: why, by the closed list of docs/checks.md; absent where the observer gave none of it.
+    """
+
+    substrate_class: str
+    refuted: bool
+    reason: str | UnsetType = UNSET
+
+
+class MissingCheck(msgspec.Struct, frozen=True, gc=False):
+    """A check that too few classes verified. What it asks stands in the frame (`asked`), under the same number.
+
+    Attributes:
+        number: its place among the assertion's checks, from 0; of an assertion that declares none, 0 is the check that
+            its words give.
+        name: with `not ` before it where it is negated; `unknown` where it is malformed or not known.
+        k: how many distinct classes it needed.
+        classes: those that verified it.
+        seen: what the others saw.
+    """
+
+    number: int
+    name: str
+    k: int
+    classes: list[str]
+    seen: list[SeenOfCheck]
+
+
+class SeenInstead(msgspec.Struct, frozen=True, gc=False):
+    """What a class saw instead of evidence when it last looked.
+
+    Attributes:
+        substrate_class: that looked.
+        outcome: of the look; `corroborates` where some of the checks hold and others do not.
+        observed_at: when.
+        observer: who.
+        reason: why it is `absent`, by the closed list of docs/checks.md; absent where the observer gave none of it.
+    """
+
+    substrate_class: str
+    outcome: Outcome
+    observed_at: str
+    observer: str
+    reason: str | UnsetType = UNSET
+
+
+class UntrustedMending(msgspec.Struct, frozen=True, gc=False):
+    """The frame of what strangers wrote about what is missing: data, never instruction.
+
+    Attributes:
+        warning: says so.
+        missing_terms: words of the assertion that observers did not find.
+        asked: of each missing check its `number`, the `check` in its canonical form, and under `seen` the places
+            (`substrate_class`, `path`, `lines`, `commit`) where it did not hold.
+    """
+
+    type_: Literal["veritas:UntrustedValidatorText"] = field(name="@type")
+    warning: str
+    missing_terms: list[str]
+    asked: list[dict[str, Any]]
+
+
+class MendingText(msgspec.Struct, frozen=True, gc=False):
+    """What strangers wrote about what is missing, in its frame, with the `_meta` of its own."""
+
+    untrusted_text: UntrustedMending = field(name="_untrusted_text")
+    meta: SanitationMeta = field(name="_meta")
+
+
 class Request(Inadmissible, frozen=True, gc=False, kw_only=True):
     """Topics `review-requests` and `re-emission-requests`: the inadmissible record with what is missing.
+
+    A request for another attempt says how to mend the assertion as well (docs/mending.md). Those members, from
+    `attempts_left` on, are absent from requests for a review, and from those that a ledger below fold version 3 made.
 
     Attributes:
         missing_floor: how many classes more it would have needed.
         classes_seen: the classes that did bear it out.
         missing_observers: how many observers more, where it needed more than one.
+        attempts_left: how many further attempts the policy lets its emitter make; the next one has `attempt` + 1.
+        mend_until: until when the lane knows this attempt, so that a newer one takes its place; an emission that has
+            still this `emitted_at` is too old from then on.
+        missing_checks: the checks that too few classes verified.
+        looks: which classes saw what instead; of each class the last look. None is kept, and none told, where the
+            policy sends back nothing but `decayed-to-uncertainty`.
+        mending: what strangers wrote of it, sanitised, in a frame of its own.
     """
 
     missing_floor: int
     classes_seen: list[str]
     missing_observers: int | UnsetType = UNSET  # where more than one is needed [S §11.3]
+    attempts_left: int | UnsetType = UNSET
+    mend_until: str | UnsetType = UNSET
+    missing_checks: list[MissingCheck] | UnsetType = UNSET
+    looks: list[SeenInstead] | UnsetType = UNSET
+    mending: MendingText | UnsetType = UNSET
 
 
 class UntrustedQuote(msgspec.Struct, frozen=True, gc=False):

@@ -15,6 +15,7 @@
 enum { FAILED = -1, PYTHON = 0, DONE = 1 };
 enum { ON_ADMITTED, ON_INADMISSIBLE, ON_REVIEWS, ON_REEMISSIONS, TOPICS };
 enum { DISCARD, TO_REVIEW, RE_EMIT, REFUSE };
+enum { ASKS_PLAINLY, ASKS, KEEPS_LOOKS }; /* requests for another attempt are Python's; and so are looks (mending.py) */
 enum { BELOW_FLOOR, DECAYED, UNVERIFIED, UNANNOTATED, ENDS }; /* how waiting for evidence ends */
 enum { LATE, NOT_COUNTED, NEWER_VOCABULARY, DUPLICATE, UNMATCHED, STALLED, DISCARDED, UNREVIEWED, COUNTERS };
 enum { STATUSES = 8 };
@@ -45,6 +46,7 @@ typedef struct {
     int64_t k_internal, k_external, horizon, review_window, max_attempts, cap, terms_number;
     double min_confidence;
     int crc32, external_default, reject_internal, reject_external, shown, refuses, cites, only_signed, accepts_checks;
+    int mending; /* ASKS_PLAINLY and the others */
     uint8_t disposition[ENDS][2];
     Terms *terms;
     MaxValidity *max_validities;

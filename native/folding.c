@@ -9,6 +9,10 @@ void folder_count(Folder *self, int counter, int64_t by)
     self->counted[counter] = 1;
 }
 
+/* An emission that lay packed in more bytes, a hundred assertions or so, stays with Python for the rest of the block once
+ * that has taken it apart: it would be packed and unpacked again for each record about it. */
+enum { LARGE = 32768 };
+
 int folder_look(Folder *self, View id, Place *place)
 {
     *place = (Place){NULL, NULL, id};
@@ -17,6 +21,9 @@ int folder_look(Folder *self, View id, Place *place)
         return FAILED;
     int open = PyDict_GET_SIZE(self->open) ? PyDict_Contains(self->open, place->name) : 0;
     if (open) { /* Python has taken it apart in this block: 2 us, where taking the record in there costs 8 */
+        PyObject *lay = open > 0 ? PyDict_GetItemWithError(self->packed, place->name) : NULL;
+        if (lay != NULL && PyBytes_CheckExact(lay) && PyBytes_GET_SIZE(lay) > LARGE)
+            return PYTHON;
         PyObject *away = open < 0 ? NULL : PyObject_CallMethod(self->state, "put_away", "O", place->name);
         if (away == NULL)
             return FAILED;
@@ -74,7 +81,7 @@ int folder_is_pythons(const Folder *self, const AssertionState *life)
 int folder_admit(Folder *self, AssertionState *life, int64_t until)
 {
     int filed = life->clock == ON_TIME && life->has_due && life->due <= until;
-    if (!settle(life, &self->arena)) {
+    if (!settle(life, &self->arena) || !drop_looks(life, &self->arena)) {
         PyErr_NoMemory();
         return FAILED;
     }
@@ -180,13 +187,24 @@ static int64_t verified(const Folder *self, const AssertionState *life, const Ob
     return one->verified & ((INT64_C(1) << known) - 1);
 }
 
+/* Whether these are all of a life's checks: else Python keeps what was seen of the others (mending.py). */
+static int is_all(const AssertionState *life, int64_t places)
+{
+    const Checking *checks = life->checks;
+    size_t count = checks != NULL && checks->texts != NULL ? checks->count : 1;
+    return places == (INT64_C(1) << count) - 1;
+}
+
 /* `weigh`, of what corroborates or found the words: 1 it counts and is news, 0 it does not, PYTHON's is -1, RAISED. */
 static int weigh(Folder *self, AssertionState *life, const Observation *one)
 {
     int may = may_count(self, life, one);
     if (may <= 0)
         return may < 0 ? RAISED : 0;
+    int keeps = self->mending == KEEPS_LOOKS && life->phase == PENDING;
     if (one->outcome == WORDS) {
+        if (keeps)
+            return -1;
         Checking *checks = checking_of(life, &self->arena);
         if (checks == NULL)
             return -1;
@@ -196,6 +214,8 @@ static int weigh(Folder *self, AssertionState *life, const Observation *one)
     int64_t places = verified(self, life, one);
     if (places == RAISED)
         return RAISED;
+    if (keeps && places != AS_A_WHOLE && !is_all(life, places))
+        return -1;
     if (places != AS_A_WHOLE && is_elsewhere(life, one, places))
         return -1; /* two files bear no check out together (check_places.py) */
     return corroborate(life, terms_of(self, life), one, places, &self->arena);
@@ -488,6 +508,8 @@ int folder_observation(Folder *self, View record, View key)
     int done = heard(self, &one, record);
     if (done != DONE || one.ts > self->latest)
         return done == FAILED ? FAILED : PYTHON;
+    if (one.outcome != CORROBORATES && self->mending == KEEPS_LOOKS)
+        return PYTHON; /* before the emission is looked for: where it lies open, that would pack it each time */
     done = may_speak(self, &one);
     if (done != DONE)
         return done;

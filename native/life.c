@@ -8,7 +8,7 @@ const View CLASS_NAMES[CLASSES] = {
 };
 
 enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, LIFE_FIELDS = 34, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
-enum { CHECKING_FIELDS = 8, VERIFIED_FIELDS = 6, WHERE_FIELDS = 4 };
+enum { CHECKING_FIELDS = 8, VERIFIED_FIELDS = 6, WHERE_FIELDS = 4, LOOKS_FIELDS = 2 };
 #define MOST ((uint64_t)1 << 20) /* of anything in one emission; a record holds less */
 
 static int due_read(Reader *reader, int64_t *clock, int *has_due, int64_t *due)
@@ -261,6 +261,22 @@ static int wheres_read(Checking *self, Reader *reader, Arena *arena)
     return 1;
 }
 
+/* Whether an observer found the words; with what was seen instead of evidence, which goes on as it lies. */
+static int words_read(Checking *self, Reader *reader)
+{
+    uint8_t tag = reader->at < reader->end ? *reader->at : 0;
+    self->looks = (View){NULL, 0};
+    if (tag != 0x92)
+        return take_bool(reader, &self->words);
+    if (!take_array_of(reader, LOOKS_FIELDS) || !take_bool(reader, &self->words))
+        return 0;
+    const uint8_t *start = reader->at;
+    if (!pass_values(reader, 1))
+        return 0;
+    self->looks = (View){start, (size_t)(reader->at - start)};
+    return 1;
+}
+
 /* Under terms that count plainly, and seen to hold in one file each; with a k for each check, or with evidence from
  * elsewhere, it is Python's. */
 static int checking_read(AssertionState *self, Reader *reader, Arena *arena)
@@ -277,7 +293,7 @@ static int checking_read(AssertionState *self, Reader *reader, Arena *arena)
         for (uint64_t i = 0; i < classes; i++)
             if (!verified_read(&one->classes[i], reader, one->count, arena))
                 return 0;
-        if (!take_bool(reader, &one->words) || !take_int(reader, &one->coverage) || one->coverage < -1 ||
+        if (!words_read(one, reader) || !take_int(reader, &one->coverage) || one->coverage < -1 ||
             one->coverage > WHOLE || !ranges_read(&one->unchecked, reader, arena) || !wheres_read(one, reader, arena) ||
             !take_array_of(reader, 0))
             return 0;
@@ -296,6 +312,7 @@ Checking *checking_of(AssertionState *self, Arena *arena)
         one->count = 1;
         one->class_count = one->where_count = one->unchecked.count = 0;
         one->words = 0;
+        one->looks = (View){NULL, 0};
         one->coverage = -1;
         one->wheres = arena_take(arena, sizeof *one->wheres);
         if (one->wheres == NULL)
@@ -303,6 +320,14 @@ Checking *checking_of(AssertionState *self, Arena *arena)
     }
     self->checking.length = 0; /* it is about to change */
     return self->checks;
+}
+
+int drop_looks(AssertionState *self, Arena *arena)
+{
+    if (self->checks == NULL || !self->checks->looks.length)
+        return 1;
+    self->checks->looks = (View){NULL, 0};
+    return checking_of(self, arena) != NULL;
 }
 
 int life_read(AssertionState *self, Reader *reader, Arena *arena, const EmissionState *known, View emission_id)
@@ -443,7 +468,10 @@ static void checking_pack(Buffer *out, const Checking *self)
     pack_array(out, self->class_count);
     for (size_t i = 0; i < self->class_count; i++)
         verified_pack(out, &self->classes[i], self->count);
+    if (self->looks.length)
+        pack_array(out, LOOKS_FIELDS);
     pack_bool(out, self->words);
+    put_view(out, self->looks);
     pack_int(out, self->coverage);
     ranges_pack(out, &self->unchecked);
     pack_array(out, self->where_count);

@@ -65,6 +65,7 @@ typedef struct {
     size_t count, class_count, where_count;
     Verified classes[CLASSES];
     int words;
+    View looks; /* what was seen instead of evidence, as it lies (Python's, mending.py); empty where nothing is kept */
     int64_t coverage; /* fixed when it is admitted by evidence; -1 before */
     Ranges unchecked;
     Where *wheres;
@@ -154,6 +155,9 @@ int life_declare(AssertionState *self, Arena *arena, int64_t number, const View 
 
 /* A life's checks, made where it has none yet; NULL where memory was refused. */
 Checking *checking_of(AssertionState *self, Arena *arena);
+
+/* Nobody will be asked for a life any more: what was seen instead of evidence goes. 0 where memory was refused. */
+int drop_looks(AssertionState *self, Arena *arena);
 
 /* How many code points a UTF-8 text has. */
 int64_t code_points(View text);

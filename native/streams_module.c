@@ -291,11 +291,11 @@ static int folder_parse(Folder *self, PyObject *args)
                           &held[6], &PyType_Type, &held[7], &PyList_Type, &held[11]) ||
         !PyArg_ParseTuple(numbers, "LLLLLLpO!O!L", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &self->crc32,
                           &PyList_Type, &terms, &PyList_Type, &max_validities, &n[6]) ||
-        !PyArg_ParseTuple(rules, "O!LLdLLLO!pO!O!Lppiippp", &PyTuple_Type, &classes, &n[7], &n[8], &self->min_confidence,
+        !PyArg_ParseTuple(rules, "O!LLdLLLO!pO!O!Lppiipppi", &PyTuple_Type, &classes, &n[7], &n[8], &self->min_confidence,
                           &n[9], &n[10], &n[11], &PyDict_Type, &held[8], &self->external_default, &PyDict_Type,
                           &held[9], &PyBytes_Type, &dispositions, &n[12], &self->reject_internal,
                           &self->reject_external, &self->shown, &self->refuses, &self->cites, &self->only_signed,
-                          &self->accepts_checks) ||
+                          &self->accepts_checks, &self->mending) ||
         !PyArg_ParseTuple(writing, "O!O!O!", &PyTuple_Type, &texts, &PyTuple_Type, &held[10], &PyTuple_Type,
                           &held[12]))
         return 0;

@@ -294,6 +294,8 @@ static int end_life(Folder *self, Due *due)
     int disposition = self->disposition[how][life->external ? 1 : 0];
     if (disposition == RE_EMIT && life->attempt + 1 >= self->max_attempts)
         disposition = TO_REVIEW;
+    if (disposition == RE_EMIT && self->mending != ASKS_PLAINLY)
+        return PYTHON;
     if (disposition == REFUSE || (disposition != DISCARD && !can_speak(self, life)))
         return PYTHON;
     if (queue_pop(self->pending) < 0)
@@ -310,6 +312,10 @@ static int end_life(Folder *self, Due *due)
         return FAILED;
     if (disposition != TO_REVIEW)
         return close_life(self, due);
+    if (!drop_looks(life, &self->arena)) {
+        PyErr_NoMemory();
+        return FAILED;
+    }
     life->phase = REVIEW;
     life->clock = ON_TIME;
     life->has_due = 1;

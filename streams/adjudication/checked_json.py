@@ -74,7 +74,7 @@ def shown(state: AssertionState, status: Status, basis: Basis | None, *, commits
         if not isinstance(check, Check):
             names.append({"name": "unknown", "classes": 0})
             continue
-        names.append({"name": _name(check), "classes": classes})
+        names.append({"name": check_name(check), "classes": classes})
         if classes:
             place = standing.place_of(state, number)
             if not commits:
@@ -88,7 +88,8 @@ def shown(state: AssertionState, status: Status, basis: Basis | None, *, commits
     return Shown(outside, rendered, checked, without(state.text, spans) if hides else state.text)
 
 
-def _name(check: Check) -> str:
+def check_name(check: Check) -> str:
+    """Its name, with `not ` before it where it is negated."""
     return f"not {check.name}" if check.negated else check.name
 
 
@@ -192,4 +193,4 @@ def _pieces(text: str, path: str | None) -> Pieces | None:
     same = clean_tree([sentence, checked], "", CAP - _LONGEST_PLACE, "replace", trace) == [sentence, checked]
     plain = same and trace.meta() is _UNCHANGED and sentence.endswith((f" ({_LINE}", f", {_LINE}"))
     said = _encode(sentence)[1 : -len(_LINE) - 1] if plain else b""
-    return _name(check).encode(), asked.encode(), _encode(checked)[:-1], said
+    return check_name(check).encode(), asked.encode(), _encode(checked)[:-1], said

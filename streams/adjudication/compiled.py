@@ -25,9 +25,11 @@ from . import compiled_core, grounding
 from .checked_json import pieces_of, shown_at
 from .decision_json import DecisionWriter
 from .emission_state import CLASSES, Place
+from .mending import effects_with_looks
 from .outputs import Writer
 from .state import State
 from .verdicts import Renewed
+from .versions import MENDING
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -52,8 +54,10 @@ def is_common(state: State, policy: Policy) -> bool:
     return plain and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
 
 
-def folder_for(state: State, policy: Policy, block: Block, writer: Writer, renewed: list[Renewed]) -> Folder | None:
-    """What folds the common part of a block, or None where Python does all of it."""
+def folder_for(
+    state: State, policy: Policy, block: Block, writer: Writer, renewed: list[Renewed], version: int
+) -> Folder | None:
+    """What folds the common part of a block, or None where Python does all of it; `version`: by whose rules."""
     if compiled_core.core is None or not is_common(state, policy):
         return None
     rules, sanitation = policy.admissibility, policy.sanitation
@@ -109,6 +113,7 @@ def folder_for(state: State, policy: Policy, block: Block, writer: Writer, renew
             bool(policy.sightings.classes),
             policy.require_signatures,
             BUILT_IN in policy.judging.accept,
+            _mending(policy, version),
         ),
         (
             *writer.constants(),
@@ -126,6 +131,14 @@ def folder_for(state: State, policy: Policy, block: Block, writer: Writer, renew
             ),
         ),
     )
+
+
+def _mending(policy: Policy, version: int) -> int:
+    """0: requests for another attempt say no more than others. Else they are Python's; 2: and so are looks, which the
+    policy may have need of (mending.py)."""
+    if version < MENDING:
+        return 0
+    return 2 if effects_with_looks(policy) else 1
 
 
 def _entry(observer: Observer) -> tuple[int, tuple[str, ...]]:

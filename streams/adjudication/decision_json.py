@@ -185,14 +185,14 @@ class DecisionWriter:
     ) -> tuple[str, str, list[str], str, str]:
         """What strangers wrote, sanitised: the text, attestations, the chain's steps, what was checked with a comma
         behind each member, and the `_meta` that says what changed in them; each as JSON."""
-        confusables, trace = self._confusables(effect), Trace()
+        confusables, trace = self.confusables(effect), Trace()
         assertion = to_json(clean(text, "assertion", self._policy.sanitation.caps["assertion"], confusables, trace))
         framed = self._attestations(attestations, trace)
         own = [to_json(step) for step in self._own_chain(steps, confusables, trace)] if steps else []
         checks = checked.framed(confusables, trace) if checked else ""
         return assertion, to_json(framed) if framed else "[]", own, checks, _meta(trace)
 
-    def _confusables(self, effect: Effect) -> Confusables:
+    def confusables(self, effect: Effect) -> Confusables:
         """What becomes of confusable characters; what `reject` refuses is decided before this (decisions.py), and a
         rejected text is still shown to a reviewer."""
         rules = self._policy.sanitation.confusables

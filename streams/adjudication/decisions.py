@@ -154,7 +154,7 @@ def _aged_out(case: Case) -> bool:
 def _words_alone(case: Case) -> bool:
     """Its words were found, and what it says of them was not checked."""
     checking = case.state.checking
-    return checking is not None and checking.words
+    return checking is not None and checking.found_words
 
 
 def _annotated(case: Case) -> bool:

@@ -205,6 +205,56 @@ class Elsewhere(msgspec.Struct, gc=False, eq=False, array_like=True):
     looked: tuple[str, str] = ("", "")
 
 
+class Miss(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """One check that did not hold where a class looked.
+
+    Attributes:
+        check: its place among the checks.
+        refuted: it is exactly false there; else it was not found, or could not be decided.
+        reason: why, a word of the closed list of judging/results.py; empty where the observer gave none of it.
+        place: where, as far as it is kept.
+    """
+
+    check: int
+    refuted: bool = False
+    reason: str = ""
+    place: Place = Place()
+
+
+class Look(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What one class saw instead of evidence, when it last looked (mending.py).
+
+    Attributes:
+        number: of the bare class.
+        outcome: its place in `mending.OUTCOMES`.
+        ts: when it looked, Unix ms.
+        observer: who did.
+        reason: why, a word of the closed list of judging/outcomes.py; empty where the observer gave none of it.
+        terms: the words that it did not find.
+        misses: the checks that did not hold.
+    """
+
+    number: int
+    outcome: int
+    ts: int
+    observer: str
+    reason: str = ""
+    terms: list[str] = []
+    misses: list[Miss] = []
+
+
+class Looks(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """What was seen instead of evidence, at most one look of a class.
+
+    Attributes:
+        words: an observer found the assertion's words, and nothing was checked.
+        looks: in the order of their coming.
+    """
+
+    words: bool
+    looks: list[Look]
+
+
 class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
     """What is known of an assertion's checks. Only assertions that need it have one: those that declare checks, that
     came under terms which ask more than plain counting, or that an observation speaks of in checks or words.
@@ -213,7 +263,8 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
         texts: the checks that it declares; None: the one that its words give (judging/derivation.py).
         needs: k of each check; empty: the assertion's k for each.
         classes: by class, for those that verified a check.
-        words: an observer found its words, and nothing was checked (`terms-present`).
+        words: whether an observer found its words, and nothing was checked (`terms-present`); with the looks, while
+            it is pending and may be asked for again (mending.py).
         coverage, unchecked: fixed when it is admitted by evidence; -1 before.
         places: for each check where it was last seen to hold before that, in the first file that was told.
         elsewhere: evidence from other files, until the assertion is admitted.
@@ -222,11 +273,16 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
     texts: list[str] | None = None
     needs: list[int] = []
     classes: list[Verified] = []
-    words: bool = False
+    words: bool | Looks = False
     coverage: int = -1
     unchecked: list[tuple[int, int]] = []
     places: list[Place] = []
     elsewhere: list[Elsewhere] = []
+
+    @property
+    def found_words(self) -> bool:
+        """Whether an observer found its words, and nothing was checked."""
+        return self.words.words if isinstance(self.words, Looks) else self.words
 
 
 class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):

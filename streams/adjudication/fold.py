@@ -29,6 +29,7 @@ from . import (
     compiled_core,
     corroboration,
     grounding,
+    mending,
     standing,
     validation,
 )
@@ -42,7 +43,7 @@ from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .trace import FoldTrace
 from .uncounted import Uncounted
 from .verdicts import Verdicts
-from .versions import AUTHORITY, COMPILED, FOLD_VERSION, fold_version, rules_of
+from .versions import AUTHORITY, COMPILED, FOLD_VERSION, MENDING, fold_version, rules_of
 
 DIGEST_BYTES: Final = 16
 """Of the SHA-256 of an emission's bytes: whether it is the one that is known already."""
@@ -139,7 +140,7 @@ class _Folding:
         self.counters = state.counters
         secret = state.secrets.named(block.header.fold, policy.privacy)
         self.writer = Writer(block, policy, state.policy_hash, secret, trace)
-        self.verdicts = Verdicts(state, policy, self.writer, trace)
+        self.verdicts = Verdicts(state, policy, self.writer, version, trace)
         self.appliers = [_APPLIERS.get(source.topic, _Folding.foreign) for source in block.header.sources]
         # What holds for the whole block, taken out of the loop over its records.
         self.latest = state.time + self.rules.max_skew
@@ -151,14 +152,17 @@ class _Folding:
         self.checked = validation.Checked(policy, state.time, version >= AUTHORITY)
         self.authenticates = policy.emitters.authenticates
         is_compiled = version <= COMPILED and trace is None
-        self.core = folder_for(state, policy, block, self.writer, self.verdicts.renewed) if is_compiled else None
+        self.core = (
+            folder_for(state, policy, block, self.writer, self.verdicts.renewed, version) if is_compiled else None
+        )
+        self.looks_kept = mending.effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
         self.topics = topics_of(block, policy)
 
     def fire(self) -> None:
         """Fires what is due, at most `MAX_TIMERS`, in the order of the instants, on whichever clock."""
         state, core, mark, left = self.state, self.core, self.state.evidence_mark(), MAX_TIMERS
         while left > 0:
-            if core is not None:
+            if core is not None and not self.lies_open(mark):
                 left -= core.fire(left, mark)
                 if left == 0:
                     return
@@ -170,6 +174,12 @@ class _Folding:
                 self.expire(*state.expiring.pop())
             else:
                 return
+
+    def lies_open(self, mark: int) -> bool:
+        """Whether what is due next is of an emission that Python has just taken apart: the core would pack it again,
+        for each of a thousand assertions."""
+        state = self.state
+        return state.is_open(state.pending.first(mark)) or state.is_open(state.expiring.first(state.time))
 
     def end_waiting(self, emission_id: str, item: Item) -> None:
         """No more evidence will come: the last verdict on an assertion, or the end of evidence without one."""
@@ -475,6 +485,8 @@ class _Folding:
             self.counters["not-counted"] += 1
             if self.trace is not None and why is not None:
                 self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), why)
+            if cls is not None and self.looks_kept and known is not None:
+                self.note_alone(known, observation, ts, cls)
             return None
         key = span_key(subject.span)
         attempt = known.attempt(subject.attempt) if known is not None else None
@@ -535,6 +547,8 @@ class _Folding:
         """Notes what an observation says in the case or the assertion; where it changes nothing, says why."""
         assertion_state, outcome = case.state, observation.outcome
         why = corroboration.barred(self.policy, assertion_state, observation)
+        if why is None:
+            self.note(assertion_state, observation, ts, cls)
         if outcome == "terms-present":
             if why is None:
                 standing.note_words(assertion_state)
@@ -550,6 +564,23 @@ class _Folding:
             why = corroboration.unmask(assertion_state, observation, cls, ts)
             case.fabricated = case.fabricated or why is None
         return why
+
+    def note_alone(self, known: EmissionState, observation: Observation, ts: int, cls: str) -> None:
+        """Keeps what a class saw that says nothing for or against an assertion."""
+        attempt = known.attempt(observation.subject.attempt)
+        state = attempt.assertion(span_key(observation.subject.span)) if attempt is not None else None
+        if state is not None and corroboration.barred(self.policy, state, observation) is None:
+            self.note(state, observation, ts, cls)
+
+    def note(self, assertion_state: AssertionState, observation: Observation, ts: int, cls: str) -> None:
+        """Keeps what a class saw of an assertion that its emitter may be asked to mend."""
+        if (
+            assertion_state.effect in self.looks_kept
+            and assertion_state.phase == Phase.PENDING
+            and assertion_state.attempt + 1 < self.rules.max_attempts
+            and assertion_state.kind != "refusal"
+        ):
+            mending.note(assertion_state, observation, cls, ts)
 
     # ------------------------------------------------------------ reviews
 

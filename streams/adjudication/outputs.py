@@ -23,6 +23,7 @@ from . import corroboration, standing
 from .decision_json import Decision, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
 from .emission_state import AssertionState
+from .mending import members
 from .trace import FoldTrace
 
 ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
@@ -46,7 +47,7 @@ class Writer:
         trace: FoldTrace | None = None,
     ) -> None:
         self.outputs: list[Output] = []
-        self._block, self._trace = block, trace
+        self._block, self._policy, self._trace = block, policy, trace
         self._decisions = DecisionWriter(block, policy, policy_hash, secret)
         self._source = ("ce_source", f"/sluice/lanes/{block.header.lane}".encode())
         self._time = ("ce_time", format_time(block.header.time).encode())
@@ -79,8 +80,18 @@ class Writer:
         disposition: Disposition,
         quote: dict[str, Any] | None,
         request: bool,
+        again: tuple[int, int] | None = None,
     ) -> None:
-        """The record on `inadmissible`, and the request that the disposition asks for."""
+        """The record on `inadmissible`, and the request that the disposition asks for.
+
+        Args:
+            state: the assertion.
+            verdict: on it.
+            disposition: what becomes of it.
+            quote: the one that violates a citation.
+            request: whether anybody is asked anything.
+            again: of another attempt that is told how to mend this one: how many are left, and until when (Unix ms).
+        """
         status, reason = verdict
         own = f'"disposition":"{disposition}",'
         if quote is not None:
@@ -94,6 +105,9 @@ class Writer:
             more = f',"missing_floor":{missing},"classes_seen":{to_json(seen)}'
             if state.min_observers > 1:
                 more += f',"missing_observers":{corroboration.missing_observers(state)}'
+            if topic == REEMISSIONS and again is not None:
+                commits = self._policy.privacy.observation_ids == "clear"
+                more += members(state, *again, self._decisions.confusables(state.effect), commits=commits)
             self._put(topic, state, verdict, decision, more, disposition)
 
     def discarded(

@@ -30,6 +30,9 @@ from .emission_state import (
     Declared,
     Elsewhere,
     EmissionState,
+    Look,
+    Looks,
+    Miss,
     PendingEvidence,
     Place,
     Terms,
@@ -95,6 +98,9 @@ _STRUCTS = (
     Verified,
     Place,
     Elsewhere,
+    Miss,
+    Look,
+    Looks,
     PendingEvidence,
 )
 LAYOUT: Final = layout_of(repr((FORMAT, CLASSES)), *_STRUCTS)

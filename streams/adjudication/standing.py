@@ -4,7 +4,8 @@
 A check stands when k classes verified it, each class once, newest evidence first. The assertion is admitted when all of
 its checks stand and they speak of as much of its sentence as the policy wants. An observation that verifies no check by
 name (a foreign observer's) speaks of all of them where the policy counts it. An assertion without a `Checking` counts
-its classes plainly, as if it had one check. Pure; assertions are changed by `note`, `note_words` and `settle` alone.
+its classes plainly, as if it had one check. Pure; assertions are changed by `note`, `note_words`,
+`note_look`, `drop_looks` and `settle` alone.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from .emission_state import (
     Checking,
     ClassEvidence,
     Elsewhere,
+    Look,
+    Looks,
     Place,
     Terms,
     Verified,
@@ -69,11 +72,11 @@ def count(state: AssertionState) -> int:
     return 1 if checking is None or checking.texts is None else len(checking.texts)
 
 
-def _needs(state: AssertionState) -> Iterator[tuple[int, int]]:
+def each_k(state: AssertionState) -> Iterator[tuple[int, int]]:
     """The place of each check, and its k."""
-    needs = state.checking.needs if state.checking is not None else []
+    given = state.checking.needs if state.checking is not None else []
     for place in range(count(state)):
-        yield place, needs[place] if needs else state.k
+        yield place, given[place] if given else state.k
 
 
 # ---------------------------------------------------------------- evidence
@@ -153,7 +156,31 @@ def own_file(state: AssertionState, observation: Observation, places: Sequence[i
 
 def note_words(state: AssertionState) -> None:
     """An observer found the assertion's words, and nothing was checked: that counts for nothing, and is told."""
-    _checking(state).words = True
+    checking = _checking(state)
+    if isinstance(checking.words, Looks):
+        checking.words.words = True
+    else:
+        checking.words = True
+
+
+def note_look(state: AssertionState, look: Look) -> None:
+    """Keeps what a class saw instead of evidence, the newest of each class, for who may have to mend it."""
+    checking = _checking(state)
+    if not isinstance(checking.words, Looks):
+        checking.words = Looks(checking.words, [])
+    looks = checking.words.looks
+    for place, one in enumerate(looks):
+        if one.number == look.number:
+            if look.ts >= one.ts:
+                looks[place] = look
+            return
+    looks.append(look)
+
+
+def drop_looks(state: AssertionState) -> None:
+    """Nobody will be asked for it any more: only whether its words were found stays."""
+    if state.checking is not None:
+        state.checking.words = state.checking.found_words
 
 
 def _checking(state: AssertionState) -> Checking:
@@ -200,7 +227,7 @@ def stands(state: AssertionState) -> bool:
     """Whether enough classes verified every check, and every check is one that this version knows."""
     if state.checking is None:
         return state.fresh >= state.k
-    if state.fresh < least_k(state) or any(len(ends(state, place)) < k for place, k in _needs(state)):
+    if state.fresh < least_k(state) or any(len(ends(state, place)) < k for place, k in each_k(state)):
         return False
     return not has_unknown(state)
 
@@ -215,13 +242,13 @@ def missing(state: AssertionState) -> int:
     """How many classes more the check that lacks the most would need."""
     if state.checking is None:
         return max(0, state.k - state.fresh)
-    return max(0, *(k - len(ends(state, place)) for place, k in _needs(state)))
+    return max(0, *(k - len(ends(state, place)) for place, k in each_k(state)))
 
 
 def carried(state: AssertionState) -> int:
     """Until when the classes carry every check, Unix ms: the k-th largest of newest ts + W; -1 if one falls short."""
     least = -1
-    for place, k in _needs(state):
+    for place, k in each_k(state):
         found = ends(state, place)
         if len(found) < k:
             return -1
@@ -234,6 +261,11 @@ def ends(state: AssertionState, check: int) -> list[int]:
     return [end for end, _ in _carrying(state, check)[1]]
 
 
+def carriers(state: AssertionState, check: int) -> list[int]:
+    """The numbers of the independent classes that carry a check in one file, in order."""
+    return sorted({stamp.number for _, stamp in _carrying(state, check)[1]})
+
+
 def place_of(state: AssertionState, check: int) -> Place:
     """Where a check holds: in the file that is carried longest."""
     return _carrying(state, check)[0]
@@ -244,7 +276,7 @@ def _carrying(state: AssertionState, check: int) -> tuple[Place, list[tuple[int,
     found = [(place, independent(state.bounds, stamps)) for place, stamps in files(state, check)]
     if len(found) == 1:
         return found[0]
-    k = dict(_needs(state))[check]
+    k = dict(each_k(state))[check]
     # The first of equals: the check's own file.
     return max(found, key=lambda one: (one[1][k - 1][0] if len(one[1]) >= k else -1, len(one[1])))
 

@@ -104,6 +104,10 @@ class Table:
                 self._packed[emission_id] = pack(known)
             self._open.clear()
 
+    def is_open(self, emission_id: str | None) -> bool:
+        """Whether an emission lies unpacked."""
+        return emission_id in self._open
+
     def put_away(self, emission_id: str) -> None:
         """Packs one emission that lies open: the compiled core (native.py) takes up only what lies packed."""
         self._packed[emission_id] = pack(self._open.pop(emission_id))

@@ -92,6 +92,11 @@ class TimerQueue(Generic[T]):
         head = self._settle()
         return None if head is None or head[0] >= clock else head
 
+    def first(self, clock: int) -> str | None:
+        """The name in the first entry, if that is before this instant; the entry may be stale."""
+        heap = self._heap
+        return _read(heap[0])[2] if heap and heap[0] < (clock + _ZERO).to_bytes(_DUE) else None
+
     def pop(self) -> tuple[str, T]:
         """Takes out the item that `head` has just told of, with its name; it waits for nothing any more."""
         _, order, name = _read(heappop(self._heap))

@@ -17,6 +17,7 @@ from .outputs import Writer
 from .state import State
 from .timers import TIME
 from .trace import FoldTrace
+from .versions import MENDING
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -37,8 +38,11 @@ class Verdicts:
     Invariant: an assertion is in the phase that its last word says, and waits on that phase's clock.
     """
 
-    def __init__(self, state: State, policy: Policy, writer: Writer, trace: FoldTrace | None = None) -> None:
+    def __init__(
+        self, state: State, policy: Policy, writer: Writer, version: int, trace: FoldTrace | None = None
+    ) -> None:
         self._state, self._policy, self._writer, self._trace = state, policy, writer, trace
+        self._mends = version >= MENDING
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
 
@@ -117,6 +121,7 @@ class Verdicts:
             assertion_state.basis = "declaration" if self._rules.trust == "declared" else "corroboration"
             until = corroboration.validity(assertion_state)
             standing.settle(assertion_state)
+        standing.drop_looks(assertion_state)
         assertion_state.phase = Phase.ADMITTED
         assertion_state.admitted_at, assertion_state.valid_until = state.time, until
         self._wait(assertion_state, until)
@@ -135,11 +140,13 @@ class Verdicts:
             state.close(assertion_state)
             return
         assertion_state.revision += 1
-        self._writer.inadmissible(assertion_state, verdict, disposition, _quote(case, verdict), request)
+        again = self._again(assertion_state) if disposition == "re-emit" and self._mends else None
+        self._writer.inadmissible(assertion_state, verdict, disposition, _quote(case, verdict), request, again)
         # Where a newer attempt is known, the last word under this key on `admitted` is not this one's to write.
         if disposition == "refuse" and assertion_state.attempt >= state.newest(assertion_state.emission_id):
             self._emit(assertion_state, "refused", "policy", verdict, text=False)
         if disposition == "review" and request:
+            standing.drop_looks(assertion_state)
             assertion_state.phase = Phase.REVIEW
             self._wait(assertion_state, state.time + self._rules.review_window)
         else:
@@ -150,6 +157,12 @@ class Verdicts:
         self._state.expiring.wait(assertion_state.emission_id, assertion_state, until)
         if self._trace is not None:
             self._trace.armed(assertion_state, TIME, until)
+
+    def _again(self, assertion_state: AssertionState) -> tuple[int, int]:
+        """How many attempts are left, and until when the lane knows the one before (Unix ms): as long as it would
+        take the same emission for a repetition, and its `emitted_at` for one that is not too old."""
+        left = self._rules.max_attempts - assertion_state.attempt - 1
+        return left, assertion_state.emitted_at + self._state.least_max_validity(assertion_state.emitted_at)
 
     def _disposition(self, assertion_state: AssertionState, verdict: Verdict) -> Disposition:
         given = self._policy.disposition[verdict.status]

@@ -22,15 +22,18 @@ from ..sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
 _DATA_OF_1: Final = (
     f"vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} sanitation={SANITATION_VERSION}"
 )
-FOLD_VERSIONS: Final[dict[int, str]] = {1: f"1 {_DATA_OF_1}", 2: f"2 {_DATA_OF_1}"}
+FOLD_VERSIONS: Final[dict[int, str]] = {1: f"1 {_DATA_OF_1}", 2: f"2 {_DATA_OF_1}", 3: f"3 {_DATA_OF_1}"}
 """What headers name, by number: the versions that this package folds."""
 FOLD_VERSION: Final = FOLD_VERSIONS[max(FOLD_VERSIONS)]
 """Names everything that decides. Any change that alters an output changes it."""
-COMPILED: Final = 2
+COMPILED: Final = 3
 """The newest version that the compiled core folds (native/README.md)."""
 AUTHORITY: Final = 2
 """From this version on signatures are bound to their use, a review counts only where one was asked for, and attempts
 come in order (docs/security.md)."""
+MENDING: Final = 3
+"""From this version on requests for another attempt say how to mend the answer, and lanes keep what they need for it
+(mending.py)."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

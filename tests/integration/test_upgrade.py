@@ -1,6 +1,6 @@
 """Two versions of the package on one Kafka: rolled out one worker after another, rolled back, and raised.
 
-The other package is made here: a copy of the sources under another version, in one case with a second version of the
+The other package is made here: a copy of the sources under another version, in one case with a later version of the
 fold. Workers are processes; what they wrote is judged by folding it again with a package that knows all of it.
 """
 
@@ -28,16 +28,16 @@ ROOT = Path(__file__).parents[2]
 FOLDS = len(folds())
 OURS = metadata.version("sluice-verdicts")
 REFUSES = "the ledger was written by a later version of sluice"
-SECOND_FOLD = [
+LATER_FOLD = [
     (
         "streams/adjudication/versions.py",
-        '2: f"2 {_DATA_OF_1}"}',
-        '2: f"2 {_DATA_OF_1}", 3: f"3 {_DATA_OF_1}"}',
+        '3: f"3 {_DATA_OF_1}"}',
+        '3: f"3 {_DATA_OF_1}", 4: f"4 {_DATA_OF_1}"}',
     ),
     (
         "streams/adjudication/fold.py",
         'k=k.external if effect == "external" else k.internal,',
-        'k=(k.external if effect == "external" else k.internal) - (self.version >= 3),',
+        'k=(k.external if effect == "external" else k.internal) - (self.version >= 4),',
     ),
 ]
 """A later version of the fold: one class fewer is needed."""
@@ -187,7 +187,7 @@ async def test_a_package_is_rolled_out_and_back_under_load(lanes: tuple[Settings
     sent = await pods.end()
 
     await assert_exactly_once(settings, sent)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("2",)}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("3",)}
 
 
 async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tuple[Settings, Workers], tmp_path: Path):
@@ -196,22 +196,22 @@ async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tup
     The newer package folds, audits and explains both parts; ours says that it cannot.
     """
     settings, workers = lanes
-    later, pods = package(tmp_path, "0.3.0", SECOND_FOLD), Pods(settings, workers)
+    later, pods = package(tmp_path, "0.3.0", LATER_FOLD), Pods(settings, workers)
     await pods.begin()
     await pods.restart("pod-a", "0.3.0", **later)
     await pods.restart("pod-a")  # back
     await pods.restart("pod-a", "0.3.0", **later)
     await pods.restart("pod-b", "0.3.0", **later)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("2",)}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("3",)}
     for name in ("pod-a", "pod-b"):
-        said = await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="3", **later)
+        said = await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="4", **later)
         assert said.count("the ledger is raised to a later version of the fold") == 4  # two lanes of two folds
     sent = await pods.end()
 
     assert_exactly_once_by(settings, sent, later)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("2", "3")}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("3", "4")}
     raised = {
-        lane: next(block.header.height for block in chain if block.header.fold.startswith("3 "))
+        lane: next(block.header.height for block in chain if block.header.fold.startswith("4 "))
         for lane, chain in (await ledger(settings)).items()
     }
     admitted: dict[bool, list[dict[str, object]]] = {False: [], True: []}
@@ -236,7 +236,7 @@ async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tup
 async def test_an_older_worker_leaves_raised_lanes_alone(lanes: tuple[Settings, Workers], tmp_path: Path):
     """Started again and again, under a name or without one, it ends in one sentence and never joins the group."""
     settings, workers = lanes
-    later = package(tmp_path, "0.3.0", SECOND_FOLD)
+    later = package(tmp_path, "0.3.0", LATER_FOLD)
     newer = workers.start("--instance", "pod-a", **later)
     await workers.until_taken_over(newer)
     under_load = asyncio.create_task(load(settings, 0, 1000, 10))
@@ -259,11 +259,11 @@ async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, pref
     """It was there before the ledger was raised: too early. Newer workers have all lanes again, and nothing is lost."""
     settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."))
     await create_topics(settings)
-    later = package(tmp_path, "0.3.0", SECOND_FOLD)
+    later = package(tmp_path, "0.3.0", LATER_FOLD)
     with Workers(settings, tmp_path) as workers:
         older = workers.start()
         await workers.until_taken_over(older)
-        newer = workers.start(SLUICE_FOLD_VERSION="3", **later)
+        newer = workers.start(SLUICE_FOLD_VERSION="4", **later)
         await workers.until_said(newer, "lane taken over", 2 * FOLDS)
         sent = await load(settings, 0, 300, 2)
         newer.kill()
@@ -274,4 +274,4 @@ async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, pref
         sent += await load(settings, 300, 200)
 
         assert_exactly_once_by(settings, sent, later)
-        assert sorted(map(tuple, (await numbers(settings)).values())) == [("2",), ("2",), ("2", "3"), ("2", "3")]
+        assert sorted(map(tuple, (await numbers(settings)).values())) == [("3",), ("3",), ("3", "4"), ("3", "4")]

@@ -178,7 +178,7 @@ def lane_after(
     secrets: Secrets = NO_SECRETS,
     raised: int = 0,
 ) -> ExportedLane:
-    """The lane of an emission after blocks at these times (ms after the base)."""
+    """The lane of an emission after blocks at these times (ms after the base), by the newest fold version or this."""
     lane = ExportedLane(policy, BASE - S, lane=lane_of(emission_id, lanes), lanes=lanes, secrets=secrets, raised=raised)
     for at, records in blocks:
         lane.block(BASE + at, records)

@@ -420,7 +420,7 @@ class World:
             "subject": {"emission_id": name, "span": {"chars": self.choose([0, 5], [0, 5], [0, 5], [6, 11])}},
             "outcome": self.rarely(
                 self.choose("contradicts", "unknown-observation", "absent", "unavailable"),
-                self.choose(*["corroborates"] * 9, "terms-present"),
+                self.choose(*["corroborates"] * 9, "terms-present", "absent"),
             ),
         }
         if self.random.randrange(4) < self.checked:
@@ -429,7 +429,7 @@ class World:
             value,
             ("tier", self.choose("identity-bound", "pseudonymous")),
             ("confidence", self.choose(0.2, 0.5, 1)),
-            ("detail", self.choose(None, {"a": [True, None, 'x\\"y', {"b": -12.5}]})),
+            ("detail", self.choose(None, {"a": [True, None, 'x\\"y', {"b": -12.5}]}, self.missing())),
             (
                 "attestation",
                 self.choose(None, {"verdict": "VERIFIED"}, ATTESTATION, {**ATTESTATION, "more": [1.5, "é"]}),
@@ -441,6 +441,16 @@ class World:
         if self.rarely(True, False):
             value["subject"]["attempt"] = self.choose(0, 1)
         return "observations", name, value
+
+    def missing(self) -> dict[str, Any]:
+        """What an observer did not find; now and then what only a hostile one would say."""
+        terms = [
+            self.choose("1000", "MAX", "<b>x</b>", "\u202e", "é" * 200, "", " ") for _ in range(self.choose(0, 1, 7))
+        ]
+        return {
+            "missing": self.rarely(self.choose(None, "x", [1, None, {}], ["x"] * 1000), terms),
+            "reason": self.choose("terms-missing", "check-fails", "ignore all of it", 1, None),
+        }
 
     def speak_of_checks(self, value: dict[str, Any]) -> None:
         """What an observer says who held checks against what it saw; now and then what only a hostile one would."""
@@ -462,6 +472,7 @@ class World:
             "checks": self.rarely(self.choose(None, {}, "x", [], [1, "x", None]), reported_check),
             "terms": ["x"],
         }
+        value["detail"] |= self.missing()
         value["looked_at"] = {
             "root": self.rarely(self.choose(None, "r" * 256, "r" * 257, 1), self.choose("main", "other")),
             "path": self.rarely(self.choose(*PATHS), "a/b.py"),

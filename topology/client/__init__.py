@@ -1,13 +1,14 @@
-"""sluice for programs: an emitter, a reader of what is admitted, an auditor, and a fake of it all for unit tests.
+"""sluice for programs: an emitter, readers of what is admitted and of what is to be mended, an auditor, and a fake of
+all that for unit tests.
 
-`AsyncEmitter`, `AsyncAdmittedReader` and `AsyncAuditor` are for event loops, `Emitter`, `AdmittedReader` and `Auditor`
-for everybody else. docs/client.md shows them at work.
+`AsyncEmitter`, `AsyncAdmittedReader`, `AsyncReEmissionReader` and `AsyncAuditor` are for event loops, those without
+`Async` for everybody else. docs/client.md and docs/mending.md show them at work.
 """
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError, UsageError
 from ..settings.settings import Settings, load_settings
 from .auditing import AsyncAuditor, Auditor
-from .blocking import AdmittedReader, Emitter
+from .blocking import AdmittedReader, Emitter, ReEmissionReader
 from .changes import (
     Admitted,
     AdmittedRecord,
@@ -23,6 +24,7 @@ from .drafts import Draft, annotation
 from .emitting import AsyncEmitter, Delivery
 from .errors import BufferFullError, ClosedError, InvalidRecordError
 from .fake import FakeSluice
+from .mending import AsyncReEmissionReader, Mending
 from .ports import Delivered, Position
 from .reading import AsyncAdmittedReader
 from .replay import ReplayedBlock, ReplayedEvent, ReplayedOutput
@@ -35,6 +37,7 @@ __all__ = [
     "AsyncAdmittedReader",
     "AsyncAuditor",
     "AsyncEmitter",
+    "AsyncReEmissionReader",
     "Auditor",
     "BufferFullError",
     "Change",
@@ -48,7 +51,9 @@ __all__ = [
     "Emitter",
     "FakeSluice",
     "InvalidRecordError",
+    "Mending",
     "Position",
+    "ReEmissionReader",
     "Refused",
     "Rejected",
     "Renewed",

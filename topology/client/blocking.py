@@ -1,8 +1,8 @@
 """The same for programs without an event loop: each emitter and reader has a loop in a thread of its own.
 
 An `Emitter` may be used from any number of threads at once. An `AdmittedReader` is iterated by one thread; others may
-look at `current` and `position`, and close it: whoever waits in it is then told with a `ClosedError`. Closing is
-safe from any thread, and twice. Neither survives a fork.
+look at `current` and `position`, and close it: whoever waits in it is then told with a `ClosedError`. So it is with a
+`ReEmissionReader`. Closing is safe from any thread, and twice. Neither survives a fork.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..settings.settings import Settings
 from .changes import AdmittedRecord, AnyChange
 from .emitting import BUFFER_BYTES, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery, Headers
 from .errors import BufferFullError, ClosedError
+from .mending import QUIET, AsyncReEmissionReader, Mending
 from .portal import Held, next_of
 from .ports import Clock, Delivered, Outlet, Position, Source
 from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting
@@ -209,3 +210,91 @@ class AdmittedReader(Held):
     def close(self) -> None:
         """Commits, in a group, what was handed out, and closes; a second call does nothing."""
         super().close()
+
+
+# ---------------------------------------------------------------- re-emission requests
+
+
+class ReEmissionReader(Held):
+    """As `AsyncReEmissionReader`, blocking. Arguments are those of `AsyncReEmissionReader`."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        bootstrap: str | None = None,
+        from_position: Position | None = None,
+        group: str | None = None,
+        partitions: Sequence[int] | None = None,
+        follow: bool = True,
+        wants: Callable[[str], bool] | None = None,
+        source: Source | None = None,
+        clock: Clock = now_ms,
+    ) -> None:
+        self._reader = AsyncReEmissionReader(
+            settings,
+            bootstrap=bootstrap,
+            from_position=from_position,
+            group=group,
+            partitions=partitions,
+            follow=follow,
+            wants=wants,
+            source=source,
+            clock=clock,
+        )
+        super().__init__("reader", self._reader)
+        self._position = Position()
+
+    @property
+    def position(self) -> Position:
+        """How far requests were handed out to the caller."""
+        return self._position
+
+    @property
+    def unreadable(self) -> int:
+        """How many records were no requests that this version knows."""
+        return self._reader.unreadable
+
+    @property
+    def late(self) -> int:
+        """How many requests were past their `mend_until` before they could be handed out."""
+        return self._reader.late
+
+    @property
+    def superseded(self) -> int:
+        """How many requests were of an attempt that a later request has left behind."""
+        return self._reader.superseded
+
+    @property
+    def unwanted(self) -> int:
+        """How many requests were of emissions that `wants` does not want."""
+        return self._reader.unwanted
+
+    def __iter__(self) -> Iterator[Mending]:
+        requests = aiter(self._reader)
+        while (found := self._kept(partial(next_of, requests))) is not None:
+            yield found
+
+    def next(self, seconds: float | None = None) -> Mending | None:
+        """The next request; None where there is none for so many seconds."""
+        return self._kept(partial(self._reader.next, seconds))
+
+    def gather(self, seconds: float | None = None, quiet: float = QUIET) -> list[Mending]:
+        """The requests of one attempt of one emission; see `AsyncReEmissionReader.gather`."""
+        return self._kept(partial(self._reader.gather, seconds, quiet))
+
+    def commit(self) -> None:
+        """Keeps the position on the broker, in the group's name."""
+        self._portal.call(self._reader.commit())
+
+    def _kept(self, work: Callable[[], Awaitable[T]]) -> T:
+        found, self._position = self._portal.call(self._with_position(work))
+        return found
+
+    async def _with_position(self, work: Callable[[], Awaitable[T]]) -> tuple[T, Position]:
+        return await work(), self._reader.position
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._position = self._reader.position
+        return self

@@ -7,7 +7,7 @@ network, transactions, and time that passes by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,9 +23,11 @@ from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy
 from ..kafka.topics import TOPICS
 from .auditing import AsyncAuditor, Auditor
-from .blocking import AdmittedReader, Emitter
+from .blocking import AdmittedReader, Emitter, ReEmissionReader
 from .emitting import BUFFER_BYTES, BUFFER_RECORDS, AsyncEmitter
 from .fake_world import FakeOutlet, FakeSource, World
+from .mending import TOPIC as REQUESTS
+from .mending import AsyncReEmissionReader
 from .ports import Delivered, Position
 from .preparing import (
     AnyAttestation,
@@ -270,6 +272,42 @@ class FakeSluice:
         source = FakeSource(self._world, group)
         return AdmittedReader(
             from_position=from_position, group=group, follow=follow, grace=grace, source=source, clock=self._world.clock
+        )
+
+    def async_re_emission_reader(
+        self,
+        *,
+        from_position: Position | None = None,
+        group: str | None = None,
+        follow: bool = False,
+        wants: Callable[[str], bool] | None = None,
+    ) -> AsyncReEmissionReader:
+        """An `AsyncReEmissionReader` of what is asked here; it ends, by default, at what is there."""
+        return AsyncReEmissionReader(
+            from_position=from_position,
+            group=group,
+            follow=follow,
+            wants=wants,
+            source=FakeSource(self._world, group, REQUESTS),
+            clock=self._world.clock,
+        )
+
+    def re_emission_reader(
+        self,
+        *,
+        from_position: Position | None = None,
+        group: str | None = None,
+        follow: bool = False,
+        wants: Callable[[str], bool] | None = None,
+    ) -> ReEmissionReader:
+        """A `ReEmissionReader` of what is asked here; it ends, by default, at what is there."""
+        return ReEmissionReader(
+            from_position=from_position,
+            group=group,
+            follow=follow,
+            wants=wants,
+            source=FakeSource(self._world, group, REQUESTS),
+            clock=self._world.clock,
         )
 
     def async_auditor(self) -> AsyncAuditor:

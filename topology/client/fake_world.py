@@ -11,7 +11,7 @@ from ...streams.policy.policy import Policy
 from ..kafka.input_records import Prepared
 from .admitted_set import AdmittedRead
 from .fake_lane import FakeLane
-from .ports import Delivered, Position, Stored
+from .ports import Delivered, Position, Stored, demand_there
 
 
 class World:
@@ -20,13 +20,13 @@ class World:
     Attributes:
         now: the present, Unix milliseconds.
         lock: held while anything happens.
-        groups: the positions that readers committed.
+        groups: the positions that readers committed, by group and topic.
     """
 
     def __init__(self, policy: Policy, start: int) -> None:
         self.now, self.lane = start, FakeLane(policy, start)
         self.lock = threading.RLock()
-        self.groups: dict[str, Position] = {}
+        self.groups: dict[tuple[str, str], Position] = {}
         self.sources: set[FakeSource] = set()
 
     def clock(self) -> int:
@@ -73,10 +73,10 @@ class FakeOutlet:
 
 
 class FakeSource:
-    """A reader's way out: the words on `admitted`."""
+    """A reader's way out: the records of one topic."""
 
-    def __init__(self, world: World, group: str | None) -> None:
-        self._world, self._group = world, group
+    def __init__(self, world: World, group: str | None, topic: str = "admitted") -> None:
+        self._world, self._group, self._topic = world, group, topic
         self._next = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
@@ -107,8 +107,8 @@ class FakeSource:
 
     def _take(self) -> Sequence[AdmittedRead]:
         with self._world.lock:
-            found = self._world.lane.after("admitted", self._next)
-            self._next = max(self._next, self._world.lane.end("admitted"))
+            found = self._world.lane.after(self._topic, self._next)
+            self._next = max(self._next, self._world.lane.end(self._topic))
         return [AdmittedRead(0, record.offset, record.key, record.value) for record in found]
 
     async def at(self, partition: int) -> int:
@@ -116,18 +116,23 @@ class FakeSource:
 
     def goal(self) -> FakeGoal:
         with self._world.lock:
-            return FakeGoal(self, self._world.lane.end("admitted"))
+            return FakeGoal(self, self._world.lane.end(self._topic))
 
     async def first_offsets(self) -> Mapping[int, int]:
         return {0: 0}
 
+    async def seek(self, offsets: Mapping[int, int]) -> None:
+        with self._world.lock:
+            demand_there(offsets, {0: self._world.lane.end(self._topic)}, self._topic)
+            self._next = offsets.get(0, self._next)
+
     async def committed(self) -> Position | None:
-        return None if self._group is None else self._world.groups.get(self._group)
+        return None if self._group is None else self._world.groups.get((self._group, self._topic))
 
     async def commit(self, position: Position) -> None:
         if self._group is None:
             raise UsageError("a reader without a group commits nothing", hint="store `position` yourself, or name one")
-        self._world.groups[self._group] = position
+        self._world.groups[self._group, self._topic] = position
 
     async def close(self) -> None:
         with self._world.lock:
@@ -136,7 +141,7 @@ class FakeSource:
 
 
 class FakeGoal:
-    """The end of `admitted` as of one moment."""
+    """The end of a topic as of one moment."""
 
     def __init__(self, source: FakeSource, end: int) -> None:
         self._source, self._end = source, end

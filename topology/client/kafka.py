@@ -26,7 +26,7 @@ from ..kafka.topics import topic_name
 from ..settings.clock import now_ms
 from ..settings.settings import Settings, load_settings
 from .admitted_set import AdmittedRead
-from .ports import Position, Stored
+from .ports import Position, Stored, demand_there
 
 BATCH_BYTES = 131_072
 FETCH_WAIT_MS = 100
@@ -99,14 +99,16 @@ class KafkaOutlet:
 
 
 class KafkaSource:
-    """A consumer of all partitions of `admitted`, or of some (`ports.Source`).
+    """A consumer of all partitions of a topic of outputs, or of some (`ports.Source`).
 
     A group is a name under which positions are kept, nothing more: two readers of one group both read everything that
     they were told to read, so that each has its whole set.
     """
 
-    def __init__(self, settings: Settings, group: str | None, partitions: Sequence[int] | None) -> None:
-        self._settings, self._group, self._wanted = settings, group, partitions
+    def __init__(
+        self, settings: Settings, group: str | None, partitions: Sequence[int] | None, topic: str = "admitted"
+    ) -> None:
+        self._settings, self._group, self._wanted, self._topic = settings, group, partitions, topic
         self._stack = AsyncExitStack()
         self._places: list[TopicPartition] = []
         self._client: AIOKafkaConsumer | None = None
@@ -120,7 +122,7 @@ class KafkaSource:
         consumer = await self._stack.enter_async_context(
             open_consumer(self._settings, group_id=self._group, fetch_max_wait_ms=FETCH_WAIT_MS)
         )
-        name = topic_name(self._settings, "admitted")
+        name = topic_name(self._settings, self._topic)
         there = await partitions_of(consumer, self._settings, name)
         chosen = there if self._wanted is None else sorted(set(self._wanted))
         if not chosen or not set(chosen) <= set(there):
@@ -170,6 +172,17 @@ class KafkaSource:
         except (KafkaError, OSError) as error:
             raise unreachable(self._settings, error) from None
         return {place.partition: offset for place, offset in found.items()}
+
+    async def seek(self, offsets: Mapping[int, int]) -> None:
+        wanted = [place for place in self._places if place.partition in offsets]
+        try:
+            ends: Mapping[Any, int] = await self.consumer.end_offsets(wanted)
+            first = await self.first_offsets()
+        except (KafkaError, OSError) as error:
+            raise unreachable(self._settings, error) from None
+        demand_there(offsets, {place.partition: end for place, end in ends.items()}, self._topic)
+        for place in wanted:
+            self.consumer.seek(place, max(offsets[place.partition], first[place.partition]))
 
     async def committed(self) -> Position | None:
         if self._group is None:

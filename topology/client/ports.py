@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from ...codecs.errors import UsageError
+from ...codecs.errors import DoesNotHoldError, UsageError
 from ..kafka.input_records import Prepared
 from .admitted_set import AdmittedRead
 
@@ -70,7 +70,7 @@ class Goal(Protocol):
 
 
 class Source(Protocol):
-    """Where a reader reads from: the topic `admitted` from its beginning, read_committed. Used from one event loop."""
+    """Where a reader reads from: a topic of outputs from its beginning, read_committed. Used from one event loop."""
 
     async def open(self) -> Sequence[int]:
         """Begins; returns the partitions."""
@@ -90,6 +90,14 @@ class Source(Protocol):
         """The first offset that is kept, by partition."""
         ...
 
+    async def seek(self, offsets: Mapping[int, int]) -> None:
+        """Goes on from these offsets, by partition, or from the first one behind them that is kept.
+
+        Raises:
+            DoesNotHoldError: a partition ends before its offset: the topic is another one.
+        """
+        ...
+
     async def committed(self) -> Position | None:
         """What the group has committed; None without a group, or where it has committed nothing."""
         ...
@@ -97,6 +105,21 @@ class Source(Protocol):
     async def commit(self, position: Position) -> None: ...
 
     async def close(self) -> None: ...
+
+
+def demand_there(offsets: Mapping[int, int], ends: Mapping[int, int], topic: str) -> None:
+    """That a topic does not end before these offsets.
+
+    Raises:
+        DoesNotHoldError: it does: it is not the one that they are of.
+    """
+    for partition, offset in offsets.items():
+        if ends.get(partition, 0) < offset:
+            raise DoesNotHoldError(
+                "the topic ends before this position: it was made anew, or is another one",
+                path=f"{topic}/{partition}/{offset}",
+                hint="begin without a position",
+            )
 
 
 class Position(msgspec.Struct, frozen=True):

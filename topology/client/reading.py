@@ -22,7 +22,7 @@ from .admitted_set import AdmittedRead, AdmittedSet
 from .changes import AdmittedRecord, AnyChange
 from .errors import ClosedError
 from .kafka import KafkaSource, settings_for
-from .ports import Clock, Goal, Position, Source
+from .ports import Clock, Position, Source, demand_there
 
 GRACE = 2.0
 """Seconds that a decay waits for the lane's word: a lane writes it within a block, so within some 100 ms."""
@@ -231,7 +231,7 @@ class AsyncAdmittedReader:
                 if await self._source.at(partition) >= offset:
                     del left[partition]
             if ended and not fetched:
-                _demand_there(left, goal)
+                demand_there(left, goal.ends, "admitted")
                 break  # the broker has removed what stood there
 
     def _demand_open(self) -> None:
@@ -256,14 +256,3 @@ class AsyncAdmittedReader:
         finally:
             self._opened = False
             await self._source.close()
-
-
-def _demand_there(left: Mapping[int, int], goal: Goal) -> None:
-    """That the topic is not another one of this name, which ends before the position."""
-    for partition, offset in left.items():
-        if goal.ends.get(partition, 0) < offset:
-            raise DoesNotHoldError(
-                "the topic ends before this position: it was made anew, or is another one",
-                path=f"admitted/{partition}/{offset}",
-                hint="begin without a position",
-            )

@@ -23,10 +23,10 @@ SPAN = {"chars": [0, 6]}
 
 
 @pytest.fixture
-def second(monkeypatch: pytest.MonkeyPatch) -> None:
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A later version, under which everything is said to the outside."""
-    monkeypatch.setitem(FOLD_VERSIONS, 3, FOLD_VERSIONS[1].replace("1", "3", 1))
-    monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version >= 3 else "internal")
+    monkeypatch.setitem(FOLD_VERSIONS, 4, FOLD_VERSIONS[1].replace("1", "4", 1))
+    monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version >= 4 else "internal")
 
 
 def emission(name: str) -> tuple[str, Any]:
@@ -44,20 +44,20 @@ def observations(name: str) -> list[tuple[str, Any]]:
 def test_what_ledgers_name_is_never_changed() -> None:
     """Blocks that are there name it; other data make another version, with a number of its own."""
     data = "vocabulary=1.0 unicode=18.0.0 confusables=18.0.0 sanitation=0.1"
-    assert {1: f"1 {data}", 2: f"2 {data}"} == FOLD_VERSIONS
-    assert fold_version("crc32", "0a1b2c3d") == f"{FOLD_VERSIONS[2]} partitioner=crc32 privacy=0a1b2c3d"
+    assert {number: f"{number} {data}" for number in (1, 2, 3)} == FOLD_VERSIONS
+    assert fold_version("crc32", "0a1b2c3d") == f"{FOLD_VERSIONS[3]} partitioner=crc32 privacy=0a1b2c3d"
 
 
-@pytest.mark.usefixtures("second")
+@pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("python_alone", [False, True])
 def test_each_block_is_folded_by_its_own_version(
     new_lane: Any, monkeypatch: pytest.MonkeyPatch, *, python_alone: bool
 ) -> None:
-    """Two classes are enough under version 2; the compiled core leaves version 3 to Python, which asks for three."""
+    """Two classes are enough under ours; the compiled core leaves a later version to Python, which asks for three."""
     with pure() if python_alone else nullcontext():
         lane = new_lane(Policy(), T)
         first = lane.block(T + 1, [emission("em-1"), *observations("em-1")])
-        monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=3))
+        monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=4))
         second = lane.block(T + 2, [emission("em-2"), *observations("em-2")])
         state = core.new_state(0, 1)
         again = [output for block in lane.ledger for output in core.fold(state, block)]
@@ -66,15 +66,15 @@ def test_each_block_is_folded_by_its_own_version(
     assert second == []
     assert again == lane.outputs
     assert core.counters(state)["lives"] == 2
-    assert compiled_core.core is None or versions.COMPILED == 2
+    assert compiled_core.core is None or versions.COMPILED == 3
 
 
-@pytest.mark.usefixtures("second")
+@pytest.mark.usefixtures("later")
 def test_what_came_under_one_version_lives_on_under_the_next(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An assertion that waits when its ledger is raised keeps what it began with."""
     lane = new_lane(Policy(), T)
     lane.block(T + 1, [emission("em-1")])
-    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=3))
+    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=4))
 
     (admitted,) = lane.block(T + 2, observations("em-1"))
 
@@ -84,7 +84,7 @@ def test_what_came_under_one_version_lives_on_under_the_next(new_lane: Any, monk
 def test_a_later_version_is_not_folded(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody here can know its rules; the state is left as it was."""
     lane = new_lane(Policy(), T)
-    monkeypatch.setattr(core, "FOLD_VERSION", "3 of somebody else")
+    monkeypatch.setattr(core, "FOLD_VERSION", "4 of somebody else")
 
     with pytest.raises(LaterVersionError, match="written by a later version of sluice"):
         lane.block(T + 1)
@@ -95,13 +95,13 @@ def test_a_later_version_is_not_folded(new_lane: Any, monkeypatch: pytest.Monkey
 def test_other_data_are_not_folded_with(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same number with other Unicode data would decide otherwise: an installation that was tampered with."""
     lane = new_lane(Policy(), T)
-    monkeypatch.setattr(core, "FOLD_VERSION", FOLD_VERSIONS[1].replace("unicode=18", "unicode=17"))
+    monkeypatch.setattr(core, "FOLD_VERSION", FOLD_VERSIONS[3].replace("unicode=18", "unicode=17"))
 
     with pytest.raises(DoesNotHoldError, match="other data than this package decides by"):
         lane.block(T + 1)
 
 
-@pytest.mark.usefixtures("second")
+@pytest.mark.usefixtures("later")
 def test_a_version_that_was_dropped_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks lie beyond every restore bound; the package that wrote them still folds them."""
     monkeypatch.delitem(FOLD_VERSIONS, 1)
@@ -113,7 +113,7 @@ def test_a_version_that_was_dropped_is_reported(monkeypatch: pytest.MonkeyPatch)
 def test_binding_refuses_the_same() -> None:
     """Its ledgers have the same versions."""
     with pytest.raises(LaterVersionError):
-        binding.fold(binding.new_state(0, 1), block_of("3 of somebody else"))
+        binding.fold(binding.new_state(0, 1), block_of("4 of somebody else"))
 
 
 def block_of(fold: str) -> Block:

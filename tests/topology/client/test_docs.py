@@ -1,4 +1,4 @@
-"""docs/client.md says what is so: every example of it runs, and so do those in the docstrings."""
+"""docs/client.md and docs/mending.md say what is so: every example runs, and so do those in the docstrings."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import sluice.topology.client as client
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "client.md"
+MENDING = ROOT / "docs" / "mending.md"
 MODULES = sorted(path.stem for path in Path(client.__file__ or "").parent.glob("[a-z]*.py"))
 
 
@@ -22,17 +23,19 @@ def run(test: doctest.DocTest) -> None:
     assert not failed, "".join(said)
 
 
-def test_every_example_of_the_page_runs():
+@pytest.mark.parametrize(("page", "least"), [(PAGE, 26), (MENDING, 15)])
+def test_every_example_of_the_page_runs(page: Path, least: int):
     """From the top, as a reader would type them in."""
-    test = doctest.DocTestParser().get_doctest(PAGE.read_text("utf-8"), {}, PAGE.name, str(PAGE), 0)
-    assert len(test.examples) > 25
+    test = doctest.DocTestParser().get_doctest(page.read_text("utf-8"), {}, page.name, str(page), 0)
+    assert len(test.examples) >= least
     run(test)
 
 
-def test_no_block_of_code_on_the_page_is_left_out():
+@pytest.mark.parametrize(("page", "least"), [(PAGE, 10), (MENDING, 3)])
+def test_no_block_of_code_on_the_page_is_left_out(page: Path, least: int):
     """Each has a prompt, and so is run."""
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert len(blocks) >= 10
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    assert len(blocks) >= least
     assert all(block.startswith(">>> ") for block in blocks)
 
 
@@ -52,8 +55,8 @@ def test_the_docstrings_have_examples():
 
 
 def test_the_page_names_what_is_exported():
-    """Every public name of the package that users call is on it."""
-    text = PAGE.read_text("utf-8")
+    """Every public name of the package that users call is on it, or on the one about mending."""
+    text = PAGE.read_text("utf-8") + MENDING.read_text("utf-8")
     called = [name for name in client.__all__ if name.endswith(("Emitter", "Reader", "Auditor", "Sluice", "Draft"))]
-    assert len(called) == 8
+    assert len(called) == 10
     assert [name for name in called if name not in text] == []

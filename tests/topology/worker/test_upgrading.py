@@ -38,14 +38,15 @@ from sluice.topology.worker import worker
 from sluice.topology.worker.upgrading import demand_ledgers
 from sluice.topology.worker.worker import Worker
 
-LATER = "3 of somebody else"
+LATER = "4 of somebody else"
 
 
 @pytest.fixture
-def second(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second version, under which everything is said to the outside, and three classes are needed."""
-    monkeypatch.setattr(core, "COMPILED", 1)  # what is said here, Python has to say
-    monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version > 1 else "internal")
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later version, under which everything is said to the outside, and three classes are needed."""
+    monkeypatch.setitem(FOLD_VERSIONS, 4, FOLD_VERSIONS[1].replace("1", "4", 1))
+    monkeypatch.setitem(FOLDS, fold_version(number=4), "murmur2")
+    monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version > 3 else "internal")
 
 
 # ---------------------------------------------------------------- lanes
@@ -115,17 +116,17 @@ async def test_a_start_of_a_later_version_is_no_way_around_it():
 # ---------------------------------------------------------------- folds
 
 
-@pytest.mark.usefixtures("second")
+@pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("kind", [Adjudicate, Bind])
 def test_the_ledger_s_version_comes_before_the_package_s(kind: Any):
     """And what it is raised to before both."""
     fold, state = kind("crc32"), kind("crc32").new(0, 1)
 
-    assert fold.named(state, fold_version("crc32", number=1)) == fold_version("crc32", number=1)
-    assert fold.named(state) == fold.version == fold_version("crc32", number=2)
-    assert kind("crc32", raised=2).named(state, fold_version("crc32", number=1)) == fold.version
-    assert kind("crc32", raised=1).named(state, fold.version) == fold.version
-    assert kind("crc32", raised=1).named(state) == fold_version("crc32", number=1)
+    assert fold.named(state, fold_version("crc32", number=3)) == fold_version("crc32", number=3)
+    assert fold.named(state) == fold.version == fold_version("crc32", number=4)
+    assert kind("crc32", raised=4).named(state, fold_version("crc32", number=3)) == fold.version
+    assert kind("crc32", raised=3).named(state, fold.version) == fold.version
+    assert kind("crc32", raised=3).named(state) == fold_version("crc32", number=3)
 
 
 def test_ledgers_are_not_raised_to_what_the_package_does_not_know():
@@ -133,24 +134,24 @@ def test_ledgers_are_not_raised_to_what_the_package_does_not_know():
     with pytest.raises(UsageError, match="fold_version: this package does not fold the version") as usage:
         folds(raised=7)
 
-    assert (usage.value.expected, usage.value.got) == ("1 or 2", "7")
+    assert (usage.value.expected, usage.value.got) == ("1 or 2 or 3", "7")
 
 
 # ---------------------------------------------------------------- readers
 
 
 @pytest.fixture
-def mixed(second: None) -> ExportedLane:
-    """A ledger that was raised half way: em-1 came under version 1, em-2 under version 2."""
-    lane = ExportedLane(start=BASE, raised=1)
-    for raised, name in enumerate(("em-1", "em-2"), 1):
-        lane.fold = Adjudicate(raised=raised)
-        lane.block(BASE + 2 * raised * S, [emission(emission_id=name)])
+def mixed(later: None) -> ExportedLane:
+    """A ledger that was raised half way: em-1 came under our newest version, em-2 under a later one."""
+    lane = ExportedLane(start=BASE, raised=3)
+    for number, name in enumerate(("em-1", "em-2"), 1):
+        lane.fold = Adjudicate(raised=number + 2)
+        lane.block(BASE + 2 * number * S, [emission(emission_id=name)])
         lane.block(
-            BASE + (2 * raised + 1) * S, [observation(0, one, emission_id=name) for one in ("code.read", "git.log")]
+            BASE + (2 * number + 1) * S, [observation(0, one, emission_id=name) for one in ("code.read", "git.log")]
         )
     lane.block(BASE + 6 * S)
-    assert [fold_of(data)[0] for data in lane.blocks] == ["1"] * 3 + ["2"] * 3
+    assert [fold_of(data)[0] for data in lane.blocks] == ["3"] * 3 + ["4"] * 3
     return lane
 
 
@@ -168,14 +169,14 @@ async def test_an_audit_recomputes_both_parts_of_a_raised_ledger(mixed: Exported
 
     (lane,) = report.lanes
     assert (report.divergences, lane.folded) == ([], 6)
-    assert lane.folds == [fold_version(number=1), fold_version(number=2)]
+    assert lane.folds == [fold_version(number=3), fold_version(number=4)]
 
 
 async def test_an_audit_by_an_older_package_ends_where_the_ledger_was_raised(
     mixed: ExportedLane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """What it knows it recomputes; of the rest it says that it cannot."""
-    monkeypatch.delitem(FOLDS, fold_version(number=2))
+    monkeypatch.delitem(FOLDS, fold_version(number=4))
 
     report = await report_of(mixed, tmp_path)
 
@@ -185,7 +186,7 @@ async def test_an_audit_by_an_older_package_ends_where_the_ledger_was_raised(
 
 async def test_a_version_that_goes_back_is_found(mixed: ExportedLane, tmp_path: Path):
     """No worker lowers a ledger: somebody else has written that."""
-    mixed.fold = Adjudicate(raised=1)
+    mixed.fold = Adjudicate(raised=3)
     mixed.block(BASE + 7 * S)
 
     report = await report_of(mixed, tmp_path)
@@ -232,7 +233,7 @@ async def test_what_if_by_an_older_package_refuses(
     mixed: ExportedLane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """In the sentence that a worker says."""
-    monkeypatch.delitem(FOLD_VERSIONS, 2)
+    monkeypatch.delitem(FOLD_VERSIONS, 4)
 
     with pytest.raises(LaterVersionError, match="ledger of lane 0, block 3: the ledger was written by a later version"):
         await what_if(FolderLogs(mixed.export(tmp_path)), 0, DEFAULT_POLICY, Comparison(None, None))
