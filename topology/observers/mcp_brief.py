@@ -53,6 +53,9 @@ class McpBrief:
         background: Background,
         clock: Callable[[], int],
     ) -> None:
+        # The SDK takes a second to load, on a busy machine several: not out of the first look's time.
+        from . import mcp_session as mcp_session
+
         self._servers, self._size, self._connect = servers, size, connect
         self._background, self._clock = background, clock
         self._memory: Memory[Brief] = Memory(seconds)
