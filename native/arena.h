@@ -17,14 +17,14 @@ typedef struct {
 enum { ARENA_CHUNK = 1 << 16 };
 
 /* Aligned for anything here; NULL where memory was refused. */
-static inline void *arena_take(Arena *self, size_t octets)
+static inline void *arena_take(Arena *self, size_t bytes)
 {
     Chunk *chunk = self->chunks;
-    if (octets > SIZE_MAX / 4)
+    if (bytes > SIZE_MAX / 4)
         return NULL;
-    octets = (octets + 15) & ~(size_t)15;
-    if (chunk == NULL || chunk->room - chunk->used < octets) {
-        size_t room = octets > ARENA_CHUNK ? octets : ARENA_CHUNK;
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (chunk == NULL || chunk->room - chunk->used < bytes) {
+        size_t room = bytes > ARENA_CHUNK ? bytes : ARENA_CHUNK;
         chunk = malloc(32 + room);
         if (chunk == NULL)
             return NULL;
@@ -32,7 +32,7 @@ static inline void *arena_take(Arena *self, size_t octets)
         self->chunks = chunk;
     }
     void *found = (char *)chunk + 32 + chunk->used;
-    chunk->used += octets;
+    chunk->used += bytes;
     return found;
 }
 

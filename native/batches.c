@@ -20,10 +20,10 @@ static int take_varint(Reader *self, int64_t *value)
 {
     uint64_t found = 0;
     for (int shift = 0; self->at < self->end && shift < 70; shift += 7) {
-        uint8_t octet = *self->at++;
+        uint8_t byte = *self->at++;
         if (shift < 64)
-            found |= (uint64_t)(octet & 0x7f) << shift;
-        if (octet < 0x80) {
+            found |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
             *value = (int64_t)((found >> 1) ^ (0 - (found & 1)));
             return 1;
         }
@@ -89,7 +89,7 @@ static int take_record(Reader *self, Offsets *offsets, int64_t first_timestamp, 
     return 1;
 }
 
-static PyObject *octets_of(View part)
+static PyObject *bytes_of(View part)
 {
     return PyBytes_FromStringAndSize((const char *)part.at, (Py_ssize_t)part.length);
 }
@@ -116,19 +116,19 @@ static PyObject *pair_of(Reader *headers, Py_ssize_t *size, int exact)
     if (text == NULL)
         return NULL;
     *size += PyUnicode_GET_LENGTH(text) + (Py_ssize_t)content.length;
-    return Py_BuildValue("(NN)", text, exact ? octets_or_none(content) : octets_of(content));
+    return Py_BuildValue("(NN)", text, exact ? bytes_or_none(content) : bytes_of(content));
 }
 
 enum { KEPT = 8 };
 
 /* The record's before, by place: most of them are the same in every record of a batch. */
 typedef struct {
-    View octets;
+    View bytes;
     PyObject *pair;
     Py_ssize_t size;
 } Kept;
 
-static void let_go(Kept kept[KEPT])
+static void kept_leave(Kept kept[KEPT])
 {
     for (int place = 0; place < KEPT; place++)
         Py_CLEAR(kept[place].pair);
@@ -139,16 +139,16 @@ static PyObject *next_pair(Reader *headers, Kept *kept, Py_ssize_t *size, int ex
 {
     if (kept == NULL)
         return pair_of(headers, size, exact);
-    if (kept->pair != NULL && kept->octets.length <= (size_t)(headers->end - headers->at) &&
-        memcmp(kept->octets.at, headers->at, kept->octets.length) == 0) {
-        headers->at += kept->octets.length;
+    if (kept->pair != NULL && kept->bytes.length <= (size_t)(headers->end - headers->at) &&
+        memcmp(kept->bytes.at, headers->at, kept->bytes.length) == 0) {
+        headers->at += kept->bytes.length;
     } else {
         const uint8_t *start = headers->at;
         Py_CLEAR(kept->pair);
         kept->size = 0;
         if ((kept->pair = pair_of(headers, &kept->size, exact)) == NULL)
             return NULL;
-        kept->octets = (View){start, (size_t)(headers->at - start)};
+        kept->bytes = (View){start, (size_t)(headers->at - start)};
     }
     *size += kept->size;
     return Py_NewRef(kept->pair);
@@ -179,7 +179,7 @@ typedef struct {
     int has_append_time; /* else a record has its own */
     PyObject *type, *event_for; /* of what lies nowhere; of what is too large */
     int in_place;
-    long long most_octets, most_headers;
+    long long most_bytes, most_headers;
     Kept *kept;
 } Making;
 
@@ -200,8 +200,8 @@ static PyObject *made(PyObject *make, PyObject **parts, int count)
     return found;
 }
 
-/* The event of a record; its bytes are added to `octets` where it was kept whole. */
-static PyObject *event_of(const Record *record, const Making *making, long long *octets)
+/* The event of a record; its bytes are added to `bytes` where it was kept whole. */
+static PyObject *event_of(const Record *record, const Making *making, long long *bytes)
 {
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
     PyObject *headers = NULL;
@@ -211,13 +211,13 @@ static PyObject *event_of(const Record *record, const Making *making, long long 
         if (headers == NULL)
             return NULL;
     }
-    if (record->header_count > making->most_headers || size > making->most_octets) {
+    if (record->header_count > making->most_headers || size > making->most_bytes) {
         PyObject *parts[6] = {Py_NewRef(making->source),
                               PyLong_FromLongLong(record->offset),
                               PyLong_FromLongLong(time_of(record, making)),
                               headers == NULL ? PyList_New(0) : headers,
-                              octets_or_none(record->key),
-                              octets_or_none(record->value)};
+                              bytes_or_none(record->key),
+                              bytes_or_none(record->value)};
         return made(making->event_for, parts, 6);
     }
     InPlace *found = in_place(event_in_place, making->data, record->key, record->value, headers);
@@ -225,7 +225,7 @@ static PyObject *event_of(const Record *record, const Making *making, long long 
         found->source = making->source_number;
         found->offset = record->offset;
         found->timestamp = time_of(record, making);
-        *octets += size;
+        *bytes += size;
     }
     return (PyObject *)found;
 }
@@ -251,9 +251,9 @@ static int look_through(const Record *record, Py_ssize_t *size, Kept kept[KEPT])
     for (int64_t place = 0; place < record->header_count; place++) {
         Kept *before = place < KEPT ? kept + place : NULL;
         size_t left = (size_t)(headers.end - headers.at);
-        if (before != NULL && before->octets.at != NULL && before->octets.length <= left &&
-            memcmp(before->octets.at, headers.at, before->octets.length) == 0) {
-            headers.at += before->octets.length;
+        if (before != NULL && before->bytes.at != NULL && before->bytes.length <= left &&
+            memcmp(before->bytes.at, headers.at, before->bytes.length) == 0) {
+            headers.at += before->bytes.length;
             *size += before->size;
             continue;
         }
@@ -267,15 +267,15 @@ static int look_through(const Record *record, Py_ssize_t *size, Kept kept[KEPT])
         characters += (Py_ssize_t)content.length;
         *size += characters;
         if (before != NULL) {
-            before->octets = (View){start, (size_t)(headers.at - start)};
+            before->bytes = (View){start, (size_t)(headers.at - start)};
             before->size = characters;
         }
     }
     return headers.at == headers.end || malformed(NOT_SO_LONG);
 }
 
-/* The record as it is stored; its bytes are added to `octets`. */
-static PyObject *stored_of(const Record *record, const Making *making, long long *octets)
+/* The record as it is stored; its bytes are added to `bytes`. */
+static PyObject *stored_of(const Record *record, const Making *making, long long *bytes)
 {
     Py_ssize_t size = (Py_ssize_t)(record->key.length + record->value.length);
     PyObject *found;
@@ -292,11 +292,11 @@ static PyObject *stored_of(const Record *record, const Making *making, long long
         found = (PyObject *)lies;
     } else {
         PyObject *parts[5] = {PyLong_FromLongLong(record->offset), PyLong_FromLongLong(time_of(record, making)),
-                              octets_or_none(record->key), octets_or_none(record->value),
+                              bytes_or_none(record->key), bytes_or_none(record->value),
                               headers_of(record, INT64_MAX, &size, 1, making->kept)};
         found = made(making->type, parts, 5);
     }
-    *octets += size;
+    *bytes += size;
     return found;
 }
 
@@ -307,7 +307,7 @@ PyObject *stored_headers(View raw, int64_t count)
     Record record = {.headers = {raw.at, raw.at + raw.length}, .header_count = count};
     Py_ssize_t size = 0;
     PyObject *list = headers_of(&record, INT64_MAX, &size, 1, kept);
-    let_go(kept);
+    kept_leave(kept);
     return list;
 }
 
@@ -322,7 +322,7 @@ static int header_of(PyObject *header, View *name, View *content)
     if (text == NULL)
         return 0;
     *name = (View){(const uint8_t *)text, (size_t)length};
-    *content = octets_of_bytes(PyTuple_GET_ITEM(header, 1));
+    *content = view_of_bytes(PyTuple_GET_ITEM(header, 1));
     return 1;
 }
 
@@ -345,15 +345,15 @@ int same_headers(PyObject *list, View raw, int64_t count)
     return 1;
 }
 
-typedef PyObject *(*Maker)(const Record *record, const Making *making, long long *octets);
+typedef PyObject *(*Maker)(const Record *record, const Making *making, long long *bytes);
 
 enum { MOST_HELD = 1 << 24, SHARE = 4 };
 
 /* Whether records may lie in what they came in: all of it is held as long as the last of them, by who counts only
  * theirs. */
-static int is_worth_holding(PyObject *data, long long octets)
+static int is_worth_holding(PyObject *data, long long bytes)
 {
-    return PyBytes_GET_SIZE(data) <= MOST_HELD && octets >= PyBytes_GET_SIZE(data) / SHARE;
+    return PyBytes_GET_SIZE(data) <= MOST_HELD && bytes >= PyBytes_GET_SIZE(data) / SHARE;
 }
 
 /* Makes all those that lie in place anew, of their parts; 0 with an exception. */
@@ -375,14 +375,14 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
     PyObject *data, *append_time, *source, *type, *event_for;
     int in_place;
     Py_ssize_t at, end, left, most;
-    long long base, next, least, count, first_timestamp, first, room, most_octets, most_headers, octets = 0;
+    long long base, next, least, count, first_timestamp, first, room, most_bytes, most_headers, bytes = 0;
     if (nargs != 3 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
         PyErr_SetString(PyExc_TypeError, "three tuples are wanted");
         return NULL;
     }
     if (!PyArg_ParseTuple(args[0], "SnnnLLOLLL", &data, &at, &end, &left, &base, &first_timestamp, &append_time, &count,
                           &next, &least) ||
-        !PyArg_ParseTuple(args[1], "OLnLLL", &source, &first, &most, &room, &most_octets, &most_headers) ||
+        !PyArg_ParseTuple(args[1], "OLnLLL", &source, &first, &most, &room, &most_bytes, &most_headers) ||
         !PyArg_ParseTuple(args[2], "OOp", &type, &event_for, &in_place))
         return NULL;
     if (at < 0 || end < at || end > PyBytes_GET_SIZE(data)) {
@@ -394,7 +394,7 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
     making.has_append_time = append_time != Py_None;
     making.append_time = making.has_append_time ? PyLong_AsLongLong(append_time) : 0;
     making.source_number = source != Py_None ? PyLong_AsLongLong(source) : 0;
-    making.most_octets = most_octets;
+    making.most_bytes = most_bytes;
     making.most_headers = most_headers;
     if (PyErr_Occurred())
         return NULL;
@@ -403,24 +403,24 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
     PyObject *found = PyList_New(0);
     Offsets offsets = {base, next, least, left, count == (int64_t)((uint64_t)next - (uint64_t)base)};
     int failed = found == NULL;
-    while (!failed && offsets.left > 0 && PyList_GET_SIZE(found) < most && octets < room) {
+    while (!failed && offsets.left > 0 && PyList_GET_SIZE(found) < most && bytes < room) {
         Record record;
         PyObject *one = NULL;
         failed = !take_record(&reader, &offsets, first_timestamp, &record);
         offsets.left--;
         if (failed || record.offset < first)
             continue;
-        failed = (one = maker(&record, &making, &octets)) == NULL || PyList_Append(found, one) < 0;
+        failed = (one = maker(&record, &making, &bytes)) == NULL || PyList_Append(found, one) < 0;
         Py_XDECREF(one);
     }
-    let_go(kept);
-    if (!failed && in_place && !is_worth_holding(data, octets))
+    kept_leave(kept);
+    if (!failed && in_place && !is_worth_holding(data, bytes))
         failed = !make_anew(found, type);
     if (failed) {
         Py_XDECREF(found);
         return NULL;
     }
-    return Py_BuildValue("NLnLL", found, octets, (Py_ssize_t)(reader.at - start), (long long)offsets.left,
+    return Py_BuildValue("NLnLL", found, bytes, (Py_ssize_t)(reader.at - start), (long long)offsets.left,
                          (long long)offsets.least);
 }
 
@@ -453,12 +453,12 @@ static size_t part_size(size_t length) { return varint_size((int64_t)length) + l
 static void put_varint(Buffer *buffer, int64_t value)
 {
     uint64_t left = (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
-    uint8_t octets[10];
+    uint8_t bytes[10];
     size_t count = 0;
     for (; left >= 0x80; left >>= 7)
-        octets[count++] = (uint8_t)(left | 0x80);
-    octets[count++] = (uint8_t)left;
-    put(buffer, octets, count);
+        bytes[count++] = (uint8_t)(left | 0x80);
+    bytes[count++] = (uint8_t)left;
+    put(buffer, bytes, count);
 }
 
 static void put_part(Buffer *buffer, const void *data, size_t length)

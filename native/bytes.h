@@ -66,10 +66,10 @@ static inline void put(Buffer *self, const void *data, size_t length)
         self->length += length;
     }
 }
-static inline void put_octet(Buffer *self, uint8_t octet)
+static inline void put_byte(Buffer *self, uint8_t byte)
 {
     if (self->length < self->room || buffer_reserve(self, 1))
-        self->data[self->length++] = octet;
+        self->data[self->length++] = byte;
 }
 static inline void put_view(Buffer *self, View view) { put(self, view.at, view.length); }
 #define PUT(buffer, literal) put(buffer, literal, sizeof(literal) - 1)
@@ -102,23 +102,23 @@ static inline void put_decimal(Buffer *self, int64_t value)
 /* The bytes of a number, the highest first; compilers know it for one instruction. */
 static inline uint64_t big_endian64(uint64_t value)
 {
-    const uint8_t octets[8] = {(uint8_t)(value >> 56), (uint8_t)(value >> 48), (uint8_t)(value >> 40),
+    const uint8_t bytes[8] = {(uint8_t)(value >> 56), (uint8_t)(value >> 48), (uint8_t)(value >> 40),
                                (uint8_t)(value >> 32), (uint8_t)(value >> 24), (uint8_t)(value >> 16),
                                (uint8_t)(value >> 8),  (uint8_t)value};
     uint64_t found;
-    memcpy(&found, octets, sizeof found);
+    memcpy(&found, bytes, sizeof found);
     return found;
 }
 
-/* A tag, and the last `octets` of a number. */
-static inline void pack_big(Buffer *self, uint8_t tag, uint64_t value, int octets)
+/* A tag, and the last `bytes` of a number. */
+static inline void pack_big(Buffer *self, uint8_t tag, uint64_t value, int bytes)
 {
-    uint64_t swapped = big_endian64(value << (64 - 8 * octets));
+    uint64_t swapped = big_endian64(value << (64 - 8 * bytes));
     if (buffer_reserve(self, 9)) {
         uint8_t *at = self->data + self->length;
         at[0] = tag;
         memcpy(at + 1, &swapped, sizeof swapped); /* what is too much is written over */
-        self->length += 1 + (size_t)octets;
+        self->length += 1 + (size_t)bytes;
     }
 }
 
@@ -126,7 +126,7 @@ static inline void pack_int(Buffer *self, int64_t value)
 {
     uint64_t bits = (uint64_t)value;
     if (value >= -32 && value < 128)
-        put_octet(self, (uint8_t)value);
+        put_byte(self, (uint8_t)value);
     else if (value >= 0)
         value < 1 << 8             ? pack_big(self, 0xcc, bits, 1)
         : value < 1 << 16          ? pack_big(self, 0xcd, bits, 2)
@@ -141,7 +141,7 @@ static inline void pack_int(Buffer *self, int64_t value)
 
 static inline void pack_array(Buffer *self, size_t count)
 {
-    count < 16 ? put_octet(self, (uint8_t)(0x90 | count))
+    count < 16 ? put_byte(self, (uint8_t)(0x90 | count))
     : count < 1 << 16 ? pack_big(self, 0xdc, count, 2)
                       : pack_big(self, 0xdd, count, 4);
 }
@@ -149,24 +149,24 @@ static inline void pack_array(Buffer *self, size_t count)
 static inline void pack_text(Buffer *self, View text)
 {
     size_t length = text.length;
-    length < 32        ? put_octet(self, (uint8_t)(0xa0 | length))
+    length < 32        ? put_byte(self, (uint8_t)(0xa0 | length))
     : length < 1 << 8  ? pack_big(self, 0xd9, length, 1)
     : length < 1 << 16 ? pack_big(self, 0xda, length, 2)
                        : pack_big(self, 0xdb, length, 4);
     put_view(self, text);
 }
 
-static inline void pack_octets(Buffer *self, View octets)
+static inline void pack_bytes(Buffer *self, View bytes)
 {
-    size_t length = octets.length;
+    size_t length = bytes.length;
     length < 1 << 8    ? pack_big(self, 0xc4, length, 1)
     : length < 1 << 16 ? pack_big(self, 0xc5, length, 2)
                        : pack_big(self, 0xc6, length, 4);
-    put_view(self, octets);
+    put_view(self, bytes);
 }
 
-static inline void pack_bool(Buffer *self, int value) { put_octet(self, value ? 0xc3 : 0xc2); }
-static inline void pack_nil(Buffer *self) { put_octet(self, 0xc0); }
+static inline void pack_bool(Buffer *self, int value) { put_byte(self, value ? 0xc3 : 0xc2); }
+static inline void pack_nil(Buffer *self) { put_byte(self, 0xc0); }
 static inline void pack_float(Buffer *self, double value)
 {
     uint64_t bits;
@@ -180,20 +180,20 @@ typedef struct {
     const uint8_t *at, *end;
 } Reader;
 
-static inline int take_big(Reader *self, int octets, uint64_t *value)
+static inline int take_big(Reader *self, int bytes, uint64_t *value)
 {
     uint64_t found = 0;
     const uint8_t *at = self->at;
     if (self->end - at >= 8) { /* as nearly always */
         memcpy(&found, at, 8);
-        found = big_endian64(found) >> (64 - 8 * octets);
-    } else if (self->end - at < octets) {
+        found = big_endian64(found) >> (64 - 8 * bytes);
+    } else if (self->end - at < bytes) {
         return 0;
     } else {
-        for (int i = 0; i < octets; i++)
+        for (int i = 0; i < bytes; i++)
             found = found << 8 | at[i];
     }
-    self->at = at + octets;
+    self->at = at + bytes;
     *value = found;
     return 1;
 }
@@ -225,11 +225,11 @@ static inline int take_int(Reader *self, int64_t *value)
         *value = (int8_t)tag;
         return 1;
     }
-    int octets = tag >= 0xcc && tag <= 0xd3 ? 1 << ((tag - 0xcc) & 3) : 0;
-    if (!octets || !take_big(self, octets, &bits))
+    int bytes = tag >= 0xcc && tag <= 0xd3 ? 1 << ((tag - 0xcc) & 3) : 0;
+    if (!bytes || !take_big(self, bytes, &bits))
         return 0;
     if (tag >= 0xd0) {
-        int shift = 64 - 8 * octets;
+        int shift = 64 - 8 * bytes;
         int64_t found = (int64_t)(bits << shift) >> shift;
         static const int64_t above[4] = {-32, -128, -(1 << 15), -((int64_t)1 << 31)};
         *value = found;
@@ -275,17 +275,17 @@ static inline int take_text(Reader *self, View *text)
     return tag == 0xdb && take_big(self, 4, &length) && length >= 1 << 16 && take_view(self, length, text);
 }
 
-static inline int take_octets(Reader *self, View *octets)
+static inline int take_bytes(Reader *self, View *bytes)
 {
     uint8_t tag;
     uint64_t length;
     if (!take_tag(self, &tag))
         return 0;
     if (tag == 0xc4)
-        return take_big(self, 1, &length) && take_view(self, length, octets);
+        return take_big(self, 1, &length) && take_view(self, length, bytes);
     if (tag == 0xc5)
-        return take_big(self, 2, &length) && length >= 1 << 8 && take_view(self, length, octets);
-    return tag == 0xc6 && take_big(self, 4, &length) && length >= 1 << 16 && take_view(self, length, octets);
+        return take_big(self, 2, &length) && length >= 1 << 8 && take_view(self, length, bytes);
+    return tag == 0xc6 && take_big(self, 4, &length) && length >= 1 << 16 && take_view(self, length, bytes);
 }
 
 static inline int take_bool(Reader *self, int *value)

@@ -15,18 +15,18 @@
 
 static PyObject *leaf_hash_of(PyObject *Py_UNUSED(module), PyObject *data)
 {
-    Py_buffer octets;
-    uint8_t hash[SHA256_OCTETS];
-    if (PyObject_GetBuffer(data, &octets, PyBUF_SIMPLE) < 0)
+    Py_buffer bytes;
+    uint8_t hash[SHA256_BYTES];
+    if (PyObject_GetBuffer(data, &bytes, PyBUF_SIMPLE) < 0)
         return NULL;
-    leaf_hash(octets.buf, (size_t)octets.len, hash);
-    PyBuffer_Release(&octets);
+    leaf_hash(bytes.buf, (size_t)bytes.len, hash);
+    PyBuffer_Release(&bytes);
     return PyBytes_FromStringAndSize((char *)hash, sizeof hash);
 }
 
 static PyObject *root_of(uint8_t *leaves, size_t count)
 {
-    uint8_t root[SHA256_OCTETS];
+    uint8_t root[SHA256_BYTES];
     merkle_root(leaves, count, root);
     return PyBytes_FromStringAndSize((char *)root, sizeof root);
 }
@@ -37,7 +37,7 @@ static PyObject *root(PyObject *Py_UNUSED(module), PyObject *given)
     if (leaves == NULL)
         return NULL;
     Py_ssize_t count = PySequence_Fast_GET_SIZE(leaves);
-    uint8_t *copy = count ? PyMem_Malloc((size_t)count * SHA256_OCTETS) : NULL;
+    uint8_t *copy = count ? PyMem_Malloc((size_t)count * SHA256_BYTES) : NULL;
     if (count && copy == NULL) {
         Py_DECREF(leaves);
         return PyErr_NoMemory();
@@ -45,9 +45,9 @@ static PyObject *root(PyObject *Py_UNUSED(module), PyObject *given)
     Py_ssize_t place = 0;
     for (; place < count; place++) {
         PyObject *leaf = PySequence_Fast_GET_ITEM(leaves, place);
-        if (!PyBytes_CheckExact(leaf) || PyBytes_GET_SIZE(leaf) != SHA256_OCTETS)
+        if (!PyBytes_CheckExact(leaf) || PyBytes_GET_SIZE(leaf) != SHA256_BYTES)
             break;
-        memcpy(copy + place * SHA256_OCTETS, PyBytes_AS_STRING(leaf), SHA256_OCTETS);
+        memcpy(copy + place * SHA256_BYTES, PyBytes_AS_STRING(leaf), SHA256_BYTES);
     }
     if (count && place == count)
         found = root_of(copy, (size_t)count);
@@ -60,11 +60,11 @@ static PyObject *root(PyObject *Py_UNUSED(module), PyObject *given)
 
 static PyObject *murmur2_of(PyObject *Py_UNUSED(module), PyObject *key)
 {
-    Py_buffer octets;
-    if (PyObject_GetBuffer(key, &octets, PyBUF_SIMPLE) < 0)
+    Py_buffer bytes;
+    if (PyObject_GetBuffer(key, &bytes, PyBUF_SIMPLE) < 0)
         return NULL;
-    uint32_t hash = murmur2(octets.buf, (size_t)octets.len);
-    PyBuffer_Release(&octets);
+    uint32_t hash = murmur2(bytes.buf, (size_t)bytes.len);
+    PyBuffer_Release(&bytes);
     return PyLong_FromUnsignedLong(hash);
 }
 
@@ -74,10 +74,10 @@ enum { EVENT_PARTS = 7, HEADERS = 4 };
 static Members event_members = {.names = {"kind", "source", "offset", "timestamp", "headers", "key", "value"}};
 
 /* Bytes or nil, which is a view of NULL; 0 where it is neither. */
-static int take_octets_or_nil(Reader *reader, View *view)
+static int take_bytes_or_nil(Reader *reader, View *view)
 {
     *view = (View){NULL, 0};
-    return take_nil(reader) || take_octets(reader, view);
+    return take_nil(reader) || take_bytes(reader, view);
 }
 
 static PyObject *headers(Reader *reader, uint64_t count)
@@ -88,7 +88,7 @@ static PyObject *headers(Reader *reader, uint64_t count)
     for (; list != NULL && count; count--) {
         View name, content;
         PyObject *pair = NULL;
-        if (take_array_of(reader, 2) && take_text(reader, &name) && take_octets(reader, &content))
+        if (take_array_of(reader, 2) && take_text(reader, &name) && take_bytes(reader, &content))
             pair = Py_BuildValue("s#y#", name.at, (Py_ssize_t)name.length, content.at, (Py_ssize_t)content.length);
         if (pair == NULL || PyList_Append(list, pair) < 0)
             Py_CLEAR(list);
@@ -97,10 +97,10 @@ static PyObject *headers(Reader *reader, uint64_t count)
     return list;
 }
 
-/* The root of some octets' leaves, which end there; nobody waits for it. */
+/* The root of some bytes' leaves, which end there; nobody waits for it. */
 static PyObject *root_between(const uint8_t *data, const size_t *ends, size_t count)
 {
-    uint8_t root[SHA256_OCTETS], *leaves = PyMem_Malloc(count * SHA256_OCTETS);
+    uint8_t root[SHA256_BYTES], *leaves = PyMem_Malloc(count * SHA256_BYTES);
     if (leaves == NULL)
         return PyErr_NoMemory();
     Py_BEGIN_ALLOW_THREADS
@@ -125,7 +125,7 @@ static InPlace *event_lying(Reader *reader, PyObject *data)
             return NULL;
     if (!take_array(reader, &count) || (count && (pairs = headers(reader, count)) == NULL))
         return NULL;
-    if (!take_octets_or_nil(reader, &key) || !take_octets_or_nil(reader, &value)) {
+    if (!take_bytes_or_nil(reader, &key) || !take_bytes_or_nil(reader, &value)) {
         Py_XDECREF(pairs);
         return NULL;
     }
@@ -163,13 +163,13 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     if (!take_array_of(&reader, 2) || !pass_values(&reader, 1))
         Py_RETURN_NONE;
     size_t header = (size_t)(reader.at - data);
-    /* An event has more than one octet: a count beyond what is there allocates nothing. */
+    /* An event has more than one byte: a count beyond what is there allocates nothing. */
     if (!take_tag(&reader, &tag) || tag != 0xdd || !take_big(&reader, 4, &count) || count == 0 ||
         count > (uint64_t)(reader.end - reader.at))
         Py_RETURN_NONE;
     const uint8_t *first = reader.at;
     size_t *ends = PyMem_Malloc(count * sizeof *ends);
-    PyObject *events = PyList_New((Py_ssize_t)count), *root_octets = NULL;
+    PyObject *events = PyList_New((Py_ssize_t)count), *root_bytes = NULL;
     if (ends == NULL || events == NULL) {
         PyMem_Free(ends);
         Py_XDECREF(events);
@@ -187,9 +187,9 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     }
     plain = plain && reader.at == reader.end;
     if (plain)
-        root_octets = root_between(first, ends, count);
+        root_bytes = root_between(first, ends, count);
     PyMem_Free(ends);
-    if (root_octets == NULL) {
+    if (root_bytes == NULL) {
         Py_DECREF(events);
         if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_MemoryError))
             PyErr_Clear(); /* a name that is no UTF-8, say: Python finds it again */
@@ -197,7 +197,7 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
             return NULL;
         Py_RETURN_NONE;
     }
-    return Py_BuildValue("nNN", (Py_ssize_t)header, events, root_octets);
+    return Py_BuildValue("nNN", (Py_ssize_t)header, events, root_bytes);
 }
 
 /* ---------------------------------------------------------------- Python's own, packed: 1, or 0 where it is not plain */
@@ -207,25 +207,25 @@ static int pack_python_text(Buffer *buffer, PyObject *text)
     Py_ssize_t length;
     if (!PyUnicode_CheckExact(text))
         return 0;
-    const char *octets = PyUnicode_AsUTF8AndSize(text, &length);
-    if (octets == NULL)
+    const char *bytes = PyUnicode_AsUTF8AndSize(text, &length);
+    if (bytes == NULL)
         return 0;
-    pack_text(buffer, (View){(const uint8_t *)octets, (size_t)length});
+    pack_text(buffer, (View){(const uint8_t *)bytes, (size_t)length});
     return 1;
 }
 
-static int pack_python_octets(Buffer *buffer, PyObject *octets)
+static int pack_python_bytes(Buffer *buffer, PyObject *bytes)
 {
-    if (!PyBytes_CheckExact(octets))
+    if (!PyBytes_CheckExact(bytes))
         return 0;
-    pack_octets(buffer, (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)});
+    pack_bytes(buffer, (View){(const uint8_t *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)});
     return 1;
 }
 
-static int pack_octets_or_none(Buffer *buffer, PyObject *octets)
+static int pack_bytes_or_none(Buffer *buffer, PyObject *bytes)
 {
-    if (octets != Py_None)
-        return pack_python_octets(buffer, octets);
+    if (bytes != Py_None)
+        return pack_python_bytes(buffer, bytes);
     pack_nil(buffer);
     return 1;
 }
@@ -241,7 +241,7 @@ static int pack_headers(Buffer *buffer, PyObject *pairs)
             return 0;
         pack_array(buffer, 2);
         if (!pack_python_text(buffer, PyTuple_GET_ITEM(pair, 0)) ||
-            !pack_python_octets(buffer, PyTuple_GET_ITEM(pair, 1)))
+            !pack_python_bytes(buffer, PyTuple_GET_ITEM(pair, 1)))
             return 0;
     }
     return 1;
@@ -254,7 +254,7 @@ static int pack_event_part(Buffer *buffer, int part, PyObject *value)
     if (part == HEADERS)
         return pack_headers(buffer, value);
     if (part > HEADERS)
-        return pack_octets_or_none(buffer, value);
+        return pack_bytes_or_none(buffer, value);
     if (!PyLong_Check(value))
         return 0;
     long long number = PyLong_AsLongLong(value);
@@ -269,7 +269,7 @@ static void pack_view_or_nil(Buffer *buffer, View view)
     if (view.at == NULL)
         pack_nil(buffer);
     else
-        pack_octets(buffer, view);
+        pack_bytes(buffer, view);
 }
 
 static int pack_event_in_place(Buffer *buffer, const InPlace *one)
@@ -337,32 +337,32 @@ static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
 
 /* ---------------------------------------------------------------- a portion of events */
 
-static Py_ssize_t octets_in(PyObject *part) { return PyBytes_Check(part) ? PyBytes_GET_SIZE(part) : 0; }
+static Py_ssize_t bytes_in(PyObject *part) { return PyBytes_Check(part) ? PyBytes_GET_SIZE(part) : 0; }
 
-static Py_ssize_t header_octets(PyObject *headers, Py_ssize_t framing)
+static Py_ssize_t header_bytes(PyObject *headers, Py_ssize_t framing)
 {
     Py_ssize_t sum = 0;
     for (Py_ssize_t i = 0; PyList_CheckExact(headers) && i < PyList_GET_SIZE(headers); i++) {
         PyObject *pair = PyList_GET_ITEM(headers, i);
         if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && PyUnicode_Check(PyTuple_GET_ITEM(pair, 0)))
-            sum += framing + PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(pair, 0)) + octets_in(PyTuple_GET_ITEM(pair, 1));
+            sum += framing + PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(pair, 0)) + bytes_in(PyTuple_GET_ITEM(pair, 1));
     }
     return sum;
 }
 
 /* The length of an event's key, value and headers, each header with its framing; -1 with an exception. */
-static Py_ssize_t event_octets(PyObject *one, Py_ssize_t framing)
+static Py_ssize_t event_bytes(PyObject *one, Py_ssize_t framing)
 {
     const InPlace *lies = event_of_object(one);
     if (lies != NULL)
         return (Py_ssize_t)(lies->key.length + lies->value.length) +
-               (lies->headers == NULL ? 0 : header_octets(lies->headers, framing));
+               (lies->headers == NULL ? 0 : header_bytes(lies->headers, framing));
     Py_ssize_t sum = 0;
     for (int part = HEADERS; part < EVENT_PARTS; part++) {
         PyObject *value = member_of(&event_members, one, part);
         if (value == NULL)
             return -1;
-        sum += part == HEADERS ? header_octets(value, framing) : octets_in(value);
+        sum += part == HEADERS ? header_bytes(value, framing) : bytes_in(value);
         Py_DECREF(value);
     }
     return sum;
@@ -372,18 +372,18 @@ static Py_ssize_t event_octets(PyObject *one, Py_ssize_t framing)
 static PyObject *portion(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *events;
-    Py_ssize_t at, most, room, framing, header_framing, octets = 0;
+    Py_ssize_t at, most, room, framing, header_framing, bytes = 0;
     if (!PyArg_ParseTuple(args, "O!nnnnn", &PyList_Type, &events, &at, &most, &room, &framing, &header_framing))
         return NULL;
     for (; at >= 0 && at < PyList_GET_SIZE(events) && most > 0; at++, most--) {
-        Py_ssize_t size = event_octets(PyList_GET_ITEM(events, at), header_framing);
+        Py_ssize_t size = event_bytes(PyList_GET_ITEM(events, at), header_framing);
         if (size < 0)
             return NULL;
-        if (octets + size + framing > room)
+        if (bytes + size + framing > room)
             break;
-        octets += size + framing;
+        bytes += size + framing;
     }
-    return Py_BuildValue("nn", at, octets);
+    return Py_BuildValue("nn", at, bytes);
 }
 
 enum { KIND, SOURCE, OFFSET };
@@ -462,8 +462,8 @@ static int pack_output(Buffer *buffer, PyObject *output)
         return 0;
     pack_array(buffer, 4);
     return pack_python_text(buffer, PyTuple_GET_ITEM(output, 0)) &&
-           pack_octets_or_none(buffer, PyTuple_GET_ITEM(output, 1)) &&
-           pack_python_octets(buffer, PyTuple_GET_ITEM(output, 2)) &&
+           pack_bytes_or_none(buffer, PyTuple_GET_ITEM(output, 1)) &&
+           pack_python_bytes(buffer, PyTuple_GET_ITEM(output, 2)) &&
            pack_headers(buffer, PyTuple_GET_ITEM(output, 3)) && !buffer->failed;
 }
 
@@ -475,7 +475,7 @@ static PyObject *outputs_root(PyObject *Py_UNUSED(module), PyObject *outputs)
     if (!PyList_CheckExact(outputs) || PyList_GET_SIZE(outputs) == 0)
         Py_RETURN_NONE;
     size_t count = (size_t)PyList_GET_SIZE(outputs), place = 0, hashed = 0;
-    uint8_t *leaves = PyMem_Malloc(count * SHA256_OCTETS);
+    uint8_t *leaves = PyMem_Malloc(count * SHA256_BYTES);
     size_t *ends = PyMem_Malloc(count * sizeof *ends);
     Buffer buffer = {0};
     PyObject *found = NULL;
@@ -487,7 +487,7 @@ static PyObject *outputs_root(PyObject *Py_UNUSED(module), PyObject *outputs)
         ends[place++] = buffer.length;
         if (buffer.length < TOGETHER && place < count)
             continue; /* what is hashed at once stays in the processor's cache */
-        leaf_hashes(buffer.data, ends + hashed, place - hashed, leaves + hashed * SHA256_OCTETS);
+        leaf_hashes(buffer.data, ends + hashed, place - hashed, leaves + hashed * SHA256_BYTES);
         hashed = place;
         buffer.length = 0;
     }
@@ -508,7 +508,7 @@ enum { STORED_KEY, STORED_VALUE, STORED_HEADERS };
 static Members stored_members = {.names = {"key", "value", "headers"}};
 
 /* Whether two are equal: 1, 0, or -1 with an exception. */
-static int is_equal_octets(PyObject *one, PyObject *other)
+static int is_equal_bytes(PyObject *one, PyObject *other)
 {
     if (one == other)
         return 1;
@@ -532,15 +532,15 @@ static int is_equal_headers(PyObject *one, PyObject *other)
             return PyObject_RichCompareBool(one, other, Py_EQ);
         equal = PyObject_RichCompareBool(PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(with, 0), Py_EQ);
         if (equal == 1)
-            equal = is_equal_octets(PyTuple_GET_ITEM(pair, 1), PyTuple_GET_ITEM(with, 1));
+            equal = is_equal_bytes(PyTuple_GET_ITEM(pair, 1), PyTuple_GET_ITEM(with, 1));
     }
     return equal;
 }
 
-static int is_in_place(PyObject *octets, View view)
+static int is_in_place(PyObject *bytes, View view)
 {
-    return PyBytes_CheckExact(octets) ? view.at != NULL && same_view(octets_of_bytes(octets), view)
-                                      : octets == Py_None && view.at == NULL;
+    return PyBytes_CheckExact(bytes) ? view.at != NULL && same_view(view_of_bytes(bytes), view)
+                                      : bytes == Py_None && view.at == NULL;
 }
 
 /* Whether a stored record is this output; -1 with an exception. */
@@ -552,7 +552,7 @@ static int is_record_of(PyObject *output, PyObject *record)
                is_in_place(PyTuple_GET_ITEM(output, 2), lies->value) &&
                same_headers(PyTuple_GET_ITEM(output, 3), lies->raw_headers, lies->header_count);
     }
-    static int (*const is_equal[])(PyObject *, PyObject *) = {is_equal_octets, is_equal_octets, is_equal_headers};
+    static int (*const is_equal[])(PyObject *, PyObject *) = {is_equal_bytes, is_equal_bytes, is_equal_headers};
     int equal = 1;
     for (int part = STORED_KEY; equal == 1 && part <= STORED_HEADERS; part++) {
         PyObject *stored = member_of(&stored_members, record, part);
@@ -591,7 +591,7 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *records;
     long long before;
-    Py_ssize_t octets = 0;
+    Py_ssize_t bytes = 0;
     if (!PyArg_ParseTuple(args, "O!L", &PyList_Type, &records, &before))
         return NULL;
     for (Py_ssize_t place = 0; place < PyList_GET_SIZE(records); place++) {
@@ -599,9 +599,9 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *args)
         if (!Py_IS_TYPE(lies, stored_in_place) || lies->offset <= before)
             Py_RETURN_NONE;
         before = lies->offset;
-        octets += (Py_ssize_t)lies->value.length;
+        bytes += (Py_ssize_t)lies->value.length;
     }
-    return PyLong_FromSsize_t(octets);
+    return PyLong_FromSsize_t(bytes);
 }
 
 /* crc32c(data, start, end) -> the CRC-32C of the bytes in between; None where nothing here computes it. */
@@ -615,30 +615,30 @@ static PyObject *crc32c(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "no such place");
         return NULL;
     }
-    const uint8_t *octets = (const uint8_t *)PyBytes_AS_STRING(data) + start;
+    const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(data) + start;
     uint32_t crc = 0;
-    if (!crc32c_of(octets, (size_t)(end - start), &crc)) /* 0.15 us a kB: less than handing the interpreter over */
+    if (!crc32c_of(bytes, (size_t)(end - start), &crc)) /* 0.15 us a kB: less than handing the interpreter over */
         Py_RETURN_NONE;
     return PyLong_FromUnsignedLong(crc);
 }
 
 static PyMethodDef methods[] = {
     {"leaf_hash", leaf_hash_of, METH_O, "SHA-256 over 0x00 and the data."},
-    {"root", root, METH_O, "The Merkle root of leaves of 32 octets each; None of others, and of none."},
+    {"root", root, METH_O, "The Merkle root of leaves of 32 bytes each; None of others, and of none."},
     {"crc32c", crc32c, METH_VARARGS, "The CRC-32C of a part of the data; None where nothing here computes it."},
     {"murmur2", murmur2_of, METH_O, "The 32-bit MurmurHash2 with Kafka's seed."},
     {"open_block", (PyCFunction)(void (*)(void))open_block, METH_FASTCALL,
      "Where a block's header ends, its events, and their root; None where it is not plain."},
     {"seal_block", (PyCFunction)(void (*)(void))seal_block, METH_FASTCALL,
-     "A block's octets and its events' root, of its packed header and its events; None where one is not plain."},
+     "A block's bytes and its events' root, of its packed header and its events; None where one is not plain."},
     {"stretches", stretches, METH_VARARGS,
      "How many inputs of each source, with their first and last offset; None where Python has to look."},
-    {"portion", portion, METH_VARARGS, "How many events fit into a block, and their octets."},
+    {"portion", portion, METH_VARARGS, "How many events fit into a block, and their bytes."},
     {"read_events", (PyCFunction)(void (*)(void))read_events, METH_FASTCALL, "Records of a batch as events."},
     {"read_stored", (PyCFunction)(void (*)(void))read_stored, METH_FASTCALL, "Records of a batch as they are stored."},
     {"pack_records", pack_records, METH_VARARGS, "Outputs as the records of a batch; None where one is not plain."},
     {"matching", matching, METH_VARARGS, "How many of the records that come first are these outputs, in order."},
-    {"run", run, METH_VARARGS, "The octets of the values of records in place, in the order of their offsets; or None."},
+    {"run", run, METH_VARARGS, "The bytes of the values of records in place, in the order of their offsets; or None."},
     {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
     {NULL, NULL, 0, NULL},
 };

@@ -20,13 +20,13 @@ static void put_text(Buffer *out, const char *text) { put(out, text, strlen(text
 
 static int in_reach(int64_t milliseconds) { return milliseconds <= LATEST; }
 
-int can_speak(const Folder *self, AssertionState *life)
+int can_speak(const Folder *self, AssertionState *assertion)
 {
-    if (folder_is_pythons(self, life))
+    if (folder_is_pythons(self, assertion))
         return 0;
-    const uint8_t *at = life->span_key.at, *end = at + life->span_key.length;
+    const uint8_t *at = assertion->span_key.at, *end = at + assertion->span_key.length;
     int64_t offsets[2] = {0, 0};
-    if (life->span_key.length < 5 || memcmp(at, "c:", 2) != 0)
+    if (assertion->span_key.length < 5 || memcmp(at, "c:", 2) != 0)
         return 0;
     at += 2;
     for (int i = 0; i < 2; i++) {
@@ -36,55 +36,55 @@ int can_speak(const Folder *self, AssertionState *life)
         if (at == start || (i == 0 && (at == end || *at++ != '-')))
             return 0;
     }
-    life->start = offsets[0];
-    life->end = offsets[1];
-    if (at != end || life->emitted_at < 0 || !in_reach(life->emitted_at) || !in_reach(life->admitted_at) ||
-        !in_reach(life->valid_until))
+    assertion->start = offsets[0];
+    assertion->end = offsets[1];
+    if (at != end || assertion->emitted_at < 0 || !in_reach(assertion->emitted_at) || !in_reach(assertion->admitted_at) ||
+        !in_reach(assertion->valid_until))
         return 0;
-    for (size_t i = 0; i < life->seen_count; i++)
-        if (!in_reach(life->seen[i].ts))
+    for (size_t i = 0; i < assertion->seen_count; i++)
+        if (!in_reach(assertion->seen[i].ts))
             return 0;
-    life->ascii = 1;
-    for (size_t i = 0; i < life->text.length; i++)
-        if (life->text.at[i] >= 0x80)
-            life->ascii = 0;
+    assertion->ascii = 1;
+    for (size_t i = 0; i < assertion->text.length; i++)
+        if (assertion->text.at[i] >= 0x80)
+            assertion->ascii = 0;
     return 1;
 }
 
 /* What counts, by the names of its classes: by their numbers, since the names are numbered in their order. */
-static size_t counted_of(const AssertionState *life, const ClassEvidence *counted[CLASSES])
+static size_t counted_of(const AssertionState *assertion, const ClassEvidence *counted[CLASSES])
 {
     size_t count = 0;
     for (int64_t number = 0; number < CLASSES; number++)
-        for (size_t i = 0; i < life->seen_count; i++)
-            if (life->seen[i].number == number && life->seen[i].ts >= 0 && count < CLASSES)
-                counted[count++] = &life->seen[i];
+        for (size_t i = 0; i < assertion->seen_count; i++)
+            if (assertion->seen[i].number == number && assertion->seen[i].ts >= 0 && count < CLASSES)
+                counted[count++] = &assertion->seen[i];
     return count;
 }
 
-static int put_python(Buffer *out, PyObject *octets) /* takes it over */
+static int put_python(Buffer *out, PyObject *bytes) /* takes it over */
 {
-    if (octets == NULL || !PyBytes_CheckExact(octets)) {
-        Py_XDECREF(octets);
+    if (bytes == NULL || !PyBytes_CheckExact(bytes)) {
+        Py_XDECREF(bytes);
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "JSON is a byte string");
         return 0;
     }
-    put_view(out, octets_of_bytes(octets));
-    Py_DECREF(octets);
+    put_view(out, view_of_bytes(bytes));
+    Py_DECREF(bytes);
     return 1;
 }
 
 /* An observation id as it may be shown; nothing where it may not. Whether Python could say so. */
-static int put_shown(const Folder *self, Buffer *out, const AssertionState *life, const ClassEvidence *seen)
+static int put_shown(const Folder *self, Buffer *out, const AssertionState *assertion, const ClassEvidence *seen)
 {
     size_t start = out->length;
     if (self->shown == CLEAR_IDS) {
-        if (!seen->identity_bound && !may_be_credentials(life->ids[seen->id]))
-            put_whole_id(out, life->ids[seen->id]);
+        if (!seen->identity_bound && !may_be_credentials(assertion->ids[seen->id]))
+            put_whole_id(out, assertion->ids[seen->id]);
         return 1;
     }
-    put_whole_id(out, life->ids[seen->id]);
+    put_whole_id(out, assertion->ids[seen->id]);
     if (out->failed)
         return 1;
     PyObject *id = PyUnicode_DecodeUTF8((char *)out->data + start, (Py_ssize_t)(out->length - start), NULL);
@@ -95,33 +95,33 @@ static int put_shown(const Folder *self, Buffer *out, const AssertionState *life
     return put_python(out, shown);
 }
 
-static int put_who(const Folder *self, Buffer *out, const AssertionState *life, const ClassEvidence *seen)
+static int put_who(const Folder *self, Buffer *out, const AssertionState *assertion, const ClassEvidence *seen)
 {
     PUT(out, "\"observer\":\"");
     put_view(out, seen->observer);
-    put_octet(out, '"');
+    put_byte(out, '"');
     if (self->shown == NO_IDS || seen->id < 0)
         return 1;
     size_t without = out->length;
     PUT(out, ",\"observation_id\":\"");
     size_t start = out->length;
-    if (!put_shown(self, out, life, seen))
+    if (!put_shown(self, out, assertion, seen))
         return 0;
     if (out->length == start)
         out->length = without;
     else
-        put_octet(out, '"');
+        put_byte(out, '"');
     return 1;
 }
 
 /* Whether there is a text only, and sanitation leaves it as it is (sanitise/_steps.py, `clean`). */
-static int is_clean(const Folder *self, const AssertionState *life, View prose, const ClassEvidence **counted, size_t count)
+static int is_clean(const Folder *self, const AssertionState *assertion, View prose, const ClassEvidence **counted, size_t count)
 {
     const uint8_t *at = prose.at;
     for (size_t i = 0; i < count; i++)
         if (counted[i]->has_attestation)
             return 0;
-    if (life->has_chain || !life->ascii || (int64_t)prose.length > self->cap)
+    if (assertion->has_chain || !assertion->ascii || (int64_t)prose.length > self->cap)
         return 0;
     for (size_t i = 0; i < prose.length; i++)
         if (at[i] == '<' || (at[i] == '(' && i && at[i - 1] == ']'))
@@ -131,12 +131,12 @@ static int is_clean(const Folder *self, const AssertionState *life, View prose, 
 
 static PyObject *text_of(View text) { return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.length, NULL); }
 
-static PyObject *octets_of(View octets)
+static PyObject *bytes_of(View bytes)
 {
-    return PyBytes_FromStringAndSize((const char *)octets.at, (Py_ssize_t)octets.length);
+    return PyBytes_FromStringAndSize((const char *)bytes.at, (Py_ssize_t)bytes.length);
 }
 
-/* What a record says of a life's checks (checked_json.py, `Shown`). Without any (`count`) only `prose` is there. */
+/* What a record says of an assertion's checks (checked_json.py, `Shown`). Without any (`count`) only `prose` is there. */
 typedef struct {
     size_t count;
     int64_t classes[MOST_CHECKS], coverage;
@@ -144,14 +144,14 @@ typedef struct {
     View texts[MOST_CHECKS];
     PyObject *about[MOST_CHECKS], *derived; /* held */
     View prose;
-} Told;
+} ShownChecks;
 
 typedef struct {
-    const char *type, *status, *reason, *basis; /* `basis` NULL: none; "": the life's */
+    const char *type, *status, *reason, *basis; /* `basis` NULL: none; "": the assertion's */
     int disposition, text;                      /* -1: none */
     char id[32];
-    char claim[2 * SHA256_OCTETS]; /* of what is asserted; of a text that is not ASCII Python says it */
-    Told *told;
+    char claim[2 * SHA256_BYTES]; /* of what is asserted; of a text that is not ASCII Python says it */
+    ShownChecks *shown_checks;
     PyObject *framed; /* held */
 } Decision;
 
@@ -159,9 +159,9 @@ typedef struct {
 
 enum { CHECK_NAME, ASKED, CHECKED, BASE, ABOUT_PARTS }; /* `Pieces` */
 
-static View part_of(PyObject *parts, int part) { return octets_of_bytes(PyTuple_GET_ITEM(parts, part)); }
+static View part_of(PyObject *parts, int part) { return view_of_bytes(PyTuple_GET_ITEM(parts, part)); }
 
-static int are_octets(PyObject *parts, int count)
+static int are_bytes(PyObject *parts, int count)
 {
     int fine = PyTuple_CheckExact(parts) && PyTuple_GET_SIZE(parts) == count;
     for (int i = 0; fine && i < count; i++)
@@ -204,8 +204,8 @@ static PyObject *pieces_of(const Folder *self, PyObject *text, PyObject *path)
 {
     PyObject *asked = PyUnicode_GET_LENGTH(path) ? path : Py_None;
     PyObject *found = PyObject_CallFunctionObjArgs(self->callables[ABOUT], text, asked, NULL);
-    if (found != NULL && found != Py_None && !are_octets(found, ABOUT_PARTS)) {
-        PyErr_SetString(PyExc_TypeError, "what is told of a check is byte strings");
+    if (found != NULL && found != Py_None && !are_bytes(found, ABOUT_PARTS)) {
+        PyErr_SetString(PyExc_TypeError, "what is known of a check is byte strings");
         Py_CLEAR(found);
     }
     return found;
@@ -263,89 +263,89 @@ static View without(View text, Ranges spans, Arena *arena)
 }
 
 /* Of no check; what is beyond their number holds nothing. */
-static void told_begin(Told *told, const AssertionState *life)
+static void shown_checks_begin(ShownChecks *shown_checks, const AssertionState *assertion)
 {
-    told->count = 0;
-    told->derived = NULL;
-    told->prose = life->text;
+    shown_checks->count = 0;
+    shown_checks->derived = NULL;
+    shown_checks->prose = assertion->text;
 }
 
-static int is_spoken_for(const AssertionState *life, const Decision *decision)
+static int is_spoken_for(const AssertionState *assertion, const Decision *decision)
 {
     return decision->basis != NULL &&
-           (IS(life->basis, "review") || IS(life->basis, "declaration") || IS(life->basis, "emitter"));
+           (IS(assertion->basis, "review") || IS(assertion->basis, "declaration") || IS(assertion->basis, "emitter"));
 }
 
 /* `shown`: what a record of this status says of the checks; whether Python could say it. */
-static int told_of(Folder *self, const AssertionState *life, Decision *decision)
+static int shown_checks_of(Folder *self, const AssertionState *assertion, Decision *decision)
 {
-    Told *told = decision->told;
-    const Checking *checks = life->checks;
+    ShownChecks *shown_checks = decision->shown_checks;
+    const Checking *checks = assertion->checks;
     int64_t any = 0;
-    if (checks == NULL || is_spoken_for(life, decision))
+    if (checks == NULL || is_spoken_for(assertion, decision))
         return 1;
     for (size_t i = 0; i < checks->count; i++)
-        any |= told->classes[i] = classes_of_check(life, i);
+        any |= shown_checks->classes[i] = classes_of_check(assertion, i);
     if (!any)
         return 1;
     if (checks->texts == NULL) {
         Py_ssize_t length;
-        told->derived = folder_derived(self, life);
-        const char *text = told->derived == NULL || told->derived == Py_None
-                               ? NULL : PyUnicode_AsUTF8AndSize(told->derived, &length);
+        shown_checks->derived = folder_derived(self, assertion);
+        const char *text = shown_checks->derived == NULL || shown_checks->derived == Py_None
+                               ? NULL : PyUnicode_AsUTF8AndSize(shown_checks->derived, &length);
         if (text == NULL)
-            return told->derived == Py_None; /* a check that its words give was verified: never here */
-        told->texts[0] = (View){(const uint8_t *)text, (size_t)length};
+            return shown_checks->derived == Py_None; /* a check that its words give was verified: never here */
+        shown_checks->texts[0] = (View){(const uint8_t *)text, (size_t)length};
     }
-    told->coverage = coverage_of(life, &self->arena, &told->unchecked);
+    shown_checks->coverage = coverage_of(assertion, &self->arena, &shown_checks->unchecked);
     for (size_t i = 0; i < checks->count; i++) {
         if (checks->texts != NULL)
-            told->texts[i] = checks->texts[i];
-        told->count = i + 1;
-        told->about[i] = folder_about(self, told->texts[i], where_of(checks, i).path);
-        if (told->about[i] == NULL)
+            shown_checks->texts[i] = checks->texts[i];
+        shown_checks->count = i + 1;
+        shown_checks->about[i] = folder_about(self, shown_checks->texts[i], where_of(checks, i).path);
+        if (shown_checks->about[i] == NULL)
             return 0;
     }
-    if (told->coverage <= PART &&
+    if (shown_checks->coverage <= PART &&
         (strcmp(decision->status, "admitted") == 0 || strcmp(decision->status, "renewed") == 0))
-        told->prose = without(life->text, told->unchecked, &self->arena);
-    if (told->coverage < 0 || told->prose.at == NULL)
+        shown_checks->prose = without(assertion->text, shown_checks->unchecked, &self->arena);
+    if (shown_checks->coverage < 0 || shown_checks->prose.at == NULL)
         PyErr_NoMemory();
-    return told->coverage >= 0 && told->prose.at != NULL;
+    return shown_checks->coverage >= 0 && shown_checks->prose.at != NULL;
 }
 
 static void decision_leave(Decision *self)
 {
-    for (size_t i = 0; i < self->told->count; i++)
-        Py_XDECREF(self->told->about[i]);
-    Py_XDECREF(self->told->derived);
+    for (size_t i = 0; i < self->shown_checks->count; i++)
+        Py_XDECREF(self->shown_checks->about[i]);
+    Py_XDECREF(self->shown_checks->derived);
     Py_XDECREF(self->framed);
 }
 
 /* Outside the frame: enumerated values and numbers. */
-static void put_outside(Buffer *out, const Told *told)
+static void put_outside(Buffer *out, const ShownChecks *shown_checks)
 {
     static const char *const levels[] = {"none", "part", "whole"};
-    if (!told->count)
+    if (!shown_checks->count)
         return;
     PUT(out, "\"coverage\":\"");
-    put_text(out, levels[told->coverage]);
+    put_text(out, levels[shown_checks->coverage]);
     PUT(out, "\",\"unchecked\":[");
-    for (size_t i = 0; i < told->unchecked.count; i++) {
+    for (size_t i = 0; i < shown_checks->unchecked.count; i++) {
         put_text(out, i ? ",[" : "[");
-        put_decimal(out, told->unchecked.at[i].start);
-        put_octet(out, ',');
-        put_decimal(out, told->unchecked.at[i].end);
-        put_octet(out, ']');
+        put_decimal(out, shown_checks->unchecked.at[i].start);
+        put_byte(out, ',');
+        put_decimal(out, shown_checks->unchecked.at[i].end);
+        put_byte(out, ']');
     }
     PUT(out, "],\"checks\":[");
-    for (size_t i = 0; i < told->count; i++) {
-        int known = told->about[i] != Py_None;
+    for (size_t i = 0; i < shown_checks->count; i++) {
+        int known = shown_checks->about[i] != Py_None;
         put_text(out, i ? ",{\"name\":\"" : "{\"name\":\"");
-        known ? put_view(out, part_of(told->about[i], CHECK_NAME)) : PUT(out, "unknown");
+        known ? put_view(out, part_of(shown_checks->about[i], CHECK_NAME)) : PUT(out, "unknown");
         PUT(out, "\",\"classes\":");
-        put_decimal(out, known ? told->classes[i] : 0);
-        put_octet(out, '}');
+        put_decimal(out, known ? shown_checks->classes[i] : 0);
+        put_byte(out, '}');
     }
     PUT(out, "],");
 }
@@ -365,7 +365,7 @@ static void put_sentence(Buffer *out, PyObject *about, Where where)
     View base = part_of(about, BASE), asked = part_of(about, ASKED);
     int commit = where.commit.length && !(asked.length && asked.length <= where.commit.length &&
                                           memcmp(asked.at, where.commit.at, asked.length) == 0);
-    put_octet(out, '"');
+    put_byte(out, '"');
     if (!where.first && !commit) { /* ` (` or `, ` behind it stands there for what comes next */
         put(out, base.at, base.length - 2);
         put_text(out, base.at[base.length - 1] == '(' ? ".\"" : ").\"");
@@ -393,50 +393,50 @@ static void put_canonical(Buffer *out, PyObject *about, Where where)
     if (where.first) {
         PUT(out, ",\"lines\":[");
         put_decimal(out, where.first);
-        put_octet(out, ',');
+        put_byte(out, ',');
         put_decimal(out, where.last);
-        put_octet(out, ']');
+        put_byte(out, ']');
     }
     if (where.commit.length) {
         PUT(out, ",\"commit\":\"");
         put_view(out, where.commit);
-        put_octet(out, '"');
+        put_byte(out, '"');
     }
-    put_octet(out, '}');
+    put_byte(out, '}');
 }
 
 /* A commit is an observation id: it is told only where these leave in clear. */
-static Where where_shown(const Folder *self, const AssertionState *life, size_t check)
+static Where where_shown(const Folder *self, const AssertionState *assertion, size_t check)
 {
-    Where where = where_of(life->checks, check);
+    Where where = where_of(assertion->checks, check);
     if (self->shown != CLEAR_IDS)
         where.commit.length = 0;
     return where;
 }
 
 /* Inside the frame, where sanitation leaves all of it as it is; 0 where Python has to look. */
-static int put_checks(Folder *self, const AssertionState *life, const Told *told)
+static int put_checks(Folder *self, const AssertionState *assertion, const ShownChecks *shown_checks)
 {
     Buffer *out = &self->checked;
     out->length = 0;
-    if (!told->count)
+    if (!shown_checks->count)
         return 1;
-    for (size_t i = 0; i < told->count; i++) {
-        View commit = where_shown(self, life, i).commit;
-        if (told->classes[i] && told->about[i] != Py_None &&
-            (!part_of(told->about[i], BASE).length || (commit.length && !is_hash(commit))))
+    for (size_t i = 0; i < shown_checks->count; i++) {
+        View commit = where_shown(self, assertion, i).commit;
+        if (shown_checks->classes[i] && shown_checks->about[i] != Py_None &&
+            (!part_of(shown_checks->about[i], BASE).length || (commit.length && !is_hash(commit))))
             return 0;
     }
     for (int part = 0; part < 2; part++) {
         size_t put = 0;
         put_text(out, part ? "],\"checked\":[" : "\"rendered\":[");
-        for (size_t i = 0; i < told->count; i++) {
-            if (!told->classes[i] || told->about[i] == Py_None)
+        for (size_t i = 0; i < shown_checks->count; i++) {
+            if (!shown_checks->classes[i] || shown_checks->about[i] == Py_None)
                 continue;
             if (put++)
-                put_octet(out, ',');
-            Where where = where_shown(self, life, i);
-            part ? put_canonical(out, told->about[i], where) : put_sentence(out, told->about[i], where);
+                put_byte(out, ',');
+            Where where = where_shown(self, assertion, i);
+            part ? put_canonical(out, shown_checks->about[i], where) : put_sentence(out, shown_checks->about[i], where);
         }
     }
     PUT(out, "],");
@@ -445,14 +445,14 @@ static int put_checks(Folder *self, const AssertionState *life, const Told *told
 
 /* For Python, the same: `(check, (path, first, last, commit))` of each that was verified; None where nothing is
  * said. */
-static PyObject *checks_of(const Folder *self, const AssertionState *life, const Told *told)
+static PyObject *checks_of(const Folder *self, const AssertionState *assertion, const ShownChecks *shown_checks)
 {
-    PyObject *list = told->count ? PyList_New(0) : Py_NewRef(Py_None);
-    for (size_t i = 0; list != NULL && i < told->count; i++) {
-        if (!told->classes[i] || told->about[i] == Py_None)
+    PyObject *list = shown_checks->count ? PyList_New(0) : Py_NewRef(Py_None);
+    for (size_t i = 0; list != NULL && i < shown_checks->count; i++) {
+        if (!shown_checks->classes[i] || shown_checks->about[i] == Py_None)
             continue;
-        Where where = where_shown(self, life, i);
-        PyObject *one = Py_BuildValue("s#(s#LLs#)", told->texts[i].at, (Py_ssize_t)told->texts[i].length, where.path.at,
+        Where where = where_shown(self, assertion, i);
+        PyObject *one = Py_BuildValue("s#(s#LLs#)", shown_checks->texts[i].at, (Py_ssize_t)shown_checks->texts[i].length, where.path.at,
                                       (Py_ssize_t)where.path.length, (long long)where.first, (long long)where.last,
                                       where.commit.at, (Py_ssize_t)where.commit.length);
         if (one == NULL || PyList_Append(list, one) < 0)
@@ -465,24 +465,24 @@ static PyObject *checks_of(const Folder *self, const AssertionState *life, const
 enum { TEXT_JSON, ATTESTATIONS_JSON, CHAIN_JSON, META_JSON, CHECKS_JSON, FRAMED_PARTS };
 
 /* What strangers wrote, sanitised: that many byte strings of JSON. */
-static PyObject *framed(const Folder *self, const AssertionState *life, const ClassEvidence **counted, size_t count, const Told *told)
+static PyObject *framed(const Folder *self, const AssertionState *assertion, const ClassEvidence **counted, size_t count, const ShownChecks *shown_checks)
 {
-    PyObject *text = text_of(told->prose), *seen = PyList_New(0), *checks = checks_of(self, life, told), *found = NULL;
-    PyObject *chain = life->has_chain ? octets_of(life->chain) : Py_NewRef(Py_None);
+    PyObject *text = text_of(shown_checks->prose), *seen = PyList_New(0), *checks = checks_of(self, assertion, shown_checks), *found = NULL;
+    PyObject *chain = assertion->has_chain ? bytes_of(assertion->chain) : Py_NewRef(Py_None);
     int fine = text != NULL && seen != NULL && chain != NULL && checks != NULL;
     for (size_t i = 0; fine && i < count; i++) {
-        PyObject *one = counted[i]->has_attestation ? octets_of(counted[i]->attestation) : NULL;
+        PyObject *one = counted[i]->has_attestation ? bytes_of(counted[i]->attestation) : NULL;
         fine = counted[i]->has_attestation ? one != NULL && PyList_Append(seen, one) == 0 : 1;
         Py_XDECREF(one);
     }
     if (fine)
-        found = PyObject_CallFunctionObjArgs(self->callables[FRAMED], text, life->external ? Py_True : Py_False, chain,
+        found = PyObject_CallFunctionObjArgs(self->callables[FRAMED], text, assertion->external ? Py_True : Py_False, chain,
                                              seen, checks, NULL);
     Py_XDECREF(text);
     Py_XDECREF(seen);
     Py_XDECREF(chain);
     Py_XDECREF(checks);
-    if (found != NULL && !are_octets(found, FRAMED_PARTS)) {
+    if (found != NULL && !are_bytes(found, FRAMED_PARTS)) {
         PyErr_SetString(PyExc_TypeError, "what is framed is byte strings");
         Py_CLEAR(found);
     }
@@ -491,25 +491,25 @@ static PyObject *framed(const Folder *self, const AssertionState *life, const Cl
 
 /* ---------------------------------------------------------------- members */
 /* The id that a decision is known by, and its claim's hash; `out`, which is written over, fails where memory does. */
-static void hash_decision(Buffer *out, const AssertionState *life, Decision *decision)
+static void hash_decision(Buffer *out, const AssertionState *assertion, Decision *decision)
 {
-    uint8_t of_name[SHA256_OCTETS], of_claim[SHA256_OCTETS];
+    uint8_t of_name[SHA256_BYTES], of_claim[SHA256_BYTES];
     out->length = 0;
-    put_view(out, life->emission_id);
-    put_octet(out, 0x1f);
-    put_decimal(out, life->attempt);
-    put_octet(out, 0x1f);
-    put_view(out, life->span_key);
-    put_octet(out, 0x1f);
+    put_view(out, assertion->emission_id);
+    put_byte(out, 0x1f);
+    put_decimal(out, assertion->attempt);
+    put_byte(out, 0x1f);
+    put_view(out, assertion->span_key);
+    put_byte(out, 0x1f);
     put_text(out, decision->status);
-    put_octet(out, 0x1f);
-    put_decimal(out, life->revision);
+    put_byte(out, 0x1f);
+    put_decimal(out, assertion->revision);
     size_t length = out->length;
-    if (life->ascii) {
+    if (assertion->ascii) {
         PUT(out, "{\"assertion\":");
-        put_json(out, life->text);
+        put_json(out, assertion->text);
         PUT(out, ",\"kind\":\"");
-        put_view(out, life->kind);
+        put_view(out, assertion->kind);
         PUT(out, "\"}");
     }
     if (!out->failed) {
@@ -521,14 +521,14 @@ static void hash_decision(Buffer *out, const AssertionState *life, Decision *dec
     out->length = 0;
 }
 
-static int put_hash(const Folder *self, Buffer *out, const AssertionState *life, const Decision *decision)
+static int put_hash(const Folder *self, Buffer *out, const AssertionState *assertion, const Decision *decision)
 {
     PUT(out, "\"canonical_hash\":\"");
-    if (life->ascii) {
+    if (assertion->ascii) {
         PUT(out, "sha256:");
         put(out, decision->claim, sizeof decision->claim);
     } else {
-        PyObject *text = text_of(life->text), *kind = text_of(life->kind), *hash = NULL;
+        PyObject *text = text_of(assertion->text), *kind = text_of(assertion->kind), *hash = NULL;
         if (text != NULL && kind != NULL)
             hash = PyObject_CallFunctionObjArgs(self->callables[CLAIM_HASH], text, kind, NULL);
         Py_XDECREF(text);
@@ -540,63 +540,63 @@ static int put_hash(const Folder *self, Buffer *out, const AssertionState *life,
     return 1;
 }
 
-static int put_frame(const Folder *self, Buffer *out, const AssertionState *life, const ClassEvidence **counted, size_t count,
-                      const Told *told, PyObject *parts)
+static int put_frame(const Folder *self, Buffer *out, const AssertionState *assertion, const ClassEvidence **counted, size_t count,
+                      const ShownChecks *shown_checks, PyObject *parts)
 {
     put_view(out, self->frame);
-    parts != NULL ? put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, TEXT_JSON))) : put_json(out, told->prose);
-    put_octet(out, ',');
+    parts != NULL ? put_view(out, view_of_bytes(PyTuple_GET_ITEM(parts, TEXT_JSON))) : put_json(out, shown_checks->prose);
+    put_byte(out, ',');
     put_view(out, self->frame_type);
     PUT(out, ",\"attestations\":");
-    parts != NULL ? put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, ATTESTATIONS_JSON))) : PUT(out, "[]");
-    put_octet(out, ',');
+    parts != NULL ? put_view(out, view_of_bytes(PyTuple_GET_ITEM(parts, ATTESTATIONS_JSON))) : PUT(out, "[]");
+    put_byte(out, ',');
     if (parts != NULL)
-        put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, CHECKS_JSON)));
-    else if (told->count)
+        put_view(out, view_of_bytes(PyTuple_GET_ITEM(parts, CHECKS_JSON)));
+    else if (shown_checks->count)
         put_view(out, (View){self->checked.data, self->checked.length});
     PUT(out, "\"chain\":[");
     if (parts != NULL)
-        put_view(out, octets_of_bytes(PyTuple_GET_ITEM(parts, CHAIN_JSON)));
+        put_view(out, view_of_bytes(PyTuple_GET_ITEM(parts, CHAIN_JSON)));
     for (size_t i = 0; i < count; i++) {
         PUT(out, "{\"step\":\"retrieval\",\"source\":\"");
         put_view(out, CLASS_NAMES[counted[i]->number]);
         PUT(out, "\",\"timestamp\":\"");
         put_time(out, counted[i]->ts);
         PUT(out, "\",\"metadata\":{");
-        if (!put_who(self, out, life, counted[i]))
+        if (!put_who(self, out, assertion, counted[i]))
             return 0;
         PUT(out, "}},");
     }
     PUT(out, "{\"step\":\"agent-handoff\",\"agent_name\":\"");
-    life->has_emitter ? put_view(out, life->emitter) : PUT(out, "sluice");
+    assertion->has_emitter ? put_view(out, assertion->emitter) : PUT(out, "sluice");
     PUT(out, "\"}]},");
     return 1;
 }
 
-static void put_identity(Buffer *out, const AssertionState *life, const Decision *decision)
+static void put_identity(Buffer *out, const AssertionState *assertion, const Decision *decision)
 {
     PUT(out, "\",\"@version\":\"1.0\",\"id\":\"");
     put(out, decision->id, sizeof decision->id);
     PUT(out, "\",\"emission_id\":\"");
-    put_view(out, life->emission_id);
+    put_view(out, assertion->emission_id);
     PUT(out, "\",\"attempt\":");
-    put_decimal(out, life->attempt);
+    put_decimal(out, assertion->attempt);
     PUT(out, ",\"span\":{\"chars\":[");
-    put_decimal(out, life->start);
-    put_octet(out, ',');
-    put_decimal(out, life->end);
+    put_decimal(out, assertion->start);
+    put_byte(out, ',');
+    put_decimal(out, assertion->end);
     PUT(out, "]},\"kind\":\"");
-    put_view(out, life->kind);
+    put_view(out, assertion->kind);
     PUT(out, "\",\"status\":\"");
     put_text(out, decision->status);
     PUT(out, "\",");
 }
 
-static void put_verdict(Buffer *out, const AssertionState *life, const Decision *decision)
+static void put_verdict(Buffer *out, const AssertionState *assertion, const Decision *decision)
 {
     if (decision->basis != NULL) {
         PUT(out, "\"basis\":\"");
-        put_view(out, life->basis);
+        put_view(out, assertion->basis);
         PUT(out, "\",");
     }
     if (decision->reason != NULL) {
@@ -610,20 +610,20 @@ static void put_verdict(Buffer *out, const AssertionState *life, const Decision 
         PUT(out, "\",");
     }
     PUT(out, "\"revision\":");
-    put_decimal(out, life->revision);
+    put_decimal(out, assertion->revision);
     PUT(out, ",\"effect\":\"");
-    put_text(out, life->external ? "external" : "internal");
+    put_text(out, assertion->external ? "external" : "internal");
     PUT(out, "\",\"k\":");
-    put_decimal(out, life->k);
+    put_decimal(out, assertion->k);
 }
 
-static int put_evidence(const Folder *self, Buffer *out, const AssertionState *life, const ClassEvidence **counted, size_t count)
+static int put_evidence(const Folder *self, Buffer *out, const AssertionState *assertion, const ClassEvidence **counted, size_t count)
 {
     PUT(out, ",\"classes\":[");
     for (size_t i = 0; i < count; i++) {
         put_text(out, i ? ",\"" : "\"");
         put_view(out, CLASS_NAMES[counted[i]->number]);
-        put_octet(out, '"');
+        put_byte(out, '"');
     }
     PUT(out, "],\"evidence\":[");
     for (size_t i = 0; i < count; i++) {
@@ -632,71 +632,71 @@ static int put_evidence(const Folder *self, Buffer *out, const AssertionState *l
         PUT(out, "\",\"observed_at\":\"");
         put_time(out, counted[i]->ts);
         PUT(out, "\",");
-        if (!put_who(self, out, life, counted[i]))
+        if (!put_who(self, out, assertion, counted[i]))
             return 0;
-        put_octet(out, '}');
+        put_byte(out, '}');
     }
     PUT(out, "],");
     return 1;
 }
 
 /* The union of the chain's data categories. */
-static int put_data(const Folder *self, Buffer *out, const AssertionState *life)
+static int put_data(const Folder *self, Buffer *out, const AssertionState *assertion)
 {
-    if (!life->has_chain) {
-        put_text(out, life->grounded ? "[\"grounded\"]," : "[],");
+    if (!assertion->has_chain) {
+        put_text(out, assertion->grounded ? "[\"grounded\"]," : "[],");
         return 1;
     }
-    PyObject *chain = octets_of(life->chain), *data = NULL;
+    PyObject *chain = bytes_of(assertion->chain), *data = NULL;
     if (chain != NULL)
-        data = PyObject_CallFunctionObjArgs(self->callables[DATA_OF], chain, life->grounded ? Py_True : Py_False, NULL);
+        data = PyObject_CallFunctionObjArgs(self->callables[DATA_OF], chain, assertion->grounded ? Py_True : Py_False, NULL);
     Py_XDECREF(chain);
     if (!put_python(out, data))
         return 0;
-    put_octet(out, ',');
+    put_byte(out, ',');
     return 1;
 }
 
 /* What a record says up to the index, in `head`; whether it could be written. */
-static int put_head(Folder *self, const AssertionState *life, Decision *decision)
+static int put_head(Folder *self, const AssertionState *assertion, Decision *decision)
 {
     Buffer *out = &self->head;
     const ClassEvidence *counted[CLASSES];
-    size_t count = counted_of(life, counted);
-    hash_decision(out, life, decision);
+    size_t count = counted_of(assertion, counted);
+    hash_decision(out, assertion, decision);
     PUT(out, "{\"@type\":\"sluice:");
     put_text(out, decision->type);
-    put_identity(out, life, decision);
-    put_verdict(out, life, decision);
-    if (!told_of(self, life, decision) || !put_evidence(self, out, life, counted, count))
+    put_identity(out, assertion, decision);
+    put_verdict(out, assertion, decision);
+    if (!shown_checks_of(self, assertion, decision) || !put_evidence(self, out, assertion, counted, count))
         return 0;
-    put_outside(out, decision->told);
-    put_text(out, life->grounded ? "\"grounded\":true,\"data\":" : "\"grounded\":false,\"data\":");
-    if (!put_data(self, out, life))
+    put_outside(out, decision->shown_checks);
+    put_text(out, assertion->grounded ? "\"grounded\":true,\"data\":" : "\"grounded\":false,\"data\":");
+    if (!put_data(self, out, assertion))
         return 0;
-    if (life->has_confidence) {
-        PyObject *number = PyFloat_FromDouble(life->confidence);
+    if (assertion->has_confidence) {
+        PyObject *number = PyFloat_FromDouble(assertion->confidence);
         PyObject *json = number == NULL ? NULL : PyObject_CallOneArg(self->callables[NUMBER_JSON], number);
         Py_XDECREF(number);
         PUT(out, "\"confidence\":");
         if (!put_python(out, json))
             return 0;
-        put_octet(out, ',');
+        put_byte(out, ',');
     }
     PUT(out, "\"emitted_at\":\"");
-    put_time(out, life->emitted_at);
+    put_time(out, assertion->emitted_at);
     PUT(out, "\",");
     if (!decision->text) {
         put_view(out, self->no_text);
     } else {
-        const Told *told = decision->told;
-        if (!(is_clean(self, life, told->prose, counted, count) && put_checks(self, life, told)) &&
-            (decision->framed = framed(self, life, counted, count, told)) == NULL)
+        const ShownChecks *shown_checks = decision->shown_checks;
+        if (!(is_clean(self, assertion, shown_checks->prose, counted, count) && put_checks(self, assertion, shown_checks)) &&
+            (decision->framed = framed(self, assertion, counted, count, shown_checks)) == NULL)
             return 0;
-        if (!put_frame(self, out, life, counted, count, told, decision->framed))
+        if (!put_frame(self, out, assertion, counted, count, shown_checks, decision->framed))
             return 0;
     }
-    if (!put_hash(self, out, life, decision))
+    if (!put_hash(self, out, assertion, decision))
         return 0;
     put_view(out, self->ledger);
     if (out->failed)
@@ -717,9 +717,9 @@ int decision_begin(void)
 }
 
 /* A header of this name; NULL with an exception. */
-static PyObject *header_of(PyObject *name, const void *octets, size_t length)
+static PyObject *header_of(PyObject *name, const void *bytes, size_t length)
 {
-    PyObject *pair = PyTuple_New(2), *content = PyBytes_FromStringAndSize(octets, (Py_ssize_t)length);
+    PyObject *pair = PyTuple_New(2), *content = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)length);
     if (pair == NULL || content == NULL) {
         Py_XDECREF(pair);
         Py_XDECREF(content);
@@ -741,9 +741,9 @@ static PyObject *type_header(Folder *self, int topic, const char *status)
     return Py_XNewRef(*held);
 }
 
-static PyObject *headers_of(Folder *self, const AssertionState *life, int topic, const Decision *decision)
+static PyObject *headers_of(Folder *self, const AssertionState *assertion, int topic, const Decision *decision)
 {
-    PyObject *list = PyList_New(life->has_traceparent ? 7 : 6);
+    PyObject *list = PyList_New(assertion->has_traceparent ? 7 : 6);
     if (list == NULL)
         return NULL;
     char id[96];
@@ -759,7 +759,7 @@ static PyObject *headers_of(Folder *self, const AssertionState *life, int topic,
         type_header(self, topic, decision->status),
         Py_NewRef(PyTuple_GET_ITEM(self->headers, 2)),
         Py_NewRef(PyTuple_GET_ITEM(self->headers, 3)),
-        life->has_traceparent ? header_of(traceparent_name, life->traceparent.at, life->traceparent.length) : NULL,
+        assertion->has_traceparent ? header_of(traceparent_name, assertion->traceparent.at, assertion->traceparent.length) : NULL,
     };
     int fine = 1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
@@ -772,15 +772,15 @@ static PyObject *headers_of(Folder *self, const AssertionState *life, int topic,
 }
 
 /* The record with its place among the block's outputs, `more` behind it, and the last brace. */
-static int put_output(Folder *self, const AssertionState *life, int topic, const Decision *decision)
+static int put_output(Folder *self, const AssertionState *assertion, int topic, const Decision *decision)
 {
     Buffer *head = &self->head;
     size_t length = head->length;
     put_decimal(head, PyList_GET_SIZE(self->outputs));
     put_view(head, self->behind);
-    put_view(head, decision->framed == NULL ? self->meta : octets_of_bytes(PyTuple_GET_ITEM(decision->framed, META_JSON)));
+    put_view(head, decision->framed == NULL ? self->meta : view_of_bytes(PyTuple_GET_ITEM(decision->framed, META_JSON)));
     put_view(head, (View){self->more.data, self->more.length});
-    put_octet(head, '}');
+    put_byte(head, '}');
     if (head->failed || self->more.failed) {
         PyErr_NoMemory();
         return 0;
@@ -790,16 +790,16 @@ static int put_output(Folder *self, const AssertionState *life, int topic, const
     if (output == NULL)
         return 0;
     PyTuple_SET_ITEM(output, 0, Py_NewRef(topic_names[topic]));
-    PyObject *key = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(life->emission_id.length + life->span_key.length + 1));
+    PyObject *key = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(assertion->emission_id.length + assertion->span_key.length + 1));
     if (key != NULL) {
         char *at = PyBytes_AS_STRING(key);
-        memcpy(at, life->emission_id.at, life->emission_id.length);
-        at[life->emission_id.length] = '#';
-        memcpy(at + life->emission_id.length + 1, life->span_key.at, life->span_key.length);
+        memcpy(at, assertion->emission_id.at, assertion->emission_id.length);
+        at[assertion->emission_id.length] = '#';
+        memcpy(at + assertion->emission_id.length + 1, assertion->span_key.at, assertion->span_key.length);
     }
     PyTuple_SET_ITEM(output, 1, key);
     PyTuple_SET_ITEM(output, 2, PyBytes_FromStringAndSize((char *)head->data, (Py_ssize_t)head->length));
-    PyTuple_SET_ITEM(output, 3, headers_of(self, life, topic, decision));
+    PyTuple_SET_ITEM(output, 3, headers_of(self, assertion, topic, decision));
     head->length = length;
     int fine = 1;
     for (int i = 0; i < 4; i++)
@@ -809,56 +809,56 @@ static int put_output(Folder *self, const AssertionState *life, int topic, const
     return fine;
 }
 
-int say_admitted(Folder *self, const AssertionState *life, const char *status, const char *reason, int text)
+int say_admitted(Folder *self, const AssertionState *assertion, const char *status, const char *reason, int text)
 {
-    Told told;
-    told_begin(&told, life);
-    Decision decision = {"AdmittedAssertion", status, reason, "", -1, text, "", "", &told, NULL};
+    ShownChecks shown_checks;
+    shown_checks_begin(&shown_checks, assertion);
+    Decision decision = {"AdmittedAssertion", status, reason, "", -1, text, "", "", &shown_checks, NULL};
     Buffer *more = &self->more;
     more->length = 0;
-    if (life->admitted_at >= 0) {
+    if (assertion->admitted_at >= 0) {
         PUT(more, ",\"admitted_at\":\"");
-        put_time(more, life->admitted_at);
-        put_octet(more, '"');
+        put_time(more, assertion->admitted_at);
+        put_byte(more, '"');
     }
-    if (life->valid_until >= 0) {
+    if (assertion->valid_until >= 0) {
         PUT(more, ",\"valid_until\":\"");
-        put_time(more, life->valid_until);
-        put_octet(more, '"');
+        put_time(more, assertion->valid_until);
+        put_byte(more, '"');
     }
-    int fine = put_head(self, life, &decision) && put_output(self, life, ON_ADMITTED, &decision);
+    int fine = put_head(self, assertion, &decision) && put_output(self, assertion, ON_ADMITTED, &decision);
     decision_leave(&decision);
     return fine ? DONE : FAILED;
 }
 
-static void put_missing(Buffer *more, const AssertionState *life)
+static void put_missing(Buffer *more, const AssertionState *assertion)
 {
     int first = 1;
     more->length = 0;
     PUT(more, ",\"missing_floor\":");
-    put_decimal(more, missing(life));
+    put_decimal(more, missing(assertion));
     PUT(more, ",\"classes_seen\":[");
     for (int64_t number = 0; number < CLASSES; number++)
-        for (size_t i = 0; i < life->seen_count; i++)
-            if (life->seen[i].number == number && (life->seen[i].latest >= 0 || life->seen[i].ts >= 0)) {
+        for (size_t i = 0; i < assertion->seen_count; i++)
+            if (assertion->seen[i].number == number && (assertion->seen[i].latest >= 0 || assertion->seen[i].ts >= 0)) {
                 put_text(more, first ? "\"" : ",\"");
                 put_view(more, CLASS_NAMES[number]);
-                put_octet(more, '"');
+                put_byte(more, '"');
                 first = 0;
             }
-    put_octet(more, ']');
+    put_byte(more, ']');
 }
 
-int say_inadmissible(Folder *self, const AssertionState *life, const char *status, const char *reason, int disposition)
+int say_inadmissible(Folder *self, const AssertionState *assertion, const char *status, const char *reason, int disposition)
 {
-    Told told;
-    told_begin(&told, life);
-    Decision decision = {"InadmissibleAssertion", status, reason, NULL, disposition, 1, "", "", &told, NULL};
+    ShownChecks shown_checks;
+    shown_checks_begin(&shown_checks, assertion);
+    Decision decision = {"InadmissibleAssertion", status, reason, NULL, disposition, 1, "", "", &shown_checks, NULL};
     self->more.length = 0;
-    int fine = put_head(self, life, &decision) && put_output(self, life, ON_INADMISSIBLE, &decision);
+    int fine = put_head(self, assertion, &decision) && put_output(self, assertion, ON_INADMISSIBLE, &decision);
     if (fine && (disposition == TO_REVIEW || disposition == RE_EMIT)) {
-        put_missing(&self->more, life);
-        fine = put_output(self, life, disposition == TO_REVIEW ? ON_REVIEWS : ON_REEMISSIONS, &decision);
+        put_missing(&self->more, assertion);
+        fine = put_output(self, assertion, disposition == TO_REVIEW ? ON_REVIEWS : ON_REEMISSIONS, &decision);
     }
     decision_leave(&decision);
     return fine ? DONE : FAILED;

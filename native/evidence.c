@@ -1,7 +1,7 @@
 /* streams/adjudication/corroboration.py for what corroborates, under trust mode `observed`, and streams/adjudication/standing.py under terms that
  * count plainly; and observation ids at rest. */
 #include "hexadecimal.h"
-#include "life.h"
+#include "emission_state.h"
 
 enum { BARE, SHA256, TEXT }; /* what the first byte of a kept id says of the others */
 enum { LEAST_PREFIX = 7, LONGEST_ID = 256 };
@@ -16,7 +16,7 @@ int short_id(View id, Arena *arena, View *kept)
     if (out == NULL)
         return 0;
     *kept = (View){out, digits.length / 2 + 1};
-    if ((digits.length == 64 || digits.length == 40) && octets_of_hex(digits.at, digits.length / 2, out + 1)) {
+    if ((digits.length == 64 || digits.length == 40) && bytes_of_hex(digits.at, digits.length / 2, out + 1)) {
         out[0] = prefixed ? SHA256 : BARE;
         return 1;
     }
@@ -107,7 +107,7 @@ static void confirm(AssertionState *self, View kept, int64_t ts)
     }
 }
 
-static int life_room(AssertionState *self, Arena *arena)
+static int assertion_room(AssertionState *self, Arena *arena)
 {
     if (self->id_count < self->id_room)
         return 1;
@@ -129,7 +129,7 @@ static int64_t place_of(const AssertionState *self, View kept)
     return -1;
 }
 
-int life_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts)
+int assertion_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts)
 {
     Declared one = {.number = number, .id = -1, .confirmed = -1, .has_ts = ts != NULL, .ts = ts != NULL ? *ts : 0};
     if (id != NULL) {
@@ -138,7 +138,7 @@ int life_declare(AssertionState *self, Arena *arena, int64_t number, const View 
             return 0;
         one.id = place_of(self, kept);
         if (one.id < 0) {
-            if (!life_room(self, arena))
+            if (!assertion_room(self, arena))
                 return 0;
             one.id = (int64_t)self->id_count;
             self->ids[self->id_count++] = kept;
@@ -174,7 +174,7 @@ static int keep_id(AssertionState *self, ClassEvidence *seen, View kept, Arena *
     seen->id = -1;
     int64_t place = place_of(self, kept);
     if (place < 0) {
-        if (!life_room(self, arena))
+        if (!assertion_room(self, arena))
             return 0;
         for (place = 0; place < (int64_t)self->id_count && named(self, place); place++)
             ;
@@ -241,28 +241,28 @@ static int merge(Ranges *self, Ranges others, Arena *arena)
 }
 
 /* `_note_coverage`: the least coverage of a class, with the spans that those who told it left open. */
-static int note_coverage(Verified *entry, const AssertionState *life, const Observation *observation, Arena *arena)
+static int note_coverage(Verified *entry, const AssertionState *assertion, const Observation *observation, Arena *arena)
 {
     int64_t level = observation->coverage < 0 ? PART : observation->coverage;
     if (level == WHOLE || level > entry->coverage)
         return 1;
-    int64_t length = code_points(life->text);
-    Range *told = arena_take(arena, (observation->unchecked.count + 1) * sizeof *told);
+    int64_t length = code_points(assertion->text);
+    Range *spans = arena_take(arena, (observation->unchecked.count + 1) * sizeof *spans);
     size_t count = 0;
-    if (told == NULL)
+    if (spans == NULL)
         return 0;
     for (size_t i = 0; i < observation->unchecked.count; i++) {
         Range one = observation->unchecked.at[i];
         one.end = one.end < length ? one.end : length;
         if (one.start < one.end)
-            told[count++] = one;
+            spans[count++] = one;
     }
     if (!count)
-        told[count++] = (Range){0, length};
+        spans[count++] = (Range){0, length};
     if (level < entry->coverage)
         entry->unchecked.count = 0;
     entry->coverage = level;
-    return merge(&entry->unchecked, (Ranges){told, count}, arena);
+    return merge(&entry->unchecked, (Ranges){spans, count}, arena);
 }
 
 static const Where NOWHERE = {VIEW(""), VIEW(""), 0, 0};
@@ -272,7 +272,7 @@ Where where_of(const Checking *self, size_t check)
     return check < self->where_count ? self->wheres[check] : NOWHERE;
 }
 
-static Where told_where(const Observation *self, size_t check)
+static Where where_named(const Observation *self, size_t check)
 {
     return check < self->where_count ? self->wheres[check] : NOWHERE;
 }
@@ -280,8 +280,8 @@ static Where told_where(const Observation *self, size_t check)
 int is_elsewhere(const AssertionState *self, const Observation *observation, int64_t places)
 {
     for (size_t check = 0; self->checks != NULL && check < self->checks->count; check++) {
-        View own = where_of(self->checks, check).path, told = told_where(observation, check).path;
-        if (places >> check & 1 && own.length && told.length && !same_view(own, told))
+        View own = where_of(self->checks, check).path, named = where_named(observation, check).path;
+        if (places >> check & 1 && own.length && named.length && !same_view(own, named))
             return 1;
     }
     return 0;
@@ -293,9 +293,9 @@ static void note_wheres(Checking *checks, const Observation *observation, int64_
     for (; checks->where_count < checks->count; checks->where_count++)
         checks->wheres[checks->where_count] = NOWHERE;
     for (size_t check = 0; check < checks->count; check++) {
-        Where told = told_where(observation, check);
-        if (places >> check & 1 && (told.path.length || !checks->wheres[check].path.length))
-            checks->wheres[check] = told;
+        Where named = where_named(observation, check);
+        if (places >> check & 1 && (named.path.length || !checks->wheres[check].path.length))
+            checks->wheres[check] = named;
     }
 }
 

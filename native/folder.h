@@ -53,7 +53,7 @@ typedef struct {
     Py_ssize_t terms_count, max_validity_count;
     PyObject *type_headers[TOPICS][STATUSES];
     /* the state's numbers while this folds, and what is to be added to its counters */
-    int64_t order, lives, asides, count[COUNTERS];
+    int64_t order, live, asides, count[COUNTERS];
     int counted[COUNTERS];
     Arena arena;
     Buffer packing, head, more, checked;
@@ -62,7 +62,7 @@ typedef struct {
 
 /* An emission of which something is known, where it lies. */
 typedef struct {
-    PyObject *name, *octets; /* both held; `octets` NULL where nothing is known */
+    PyObject *name, *bytes; /* both held; `bytes` NULL where nothing is known */
     View id;
 } Place;
 
@@ -72,14 +72,14 @@ int folder_emission(Folder *self, View record, View key, PyObject *headers); /* 
 int folder_look(Folder *self, View id, Place *place); /* packs it where it lies open */
 void place_leave(Place *place);
 int folder_keep(Folder *self, const Place *place); /* what `packing` holds becomes what is known */
-int folder_admit(Folder *self, AssertionState *life, int64_t until);
-int folder_renew(Folder *self, PyObject *renewed); /* DONE also where the life is no longer admitted */
-int folder_is_pythons(const Folder *self, const AssertionState *life); /* several observers, rules on checks, or unknown terms */
-PyObject *folder_derived(const Folder *self, const AssertionState *life); /* the check that its words give, or None */
+int folder_admit(Folder *self, AssertionState *assertion, int64_t until);
+int folder_renew(Folder *self, PyObject *renewed); /* DONE also where the assertion is no longer admitted */
+int folder_is_pythons(const Folder *self, const AssertionState *assertion); /* several observers, rules on checks, or unknown terms */
+PyObject *folder_derived(const Folder *self, const AssertionState *assertion); /* the check that its words give, or None */
 PyObject *folder_about(Folder *self, View check, View path); /* what is told of a check; unknown: None */
 void about_leave(About *self);
-int folder_has_unknown(Folder *self, const AssertionState *life);
-int folder_covers_enough(Folder *self, const AssertionState *life);
+int folder_has_unknown(Folder *self, const AssertionState *assertion);
+int folder_covers_enough(Folder *self, const AssertionState *assertion);
 void folder_count(Folder *self, int counter, int64_t by);
 
 /* timers.c */
@@ -88,9 +88,9 @@ int64_t folder_fire(Folder *self, int64_t most, int64_t mark); /* how many; -1 w
 
 /* decision.c */
 int decision_begin(void); /* before anything else; 0 with an exception */
-int can_speak(const Folder *self, AssertionState *life);
-int say_admitted(Folder *self, const AssertionState *life, const char *status, const char *reason, int text);
-int say_inadmissible(Folder *self, const AssertionState *life, const char *status, const char *reason, int disposition);
+int can_speak(const Folder *self, AssertionState *assertion);
+int say_admitted(Folder *self, const AssertionState *assertion, const char *status, const char *reason, int text);
+int say_inadmissible(Folder *self, const AssertionState *assertion, const char *status, const char *reason, int disposition);
 
 #pragma GCC visibility pop
 

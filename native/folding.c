@@ -29,16 +29,16 @@ int folder_look(Folder *self, View id, Place *place)
             return FAILED;
         Py_DECREF(away);
     }
-    place->octets = Py_XNewRef(PyDict_GetItemWithError(self->packed, place->name));
-    if (place->octets == NULL)
+    place->bytes = Py_XNewRef(PyDict_GetItemWithError(self->packed, place->name));
+    if (place->bytes == NULL)
         return PyErr_Occurred() ? FAILED : DONE;
-    return PyBytes_CheckExact(place->octets) ? DONE : PYTHON;
+    return PyBytes_CheckExact(place->bytes) ? DONE : PYTHON;
 }
 
 void place_leave(Place *place)
 {
     Py_CLEAR(place->name);
-    Py_CLEAR(place->octets);
+    Py_CLEAR(place->bytes);
 }
 
 int folder_keep(Folder *self, const Place *place)
@@ -47,11 +47,11 @@ int folder_keep(Folder *self, const Place *place)
         PyErr_NoMemory();
         return FAILED;
     }
-    PyObject *octets = PyBytes_FromStringAndSize((char *)self->packing.data, (Py_ssize_t)self->packing.length);
-    if (octets == NULL)
+    PyObject *bytes = PyBytes_FromStringAndSize((char *)self->packing.data, (Py_ssize_t)self->packing.length);
+    if (bytes == NULL)
         return FAILED;
-    int done = PyDict_SetItem(self->packed, place->name, octets) < 0 ? FAILED : DONE;
-    Py_DECREF(octets);
+    int done = PyDict_SetItem(self->packed, place->name, bytes) < 0 ? FAILED : DONE;
+    Py_DECREF(bytes);
     return done;
 }
 
@@ -60,42 +60,42 @@ static int routed(const Folder *self, View id, View key, const Place *place)
 {
     if (key.at == NULL || !same_view(key, id))
         return 0;
-    if (place->octets != NULL)
+    if (place->bytes != NULL)
         return 1;
     int64_t hash = self->crc32 ? (int64_t)crc32_of(id.at, id.length) : (int64_t)(murmur2(id.at, id.length) & 0x7fffffff);
     return hash % self->lanes == self->lane;
 }
 
-static const Terms *terms_of(const Folder *self, const AssertionState *life)
+static const Terms *terms_of(const Folder *self, const AssertionState *assertion)
 {
-    return life->terms_number >= 0 && life->terms_number < self->terms_count ? &self->terms[life->terms_number] : NULL;
+    return assertion->terms_number >= 0 && assertion->terms_number < self->terms_count ? &self->terms[assertion->terms_number] : NULL;
 }
 
-int folder_is_pythons(const Folder *self, const AssertionState *life)
+int folder_is_pythons(const Folder *self, const AssertionState *assertion)
 {
-    const Terms *terms = terms_of(self, life);
-    return terms == NULL || !terms->counts_plainly || terms->min_observers[life->external ? 1 : 0] > 1;
+    const Terms *terms = terms_of(self, assertion);
+    return terms == NULL || !terms->counts_plainly || terms->min_observers[assertion->external ? 1 : 0] > 1;
 }
 
-/* The evidence is there: admits a life until then. Its place and words; what holds it is the caller's to write. */
-int folder_admit(Folder *self, AssertionState *life, int64_t until)
+/* The evidence is there: admits an assertion until then. Its place and words; what holds it is the caller's to write. */
+int folder_admit(Folder *self, AssertionState *assertion, int64_t until)
 {
-    int filed = life->clock == ON_TIME && life->has_due && life->due <= until;
-    if (!settle(life, &self->arena) || !drop_looks(life, &self->arena)) {
+    int filed = assertion->clock == ON_TIME && assertion->has_due && assertion->due <= until;
+    if (!settle(assertion, &self->arena) || !drop_looks(assertion, &self->arena)) {
         PyErr_NoMemory();
         return FAILED;
     }
-    life->basis = (View){(const uint8_t *)"corroboration", 13};
-    life->phase = ADMITTED;
-    life->admitted_at = self->time;
-    life->valid_until = until;
-    life->clock = ON_TIME;
-    life->has_due = 1;
-    life->due = until;
-    if (!filed && queue_push(self->expiring, until, life->order, life->emission_id) < 0)
+    assertion->basis = (View){(const uint8_t *)"corroboration", 13};
+    assertion->phase = ADMITTED;
+    assertion->admitted_at = self->time;
+    assertion->valid_until = until;
+    assertion->clock = ON_TIME;
+    assertion->has_due = 1;
+    assertion->due = until;
+    if (!filed && queue_push(self->expiring, until, assertion->order, assertion->emission_id) < 0)
         return FAILED;
-    life->revision++;
-    return say_admitted(self, life, "admitted", NULL, 1);
+    assertion->revision++;
+    return say_admitted(self, assertion, "admitted", NULL, 1);
 }
 
 /* Who an observer is to the policy, `(classes, writable_by)`, borrowed; NULL where it has no entry, or on failure. */
@@ -123,8 +123,8 @@ static int may_speak(const Folder *self, const Observation *one)
     return classes >> one->number & 1 ? DONE : PYTHON;
 }
 
-/* `may_count`: whether what an observation says counts for or against a life. 1, 0, or -1 with an exception. */
-static int may_count(const Folder *self, const AssertionState *life, const Observation *one)
+/* `may_count`: whether what an observation says counts for or against an assertion. 1, 0, or -1 with an exception. */
+static int may_count(const Folder *self, const AssertionState *assertion, const Observation *one)
 {
     if (one->confidence < self->min_confidence ||
         (!self->accepts_checks && one->has_verified && one->outcome == CORROBORATES))
@@ -135,12 +135,12 @@ static int may_count(const Folder *self, const AssertionState *life, const Obser
     PyObject *writers = PyTuple_CheckExact(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyTuple_GET_ITEM(entry, 1) : NULL;
     if (writers == NULL || !PyTuple_CheckExact(writers))
         return 0;
-    for (Py_ssize_t i = 0; life->has_emitter && i < PyTuple_GET_SIZE(writers); i++) {
+    for (Py_ssize_t i = 0; assertion->has_emitter && i < PyTuple_GET_SIZE(writers); i++) {
         Py_ssize_t length;
         const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(writers, i), &length);
         if (name == NULL)
             return -1;
-        if (view_is(life->emitter, name, (size_t)length))
+        if (view_is(assertion->emitter, name, (size_t)length))
             return 0;
     }
     return 1;
@@ -148,10 +148,10 @@ static int may_count(const Folder *self, const AssertionState *life, const Obser
 
 /* ---------------------------------------------------------------- checks (streams/adjudication/standing.py) */
 
-PyObject *folder_derived(const Folder *self, const AssertionState *life)
+PyObject *folder_derived(const Folder *self, const AssertionState *assertion)
 {
-    PyObject *text = PyUnicode_DecodeUTF8((const char *)life->text.at, (Py_ssize_t)life->text.length, NULL);
-    PyObject *kind = PyUnicode_DecodeUTF8((const char *)life->kind.at, (Py_ssize_t)life->kind.length, NULL);
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)assertion->text.at, (Py_ssize_t)assertion->text.length, NULL);
+    PyObject *kind = PyUnicode_DecodeUTF8((const char *)assertion->kind.at, (Py_ssize_t)assertion->kind.length, NULL);
     PyObject *found = NULL;
     if (text != NULL && kind != NULL)
         found = PyObject_CallFunctionObjArgs(self->callables[DERIVED], text, kind, NULL);
@@ -166,10 +166,10 @@ PyObject *folder_derived(const Folder *self, const AssertionState *life)
 
 enum { RAISED = -2 };
 
-/* `verified`: the checks of a life that a corroboration verifies, a bit for each; AS_A_WHOLE, NO_CHECK, or RAISED. */
-static int64_t verified(const Folder *self, const AssertionState *life, const Observation *one)
+/* `verified`: the checks of an assertion that a corroboration verifies, a bit for each; AS_A_WHOLE, NO_CHECK, or RAISED. */
+static int64_t verified(const Folder *self, const AssertionState *assertion, const Observation *one)
 {
-    const Checking *checks = life->checks;
+    const Checking *checks = assertion->checks;
     int64_t known = 1;
     if (!one->has_verified)
         return AS_A_WHOLE;
@@ -178,7 +178,7 @@ static int64_t verified(const Folder *self, const AssertionState *life, const Ob
     if (checks != NULL && checks->texts != NULL)
         known = (int64_t)checks->count;
     else if (checks == NULL || !checks->class_count) { /* else one was verified before, so its words give one */
-        PyObject *derived = folder_derived(self, life);
+        PyObject *derived = folder_derived(self, assertion);
         if (derived == NULL)
             return RAISED;
         known = derived != Py_None;
@@ -187,47 +187,47 @@ static int64_t verified(const Folder *self, const AssertionState *life, const Ob
     return one->verified & ((INT64_C(1) << known) - 1);
 }
 
-/* Whether these are all of a life's checks: else Python keeps what was seen of the others (mending.py). */
-static int is_all(const AssertionState *life, int64_t places)
+/* Whether these are all of an assertion's checks: else Python keeps what was seen of the others (mending.py). */
+static int is_all(const AssertionState *assertion, int64_t places)
 {
-    const Checking *checks = life->checks;
+    const Checking *checks = assertion->checks;
     size_t count = checks != NULL && checks->texts != NULL ? checks->count : 1;
     return places == (INT64_C(1) << count) - 1;
 }
 
 /* `weigh`, of what corroborates or found the words: 1 it counts and is news, 0 it does not, PYTHON's is -1, RAISED. */
-static int weigh(Folder *self, AssertionState *life, const Observation *one)
+static int weigh(Folder *self, AssertionState *assertion, const Observation *one)
 {
-    int may = may_count(self, life, one);
+    int may = may_count(self, assertion, one);
     if (may <= 0)
         return may < 0 ? RAISED : 0;
-    int keeps = self->mending == KEEPS_LOOKS && life->phase == PENDING;
+    int keeps = self->mending == KEEPS_LOOKS && assertion->phase == PENDING;
     if (one->outcome == WORDS) {
         if (keeps)
             return -1;
-        Checking *checks = checking_of(life, &self->arena);
+        Checking *checks = checking_of(assertion, &self->arena);
         if (checks == NULL)
             return -1;
         checks->words = 1;
         return 0;
     }
-    int64_t places = verified(self, life, one);
+    int64_t places = verified(self, assertion, one);
     if (places == RAISED)
         return RAISED;
-    if (keeps && places != AS_A_WHOLE && !is_all(life, places))
+    if (keeps && places != AS_A_WHOLE && !is_all(assertion, places))
         return -1;
-    if (places != AS_A_WHOLE && is_elsewhere(life, one, places))
+    if (places != AS_A_WHOLE && is_elsewhere(assertion, one, places))
         return -1; /* two files bear no check out together (check_places.py) */
-    return corroborate(life, terms_of(self, life), one, places, &self->arena);
+    return corroborate(assertion, terms_of(self, assertion), one, places, &self->arena);
 }
 
 /* `has_unknown`: 1 where one of the declared checks is malformed or not known, 0, or -1 with an exception. */
-int folder_has_unknown(Folder *self, const AssertionState *life)
+int folder_has_unknown(Folder *self, const AssertionState *assertion)
 {
-    if (life->checks == NULL || life->checks->texts == NULL)
+    if (assertion->checks == NULL || assertion->checks->texts == NULL)
         return 0;
-    for (size_t i = 0; i < life->checks->count; i++) {
-        PyObject *about = folder_about(self, life->checks->texts[i], where_of(life->checks, i).path);
+    for (size_t i = 0; i < assertion->checks->count; i++) {
+        PyObject *about = folder_about(self, assertion->checks->texts[i], where_of(assertion->checks, i).path);
         int known = about == NULL ? -1 : about != Py_None;
         Py_XDECREF(about);
         if (known <= 0)
@@ -237,21 +237,21 @@ int folder_has_unknown(Folder *self, const AssertionState *life)
 }
 
 /* `covers_enough`: 1, 0, or -1 with an exception. */
-int folder_covers_enough(Folder *self, const AssertionState *life)
+int folder_covers_enough(Folder *self, const AssertionState *assertion)
 {
     Ranges unchecked;
-    int64_t level = coverage_of(life, &self->arena, &unchecked);
+    int64_t level = coverage_of(assertion, &self->arena, &unchecked);
     if (level < 0)
         PyErr_NoMemory();
-    return level < 0 ? -1 : level >= terms_of(self, life)->min_coverage[life->external ? 1 : 0];
+    return level < 0 ? -1 : level >= terms_of(self, assertion)->min_coverage[assertion->external ? 1 : 0];
 }
 
-/* Whether evidence that carries a life until then admits it: 1, 0, or -1 with an exception. */
-static int admits(Folder *self, const AssertionState *life, int64_t until)
+/* Whether evidence that carries an assertion until then admits it: 1, 0, or -1 with an exception. */
+static int admits(Folder *self, const AssertionState *assertion, int64_t until)
 {
     if (until < 0 || until < self->time)
         return 0;
-    int covers = folder_covers_enough(self, life), unknown = covers > 0 ? folder_has_unknown(self, life) : 0;
+    int covers = folder_covers_enough(self, assertion), unknown = covers > 0 ? folder_has_unknown(self, assertion) : 0;
     return covers < 0 || unknown < 0 ? -1 : covers && !unknown;
 }
 
@@ -259,58 +259,58 @@ static int admits(Folder *self, const AssertionState *life, int64_t until)
 
 static PyObject *asked(const Folder *self, int callable, View raw)
 {
-    PyObject *octets = PyBytes_FromStringAndSize((const char *)raw.at, (Py_ssize_t)raw.length);
-    PyObject *found = octets == NULL ? NULL : PyObject_CallOneArg(self->callables[callable], octets);
-    Py_XDECREF(octets);
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)raw.at, (Py_ssize_t)raw.length);
+    PyObject *found = bytes == NULL ? NULL : PyObject_CallOneArg(self->callables[callable], bytes);
+    Py_XDECREF(bytes);
     return found;
 }
 
 /* The bytes of a byte string, in the arena; what it is of is given back. */
-static int kept(Folder *self, PyObject *octets, View *view)
+static int kept(Folder *self, PyObject *bytes, View *view)
 {
-    uint8_t *copy = PyBytes_CheckExact(octets) ? arena_take(&self->arena, (size_t)PyBytes_GET_SIZE(octets)) : NULL;
+    uint8_t *copy = PyBytes_CheckExact(bytes) ? arena_take(&self->arena, (size_t)PyBytes_GET_SIZE(bytes)) : NULL;
     if (copy == NULL) {
         PyErr_NoMemory();
         return FAILED;
     }
-    *view = (View){copy, (size_t)PyBytes_GET_SIZE(octets)};
-    memcpy(copy, PyBytes_AS_STRING(octets), view->length);
+    *view = (View){copy, (size_t)PyBytes_GET_SIZE(bytes)};
+    memcpy(copy, PyBytes_AS_STRING(bytes), view->length);
     return DONE;
 }
 
 /* An observation with its attestation as it is kept. */
-static int heard(Folder *self, Observation *one, View record)
+static int observation_kept(Folder *self, Observation *one, View record)
 {
     if (!observation_read(one, record, &self->arena))
         return PYTHON;
     if (!one->has_attestation)
         return DONE;
-    PyObject *octets = asked(self, ATTESTATION_OF, one->attestation);
-    if (octets == NULL)
+    PyObject *bytes = asked(self, ATTESTATION_OF, one->attestation);
+    if (bytes == NULL)
         return FAILED;
-    int done = kept(self, octets, &one->attestation);
-    Py_DECREF(octets);
+    int done = kept(self, bytes, &one->attestation);
+    Py_DECREF(bytes);
     return done;
 }
 
 /* A chain as it is kept, and what it says of its assertion [C §3, §7]. */
-static int chain_read(Folder *self, Emission *emission, AssertionState *life)
+static int chain_read(Folder *self, Emission *emission, AssertionState *assertion)
 {
-    PyObject *octets, *confidence, *found = asked(self, CHAIN_OF, life->chain);
+    PyObject *bytes, *confidence, *found = asked(self, CHAIN_OF, assertion->chain);
     long long latest;
     int grounds, done = FAILED;
     if (found == Py_None) {
         done = PYTHON;
-    } else if (found != NULL && PyArg_ParseTuple(found, "SLOp", &octets, &latest, &confidence, &grounds)) {
-        done = kept(self, octets, &life->chain);
+    } else if (found != NULL && PyArg_ParseTuple(found, "SLOp", &bytes, &latest, &confidence, &grounds)) {
+        done = kept(self, bytes, &assertion->chain);
         if (latest > emission->latest)
             emission->latest = latest;
         if (PyFloat_Check(confidence)) {
             double least = PyFloat_AS_DOUBLE(confidence);
-            life->confidence = life->has_confidence && life->confidence < least ? life->confidence : least;
-            life->has_confidence = 1;
+            assertion->confidence = assertion->has_confidence && assertion->confidence < least ? assertion->confidence : least;
+            assertion->has_confidence = 1;
         }
-        if (life->grounded && !grounds)
+        if (assertion->grounded && !grounds)
             done = PYTHON;
     }
     Py_XDECREF(found);
@@ -343,10 +343,10 @@ static int said(Folder *self, Emission *emission, View record)
             return answer < 0 ? FAILED : PYTHON;
     }
     for (size_t i = 0; i < emission->count; i++) {
-        AssertionState *life = &emission->lives[i];
-        if (life->grounded && !life->has_chain)
+        AssertionState *assertion = &emission->assertions[i];
+        if (assertion->grounded && !assertion->has_chain)
             return PYTHON;
-        int done = life->has_chain ? chain_read(self, emission, life) : DONE;
+        int done = assertion->has_chain ? chain_read(self, emission, assertion) : DONE;
         if (done != DONE)
             return done;
     }
@@ -355,78 +355,78 @@ static int said(Folder *self, Emission *emission, View record)
 
 /* ---------------------------------------------------------------- observations */
 
-/* Writes the emission with one life anew. */
-static int keep_life(Folder *self, const Place *place, const EmissionState *known, const AssertionState *life, View lay)
+/* Writes the emission with one assertion anew. */
+static int keep_assertion(Folder *self, const Place *place, const EmissionState *known, const AssertionState *assertion, View lay)
 {
     Buffer *out = &self->packing;
     const uint8_t *end = known->whole.at + known->whole.length, *behind = lay.at + lay.length;
     out->length = 0;
     put(out, known->whole.at, (size_t)(lay.at - known->whole.at));
-    life_pack(out, life);
+    assertion_state_pack(out, assertion);
     put(out, behind, (size_t)(end - behind));
     return folder_keep(self, place);
 }
 
-/* Moves an admitted life's validity on; that is told at the end of the block, once (verdicts.py, `renew`). */
-static int extend(Folder *self, AssertionState *life, int64_t until, const Place *place)
+/* Moves an admitted assertion's validity on; that is told at the end of the block, once (verdicts.py, `renew`). */
+static int extend(Folder *self, AssertionState *assertion, int64_t until, const Place *place)
 {
-    int filed = life->clock == ON_TIME && life->has_due && life->due <= until;
-    life->valid_until = until;
-    life->clock = ON_TIME;
-    life->has_due = 1;
-    life->due = until;
-    if (!filed && queue_push(self->expiring, until, life->order, life->emission_id) < 0)
+    int filed = assertion->clock == ON_TIME && assertion->has_due && assertion->due <= until;
+    assertion->valid_until = until;
+    assertion->clock = ON_TIME;
+    assertion->has_due = 1;
+    assertion->due = until;
+    if (!filed && queue_push(self->expiring, until, assertion->order, assertion->emission_id) < 0)
         return FAILED;
-    if (life->touched)
+    if (assertion->touched)
         return DONE;
-    life->touched = 1;
-    PyObject *renewed = Py_BuildValue("OLs#", place->name, (long long)life->attempt, life->span_key.at,
-                                      (Py_ssize_t)life->span_key.length);
+    assertion->touched = 1;
+    PyObject *renewed = Py_BuildValue("OLs#", place->name, (long long)assertion->attempt, assertion->span_key.at,
+                                      (Py_ssize_t)assertion->span_key.length);
     int failed = renewed == NULL || PyList_Append(self->renewed, renewed) < 0;
     Py_XDECREF(renewed);
     return failed ? FAILED : DONE;
 }
 
-static int hear(Folder *self, const Place *place, const EmissionState *known, AssertionState *life, View lay, const Observation *one)
+static int apply_observation(Folder *self, const Place *place, const EmissionState *known, AssertionState *assertion, View lay, const Observation *one)
 {
-    if (life->phase == REVIEW) {
+    if (assertion->phase == REVIEW) {
         folder_count(self, LATE, 1);
         return DONE;
     }
-    if (folder_is_pythons(self, life) || (life->phase != PENDING && life->phase != ADMITTED))
+    if (folder_is_pythons(self, assertion) || (assertion->phase != PENDING && assertion->phase != ADMITTED))
         return PYTHON;
-    int counts = weigh(self, life, one);
+    int counts = weigh(self, assertion, one);
     if (counts < 0)
         return counts == RAISED ? FAILED : PYTHON;
-    int64_t until = counts ? validity(life, terms_of(self, life)) : -1;
-    if (counts && life->phase == ADMITTED && until > life->valid_until && extend(self, life, until, place) == FAILED)
+    int64_t until = counts ? validity(assertion, terms_of(self, assertion)) : -1;
+    if (counts && assertion->phase == ADMITTED && until > assertion->valid_until && extend(self, assertion, until, place) == FAILED)
         return FAILED;
-    int admitted = life->phase == PENDING ? admits(self, life, until) : 0;
+    int admitted = assertion->phase == PENDING ? admits(self, assertion, until) : 0;
     if (admitted < 0)
         return FAILED;
     if (admitted && known->attempts > 1)
-        return PYTHON; /* the lives of earlier attempts may end */
+        return PYTHON; /* the assertions of earlier attempts may end */
     if (admitted) {
-        int64_t before = life->valid_until;
-        life->valid_until = until;
-        int speaks = can_speak(self, life);
-        life->valid_until = before;
+        int64_t before = assertion->valid_until;
+        assertion->valid_until = until;
+        int speaks = can_speak(self, assertion);
+        assertion->valid_until = before;
         if (!speaks)
             return PYTHON;
-        if (folder_admit(self, life, until) == FAILED)
+        if (folder_admit(self, assertion, until) == FAILED)
             return FAILED;
     }
     if (!counts)
         folder_count(self, NOT_COUNTED, 1);
-    return keep_life(self, place, known, life, lay);
+    return keep_assertion(self, place, known, assertion, lay);
 }
 
-/* Says that a life was renewed, where it is still admitted: `(emission id, attempt, span key)`. */
+/* Says that an assertion was renewed, where it is still admitted: `(emission id, attempt, span key)`. */
 int folder_renew(Folder *self, PyObject *renewed)
 {
     Place place;
     EmissionState known;
-    AssertionState life;
+    AssertionState assertion;
     long long attempt;
     Py_ssize_t id_length, key_length;
     const char *id, *key;
@@ -434,19 +434,19 @@ int folder_renew(Folder *self, PyObject *renewed)
         return FAILED;
     View span_key = {(const uint8_t *)key, (size_t)key_length};
     int done = folder_look(self, (View){(const uint8_t *)id, (size_t)id_length}, &place);
-    if (done == DONE && place.octets != NULL) {
-        Sought sought = {.span_key = span_key, .emission_id = place.id, .life = &life, .arena = &self->arena};
-        if (!known_read(&known, octets_of_bytes(place.octets), attempt, &sought) ||
-            (sought.found && life.phase == ADMITTED && (known.attempts > 1 || !can_speak(self, &life)))) {
+    if (done == DONE && place.bytes != NULL) {
+        Sought sought = {.span_key = span_key, .emission_id = place.id, .assertion = &assertion, .arena = &self->arena};
+        if (!known_read(&known, view_of_bytes(place.bytes), attempt, &sought) ||
+            (sought.found && assertion.phase == ADMITTED && (known.attempts > 1 || !can_speak(self, &assertion)))) {
             done = PYTHON;
         } else if (sought.found) {
-            life.touched = 0;
-            if (life.phase == ADMITTED) {
-                life.revision++;
-                done = say_admitted(self, &life, "renewed", NULL, 1);
+            assertion.touched = 0;
+            if (assertion.phase == ADMITTED) {
+                assertion.revision++;
+                done = say_admitted(self, &assertion, "renewed", NULL, 1);
             }
             if (done == DONE)
-                done = keep_life(self, &place, &known, &life, sought.place);
+                done = keep_assertion(self, &place, &known, &assertion, sought.place);
         }
     }
     place_leave(&place);
@@ -477,18 +477,18 @@ static int put_aside(Folder *self, const Place *place, const EmissionState *know
 static int observed(Folder *self, const Place *place, const Observation *one, View record)
 {
     EmissionState known;
-    AssertionState life;
-    Sought sought = {.span_key = one->span_key, .emission_id = one->emission_id, .life = &life, .arena = &self->arena};
+    AssertionState assertion;
+    Sought sought = {.span_key = one->span_key, .emission_id = one->emission_id, .assertion = &assertion, .arena = &self->arena};
     if (one->outcome == UNCOUNTED) {
         folder_count(self, NOT_COUNTED, 1);
         return DONE;
     }
-    if (place->octets == NULL)
+    if (place->bytes == NULL)
         return put_aside(self, place, NULL, one, record);
-    if (!known_read(&known, octets_of_bytes(place->octets), one->attempt, &sought))
+    if (!known_read(&known, view_of_bytes(place->bytes), one->attempt, &sought))
         return PYTHON;
     if (sought.found)
-        return hear(self, place, &known, &life, sought.place, one);
+        return apply_observation(self, place, &known, &assertion, sought.place, one);
     if (known.found) {
         int closed = known_closed(&known, one->span_key);
         if (closed < 0)
@@ -505,7 +505,7 @@ int folder_observation(Folder *self, View record, View key)
 {
     Observation one;
     Place place;
-    int done = heard(self, &one, record);
+    int done = observation_kept(self, &one, record);
     if (done != DONE || one.ts > self->latest)
         return done == FAILED ? FAILED : PYTHON;
     if (one.outcome != CORROBORATES && self->mending == KEEPS_LOOKS)
@@ -537,7 +537,7 @@ static int traceparent_of(PyObject *headers, View *value)
             return 0;
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(pair, 0), "traceparent") != 0)
             continue;
-        View found = octets_of_bytes(PyTuple_GET_ITEM(pair, 1));
+        View found = view_of_bytes(PyTuple_GET_ITEM(pair, 1));
         int fine = found.length >= 1 && found.length <= 256;
         for (size_t at = 0; fine && at < found.length; at++) {
             uint8_t c = found.at[at];
@@ -550,11 +550,11 @@ static int traceparent_of(PyObject *headers, View *value)
     return 1;
 }
 
-/* What waited, and what becomes of it: `lives[i]` is the life that it speaks of, or -1. */
+/* What waited, and what becomes of it: `assertions[i]` is the assertion that it speaks of, or -1. */
 typedef struct {
     PendingEvidence *waiting;
     Observation *said;
-    int *lives;
+    int *assertions;
     uint64_t count, matched;
 } Before;
 
@@ -565,21 +565,21 @@ static int before_read(Folder *self, Before *before, const EmissionState *known,
     *before = (Before){.count = known->waiting};
     before->waiting = arena_take(arena, known->waiting * sizeof *before->waiting);
     before->said = arena_take(arena, known->waiting * sizeof *before->said);
-    before->lives = arena_take(arena, known->waiting * sizeof *before->lives);
-    if (before->waiting == NULL || before->said == NULL || before->lives == NULL)
+    before->assertions = arena_take(arena, known->waiting * sizeof *before->assertions);
+    if (before->waiting == NULL || before->said == NULL || before->assertions == NULL)
         return PYTHON;
     for (uint64_t i = 0; i < before->count; i++) {
         PendingEvidence *one = &before->waiting[i];
         if (!waiting_read(one, &reader))
             return PYTHON;
-        before->lives[i] = -1;
-        for (size_t life = 0; one->attempt == emission->attempt && life < emission->count; life++)
-            if (same_view(one->span_key, emission->lives[life].span_key))
-                before->lives[i] = (int)life;
-        if (before->lives[i] < 0)
+        before->assertions[i] = -1;
+        for (size_t assertion = 0; one->attempt == emission->attempt && assertion < emission->count; assertion++)
+            if (same_view(one->span_key, emission->assertions[assertion].span_key))
+                before->assertions[i] = (int)assertion;
+        if (before->assertions[i] < 0)
             continue;
         before->matched++;
-        int done = heard(self, &before->said[i], one->record);
+        int done = observation_kept(self, &before->said[i], one->record);
         if (done != DONE || before->said[i].outcome != (one->negative ? WORDS : CORROBORATES))
             return done == FAILED ? FAILED : PYTHON;
     }
@@ -587,7 +587,7 @@ static int before_read(Folder *self, Before *before, const EmissionState *known,
 }
 
 /* The bounds of the policy in force, and what came before: everything but what is written. */
-static int lives_fill(Folder *self, const Emission *emission, const Before *before, View traceparent, int64_t *counted)
+static int assertions_fill(Folder *self, const Emission *emission, const Before *before, View traceparent, int64_t *counted)
 {
     int external = self->external_default;
     if (emission->has_system) {
@@ -601,79 +601,79 @@ static int lives_fill(Folder *self, const Emission *emission, const Before *befo
     }
     external |= emission->external;
     for (size_t i = 0; i < emission->count; i++) {
-        AssertionState *life = &emission->lives[i];
-        life->external = external | (life->external == 1);
-        life->k = life->external ? self->k_external : self->k_internal;
-        life->has_traceparent = traceparent.at != NULL;
-        life->traceparent = traceparent;
-        life->terms_number = self->terms_number;
-        life->arrival = self->time;
-        life->order = self->order + 2 + (int64_t)i; /* behind the attempt's */
-        if (folder_is_pythons(self, life) || (life->has_confidence && life->confidence < self->min_confidence) ||
-            (!life->ascii && (life->external ? self->reject_external : self->reject_internal)))
+        AssertionState *assertion = &emission->assertions[i];
+        assertion->external = external | (assertion->external == 1);
+        assertion->k = assertion->external ? self->k_external : self->k_internal;
+        assertion->has_traceparent = traceparent.at != NULL;
+        assertion->traceparent = traceparent;
+        assertion->terms_number = self->terms_number;
+        assertion->arrival = self->time;
+        assertion->order = self->order + 2 + (int64_t)i; /* behind the attempt's */
+        if (folder_is_pythons(self, assertion) || (assertion->has_confidence && assertion->confidence < self->min_confidence) ||
+            (!assertion->ascii && (assertion->external ? self->reject_external : self->reject_internal)))
             return PYTHON;
         for (uint64_t at = 0; at < before->count; at++) { /* found words change nothing of what corroborates */
-            if (before->lives[at] != (int)i)
+            if (before->assertions[at] != (int)i)
                 continue;
-            int counts = weigh(self, life, &before->said[at]);
+            int counts = weigh(self, assertion, &before->said[at]);
             if (counts < 0)
                 return counts == RAISED ? FAILED : PYTHON;
             *counted += !counts;
         }
-        int64_t until = validity(life, &self->terms[self->terms_number]);
-        int admitted = admits(self, life, until);
+        int64_t until = validity(assertion, &self->terms[self->terms_number]);
+        int admitted = admits(self, assertion, until);
         if (admitted < 0)
             return FAILED;
-        life->valid_until = admitted ? until : -1;
-        if (admitted && !can_speak(self, life))
+        assertion->valid_until = admitted ? until : -1;
+        if (admitted && !can_speak(self, assertion))
             return PYTHON;
     }
     return DONE;
 }
 
-/* The first verdict on each life: its words, or its place among what waits. */
-static int lives_begin(Folder *self, const Emission *emission)
+/* The first verdict on each assertion: its words, or its place among what waits. */
+static int assertions_begin(Folder *self, const Emission *emission)
 {
     for (size_t i = 0; i < emission->count; i++) {
-        AssertionState *life = &emission->lives[i];
-        int64_t until = life->valid_until;
+        AssertionState *assertion = &emission->assertions[i];
+        int64_t until = assertion->valid_until;
         if (until >= 0) {
-            if (folder_admit(self, life, until) == FAILED)
+            if (folder_admit(self, assertion, until) == FAILED)
                 return FAILED;
             continue;
         }
-        life->phase = PENDING;
-        life->clock = ON_WATERMARK;
-        life->has_due = 1;
-        life->due = life->arrival + self->terms[self->terms_number].horizon;
-        if (queue_push(self->pending, life->due, life->order, life->emission_id) < 0)
+        assertion->phase = PENDING;
+        assertion->clock = ON_WATERMARK;
+        assertion->has_due = 1;
+        assertion->due = assertion->arrival + self->terms[self->terms_number].horizon;
+        if (queue_push(self->pending, assertion->due, assertion->order, assertion->emission_id) < 0)
             return FAILED;
     }
     return DONE;
 }
 
-enum { DIGEST_OCTETS = 16 }; /* of what says whether an emission is the one that is known already */
+enum { DIGEST_BYTES = 16 }; /* of what says whether an emission is the one that is known already */
 
 static void emission_pack(Folder *self, const Emission *emission, const Before *before, View record)
 {
     Buffer *out = &self->packing;
-    uint8_t digest[SHA256_OCTETS];
+    uint8_t digest[SHA256_BYTES];
     sha256_of(record.at, record.length, digest);
     out->length = 0;
     put(out, "\x92\x91\x98", 3); /* one attempt of eight fields */
     pack_int(out, emission->attempt);
     pack_int(out, emission->emitted_at);
-    pack_octets(out, (View){digest, DIGEST_OCTETS});
+    pack_bytes(out, (View){digest, DIGEST_BYTES});
     pack_int(out, self->order + 1);
     pack_array(out, emission->count);
     for (size_t i = 0; i < emission->count; i++)
-        life_pack(out, &emission->lives[i]);
+        assertion_state_pack(out, &emission->assertions[i]);
     pack_array(out, 0);
     pack_int(out, ON_TIME);
     pack_nil(out);
     pack_array(out, before->count - before->matched);
     for (uint64_t i = 0; i < before->count; i++)
-        if (before->lives[i] < 0)
+        if (before->assertions[i] < 0)
             put_view(out, before->waiting[i].raw);
 }
 
@@ -682,14 +682,14 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     Before before = {0};
     int64_t uncounted = 0;
     int done;
-    if (place->octets != NULL) {
+    if (place->bytes != NULL) {
         EmissionState known;
-        if (!known_read(&known, octets_of_bytes(place->octets), emission->attempt, NULL))
+        if (!known_read(&known, view_of_bytes(place->bytes), emission->attempt, NULL))
             return PYTHON;
         if (known.found) {
-            uint8_t digest[SHA256_OCTETS];
+            uint8_t digest[SHA256_BYTES];
             sha256_of(record.at, record.length, digest);
-            if (!view_is(known.digest, (char *)digest, DIGEST_OCTETS))
+            if (!view_is(known.digest, (char *)digest, DIGEST_BYTES))
                 return PYTHON;
             folder_count(self, DUPLICATE, 1);
             return DONE;
@@ -700,17 +700,17 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     }
     if (emission->attempt > self->max_attempts)
         return PYTHON; /* it may have come out of order */
-    done = lives_fill(self, emission, &before, traceparent, &uncounted);
+    done = assertions_fill(self, emission, &before, traceparent, &uncounted);
     if (done != DONE)
         return done;
-    if (lives_begin(self, emission) == FAILED)
+    if (assertions_begin(self, emission) == FAILED)
         return FAILED;
     emission_pack(self, emission, &before, record);
     folder_count(self, NEWER_VOCABULARY, 0);
     if (uncounted)
         folder_count(self, NOT_COUNTED, uncounted);
     self->order += 1 + (int64_t)emission->count;
-    self->lives += (int64_t)emission->count;
+    self->live += (int64_t)emission->count;
     self->asides -= (int64_t)before.matched;
     return folder_keep(self, place);
 }

@@ -169,13 +169,13 @@ static const uint32_t INITIAL[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff5
 /* A word with its bytes in the order of the standard, the highest first; compilers know it for one instruction. */
 static uint32_t big_endian(uint32_t word)
 {
-    const uint8_t octets[4] = {(uint8_t)(word >> 24), (uint8_t)(word >> 16), (uint8_t)(word >> 8), (uint8_t)word};
+    const uint8_t bytes[4] = {(uint8_t)(word >> 24), (uint8_t)(word >> 16), (uint8_t)(word >> 8), (uint8_t)word};
     uint32_t found;
-    memcpy(&found, octets, sizeof found);
+    memcpy(&found, bytes, sizeof found);
     return found;
 }
 
-static void put_state(const uint32_t state[8], uint8_t out[SHA256_OCTETS])
+static void put_state(const uint32_t state[8], uint8_t out[SHA256_BYTES])
 {
     uint32_t words[8];
     for (int i = 0; i < 8; i++)
@@ -183,9 +183,9 @@ static void put_state(const uint32_t state[8], uint8_t out[SHA256_OCTETS])
     memcpy(out, words, sizeof words);
 }
 
-static void put_length(uint8_t end[8], uint64_t octets)
+static void put_length(uint8_t end[8], uint64_t bytes)
 {
-    const uint32_t words[2] = {big_endian((uint32_t)(octets >> 29)), big_endian((uint32_t)(octets << 3))};
+    const uint32_t words[2] = {big_endian((uint32_t)(bytes >> 29)), big_endian((uint32_t)(bytes << 3))};
     memcpy(end, words, sizeof words);
 }
 
@@ -227,7 +227,7 @@ static void message_begin(Message *self, int prefix, const uint8_t *data, size_t
     self->parts[TAIL] = self->tail;
 }
 
-static void hash_of(int prefix, const void *data, size_t length, uint8_t out[SHA256_OCTETS])
+static void hash_of(int prefix, const void *data, size_t length, uint8_t out[SHA256_BYTES])
 {
     Message self;
     message_begin(&self, prefix, data, length);
@@ -236,9 +236,9 @@ static void hash_of(int prefix, const void *data, size_t length, uint8_t out[SHA
     put_state(self.state, out);
 }
 
-void sha256_of(const void *data, size_t length, uint8_t out[SHA256_OCTETS]) { hash_of(BARE, data, length, out); }
+void sha256_of(const void *data, size_t length, uint8_t out[SHA256_BYTES]) { hash_of(BARE, data, length, out); }
 
-void leaf_hash(const void *data, size_t length, uint8_t out[SHA256_OCTETS]) { hash_of(LEAF, data, length, out); }
+void leaf_hash(const void *data, size_t length, uint8_t out[SHA256_BYTES]) { hash_of(LEAF, data, length, out); }
 
 static void two_messages(Message *one, Message *other)
 {
@@ -255,7 +255,7 @@ static void two_messages(Message *one, Message *other)
     }
 }
 
-void sha256_of_both(View one, View other, uint8_t of_one[SHA256_OCTETS], uint8_t of_other[SHA256_OCTETS])
+void sha256_of_both(View one, View other, uint8_t of_one[SHA256_BYTES], uint8_t of_other[SHA256_BYTES])
 {
     Message first, second;
     message_begin(&first, BARE, one.at, one.length);
@@ -273,11 +273,11 @@ void leaf_hashes(const uint8_t *data, const size_t *ends, size_t count, uint8_t 
         message_begin(&one, LEAF, data + start, ends[place] - start);
         message_begin(&other, LEAF, data + ends[place], ends[place + 1] - ends[place]);
         two_messages(&one, &other);
-        put_state(one.state, leaves + place * SHA256_OCTETS);
-        put_state(other.state, leaves + (place + 1) * SHA256_OCTETS);
+        put_state(one.state, leaves + place * SHA256_BYTES);
+        put_state(other.state, leaves + (place + 1) * SHA256_BYTES);
     }
     if (place < count)
-        leaf_hash(data + start, ends[place] - start, leaves + place * SHA256_OCTETS);
+        leaf_hash(data + start, ends[place] - start, leaves + place * SHA256_BYTES);
 }
 
 /* Of two neighbours each, which lie as they go into the hash; `out` may be where they lie. */
@@ -289,14 +289,14 @@ static void node_hashes(const uint8_t *nodes, size_t pairs, uint8_t *out)
         message_begin(&one, NODE, nodes + pair * 64, 64);
         message_begin(&other, NODE, nodes + (pair + 1) * 64, 64);
         two_messages(&one, &other);
-        put_state(one.state, out + pair * SHA256_OCTETS);
-        put_state(other.state, out + (pair + 1) * SHA256_OCTETS);
+        put_state(one.state, out + pair * SHA256_BYTES);
+        put_state(other.state, out + (pair + 1) * SHA256_BYTES);
     }
     if (pair < pairs)
-        hash_of(NODE, nodes + pair * 64, 64, out + pair * SHA256_OCTETS);
+        hash_of(NODE, nodes + pair * 64, 64, out + pair * SHA256_BYTES);
 }
 
-void merkle_root(uint8_t *leaves, size_t count, uint8_t out[SHA256_OCTETS])
+void merkle_root(uint8_t *leaves, size_t count, uint8_t out[SHA256_BYTES])
 {
     while (count > 1) {
         node_hashes(leaves, count / 2, leaves);
@@ -304,7 +304,7 @@ void merkle_root(uint8_t *leaves, size_t count, uint8_t out[SHA256_OCTETS])
             memmove(leaves + count / 2 * 32, leaves + (count - 1) * 32, 32);
         count = count / 2 + (count & 1);
     }
-    memcpy(out, leaves, SHA256_OCTETS);
+    memcpy(out, leaves, SHA256_BYTES);
 }
 
 /* ---------------------------------------------------------------- partitioners */

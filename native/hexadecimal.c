@@ -12,7 +12,7 @@ static __m128i digits_of(__m128i nibbles)
 static int nibbles_of(const uint8_t *digits, __m128i *pairs)
 {
     const __m128i some = _mm_loadu_si128((const __m128i *)digits);
-    const __m128i decimal = octets_between(some, '0', '9'), letter = octets_between(some, 'a', 'f');
+    const __m128i decimal = bytes_between(some, '0', '9'), letter = bytes_between(some, 'a', 'f');
     const __m128i nibbles = _mm_or_si128(_mm_and_si128(decimal, _mm_sub_epi8(some, _mm_set1_epi8('0'))),
                                          _mm_and_si128(letter, _mm_sub_epi8(some, _mm_set1_epi8('a' - 10))));
     const __m128i high = _mm_slli_epi16(_mm_and_si128(nibbles, _mm_set1_epi16(0xff)), 4);
@@ -21,14 +21,14 @@ static int nibbles_of(const uint8_t *digits, __m128i *pairs)
 }
 #endif
 
-void hex_of(const uint8_t *octets, size_t length, char *out)
+void hex_of(const uint8_t *bytes, size_t length, char *out)
 {
     static const char digits[] = "0123456789abcdef";
     size_t i = 0;
 #ifdef __SSE2__
     const __m128i low = _mm_set1_epi8(15);
     for (; length - i >= 16; i += 16) {
-        const __m128i some = _mm_loadu_si128((const __m128i *)(octets + i));
+        const __m128i some = _mm_loadu_si128((const __m128i *)(bytes + i));
         const __m128i first = digits_of(_mm_and_si128(_mm_srli_epi16(some, 4), low));
         const __m128i second = digits_of(_mm_and_si128(some, low));
         _mm_storeu_si128((__m128i *)(out + 2 * i), _mm_unpacklo_epi8(first, second));
@@ -36,12 +36,12 @@ void hex_of(const uint8_t *octets, size_t length, char *out)
     }
 #endif
     for (; i < length; i++) {
-        out[2 * i] = digits[octets[i] >> 4];
-        out[2 * i + 1] = digits[octets[i] & 15];
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
     }
 }
 
-int octets_of_hex(const uint8_t *digits, size_t length, uint8_t *out)
+int bytes_of_hex(const uint8_t *digits, size_t length, uint8_t *out)
 {
     size_t i = 0;
 #ifdef __SSE2__

@@ -44,8 +44,8 @@ static PyObject *get_kind(InPlace *self, void *Py_UNUSED(more)) { return PyLong_
 static PyObject *get_source(InPlace *self, void *Py_UNUSED(more)) { return PyLong_FromLongLong(self->source); }
 static PyObject *get_offset(InPlace *self, void *Py_UNUSED(more)) { return PyLong_FromLongLong(self->offset); }
 static PyObject *get_timestamp(InPlace *self, void *Py_UNUSED(more)) { return PyLong_FromLongLong(self->timestamp); }
-static PyObject *get_key(InPlace *self, void *Py_UNUSED(more)) { return octets_or_none(self->key); }
-static PyObject *get_value(InPlace *self, void *Py_UNUSED(more)) { return octets_or_none(self->value); }
+static PyObject *get_key(InPlace *self, void *Py_UNUSED(more)) { return bytes_or_none(self->key); }
+static PyObject *get_value(InPlace *self, void *Py_UNUSED(more)) { return bytes_or_none(self->value); }
 
 static PyObject *get_headers(InPlace *self, void *Py_UNUSED(more))
 {
@@ -122,8 +122,8 @@ static PyGetSetDef stored_parts[] = {PART(offset), PART(timestamp), PART(key), P
         {Py_tp_dealloc, in_place_dealloc}, {Py_tp_getset, parts}, {Py_tp_richcompare, in_place_compare},              \
             {Py_tp_hash, PyObject_HashNotImplemented}, {Py_tp_repr, in_place_repr}, {Py_tp_doc, doc}, {0, NULL},      \
     }
-static PyType_Slot event_slots[] = SLOTS(event_parts, "An event that lies in the octets it was read from.");
-static PyType_Slot stored_slots[] = SLOTS(stored_parts, "A stored record that lies in the octets it was read from.");
+static PyType_Slot event_slots[] = SLOTS(event_parts, "An event that lies in the bytes it was read from.");
+static PyType_Slot stored_slots[] = SLOTS(stored_parts, "A stored record that lies in the bytes it was read from.");
 
 enum { FLAGS = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE };
 static PyType_Spec event_spec = {"sluice.codecs._native.EventInPlace", sizeof(InPlace), 0, FLAGS, event_slots};

@@ -19,12 +19,12 @@ typedef struct {
     int64_t header_count;
 } InPlace;
 
-static inline View octets_of_bytes(PyObject *octets)
+static inline View view_of_bytes(PyObject *bytes)
 {
-    return (View){(const uint8_t *)PyBytes_AS_STRING(octets), (size_t)PyBytes_GET_SIZE(octets)};
+    return (View){(const uint8_t *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)};
 }
 
-static inline PyObject *octets_or_none(View part)
+static inline PyObject *bytes_or_none(View part)
 {
     return part.at == NULL ? Py_NewRef(Py_None)
                            : PyBytes_FromStringAndSize((const char *)part.at, (Py_ssize_t)part.length);

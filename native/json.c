@@ -67,7 +67,7 @@ static int unicode_escape(Json *self, uint8_t **out)
 
 static int escape(Json *self, uint8_t **out)
 {
-    static const char names[] = "\"\\/bfnrt", octets[] = "\"\\/\b\f\n\r\t";
+    static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
     if (self->at >= self->end)
         return 0;
     char name = (char)*self->at++;
@@ -76,7 +76,7 @@ static int escape(Json *self, uint8_t **out)
     const char *found = memchr(names, name, sizeof names - 1);
     if (found == NULL)
         return 0;
-    *(*out)++ = (uint8_t)octets[found - names];
+    *(*out)++ = (uint8_t)bytes[found - names];
     return 1;
 }
 
@@ -302,7 +302,7 @@ void put_json(Buffer *self, View text)
 {
     static const char digits[] = "0123456789abcdef";
     const uint8_t *at = text.at, *end = at + text.length;
-    put_octet(self, '"');
+    put_byte(self, '"');
     while (at < end) {
         const uint8_t *from = at;
         while (at < end && (at = plain_end(at, end)) < end && *at >= 0x80)
@@ -323,5 +323,5 @@ void put_json(Buffer *self, View text)
         }
         put(self, escaped, length);
     }
-    put_octet(self, '"');
+    put_byte(self, '"');
 }

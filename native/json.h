@@ -25,9 +25,9 @@ static inline const uint8_t *behind_space(const uint8_t *at, const uint8_t *end)
 
 static inline void json_space(Json *self) { self->at = behind_space(self->at, self->end); }
 
-static inline int json_is(Json *self, char octet)
+static inline int json_is(Json *self, char byte)
 {
-    if (self->at < self->end && *self->at == (uint8_t)octet) {
+    if (self->at < self->end && *self->at == (uint8_t)byte) {
         self->at++;
         return 1;
     }

@@ -24,7 +24,7 @@ static int are_of_names(const uint8_t *at)
 {
     const __m128i some = _mm_loadu_si128((const __m128i *)at);
     const __m128i lower = _mm_or_si128(some, _mm_set1_epi8(0x20)); /* of no other byte does this make a letter */
-    __m128i found = _mm_or_si128(octets_between(some, '-', ':'), octets_between(lower, 'a', 'z'));
+    __m128i found = _mm_or_si128(bytes_between(some, '-', ':'), bytes_between(lower, 'a', 'z'));
     if (_mm_movemask_epi8(found) == 0xffff)
         return 1;
     for (const char *alone = "@_~+=%"; *alone; alone++)
@@ -165,7 +165,7 @@ static int span_key(int64_t start, int64_t end, Arena *arena, View *key)
 
 /* ---------------------------------------------------------------- emissions */
 
-static int annotation_read(Emission *self, AssertionState *life, Json *json)
+static int annotation_read(Emission *self, AssertionState *assertion, Json *json)
 {
     static const Name names[] = {NAME("substrate_class"), NAME("observation_id"), NAME("ts"), NAME("locator"),
                                  NAME("terminal"), NAME("unknown")};
@@ -195,28 +195,28 @@ static int annotation_read(Emission *self, AssertionState *life, Json *json)
     seen &= ~absences;
     if (seen & 4 && ts > self->latest)
         self->latest = ts;
-    return life_declare(life, json->arena, number, seen & 2 ? &id : NULL, seen & 4 ? &ts : NULL);
+    return assertion_declare(assertion, json->arena, number, seen & 2 ? &id : NULL, seen & 4 ? &ts : NULL);
 }
 
-static int provenance_read(Emission *self, AssertionState *life, Json *json)
+static int provenance_read(Emission *self, AssertionState *assertion, Json *json)
 {
     int found, first = 1;
-    life->annotated = 1;
+    assertion->annotated = 1;
     if (json->at < json->end && *json->at == '{')
-        return annotation_read(self, life, json);
+        return annotation_read(self, assertion, json);
     if (!begins(json, '['))
         return 0;
     while ((found = json_element(json, &first)) > 0)
-        if (!annotation_read(self, life, json))
+        if (!annotation_read(self, assertion, json))
             return 0;
-    life->annotated = life->declared_count > 0;
+    assertion->annotated = assertion->declared_count > 0;
     return found == 0;
 }
 
-static int kind_read(AssertionState *life, Json *json)
+static int kind_read(AssertionState *assertion, Json *json)
 {
     int ascii;
-    return json_text(json, &life->kind, &ascii) && (IS(life->kind, "assertion") || IS(life->kind, "denial"));
+    return json_text(json, &assertion->kind, &ascii) && (IS(assertion->kind, "assertion") || IS(assertion->kind, "denial"));
 }
 
 /* One value of a kind, as its bytes. */
@@ -239,7 +239,7 @@ static int text_up_to(Json *json, int64_t most, View *text)
 }
 
 /* The checks that an assertion declares; an empty list is as none. */
-static int checks_read(AssertionState *life, Json *json)
+static int checks_read(AssertionState *assertion, Json *json)
 {
     View texts[MOST_CHECKS];
     size_t count = 0;
@@ -251,7 +251,7 @@ static int checks_read(AssertionState *life, Json *json)
             return 0;
     if (found || !count)
         return found == 0;
-    Checking *checks = checking_of(life, json->arena);
+    Checking *checks = checking_of(assertion, json->arena);
     if (checks == NULL || (checks->texts = arena_take(json->arena, count * sizeof *texts)) == NULL ||
         (checks->wheres = arena_take(json->arena, count * sizeof *checks->wheres)) == NULL)
         return 0;
@@ -260,7 +260,7 @@ static int checks_read(AssertionState *life, Json *json)
     return 1;
 }
 
-static int assertion_read(Emission *self, AssertionState *life, Json *json, View *said)
+static int assertion_read(Emission *self, AssertionState *assertion, Json *json, View *said)
 {
     static const Name names[] = {NAME("span"), NAME("span_key"), NAME("assertion"), NAME("kind"), NAME("provenance"),
                                  NAME("effect"), NAME("grounded"), NAME("chain"), NAME("confidence"), NAME("cites"),
@@ -274,36 +274,36 @@ static int assertion_read(Emission *self, AssertionState *life, Json *json, View
             return 0;
         if (member != 0 && member != 3 && member < 11 && absent(json))
             continue;
-        fine = member == 0   ? span_read(json, &life->start, &life->end)
+        fine = member == 0   ? span_read(json, &assertion->start, &assertion->end)
                : member == 1 ? json_pass_text(json) /* it is made anew */
                : member == 2 ? json_text(json, said, &flag)
-               : member == 3 ? kind_read(life, json)
-               : member == 4 ? provenance_read(self, life, json)
-               : member == 5 ? effect(json, &life->external)
-               : member == 6 ? json_bool(json, &life->grounded)
-               : member == 7 ? (life->has_chain = raw_read(json, '[', &life->chain))
-               : member == 8 ? (life->has_confidence = confidence(json, &life->confidence))
-               : member == 10 ? checks_read(life, json)
+               : member == 3 ? kind_read(assertion, json)
+               : member == 4 ? provenance_read(self, assertion, json)
+               : member == 5 ? effect(json, &assertion->external)
+               : member == 6 ? json_bool(json, &assertion->grounded)
+               : member == 7 ? (assertion->has_chain = raw_read(json, '[', &assertion->chain))
+               : member == 8 ? (assertion->has_confidence = confidence(json, &assertion->confidence))
+               : member == 10 ? checks_read(assertion, json)
                : member > 10  ? json_pass(json, JSON_DEPTH / 2)
                               : 0; /* citations are Python's */
     }
     return fine && found == 0 && seen & 1;
 }
 
-static int more_lives(Emission *self, Arena *arena)
+static int more_assertions(Emission *self, Arena *arena)
 {
     size_t count = self->count;
     if (count >= MOST_ASSERTIONS)
         return 0;
     if (count == 0 || (count >= 4 && (count & (count - 1)) == 0)) {
-        AssertionState *lives = arena_take(arena, (count ? 2 * count : 4) * sizeof *lives);
-        if (lives == NULL)
+        AssertionState *assertions = arena_take(arena, (count ? 2 * count : 4) * sizeof *assertions);
+        if (assertions == NULL)
             return 0;
         if (count)
-            memcpy(lives, self->lives, count * sizeof *lives);
-        self->lives = lives;
+            memcpy(assertions, self->assertions, count * sizeof *assertions);
+        self->assertions = assertions;
     }
-    self->lives[count] = (AssertionState){.kind = {(const uint8_t *)"assertion", 9},
+    self->assertions[count] = (AssertionState){.kind = {(const uint8_t *)"assertion", 9},
                                 .basis = {(const uint8_t *)"corroboration", 13},
                                 .external = -1,
                                 .admitted_at = -1,
@@ -319,10 +319,10 @@ static int assertions_read(Emission *self, Json *json, View *said)
     if (!begins(json, '['))
         return 0;
     while ((found = json_element(json, &first)) > 0) {
-        if (!more_lives(self, json->arena))
+        if (!more_assertions(self, json->arena))
             return 0;
         said[self->count - 1].at = NULL;
-        if (!assertion_read(self, &self->lives[self->count - 1], json, &said[self->count - 1]))
+        if (!assertion_read(self, &self->assertions[self->count - 1], json, &said[self->count - 1]))
             return 0;
     }
     return found == 0 && self->count;
@@ -370,29 +370,29 @@ static int slice(View text, int64_t start, int64_t end, View *part, int *ascii)
 }
 
 /* The text and key of every assertion's span, no two of them alike. */
-static int place_lives(Emission *self, Arena *arena, const View *said)
+static int place_assertions(Emission *self, Arena *arena, const View *said)
 {
     for (size_t i = 0; i < self->count; i++) {
-        AssertionState *life = &self->lives[i];
-        life->ascii = 1;
+        AssertionState *assertion = &self->assertions[i];
+        assertion->ascii = 1;
         if (self->ascii) {
-            if ((uint64_t)life->end > self->text.length)
+            if ((uint64_t)assertion->end > self->text.length)
                 return 0;
-            life->text = (View){self->text.at + life->start, (size_t)(life->end - life->start)};
-        } else if (!slice(self->text, life->start, life->end, &life->text, &life->ascii)) {
+            assertion->text = (View){self->text.at + assertion->start, (size_t)(assertion->end - assertion->start)};
+        } else if (!slice(self->text, assertion->start, assertion->end, &assertion->text, &assertion->ascii)) {
             return 0;
         }
         for (size_t other = 0; other < i; other++)
-            if (self->lives[other].start == life->start && self->lives[other].end == life->end)
+            if (self->assertions[other].start == assertion->start && self->assertions[other].end == assertion->end)
                 return 0;
-        if ((said[i].at != NULL && !same_view(said[i], life->text)) ||
-            !span_key(life->start, life->end, arena, &life->span_key))
+        if ((said[i].at != NULL && !same_view(said[i], assertion->text)) ||
+            !span_key(assertion->start, assertion->end, arena, &assertion->span_key))
             return 0;
-        life->emission_id = self->emission_id;
-        life->attempt = self->attempt;
-        life->emitted_at = self->emitted_at;
-        life->emitter = self->system;
-        life->has_emitter = self->has_system;
+        assertion->emission_id = self->emission_id;
+        assertion->attempt = self->attempt;
+        assertion->emitted_at = self->emitted_at;
+        assertion->emitter = self->system;
+        assertion->has_emitter = self->has_system;
     }
     return 1;
 }
@@ -448,7 +448,7 @@ int emission_read(Emission *self, View record, Arena *arena)
         return 0;
     if (self->emitted_at > self->latest)
         self->latest = self->emitted_at;
-    return place_lives(self, arena, said);
+    return place_assertions(self, arena, said);
 }
 
 /* ---------------------------------------------------------------- observations */

@@ -2,7 +2,7 @@
 #ifndef SLUICE_RECORDS_H
 #define SLUICE_RECORDS_H
 
-#include "life.h"
+#include "emission_state.h"
 #pragma GCC visibility push(hidden)
 
 enum { MOST_ASSERTIONS = 256, LONGEST_NAME = 256, LAST_OFFSET = 999999999, LAST_ATTEMPT = 1000000 };
@@ -11,8 +11,8 @@ typedef struct {
     View emission_id, text, system, model, prompt; /* no length: not there */
     int has_text, has_system, external, ascii;
     int64_t emitted_at, attempt, latest; /* `latest`: the latest instant that it speaks of */
-    /* A chain, and an observation's attestation, are the record's own octets: how they are kept is asked of Python. */
-    AssertionState *lives; /* as far as the record says what they are; `external` is -1 where it does not */
+    /* A chain, and an observation's attestation, are the record's own bytes: how they are kept is asked of Python. */
+    AssertionState *assertions; /* as far as the record says what they are; `external` is -1 where it does not */
     size_t count;
 } Emission;
 

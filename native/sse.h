@@ -6,10 +6,10 @@
 #include <emmintrin.h>
 
 /* All bits of each byte from `first` to `last`, both ASCII; what is not ASCII is in no such range. */
-static inline __m128i octets_between(__m128i octets, char first, char last)
+static inline __m128i bytes_between(__m128i bytes, char first, char last)
 {
-    return _mm_and_si128(_mm_cmpgt_epi8(octets, _mm_set1_epi8((char)(first - 1))),
-                         _mm_cmplt_epi8(octets, _mm_set1_epi8((char)(last + 1))));
+    return _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8((char)(first - 1))),
+                         _mm_cmplt_epi8(bytes, _mm_set1_epi8((char)(last + 1))));
 }
 #endif
 

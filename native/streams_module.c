@@ -34,7 +34,7 @@ static int give_number(PyObject *state, PyObject *name, int64_t value)
 
 static int take_state(Folder *self)
 {
-    return take_number(self->state, name_order, &self->order) && take_number(self->state, name_live, &self->lives) &&
+    return take_number(self->state, name_order, &self->order) && take_number(self->state, name_live, &self->live) &&
            take_number(self->state, name_asides, &self->asides);
 }
 
@@ -56,7 +56,7 @@ static int give_state(Folder *self)
     for (int counter = 0; counter < COUNTERS; counter++)
         if (self->counted[counter] && !give_counter(self, counter))
             return 0;
-    return give_number(self->state, name_order, self->order) && give_number(self->state, name_live, self->lives) &&
+    return give_number(self->state, name_order, self->order) && give_number(self->state, name_live, self->live) &&
            give_number(self->state, name_asides, self->asides);
 }
 
@@ -104,9 +104,9 @@ static int take_record(Folder *self, char topic, View value, View key, PyObject 
     return topic == 'E' ? folder_emission(self, value, key, headers) : folder_observation(self, value, key);
 }
 
-static View view_of(PyObject *octets)
+static View view_of(PyObject *bytes)
 {
-    return PyBytes_CheckExact(octets) ? octets_of_bytes(octets) : (View){NULL, 0};
+    return PyBytes_CheckExact(bytes) ? view_of_bytes(bytes) : (View){NULL, 0};
 }
 
 /* One event: DONE, PYTHON or FAILED. `topics`: E, O or anything else for each source of the block. */
@@ -241,12 +241,12 @@ static int take_max_validities(Folder *self, PyObject *list)
     return 1;
 }
 
-static int take_dispositions(Folder *self, PyObject *octets)
+static int take_dispositions(Folder *self, PyObject *bytes)
 {
-    if (PyBytes_GET_SIZE(octets) != 2 * ENDS)
+    if (PyBytes_GET_SIZE(bytes) != 2 * ENDS)
         return 0;
     for (int i = 0; i < 2 * ENDS; i++) {
-        uint8_t disposition = (uint8_t)PyBytes_AS_STRING(octets)[i];
+        uint8_t disposition = (uint8_t)PyBytes_AS_STRING(bytes)[i];
         if (disposition > REFUSE)
             return 0;
         self->disposition[i / 2][i % 2] = disposition;

@@ -1,7 +1,7 @@
 /* streams/adjudication/timers.py, and what fires in streams/adjudication/fold.py: the end of waiting, of a validity, a review and a memory. */
 #include "folder.h"
 
-enum { DUE_OCTETS = 8, KEY_OCTETS = 14 };
+enum { DUE_BYTES = 8, KEY_BYTES = 14 };
 #define ZERO (INT64_C(1) << 62)
 
 static int before(PyObject *one, PyObject *other)
@@ -13,16 +13,16 @@ static int before(PyObject *one, PyObject *other)
 
 int queue_push(PyObject *heap, int64_t due, int64_t order, View name)
 {
-    PyObject *key = PyBytes_FromStringAndSize(NULL, KEY_OCTETS + (Py_ssize_t)name.length);
+    PyObject *key = PyBytes_FromStringAndSize(NULL, KEY_BYTES + (Py_ssize_t)name.length);
     if (key == NULL)
         return -1;
     uint8_t *at = (uint8_t *)PyBytes_AS_STRING(key);
     uint64_t instant = (uint64_t)(due + ZERO);
-    for (int i = 0; i < DUE_OCTETS; i++)
+    for (int i = 0; i < DUE_BYTES; i++)
         at[i] = (uint8_t)(instant >> (56 - 8 * i));
-    for (int i = 0; i < KEY_OCTETS - DUE_OCTETS; i++)
-        at[DUE_OCTETS + i] = (uint8_t)((uint64_t)order >> (40 - 8 * i));
-    memcpy(at + KEY_OCTETS, name.at, name.length);
+    for (int i = 0; i < KEY_BYTES - DUE_BYTES; i++)
+        at[DUE_BYTES + i] = (uint8_t)((uint64_t)order >> (40 - 8 * i));
+    memcpy(at + KEY_BYTES, name.at, name.length);
     int failed = PyList_Append(heap, key);
     Py_DECREF(key);
     if (failed)
@@ -78,9 +78,9 @@ typedef struct {
     Place place;
     EmissionState known;
     enum { NOTHING, A_LIFE, AN_ATTEMPT, A_WAITING } kind;
-    AssertionState life;
+    AssertionState assertion;
     PendingEvidence waiting;
-    View lay; /* where the life or the waiting evidence lies */
+    View lay; /* where the assertion or the waiting evidence lies */
 } Due;
 
 static void due_leave(Due *self)
@@ -93,13 +93,13 @@ static void due_leave(Due *self)
 static int due_find(Folder *self, Due *due)
 {
     due->kind = NOTHING;
-    if (due->place.octets == NULL)
+    if (due->place.bytes == NULL)
         return DONE;
-    View whole = {(const uint8_t *)PyBytes_AS_STRING(due->place.octets), (size_t)PyBytes_GET_SIZE(due->place.octets)};
+    View whole = {(const uint8_t *)PyBytes_AS_STRING(due->place.bytes), (size_t)PyBytes_GET_SIZE(due->place.bytes)};
     Reader peek = {whole.at, whole.at + whole.length};
     uint64_t attempts;
     int64_t number = 0;
-    Sought sought = {.emission_id = due->place.id, .order = due->order, .life = &due->life, .arena = &self->arena};
+    Sought sought = {.emission_id = due->place.id, .order = due->order, .assertion = &due->assertion, .arena = &self->arena};
     if (!take_array_of(&peek, 2) || !take_array(&peek, &attempts) || attempts > 1 ||
         (attempts && (!take_array_of(&peek, 8) || !take_int(&peek, &number))) ||
         !known_read(&due->known, whole, number, &sought))
@@ -131,30 +131,30 @@ static int head(Folder *self, PyObject *heap, int clock, int64_t now, Due *due)
 {
     while (PyList_GET_SIZE(heap)) {
         PyObject *key = PyList_GET_ITEM(heap, 0);
-        if (!PyBytes_CheckExact(key) || PyBytes_GET_SIZE(key) <= KEY_OCTETS)
+        if (!PyBytes_CheckExact(key) || PyBytes_GET_SIZE(key) <= KEY_BYTES)
             return 2;
         const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(key);
         uint64_t instant = 0, order = 0;
-        for (int i = 0; i < DUE_OCTETS; i++)
+        for (int i = 0; i < DUE_BYTES; i++)
             instant = instant << 8 | at[i];
-        for (int i = DUE_OCTETS; i < KEY_OCTETS; i++)
+        for (int i = DUE_BYTES; i < KEY_BYTES; i++)
             order = order << 8 | at[i];
         due->due = (int64_t)(instant - (uint64_t)ZERO);
         due->order = (int64_t)order;
         if (due->due >= now)
             return 0;
         due->key = Py_NewRef(key);
-        View name = {at + KEY_OCTETS, (size_t)PyBytes_GET_SIZE(key) - KEY_OCTETS};
+        View name = {at + KEY_BYTES, (size_t)PyBytes_GET_SIZE(key) - KEY_BYTES};
         int done = folder_look(self, name, &due->place);
         if (done == DONE)
             done = due_find(self, due);
         if (done != DONE)
             return done == PYTHON ? 2 : -1;
-        int on = due->kind == A_LIFE ? (int)due->life.clock : due->kind == AN_ATTEMPT ? (int)due->known.clock
+        int on = due->kind == A_LIFE ? (int)due->assertion.clock : due->kind == AN_ATTEMPT ? (int)due->known.clock
                                                                                       : (int)due->waiting.clock;
-        int has = due->kind == A_LIFE ? due->life.has_due : due->kind == AN_ATTEMPT ? due->known.has_due
+        int has = due->kind == A_LIFE ? due->assertion.has_due : due->kind == AN_ATTEMPT ? due->known.has_due
                                                                                     : due->waiting.has_due;
-        int64_t then = due->kind == A_LIFE ? due->life.due : due->kind == AN_ATTEMPT ? due->known.due
+        int64_t then = due->kind == A_LIFE ? due->assertion.due : due->kind == AN_ATTEMPT ? due->known.due
                                                                                      : due->waiting.due;
         int waits = due->kind != NOTHING && on == clock && has;
         if (waits && then == due->due)
@@ -180,15 +180,15 @@ static int64_t least_max_validity(const Folder *self, int64_t emitted_at)
     return least;
 }
 
-/* Writes the emission with its attempt as it is now, less the life that lies there (`lay.at` NULL: none); an attempt of
- * which nothing lives is remembered until a repetition would be too old. */
+/* Writes the emission with its attempt as it is now, less the assertion that lies there (`lay.at` NULL: none); an attempt of
+ * which nothing assertions is remembered until a repetition would be too old. */
 static int keep_attempt(Folder *self, const Place *place, EmissionState *known, View lay, View span_key)
 {
     Buffer *out = &self->packing;
-    uint64_t lives = known->lives - (lay.at != NULL), closed = known->closed + (lay.at != NULL);
+    uint64_t assertions = known->assertions - (lay.at != NULL), closed = known->closed + (lay.at != NULL);
     View waiting = {known->waiting_header, (size_t)(known->whole.at + known->whole.length - known->waiting_header)};
     out->length = 0;
-    if (!lives) {
+    if (!assertions) {
         int64_t until = known->emitted_at + least_max_validity(self, known->emitted_at);
         if (until < self->time) {
             if (!known->waiting)
@@ -207,14 +207,14 @@ static int keep_attempt(Folder *self, const Place *place, EmissionState *known, 
     put(out, "\x92\x91\x98", 3);
     pack_int(out, known->number);
     pack_int(out, known->emitted_at);
-    pack_octets(out, known->digest);
+    pack_bytes(out, known->digest);
     pack_int(out, known->order);
-    pack_array(out, lives);
+    pack_array(out, assertions);
     if (lay.at != NULL) {
-        put(out, known->lives_start, (size_t)(lay.at - known->lives_start));
-        put(out, lay.at + lay.length, (size_t)(known->lives_end - lay.at) - lay.length);
+        put(out, known->assertions_start, (size_t)(lay.at - known->assertions_start));
+        put(out, lay.at + lay.length, (size_t)(known->assertions_end - lay.at) - lay.length);
     } else {
-        put(out, known->lives_start, (size_t)(known->lives_end - known->lives_start));
+        put(out, known->assertions_start, (size_t)(known->assertions_end - known->assertions_start));
     }
     pack_array(out, closed);
     put(out, known->closed_start, (size_t)(known->closed_end - known->closed_start));
@@ -226,10 +226,10 @@ static int keep_attempt(Folder *self, const Place *place, EmissionState *known, 
     return folder_keep(self, place);
 }
 
-static int close_life(Folder *self, Due *due)
+static int close_assertion(Folder *self, Due *due)
 {
-    self->lives--;
-    return keep_attempt(self, &due->place, &due->known, due->lay, due->life.span_key);
+    self->live--;
+    return keep_attempt(self, &due->place, &due->known, due->lay, due->assertion.span_key);
 }
 
 static int drop_waiting(Folder *self, Due *due)
@@ -251,86 +251,86 @@ static int drop_waiting(Folder *self, Due *due)
     return folder_keep(self, &due->place);
 }
 
-static int keep_life(Folder *self, Due *due)
+static int keep_assertion(Folder *self, Due *due)
 {
     Buffer *out = &self->packing;
     const EmissionState *known = &due->known;
     const uint8_t *behind = due->lay.at + due->lay.length;
     out->length = 0;
     put(out, known->whole.at, (size_t)(due->lay.at - known->whole.at));
-    life_pack(out, &due->life);
+    assertion_state_pack(out, &due->assertion);
     put(out, behind, (size_t)(known->whole.at + known->whole.length - behind));
     return folder_keep(self, &due->place);
 }
 
 /* `stands`: whether enough classes verified every check, and every check is one that this version knows: 1, 0, or -1
  * with an exception. */
-static int stands(Folder *self, const AssertionState *life)
+static int stands(Folder *self, const AssertionState *assertion)
 {
-    if (life->checks == NULL)
-        return life->fresh >= life->k;
-    int unknown = validity(life, &self->terms[life->terms_number]) >= 0 ? folder_has_unknown(self, life) : 1;
+    if (assertion->checks == NULL)
+        return assertion->fresh >= assertion->k;
+    int unknown = validity(assertion, &self->terms[assertion->terms_number]) >= 0 ? folder_has_unknown(self, assertion) : 1;
     return unknown < 0 ? -1 : !unknown;
 }
 
 /* No more evidence will come: the last rows of the decision table, and where the policy sends what is not admitted. */
-static int end_life(Folder *self, Due *due)
+static int end_assertion(Folder *self, Due *due)
 {
     static const char *const statuses[ENDS] = {"below-floor", "decayed-to-uncertainty", "unverified-inference",
                                                "unannotated"};
     static const char *const reasons[ENDS] = {"below-floor", "aged-out", "no-corroboration", "no-corroboration"};
-    AssertionState *life = &due->life;
-    if (life->phase != PENDING || folder_is_pythons(self, life))
+    AssertionState *assertion = &due->assertion;
+    if (assertion->phase != PENDING || folder_is_pythons(self, assertion))
         return PYTHON;
-    int enough = stands(self, life), covers = enough > 0 ? folder_covers_enough(self, life) : 1;
+    int enough = stands(self, assertion), covers = enough > 0 ? folder_covers_enough(self, assertion) : 1;
     if (enough < 0 || covers < 0)
         return FAILED;
-    int words = life->checks != NULL && life->checks->words;
-    int how = !covers || (life->fresh > 0 && !enough) ? BELOW_FLOOR
-              : enough || life->aged                  ? DECAYED
-              : words || life->annotated              ? UNVERIFIED
+    int words = assertion->checks != NULL && assertion->checks->words;
+    int how = !covers || (assertion->fresh > 0 && !enough) ? BELOW_FLOOR
+              : enough || assertion->aged                  ? DECAYED
+              : words || assertion->annotated              ? UNVERIFIED
                                                       : UNANNOTATED;
     const char *reason = !covers ? "partly-checked" : how == UNVERIFIED && words ? "not-checked" : reasons[how];
-    int disposition = self->disposition[how][life->external ? 1 : 0];
-    if (disposition == RE_EMIT && life->attempt + 1 >= self->max_attempts)
+    int disposition = self->disposition[how][assertion->external ? 1 : 0];
+    if (disposition == RE_EMIT && assertion->attempt + 1 >= self->max_attempts)
         disposition = TO_REVIEW;
     if (disposition == RE_EMIT && self->mending != ASKS_PLAINLY)
         return PYTHON;
-    if (disposition == REFUSE || (disposition != DISCARD && !can_speak(self, life)))
+    if (disposition == REFUSE || (disposition != DISCARD && !can_speak(self, assertion)))
         return PYTHON;
     if (queue_pop(self->pending) < 0)
         return FAILED;
-    if (life->arrival + self->terms[life->terms_number].horizon >= self->watermark)
+    if (assertion->arrival + self->terms[assertion->terms_number].horizon >= self->watermark)
         folder_count(self, STALLED, 1);
-    life->has_due = 0;
+    assertion->has_due = 0;
     if (disposition == DISCARD) {
         folder_count(self, DISCARDED, 1);
-        return close_life(self, due);
+        return close_assertion(self, due);
     }
-    life->revision++;
-    if (say_inadmissible(self, life, statuses[how], reason, disposition) == FAILED)
+    assertion->revision++;
+    if (say_inadmissible(self, assertion, statuses[how], reason, disposition) == FAILED)
         return FAILED;
     if (disposition != TO_REVIEW)
-        return close_life(self, due);
-    if (!drop_looks(life, &self->arena)) {
+        return close_assertion(self, due);
+    if (!drop_looks(assertion, &self->arena)) {
         PyErr_NoMemory();
         return FAILED;
     }
-    life->phase = REVIEW;
-    life->clock = ON_TIME;
-    life->has_due = 1;
-    life->due = self->time + self->review_window;
-    if (queue_push(self->expiring, life->due, life->order, life->emission_id) < 0)
+    assertion->phase = REVIEW;
+    assertion->clock = ON_TIME;
+    assertion->has_due = 1;
+    assertion->due = self->time + self->review_window;
+    if (queue_push(self->expiring, assertion->due, assertion->order, assertion->emission_id) < 0)
         return FAILED;
-    return keep_life(self, due);
+    return keep_assertion(self, due);
 }
 
 /* A validity, a review window or a memory is over. */
 static int expire(Folder *self, Due *due)
 {
-    AssertionState *life = &due->life;
-    if (due->kind == A_WAITING || (due->kind == AN_ATTEMPT && due->known.lives) ||
-        (due->kind == A_LIFE && (life->phase == ADMITTED ? !can_speak(self, life) : life->phase != REVIEW)))
+    AssertionState *assertion = &due->assertion;
+    if (due->kind == A_WAITING || (due->kind == AN_ATTEMPT && due->known.assertions) ||
+        (due->kind == A_LIFE && (assertion->phase == ADMITTED ? !can_speak(self, assertion) : assertion->phase != REVIEW)))
         return PYTHON;
     if (queue_pop(self->expiring) < 0)
         return FAILED;
@@ -338,14 +338,14 @@ static int expire(Folder *self, Due *due)
         due->known.has_due = 0;
         return keep_attempt(self, &due->place, &due->known, (View){NULL, 0}, (View){NULL, 0});
     }
-    if (life->phase == ADMITTED) {
-        life->revision++;
-        if (say_admitted(self, life, "decayed-to-uncertainty", "validity-ended", 0) == FAILED)
+    if (assertion->phase == ADMITTED) {
+        assertion->revision++;
+        if (say_admitted(self, assertion, "decayed-to-uncertainty", "validity-ended", 0) == FAILED)
             return FAILED;
     } else {
         folder_count(self, UNREVIEWED, 1);
     }
-    return close_life(self, due);
+    return close_assertion(self, due);
 }
 
 int64_t folder_fire(Folder *self, int64_t most, int64_t mark)
@@ -363,7 +363,7 @@ int64_t folder_fire(Folder *self, int64_t most, int64_t mark)
         else if (waiting && (!expiring || waits.due < expires.due ||
                              (waits.due == expires.due && waits.order < expires.order)))
             done = waits.kind == A_WAITING ? drop_waiting(self, &waits)
-                   : waits.kind == A_LIFE  ? end_life(self, &waits)
+                   : waits.kind == A_LIFE  ? end_assertion(self, &waits)
                                            : PYTHON;
         else
             done = expire(self, &expires);

@@ -1,5 +1,5 @@
 /* Lives as they lie packed, field by field in the order of streams/adjudication/emission_state.py. */
-#include "life.h"
+#include "emission_state.h"
 
 const View CLASS_NAMES[CLASSES] = {
     VIEW("substrate.code.read"), VIEW("substrate.do.sse-count"), VIEW("substrate.fs.mtime"),
@@ -7,7 +7,7 @@ const View CLASS_NAMES[CLASSES] = {
     VIEW("substrate.unix.peercred"),
 };
 
-enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, LIFE_FIELDS = 34, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
+enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, ASSERTION_FIELDS = 34, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
 enum { CHECKING_FIELDS = 8, VERIFIED_FIELDS = 6, WHERE_FIELDS = 4, LOOKS_FIELDS = 2 };
 #define MOST ((uint64_t)1 << 20) /* of anything in one emission; a record holds less */
 
@@ -19,29 +19,29 @@ static int due_read(Reader *reader, int64_t *clock, int *has_due, int64_t *due)
     return !*has_due || take_int(reader, due);
 }
 
-/* Whether the life that begins here is of the span that is looked for; by its order every life may be. */
+/* Whether the assertion that begins here is of the span that is looked for; by its order every assertion may be. */
 static int may_be_sought(const Sought *sought, Reader reader, int *may)
 {
     View key;
     *may = !sought->found;
     if (sought->found || !sought->span_key.length)
         return 1;
-    if (!take_array_of(&reader, LIFE_FIELDS) || !pass_values(&reader, 4) || !take_text(&reader, &key))
+    if (!take_array_of(&reader, ASSERTION_FIELDS) || !pass_values(&reader, 4) || !take_text(&reader, &key))
         return 0;
     *may = same_view(key, sought->span_key);
     return 1;
 }
 
-/* Passes an attempt's lives, and reads the one that is looked for. */
-static int lives_pass(const EmissionState *self, Reader *reader, Sought *sought)
+/* Passes an attempt's assertions, and reads the one that is looked for. */
+static int assertions_pass(const EmissionState *self, Reader *reader, Sought *sought)
 {
-    for (uint64_t i = 0; i < self->lives; i++) {
+    for (uint64_t i = 0; i < self->assertions; i++) {
         const uint8_t *start = reader->at;
         int may;
         if (!may_be_sought(sought, *reader, &may) ||
-            !(may ? life_read(sought->life, reader, sought->arena, self, sought->emission_id) : pass_values(reader, 1)))
+            !(may ? assertion_state_read(sought->assertion, reader, sought->arena, self, sought->emission_id) : pass_values(reader, 1)))
             return 0;
-        if (may && (sought->span_key.length || sought->life->order == sought->order)) {
+        if (may && (sought->span_key.length || sought->assertion->order == sought->order)) {
             sought->place = (View){start, (size_t)(reader->at - start)};
             sought->found = 1;
         }
@@ -59,14 +59,14 @@ int known_read(EmissionState *self, View packed, int64_t attempt, Sought *sought
     for (uint64_t i = 0; i < self->attempts; i++) {
         EmissionState one;
         if (!take_array_of(&reader, ATTEMPT_FIELDS) || !take_int(&reader, &one.number) ||
-            !take_int(&reader, &one.emitted_at) || !take_octets(&reader, &one.digest) ||
-            !take_int(&reader, &one.order) || !take_array(&reader, &one.lives))
+            !take_int(&reader, &one.emitted_at) || !take_bytes(&reader, &one.digest) ||
+            !take_int(&reader, &one.order) || !take_array(&reader, &one.assertions))
             return 0;
-        one.lives_start = reader.at;
+        one.assertions_start = reader.at;
         int is_asked = one.number == attempt && !self->found;
-        if (!(is_asked && sought != NULL ? lives_pass(&one, &reader, sought) : pass_values(&reader, one.lives)))
+        if (!(is_asked && sought != NULL ? assertions_pass(&one, &reader, sought) : pass_values(&reader, one.assertions)))
             return 0;
-        one.lives_end = reader.at;
+        one.assertions_end = reader.at;
         if (!take_array(&reader, &one.closed))
             return 0;
         one.closed_start = reader.at;
@@ -89,21 +89,21 @@ int known_read(EmissionState *self, View packed, int64_t attempt, Sought *sought
     return pass_values(&reader, self->waiting) && reader.at == reader.end;
 }
 
-enum { BEFORE_ORDER = 17, BEFORE_CLOCK = 11 }; /* fields of a life */
+enum { BEFORE_ORDER = 17, BEFORE_CLOCK = 11 }; /* fields of an assertion */
 
 int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_t *due)
 {
     Reader reader = {packed.at, packed.at + packed.length};
-    uint64_t attempts, lives, waiting;
+    uint64_t attempts, assertions, waiting;
     int64_t number, own;
     if (!take_array_of(&reader, KNOWN_FIELDS) || !take_array(&reader, &attempts))
         return -1;
     for (; attempts; attempts--) {
         if (!take_array_of(&reader, ATTEMPT_FIELDS) || !pass_values(&reader, 3) || !take_int(&reader, &own) ||
-            !take_array(&reader, &lives))
+            !take_array(&reader, &assertions))
             return -1;
-        for (; lives; lives--) {
-            if (!take_array_of(&reader, LIFE_FIELDS) || !pass_values(&reader, BEFORE_ORDER) ||
+        for (; assertions; assertions--) {
+            if (!take_array_of(&reader, ASSERTION_FIELDS) || !pass_values(&reader, BEFORE_ORDER) ||
                 !take_int(&reader, &number) || !pass_values(&reader, BEFORE_CLOCK) ||
                 !due_read(&reader, clock, has_due, due) || !pass_values(&reader, 3))
                 return -1;
@@ -136,10 +136,10 @@ static int optional_text(Reader *reader, int *there, View *text)
     return !*there || take_text(reader, text);
 }
 
-static int optional_octets(Reader *reader, int *there, View *octets)
+static int optional_bytes(Reader *reader, int *there, View *bytes)
 {
     *there = !take_nil(reader);
-    return !*there || take_octets(reader, octets);
+    return !*there || take_bytes(reader, bytes);
 }
 
 static int declared_read(Declared *self, Reader *reader, int64_t ids)
@@ -158,7 +158,7 @@ static int seen_read(ClassEvidence *self, Reader *reader, int64_t ids)
     return take_array_of(reader, SEEN_FIELDS) && take_int(reader, &self->number) && take_int(reader, &self->latest) &&
            take_int(reader, &self->ts) && take_int(reader, &self->id) && take_text(reader, &self->observer) &&
            take_bool(reader, &self->identity_bound) &&
-           optional_octets(reader, &self->has_attestation, &self->attestation) && self->number >= 0 &&
+           optional_bytes(reader, &self->has_attestation, &self->attestation) && self->number >= 0 &&
            self->number < CLASSES && self->id >= -1 && self->id < ids;
 }
 
@@ -178,9 +178,9 @@ static int fixed_read(AssertionState *self, Reader *reader)
     self->has_confidence = !take_nil(reader);
     if (self->has_confidence && !take_float(reader, &self->confidence))
         return 0;
-    if (!optional_octets(reader, &self->has_chain, &self->chain) ||
+    if (!optional_bytes(reader, &self->has_chain, &self->chain) ||
         !optional_text(reader, &self->has_emitter, &self->emitter) ||
-        !optional_octets(reader, &self->has_traceparent, &self->traceparent) ||
+        !optional_bytes(reader, &self->has_traceparent, &self->traceparent) ||
         !take_int(reader, &self->terms_number) || !take_int(reader, &self->arrival) || !take_int(reader, &self->order))
         return 0;
     self->fixed = (View){start, (size_t)(reader->at - start)};
@@ -330,13 +330,13 @@ int drop_looks(AssertionState *self, Arena *arena)
     return checking_of(self, arena) != NULL;
 }
 
-int life_read(AssertionState *self, Reader *reader, Arena *arena, const EmissionState *known, View emission_id)
+int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, const EmissionState *known, View emission_id)
 {
     uint64_t count;
     self->emission_id = emission_id;
     self->attempt = known->number;
     self->emitted_at = known->emitted_at;
-    if (!take_array_of(reader, LIFE_FIELDS) || !fixed_read(self, reader) || !take_array(reader, &count) || count > MOST)
+    if (!take_array_of(reader, ASSERTION_FIELDS) || !fixed_read(self, reader) || !take_array(reader, &count) || count > MOST)
         return 0;
     self->id_count = count;
     self->id_room = count + 1;
@@ -344,7 +344,7 @@ int life_read(AssertionState *self, Reader *reader, Arena *arena, const Emission
     if (self->ids == NULL)
         return 0;
     for (uint64_t i = 0; i < count; i++)
-        if (!take_octets(reader, &self->ids[i]) || !self->ids[i].length)
+        if (!take_bytes(reader, &self->ids[i]) || !self->ids[i].length)
             return 0;
     if (!take_array(reader, &count) || count > MOST)
         return 0;
@@ -395,7 +395,7 @@ int known_closed(const EmissionState *self, View span_key)
 int waiting_read(PendingEvidence *self, Reader *reader)
 {
     const uint8_t *start = reader->at;
-    if (!take_array_of(reader, WAITING_FIELDS) || !take_octets(reader, &self->record) ||
+    if (!take_array_of(reader, WAITING_FIELDS) || !take_bytes(reader, &self->record) ||
         !take_int(reader, &self->attempt) || !take_text(reader, &self->span_key) ||
         !take_bool(reader, &self->negative) || !take_int(reader, &self->order) ||
         !due_read(reader, &self->clock, &self->has_due, &self->due))
@@ -423,9 +423,9 @@ static void fixed_pack(Buffer *out, const AssertionState *self)
     pack_bool(out, self->annotated);
     pack_bool(out, self->grounded);
     self->has_confidence ? pack_float(out, self->confidence) : pack_nil(out);
-    self->has_chain ? pack_octets(out, self->chain) : pack_nil(out);
+    self->has_chain ? pack_bytes(out, self->chain) : pack_nil(out);
     self->has_emitter ? pack_text(out, self->emitter) : pack_nil(out);
-    self->has_traceparent ? pack_octets(out, self->traceparent) : pack_nil(out);
+    self->has_traceparent ? pack_bytes(out, self->traceparent) : pack_nil(out);
     pack_int(out, self->terms_number);
     pack_int(out, self->arrival);
     pack_int(out, self->order);
@@ -464,7 +464,7 @@ static void checking_pack(Buffer *out, const Checking *self)
         for (size_t i = 0; i < self->count; i++)
             pack_text(out, self->texts[i]);
     }
-    pack_array(out, 0); /* every check needs the life's k */
+    pack_array(out, 0); /* every check needs the assertion's k */
     pack_array(out, self->class_count);
     for (size_t i = 0; i < self->class_count; i++)
         verified_pack(out, &self->classes[i], self->count);
@@ -486,13 +486,13 @@ static void checking_pack(Buffer *out, const Checking *self)
     pack_array(out, 0); /* nothing from elsewhere */
 }
 
-void life_pack(Buffer *out, const AssertionState *self)
+void assertion_state_pack(Buffer *out, const AssertionState *self)
 {
-    pack_array(out, LIFE_FIELDS);
+    pack_array(out, ASSERTION_FIELDS);
     self->fixed.length ? put_view(out, self->fixed) : fixed_pack(out, self);
     pack_array(out, self->id_count);
     for (size_t i = 0; i < self->id_count; i++)
-        pack_octets(out, self->ids[i]);
+        pack_bytes(out, self->ids[i]);
     pack_array(out, self->declared_count);
     for (size_t i = 0; i < self->declared_count; i++) {
         const Declared *one = &self->declared[i];
@@ -513,7 +513,7 @@ void life_pack(Buffer *out, const AssertionState *self)
         pack_int(out, one->id);
         pack_text(out, one->observer);
         pack_bool(out, one->identity_bound);
-        one->has_attestation ? pack_octets(out, one->attestation) : pack_nil(out);
+        one->has_attestation ? pack_bytes(out, one->attestation) : pack_nil(out);
     }
     pack_int(out, self->fresh);
     pack_bool(out, self->aged);
@@ -534,7 +534,7 @@ void life_pack(Buffer *out, const AssertionState *self)
 void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due)
 {
     pack_array(out, WAITING_FIELDS);
-    pack_octets(out, record);
+    pack_bytes(out, record);
     pack_int(out, attempt);
     pack_text(out, span_key);
     pack_bool(out, negative);

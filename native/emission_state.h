@@ -2,8 +2,8 @@
  *
  * An emission is never taken apart as a whole: what does not change is copied as it lies. Views point into the packed
  * bytes, the record or the arena, and hold only as long as these do. */
-#ifndef SLUICE_LIFE_H
-#define SLUICE_LIFE_H
+#ifndef SLUICE_EMISSION_STATE_H
+#define SLUICE_EMISSION_STATE_H
 
 #include "arena.h"
 #include "bytes.h"
@@ -21,7 +21,7 @@ enum { NO_CHECK = 0, AS_A_WHOLE = -1 }; /* what an observation verifies: a bit f
 
 typedef struct {
     int64_t window[CLASSES], horizon, max_validity, min_observers[2], min_coverage[2]; /* internal, external */
-    int counts_plainly; /* each class once, and every check needs the life's k; else the lives are Python's */
+    int counts_plainly; /* each class once, and every check needs the assertion's k; else the assertions are Python's */
 } Terms;
 
 typedef struct {
@@ -74,10 +74,10 @@ typedef struct {
 typedef struct {
     View emission_id; /* the first three are its emission's and attempt's */
     int64_t attempt, emitted_at;
-    View fixed; /* the fields that never change, packed; empty in a new life */
+    View fixed; /* the fields that never change, packed; empty in a new assertion */
     View witnesses; /* as they lie: where several observers are needed, Python counts them */
     View reviewers; /* as they lie: where several reviewers are needed, Python counts them */
-    View checking;  /* as it lies, nil included; empty in a new life, and where it has changed */
+    View checking;  /* as it lies, nil included; empty in a new assertion, and where it has changed */
     Checking *checks; /* the same, read; NULL: it counts its classes plainly */
     View span_key, kind, text, chain, emitter, traceparent, basis;
     int external, annotated, grounded, has_confidence, has_chain, has_emitter, has_traceparent;
@@ -108,12 +108,12 @@ typedef struct {
 /* An emission as it lies packed, with the places of what one attempt holds. */
 typedef struct {
     View whole;
-    uint64_t attempts, lives, closed, waiting;
+    uint64_t attempts, assertions, closed, waiting;
     int found; /* whether the attempt asked for is there; the rest is about it */
     int64_t number, emitted_at, order, clock, due;
     int has_due;
     View digest;
-    const uint8_t *lives_start, *lives_end, *closed_start, *closed_end, *waiting_header, *waiting_start;
+    const uint8_t *assertions_start, *assertions_end, *closed_start, *closed_end, *waiting_header, *waiting_start;
 } EmissionState;
 
 typedef struct {
@@ -122,27 +122,27 @@ typedef struct {
     int negative, has_due;
 } PendingEvidence;
 
-/* The life that is looked for on the way, by its span or by its order, and where it was found. */
+/* The assertion that is looked for on the way, by its span or by its order, and where it was found. */
 typedef struct {
     View span_key, emission_id, place;
     int64_t order; /* where `span_key` has no bytes */
-    AssertionState *life;
+    AssertionState *assertion;
     Arena *arena;
     int found;
 } Sought;
 
-/* Each gives 0 where the bytes are not as emission_state.py writes them. `sought` NULL: no life of the attempt is read. */
+/* Each gives 0 where the bytes are not as emission_state.py writes them. `sought` NULL: no assertion of the attempt is read. */
 int known_read(EmissionState *self, View packed, int64_t attempt, Sought *sought);
-int life_read(AssertionState *self, Reader *reader, Arena *arena, const EmissionState *known, View emission_id);
+int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, const EmissionState *known, View emission_id);
 int waiting_read(PendingEvidence *self, Reader *reader);
 
 /* What an item, named by its order, waits for: 1 found, 0 it is gone, -1 Python has to look. */
 int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_t *due);
 
-/* Whether a span's life has been closed: 1, 0, or -1 where Python has to look. */
+/* Whether a span's assertion has been closed: 1, 0, or -1 where Python has to look. */
 int known_closed(const EmissionState *self, View span_key);
 
-void life_pack(Buffer *out, const AssertionState *self);
+void assertion_state_pack(Buffer *out, const AssertionState *self);
 void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due);
 
 /* An observation id as `short` has it, in the arena; 0 where memory was refused. And back. */
@@ -151,12 +151,12 @@ void put_whole_id(Buffer *out, View kept);
 int may_be_credentials(View kept); /* privacy.py */
 
 /* Takes an annotation's claim in; `id` may be NULL. */
-int life_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts);
+int assertion_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts);
 
-/* A life's checks, made where it has none yet; NULL where memory was refused. */
+/* An assertion's checks, made where it has none yet; NULL where memory was refused. */
 Checking *checking_of(AssertionState *self, Arena *arena);
 
-/* Nobody will be asked for a life any more: what was seen instead of evidence goes. 0 where memory was refused. */
+/* Nobody will be asked for an assertion any more: what was seen instead of evidence goes. 0 where memory was refused. */
 int drop_looks(AssertionState *self, Arena *arena);
 
 /* How many code points a UTF-8 text has. */
