@@ -1,10 +1,13 @@
 """The compiled codecs (native/codecs_module.c)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from .compiled_layout import ReadAs, ReadBounds
 
 VERSION: int
 PURE: int
+LAYOUT: str
 
 class EventInPlace:
     """An event that lies in the bytes it was read from."""
@@ -25,15 +28,15 @@ def portion(
     events: list[Any], at: int, most: int, room: int, framing: int, header_framing: int, /
 ) -> tuple[int, int]: ...
 def read_events(
-    batch: tuple[bytes, int, int, int, int, int, int | None, int, int, int],
-    bounds: tuple[int, int, int, int, int, int],
-    decoder: tuple[type[Any], Callable[..., Any], bool],
+    cursor: tuple[Any, ...],
+    bounds: ReadBounds,
+    become: ReadAs,
     /,
 ) -> tuple[list[Any], int, int, int, int]: ...
 def read_stored(
-    batch: tuple[bytes, int, int, int, int, int, int | None, int, int, int],
-    bounds: tuple[None, int, int, int, int, int],
-    decoder: tuple[Callable[..., Any], None, bool],
+    cursor: tuple[Any, ...],
+    bounds: ReadBounds,
+    become: ReadAs,
     /,
 ) -> tuple[list[Any], int, int, int, int]: ...
 def stretches(events: list[Any], sources: int, /) -> list[tuple[int, int, int]] | None: ...

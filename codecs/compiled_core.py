@@ -1,8 +1,9 @@
 """Whether the compiled core is there, and may be used (native/README.md).
 
 It is an addition: an install without a compiler, or a run with `SLUICE_PURE=1`, does all in Python, and every output is
-the same byte for byte. A core of another version than this code's is not used either: what was built before the
-sources changed would go by older rules.
+the same byte for byte. A core of another version than this code's is not used either, nor one that was built from
+another layout (`compiled_layout.py`): what was built before the sources changed would go by older rules, or read one
+field for another.
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Final
 
-VERSION: Final = 19
+from .compiled_layout import LAYOUT
+
+VERSION: Final = 20
 """Raised together with `native/version.h`, whenever what the compiled core does changes."""
 
 
-def usable(found: ModuleType) -> bool:
-    """Whether a compiled module is the one that belongs to this code, and `SLUICE_PURE` does not forbid it."""
-    return getattr(found, "VERSION", None) == VERSION and not getattr(found, "PURE", True)
+def usable(found: ModuleType, layout: str) -> bool:
+    """Whether a compiled module is the one that belongs to this code, and `SLUICE_PURE` does not forbid it.
+
+    Args:
+        found: the module.
+        layout: the one that it must have been built from.
+    """
+    same = (getattr(found, "VERSION", None), getattr(found, "LAYOUT", None)) == (VERSION, layout)
+    return same and not getattr(found, "PURE", True)
 
 
 try:
@@ -24,5 +33,5 @@ try:
 except ImportError:
     codecs = None
 else:
-    codecs = _found if usable(_found) else None
+    codecs = _found if usable(_found, LAYOUT) else None
 """The compiled codecs, or None."""

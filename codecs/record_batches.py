@@ -16,9 +16,11 @@ from struct import Struct
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
 from . import compiled_core
 from .blocks import MAX_HEADERS, MAX_INPUT_BYTES, Event, EventKind, Output
+from .compiled_layout import ReadAs, ReadBounds, ReadRecords
 
 MAGIC: Final = 2
 _FRONT: Final = Struct(">qi")  # base offset, and how many bytes follow
@@ -157,10 +159,9 @@ def read_events(
         ValueError: the records are not what their own lengths say.
     """
     if compiled_core.codecs is not None:
-        batch, bounds = msgspec.structs.astuple(cursor), (source, first, most, room, MAX_INPUT_BYTES, MAX_HEADERS)
-        events, byte_count, *moved = compiled_core.codecs.read_events(batch, bounds, (Event, event_for, True))
-        cursor.at, cursor.left, cursor.least = moved
-        return events, byte_count
+        bounds = ReadBounds(source, first, most, room, MAX_INPUT_BYTES, MAX_HEADERS)
+        found = compiled_core.codecs.read_events(astuple(cursor), bounds, ReadAs(Event, event_for, in_place=True))
+        return _moved(cursor, ReadRecords(*found))
 
     def make(record: _Record) -> tuple[Event, int]:
         offset, timestamp, headers, key, value = record
@@ -187,16 +188,20 @@ def read_stored(
         ValueError: the records are not what their own lengths say, or a header's name is no UTF-8.
     """
     if compiled_core.codecs is not None:
-        batch, bounds = msgspec.structs.astuple(cursor), (None, first, most, room, 0, 0)
-        found, byte_count, *moved = compiled_core.codecs.read_stored(batch, bounds, (stored, None, in_place))
-        cursor.at, cursor.left, cursor.least = moved
-        return found, byte_count
+        bounds = ReadBounds(None, first, most, room, max_bytes=0, max_headers=0)
+        found = compiled_core.codecs.read_stored(astuple(cursor), bounds, ReadAs(stored, None, in_place))
+        return _moved(cursor, ReadRecords(*found))
 
     def make(record: _Record) -> tuple[Stored, int]:
         offset, timestamp, headers, key, value = record
         return stored(offset, timestamp, key, value, headers), _byte_count(record)
 
     return _read(cursor, first, most, room, make, exact=True)
+
+
+def _moved(cursor: Cursor, read: ReadRecords) -> tuple[list[Any], int]:
+    cursor.at, cursor.left, cursor.least = read.at, read.left, read.least
+    return read.records, read.byte_count
 
 
 _Made = TypeVar("_Made")

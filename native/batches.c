@@ -1,5 +1,6 @@
 /* `read_events`, `read_stored` and `pack_records`: the rules are codecs/record_batches.py's, and so is every sentence here. */
 #include "batches.h"
+#include "tuples.h"
 #include "bytes.h"
 #include "in_place.h"
 
@@ -116,7 +117,11 @@ static PyObject *pair_of(Reader *headers, Py_ssize_t *size, int exact)
     if (text == NULL)
         return NULL;
     *size += PyUnicode_GET_LENGTH(text) + (Py_ssize_t)content.length;
-    return Py_BuildValue("(NN)", text, exact ? bytes_or_none(content) : bytes_of(content));
+    PyObject *fields[HEADER_FIELDS] = {
+        [HEADER_NAME] = text,
+        [HEADER_VALUE] = exact ? bytes_or_none(content) : bytes_of(content),
+    };
+    return tuple_of(fields, HEADER_FIELDS);
 }
 
 enum { KEPT = 8 };
@@ -179,7 +184,7 @@ typedef struct {
     int has_append_time; /* else a record has its own */
     PyObject *type, *event_for; /* of what lies nowhere; of what is too large */
     int in_place;
-    long long most_bytes, most_headers;
+    int64_t most_bytes, most_headers;
     Kept *kept;
 } Making;
 
@@ -212,13 +217,15 @@ static PyObject *event_of(const Record *record, const Making *making, long long 
             return NULL;
     }
     if (record->header_count > making->most_headers || size > making->most_bytes) {
-        PyObject *parts[6] = {Py_NewRef(making->source),
-                              PyLong_FromLongLong(record->offset),
-                              PyLong_FromLongLong(time_of(record, making)),
-                              headers == NULL ? PyList_New(0) : headers,
-                              bytes_or_none(record->key),
-                              bytes_or_none(record->value)};
-        return made(making->event_for, parts, 6);
+        PyObject *parts[EVENT_FOR_FIELDS] = {
+            [EVENT_FOR_SOURCE] = Py_NewRef(making->source),
+            [EVENT_FOR_OFFSET] = PyLong_FromLongLong(record->offset),
+            [EVENT_FOR_TIMESTAMP] = PyLong_FromLongLong(time_of(record, making)),
+            [EVENT_FOR_HEADERS] = headers == NULL ? PyList_New(0) : headers,
+            [EVENT_FOR_KEY] = bytes_or_none(record->key),
+            [EVENT_FOR_VALUE] = bytes_or_none(record->value),
+        };
+        return made(making->event_for, parts, EVENT_FOR_FIELDS);
     }
     InPlace *found = in_place(event_in_place, making->data, record->key, record->value, headers);
     if (found != NULL) {
@@ -291,10 +298,14 @@ static PyObject *stored_of(const Record *record, const Making *making, long long
         lies->header_count = record->header_count;
         found = (PyObject *)lies;
     } else {
-        PyObject *parts[5] = {PyLong_FromLongLong(record->offset), PyLong_FromLongLong(time_of(record, making)),
-                              bytes_or_none(record->key), bytes_or_none(record->value),
-                              headers_of(record, INT64_MAX, &size, 1, making->kept)};
-        found = made(making->type, parts, 5);
+        PyObject *parts[STORED_FIELDS] = {
+            [STORED_OFFSET] = PyLong_FromLongLong(record->offset),
+            [STORED_TIMESTAMP] = PyLong_FromLongLong(time_of(record, making)),
+            [STORED_KEY] = bytes_or_none(record->key),
+            [STORED_VALUE] = bytes_or_none(record->value),
+            [STORED_HEADERS] = headers_of(record, INT64_MAX, &size, 1, making->kept),
+        };
+        found = made(making->type, parts, STORED_FIELDS);
     }
     *bytes += size;
     return found;
@@ -315,14 +326,14 @@ PyObject *stored_headers(View raw, int64_t count)
 static int header_of(PyObject *header, View *name, View *content)
 {
     Py_ssize_t length;
-    if (!PyTuple_Check(header) || PyTuple_GET_SIZE(header) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(header, 0)) ||
-        !PyBytes_Check(PyTuple_GET_ITEM(header, 1)))
+    if (!is_tuple_of(header, HEADER_FIELDS) || !PyUnicode_Check(field_of(header, HEADER_NAME)) ||
+        !PyBytes_Check(field_of(header, HEADER_VALUE)))
         return 0;
-    const char *text = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(header, 0), &length);
+    const char *text = PyUnicode_AsUTF8AndSize(field_of(header, HEADER_NAME), &length);
     if (text == NULL)
         return 0;
     *name = (View){(const uint8_t *)text, (size_t)length};
-    *content = view_of_bytes(PyTuple_GET_ITEM(header, 1));
+    *content = view_of_bytes(field_of(header, HEADER_VALUE));
     return 1;
 }
 
@@ -370,69 +381,100 @@ static int make_anew(PyObject *records, PyObject *type)
     return 1;
 }
 
+/* Where a reading stands, and how far it goes. */
+typedef struct {
+    PyObject *data, *append_time; /* borrowed */
+    Py_ssize_t at, end, most;
+    int64_t left, base, first_timestamp, count, next, least, first, room;
+} Reading;
+
+static int cursor_parse(Reading *self, PyObject *cursor)
+{
+    self->append_time = field_of(cursor, CURSOR_APPEND_TIME);
+    return take_object(cursor, CURSOR_DATA, &PyBytes_Type, &self->data) && take_size(cursor, CURSOR_AT, &self->at) &&
+           take_size(cursor, CURSOR_END, &self->end) && take_integer(cursor, CURSOR_LEFT, &self->left) &&
+           take_integer(cursor, CURSOR_BASE_OFFSET, &self->base) &&
+           take_integer(cursor, CURSOR_FIRST_TIMESTAMP, &self->first_timestamp) &&
+           take_integer(cursor, CURSOR_COUNT, &self->count) && take_integer(cursor, CURSOR_NEXT, &self->next) &&
+           take_integer(cursor, CURSOR_LEAST, &self->least);
+}
+
+static int bounds_parse(Reading *self, Making *making, PyObject *bounds)
+{
+    making->source = field_of(bounds, READ_BOUNDS_SOURCE);
+    return take_integer(bounds, READ_BOUNDS_FIRST, &self->first) && take_size(bounds, READ_BOUNDS_MOST, &self->most) &&
+           take_integer(bounds, READ_BOUNDS_ROOM, &self->room) &&
+           take_integer(bounds, READ_BOUNDS_MAX_BYTES, &making->most_bytes) &&
+           take_integer(bounds, READ_BOUNDS_MAX_HEADERS, &making->most_headers);
+}
+
+/* reads(cursor, bounds, what records become), each a tuple. */
 static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker maker)
 {
-    PyObject *data, *append_time, *source, *type, *event_for;
-    int in_place;
-    Py_ssize_t at, end, left, most;
-    long long base, next, least, count, first_timestamp, first, room, most_bytes, most_headers, bytes = 0;
-    if (nargs != 3 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
-        PyErr_SetString(PyExc_TypeError, "three tuples are wanted");
+    Kept kept[KEPT] = {{{NULL, 0}, NULL, 0}};
+    Making making = {.kept = kept};
+    Reading from;
+    long long bytes = 0;
+    if (nargs != 3 || !is_tuple_of(args[0], CURSOR_FIELDS) || !is_tuple_of(args[1], READ_BOUNDS_FIELDS) ||
+        !is_tuple_of(args[2], READ_AS_FIELDS)) {
+        PyErr_SetString(PyExc_TypeError, "a cursor, bounds and what records become are wanted");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args[0], "SnnnLLOLLL", &data, &at, &end, &left, &base, &first_timestamp, &append_time, &count,
-                          &next, &least) ||
-        !PyArg_ParseTuple(args[1], "OLnLLL", &source, &first, &most, &room, &most_bytes, &most_headers) ||
-        !PyArg_ParseTuple(args[2], "OOp", &type, &event_for, &in_place))
+    if (!cursor_parse(&from, args[0]) || !bounds_parse(&from, &making, args[1]) ||
+        !take_flag(args[2], READ_AS_IN_PLACE, &making.in_place))
         return NULL;
-    if (at < 0 || end < at || end > PyBytes_GET_SIZE(data)) {
+    if (from.at < 0 || from.end < from.at || from.end > PyBytes_GET_SIZE(from.data)) {
         PyErr_SetString(PyExc_ValueError, "no such place");
         return NULL;
     }
-    Kept kept[KEPT] = {{{NULL, 0}, NULL, 0}};
-    Making making = {.data = data, .source = source, .type = type, .event_for = event_for, .in_place = in_place, .kept = kept};
-    making.has_append_time = append_time != Py_None;
-    making.append_time = making.has_append_time ? PyLong_AsLongLong(append_time) : 0;
-    making.source_number = source != Py_None ? PyLong_AsLongLong(source) : 0;
-    making.most_bytes = most_bytes;
-    making.most_headers = most_headers;
+    making.data = from.data;
+    making.type = field_of(args[2], READ_AS_TYPE);
+    making.event_for = field_of(args[2], READ_AS_EVENT_FOR);
+    making.has_append_time = from.append_time != Py_None;
+    making.append_time = making.has_append_time ? PyLong_AsLongLong(from.append_time) : 0;
+    making.source_number = making.source != Py_None ? PyLong_AsLongLong(making.source) : 0;
     if (PyErr_Occurred())
         return NULL;
-    const uint8_t *start = (const uint8_t *)PyBytes_AS_STRING(data);
-    Reader reader = {start + at, start + end};
+    const uint8_t *start = (const uint8_t *)PyBytes_AS_STRING(from.data);
+    Reader reader = {start + from.at, start + from.end};
     PyObject *found = PyList_New(0);
-    Offsets offsets = {base, next, least, left, count == (int64_t)((uint64_t)next - (uint64_t)base)};
+    Offsets offsets = {from.base, from.next, from.least, from.left,
+                       from.count == (int64_t)((uint64_t)from.next - (uint64_t)from.base)};
     int failed = found == NULL;
-    while (!failed && offsets.left > 0 && PyList_GET_SIZE(found) < most && bytes < room) {
+    while (!failed && offsets.left > 0 && PyList_GET_SIZE(found) < from.most && bytes < from.room) {
         Record record;
         PyObject *one = NULL;
-        failed = !take_record(&reader, &offsets, first_timestamp, &record);
+        failed = !take_record(&reader, &offsets, from.first_timestamp, &record);
         offsets.left--;
-        if (failed || record.offset < first)
+        if (failed || record.offset < from.first)
             continue;
         failed = (one = maker(&record, &making, &bytes)) == NULL || PyList_Append(found, one) < 0;
         Py_XDECREF(one);
     }
     kept_leave(kept);
-    if (!failed && in_place && !is_worth_holding(data, bytes))
-        failed = !make_anew(found, type);
+    if (!failed && making.in_place && !is_worth_holding(from.data, bytes))
+        failed = !make_anew(found, making.type);
     if (failed) {
         Py_XDECREF(found);
         return NULL;
     }
-    return Py_BuildValue("NLnLL", found, bytes, (Py_ssize_t)(reader.at - start), (long long)offsets.left,
-                         (long long)offsets.least);
+    PyObject *fields[READ_RECORDS_FIELDS] = {
+        [READ_RECORDS_RECORDS] = found,
+        [READ_RECORDS_BYTE_COUNT] = PyLong_FromLongLong(bytes),
+        [READ_RECORDS_AT] = PyLong_FromSsize_t(reader.at - start),
+        [READ_RECORDS_LEFT] = PyLong_FromLongLong(offsets.left),
+        [READ_RECORDS_LEAST] = PyLong_FromLongLong(offsets.least),
+    };
+    return tuple_of(fields, READ_RECORDS_FIELDS);
 }
 
-/* read_events((data, at, end, left, base offset, first timestamp, append time, count, next offset, least offset),
- * (source, first, most, room, most bytes of one, most headers of one), (Event, event_for, in place))
- * -> (events, bytes, at, left, least offset) */
+/* read_events(CURSOR, READ_BOUNDS, READ_AS) -> READ_RECORDS: records as events. */
 PyObject *read_events(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     return read_records(args, nargs, event_of);
 }
 
-/* The same, of any size, as (Stored, anything, in place) has them: offset, timestamp, key, value, headers. */
+/* The same, of any size, as they are stored. */
 PyObject *read_stored(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     return read_records(args, nargs, stored_of);
@@ -470,10 +512,10 @@ static void put_part(Buffer *buffer, const void *data, size_t length)
 /* How many bytes follow upon a record's length; 0 where the output is not plain. */
 static size_t record_size(PyObject *output, int64_t place)
 {
-    if (!PyTuple_Check(output) || PyTuple_GET_SIZE(output) != 4)
+    if (!is_tuple_of(output, OUTPUT_FIELDS))
         return 0;
-    PyObject *key = PyTuple_GET_ITEM(output, 1), *value = PyTuple_GET_ITEM(output, 2);
-    PyObject *headers = PyTuple_GET_ITEM(output, 3);
+    PyObject *key = field_of(output, OUTPUT_KEY), *value = field_of(output, OUTPUT_VALUE);
+    PyObject *headers = field_of(output, OUTPUT_HEADERS);
     if (!(key == Py_None || PyBytes_Check(key)) || !PyBytes_Check(value) || !PyList_Check(headers))
         return 0;
     size_t size = 2 + varint_size(place) + (key == Py_None ? 1 : part_size((size_t)PyBytes_GET_SIZE(key))) +
@@ -490,8 +532,8 @@ static size_t record_size(PyObject *output, int64_t place)
 /* A plain output, into as much room as it takes. */
 static void put_record(Buffer *buffer, PyObject *output, int64_t place)
 {
-    PyObject *key = PyTuple_GET_ITEM(output, 1), *value = PyTuple_GET_ITEM(output, 2);
-    PyObject *headers = PyTuple_GET_ITEM(output, 3);
+    PyObject *key = field_of(output, OUTPUT_KEY), *value = field_of(output, OUTPUT_VALUE);
+    PyObject *headers = field_of(output, OUTPUT_HEADERS);
     put(buffer, "\0\0", 2); /* no attributes, and the batch's own time */
     put_varint(buffer, place);
     if (key == Py_None)
@@ -539,5 +581,9 @@ PyObject *pack_records(PyObject *Py_UNUSED(module), PyObject *args)
         put_varint(&buffer, (int64_t)record_size(output, each - at));
         put_record(&buffer, output, each - at);
     }
-    return Py_BuildValue("Nn", records, place);
+    PyObject *fields[PACKED_RECORDS_FIELDS] = {
+        [PACKED_RECORDS_RECORDS] = records,
+        [PACKED_RECORDS_END] = PyLong_FromSsize_t(place),
+    };
+    return tuple_of(fields, PACKED_RECORDS_FIELDS);
 }

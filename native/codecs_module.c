@@ -11,6 +11,7 @@
 #include "hashes.h"
 #include "in_place.h"
 #include "members.h"
+#include "tuples.h"
 #include "version.h"
 
 static PyObject *leaf_hash_of(PyObject *Py_UNUSED(module), PyObject *data)
@@ -70,14 +71,39 @@ static PyObject *murmur2_of(PyObject *Py_UNUSED(module), PyObject *key)
 
 /* ---------------------------------------------------------------- events */
 
-enum { EVENT_PARTS = 7, HEADERS = 4 };
-static Members event_members = {.names = {"kind", "source", "offset", "timestamp", "headers", "key", "value"}};
+static Members event_members = {.names = {EVENT_NAMES}};
+
+enum { EVENT_NUMBERS = EVENT_HEADERS }; /* the fields before the headers are numbers */
+FOLLOWS(EVENT_SOURCE, EVENT_KIND);
+FOLLOWS(EVENT_OFFSET, EVENT_SOURCE);
+FOLLOWS(EVENT_TIMESTAMP, EVENT_OFFSET);
+FOLLOWS(EVENT_HEADERS, EVENT_TIMESTAMP);
+FOLLOWS(EVENT_KEY, EVENT_HEADERS);
+FOLLOWS(EVENT_VALUE, EVENT_KEY);
+LAST(EVENT, EVENT_VALUE);
+FOLLOWS(OUTPUT_KEY, OUTPUT_TOPIC);
+FOLLOWS(OUTPUT_VALUE, OUTPUT_KEY);
+FOLLOWS(OUTPUT_HEADERS, OUTPUT_VALUE);
+LAST(OUTPUT, OUTPUT_HEADERS);
+FOLLOWS(HEADER_VALUE, HEADER_NAME);
+LAST(HEADER, HEADER_VALUE);
+FOLLOWS(PACKED_BLOCK_EVENTS, PACKED_BLOCK_HEADER);
+LAST(PACKED_BLOCK, PACKED_BLOCK_EVENTS);
 
 /* Bytes or nil, which is a view of NULL; 0 where it is neither. */
 static int take_bytes_or_nil(Reader *reader, View *view)
 {
     *view = (View){NULL, 0};
     return take_nil(reader) || take_bytes(reader, view);
+}
+
+static PyObject *header_made(View name, View content)
+{
+    PyObject *fields[HEADER_FIELDS] = {
+        [HEADER_NAME] = PyUnicode_DecodeUTF8((const char *)name.at, (Py_ssize_t)name.length, NULL),
+        [HEADER_VALUE] = PyBytes_FromStringAndSize((const char *)content.at, (Py_ssize_t)content.length),
+    };
+    return tuple_of(fields, HEADER_FIELDS);
 }
 
 static PyObject *headers(Reader *reader, uint64_t count)
@@ -88,8 +114,8 @@ static PyObject *headers(Reader *reader, uint64_t count)
     for (; list != NULL && count; count--) {
         View name, content;
         PyObject *pair = NULL;
-        if (take_array_of(reader, 2) && take_text(reader, &name) && take_bytes(reader, &content))
-            pair = Py_BuildValue("s#y#", name.at, (Py_ssize_t)name.length, content.at, (Py_ssize_t)content.length);
+        if (take_array_of(reader, HEADER_FIELDS) && take_text(reader, &name) && take_bytes(reader, &content))
+            pair = header_made(name, content);
         if (pair == NULL || PyList_Append(list, pair) < 0)
             Py_CLEAR(list);
         Py_XDECREF(pair);
@@ -114,13 +140,13 @@ static PyObject *root_between(const uint8_t *data, const size_t *ends, size_t co
 /* One event where it lies, or NULL, with or without an exception. */
 static InPlace *event_lying(Reader *reader, PyObject *data)
 {
-    int64_t numbers[4];
+    int64_t numbers[EVENT_NUMBERS];
     View key, value;
     uint64_t count;
     PyObject *pairs = NULL;
-    if (!take_array_of(reader, EVENT_PARTS))
+    if (!take_array_of(reader, EVENT_FIELDS))
         return NULL;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < EVENT_NUMBERS; i++)
         if (!take_int(reader, &numbers[i]))
             return NULL;
     if (!take_array(reader, &count) || (count && (pairs = headers(reader, count)) == NULL))
@@ -131,10 +157,10 @@ static InPlace *event_lying(Reader *reader, PyObject *data)
     }
     InPlace *found = in_place(event_in_place, data, key, value, pairs);
     if (found != NULL) {
-        found->kind = numbers[0];
-        found->source = numbers[1];
-        found->offset = numbers[2];
-        found->timestamp = numbers[3];
+        found->kind = numbers[EVENT_KIND];
+        found->source = numbers[EVENT_SOURCE];
+        found->offset = numbers[EVENT_OFFSET];
+        found->timestamp = numbers[EVENT_TIMESTAMP];
     }
     return found;
 }
@@ -160,7 +186,7 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     Reader reader = {data, data + PyBytes_GET_SIZE(args[0])};
     uint8_t tag;
     uint64_t count;
-    if (!take_array_of(&reader, 2) || !pass_values(&reader, 1))
+    if (!take_array_of(&reader, PACKED_BLOCK_FIELDS) || !pass_values(&reader, PACKED_BLOCK_EVENTS))
         Py_RETURN_NONE;
     size_t header = (size_t)(reader.at - data);
     /* An event has more than one byte: a count beyond what is there allocates nothing. */
@@ -197,7 +223,12 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
             return NULL;
         Py_RETURN_NONE;
     }
-    return Py_BuildValue("nNN", (Py_ssize_t)header, events, root_bytes);
+    PyObject *fields[OPENED_BLOCK_FIELDS] = {
+        [OPENED_BLOCK_HEADER_LENGTH] = PyLong_FromSize_t(header),
+        [OPENED_BLOCK_EVENTS] = events,
+        [OPENED_BLOCK_ROOT] = root_bytes,
+    };
+    return tuple_of(fields, OPENED_BLOCK_FIELDS);
 }
 
 /* ---------------------------------------------------------------- Python's own, packed: 1, or 0 where it is not plain */
@@ -237,11 +268,11 @@ static int pack_headers(Buffer *buffer, PyObject *pairs)
     pack_array(buffer, (size_t)PyList_GET_SIZE(pairs));
     for (Py_ssize_t place = 0; place < PyList_GET_SIZE(pairs); place++) {
         PyObject *pair = PyList_GET_ITEM(pairs, place);
-        if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2)
+        if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != HEADER_FIELDS)
             return 0;
-        pack_array(buffer, 2);
-        if (!pack_python_text(buffer, PyTuple_GET_ITEM(pair, 0)) ||
-            !pack_python_bytes(buffer, PyTuple_GET_ITEM(pair, 1)))
+        pack_array(buffer, HEADER_FIELDS);
+        if (!pack_python_text(buffer, field_of(pair, HEADER_NAME)) ||
+            !pack_python_bytes(buffer, field_of(pair, HEADER_VALUE)))
             return 0;
     }
     return 1;
@@ -251,9 +282,9 @@ static int pack_headers(Buffer *buffer, PyObject *pairs)
 
 static int pack_event_part(Buffer *buffer, int part, PyObject *value)
 {
-    if (part == HEADERS)
+    if (part == EVENT_HEADERS)
         return pack_headers(buffer, value);
-    if (part > HEADERS)
+    if (part > EVENT_HEADERS)
         return pack_bytes_or_none(buffer, value);
     if (!PyLong_Check(value))
         return 0;
@@ -274,9 +305,10 @@ static void pack_view_or_nil(Buffer *buffer, View view)
 
 static int pack_event_in_place(Buffer *buffer, const InPlace *one)
 {
-    const int64_t numbers[4] = {one->kind, one->source, one->offset, one->timestamp};
-    for (int i = 0; i < 4; i++)
-        pack_int(buffer, numbers[i]);
+    pack_int(buffer, one->kind);
+    pack_int(buffer, one->source);
+    pack_int(buffer, one->offset);
+    pack_int(buffer, one->timestamp);
     if (one->headers == NULL)
         pack_array(buffer, 0);
     else if (!pack_headers(buffer, one->headers))
@@ -289,10 +321,10 @@ static int pack_event_in_place(Buffer *buffer, const InPlace *one)
 static int pack_event(Buffer *buffer, PyObject *one)
 {
     const InPlace *lies = event_of_object(one);
-    pack_array(buffer, EVENT_PARTS);
+    pack_array(buffer, EVENT_FIELDS);
     if (lies != NULL)
         return pack_event_in_place(buffer, lies);
-    for (int part = 0; part < EVENT_PARTS; part++) {
+    for (int part = 0; part < EVENT_FIELDS; part++) {
         PyObject *value = member_of(&event_members, one, part);
         if (value == NULL)
             return 0;
@@ -315,7 +347,7 @@ static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
     if (ends == NULL)
         return PyErr_NoMemory();
     Buffer buffer = {0};
-    pack_array(&buffer, 2);
+    pack_array(&buffer, PACKED_BLOCK_FIELDS);
     put(&buffer, PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]));
     pack_big(&buffer, 0xdd, count, 4);
     size_t start = buffer.length;
@@ -327,8 +359,11 @@ static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
         found = Py_NewRef(Py_None);
     } else {
         PyObject *root = root_between(buffer.data + start, ends, count);
-        if (root != NULL)
-            found = Py_BuildValue("y#N", (const char *)buffer.data, (Py_ssize_t)buffer.length, root);
+        PyObject *fields[SEALED_BLOCK_FIELDS] = {
+            [SEALED_BLOCK_DATA] = PyBytes_FromStringAndSize((const char *)buffer.data, (Py_ssize_t)buffer.length),
+            [SEALED_BLOCK_ROOT] = root,
+        };
+        found = tuple_of(fields, SEALED_BLOCK_FIELDS);
     }
     buffer_free(&buffer);
     PyMem_Free(ends);
@@ -344,8 +379,8 @@ static Py_ssize_t header_bytes(PyObject *headers, Py_ssize_t framing)
     Py_ssize_t sum = 0;
     for (Py_ssize_t i = 0; PyList_CheckExact(headers) && i < PyList_GET_SIZE(headers); i++) {
         PyObject *pair = PyList_GET_ITEM(headers, i);
-        if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 && PyUnicode_Check(PyTuple_GET_ITEM(pair, 0)))
-            sum += framing + PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(pair, 0)) + bytes_in(PyTuple_GET_ITEM(pair, 1));
+        if (is_tuple_of(pair, HEADER_FIELDS) && PyUnicode_Check(field_of(pair, HEADER_NAME)))
+            sum += framing + PyUnicode_GET_LENGTH(field_of(pair, HEADER_NAME)) + bytes_in(field_of(pair, HEADER_VALUE));
     }
     return sum;
 }
@@ -358,11 +393,11 @@ static Py_ssize_t event_bytes(PyObject *one, Py_ssize_t framing)
         return (Py_ssize_t)(lies->key.length + lies->value.length) +
                (lies->headers == NULL ? 0 : header_bytes(lies->headers, framing));
     Py_ssize_t sum = 0;
-    for (int part = HEADERS; part < EVENT_PARTS; part++) {
+    for (int part = EVENT_HEADERS; part < EVENT_FIELDS; part++) {
         PyObject *value = member_of(&event_members, one, part);
         if (value == NULL)
             return -1;
-        sum += part == HEADERS ? header_bytes(value, framing) : bytes_in(value);
+        sum += part == EVENT_HEADERS ? header_bytes(value, framing) : bytes_in(value);
         Py_DECREF(value);
     }
     return sum;
@@ -383,17 +418,19 @@ static PyObject *portion(PyObject *Py_UNUSED(module), PyObject *args)
             break;
         bytes += size + framing;
     }
-    return Py_BuildValue("nn", at, bytes);
+    PyObject *fields[PORTION_FIELDS] = {
+        [PORTION_END] = PyLong_FromSsize_t(at),
+        [PORTION_BYTE_COUNT] = PyLong_FromSsize_t(bytes),
+    };
+    return tuple_of(fields, PORTION_FIELDS);
 }
-
-enum { KIND, SOURCE, OFFSET };
 
 /* A number of an event; 0 with an exception. */
 static int event_number(PyObject *one, int part, long long *number)
 {
     const InPlace *lies = event_of_object(one);
     if (lies != NULL) {
-        *number = part == KIND ? lies->kind : part == SOURCE ? lies->source : lies->offset;
+        *number = part == EVENT_KIND ? lies->kind : part == EVENT_SOURCE ? lies->source : lies->offset;
         return 1;
     }
     PyObject *value = member_of(&event_members, one, part);
@@ -413,11 +450,11 @@ typedef struct {
 static int stretch_on(Stretch *stretches, Py_ssize_t sources, PyObject *one)
 {
     long long kind, source, offset;
-    if (!event_number(one, KIND, &kind))
+    if (!event_number(one, EVENT_KIND, &kind))
         return 0;
     if (kind != 0 && kind != 1)
         return 1; /* no input */
-    if (!event_number(one, SOURCE, &source) || !event_number(one, OFFSET, &offset) || source < 0 || source >= sources)
+    if (!event_number(one, EVENT_SOURCE, &source) || !event_number(one, EVENT_OFFSET, &offset) || source < 0 || source >= sources)
         return 0;
     Stretch *stretch = &stretches[source];
     if (stretch->count && offset <= stretch->last)
@@ -445,11 +482,16 @@ static PyObject *stretches(PyObject *Py_UNUSED(module), PyObject *args)
     }
     PyObject *list = PyList_New(sources);
     for (Py_ssize_t source = 0; list != NULL && source < sources; source++) {
-        PyObject *triple = Py_BuildValue("LLL", found[source].count, found[source].first, found[source].last);
-        if (triple == NULL)
+        PyObject *fields[STRETCH_FIELDS] = {
+            [STRETCH_INPUTS] = PyLong_FromLongLong(found[source].count),
+            [STRETCH_FIRST] = PyLong_FromLongLong(found[source].first),
+            [STRETCH_LAST] = PyLong_FromLongLong(found[source].last),
+        };
+        PyObject *stretch = tuple_of(fields, STRETCH_FIELDS);
+        if (stretch == NULL)
             Py_CLEAR(list);
         else
-            PyList_SET_ITEM(list, source, triple);
+            PyList_SET_ITEM(list, source, stretch);
     }
     return list;
 }
@@ -458,13 +500,13 @@ static PyObject *stretches(PyObject *Py_UNUSED(module), PyObject *args)
 
 static int pack_output(Buffer *buffer, PyObject *output)
 {
-    if (!PyTuple_Check(output) || PyTuple_GET_SIZE(output) != 4)
+    if (!is_tuple_of(output, OUTPUT_FIELDS))
         return 0;
-    pack_array(buffer, 4);
-    return pack_python_text(buffer, PyTuple_GET_ITEM(output, 0)) &&
-           pack_bytes_or_none(buffer, PyTuple_GET_ITEM(output, 1)) &&
-           pack_python_bytes(buffer, PyTuple_GET_ITEM(output, 2)) &&
-           pack_headers(buffer, PyTuple_GET_ITEM(output, 3)) && !buffer->failed;
+    pack_array(buffer, OUTPUT_FIELDS);
+    return pack_python_text(buffer, field_of(output, OUTPUT_TOPIC)) &&
+           pack_bytes_or_none(buffer, field_of(output, OUTPUT_KEY)) &&
+           pack_python_bytes(buffer, field_of(output, OUTPUT_VALUE)) &&
+           pack_headers(buffer, field_of(output, OUTPUT_HEADERS)) && !buffer->failed;
 }
 
 enum { TOGETHER = 1 << 16 };
@@ -504,8 +546,11 @@ done:
     return found;
 }
 
-enum { STORED_KEY, STORED_VALUE, STORED_HEADERS };
-static Members stored_members = {.names = {"key", "value", "headers"}};
+enum { COMPARED_KEY, COMPARED_VALUE, COMPARED_HEADERS, COMPARED };
+static Members stored_members = {
+    .names = {[COMPARED_KEY] = "key", [COMPARED_VALUE] = "value", [COMPARED_HEADERS] = "headers"}};
+static const int COMPARED_WITH[COMPARED] = {
+    [COMPARED_KEY] = OUTPUT_KEY, [COMPARED_VALUE] = OUTPUT_VALUE, [COMPARED_HEADERS] = OUTPUT_HEADERS};
 
 /* Whether two are equal: 1, 0, or -1 with an exception. */
 static int is_equal_bytes(PyObject *one, PyObject *other)
@@ -527,12 +572,12 @@ static int is_equal_headers(PyObject *one, PyObject *other)
         PyObject *pair = PyList_GET_ITEM(one, place), *with = PyList_GET_ITEM(other, place);
         if (pair == with)
             continue;
-        if (!PyTuple_CheckExact(pair) || !PyTuple_CheckExact(with) || PyTuple_GET_SIZE(pair) != 2 ||
-            PyTuple_GET_SIZE(with) != 2)
+        if (!PyTuple_CheckExact(pair) || !PyTuple_CheckExact(with) || PyTuple_GET_SIZE(pair) != HEADER_FIELDS ||
+            PyTuple_GET_SIZE(with) != HEADER_FIELDS)
             return PyObject_RichCompareBool(one, other, Py_EQ);
-        equal = PyObject_RichCompareBool(PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(with, 0), Py_EQ);
+        equal = PyObject_RichCompareBool(field_of(pair, HEADER_NAME), field_of(with, HEADER_NAME), Py_EQ);
         if (equal == 1)
-            equal = is_equal_bytes(PyTuple_GET_ITEM(pair, 1), PyTuple_GET_ITEM(with, 1));
+            equal = is_equal_bytes(field_of(pair, HEADER_VALUE), field_of(with, HEADER_VALUE));
     }
     return equal;
 }
@@ -548,17 +593,18 @@ static int is_record_of(PyObject *output, PyObject *record)
 {
     if (Py_IS_TYPE(record, stored_in_place)) {
         const InPlace *lies = (InPlace *)record;
-        return is_in_place(PyTuple_GET_ITEM(output, 1), lies->key) &&
-               is_in_place(PyTuple_GET_ITEM(output, 2), lies->value) &&
-               same_headers(PyTuple_GET_ITEM(output, 3), lies->raw_headers, lies->header_count);
+        return is_in_place(field_of(output, OUTPUT_KEY), lies->key) &&
+               is_in_place(field_of(output, OUTPUT_VALUE), lies->value) &&
+               same_headers(field_of(output, OUTPUT_HEADERS), lies->raw_headers, lies->header_count);
     }
-    static int (*const is_equal[])(PyObject *, PyObject *) = {is_equal_bytes, is_equal_bytes, is_equal_headers};
+    static int (*const is_equal[COMPARED])(PyObject *, PyObject *) = {
+        [COMPARED_KEY] = is_equal_bytes, [COMPARED_VALUE] = is_equal_bytes, [COMPARED_HEADERS] = is_equal_headers};
     int equal = 1;
-    for (int part = STORED_KEY; equal == 1 && part <= STORED_HEADERS; part++) {
+    for (int part = 0; equal == 1 && part < COMPARED; part++) {
         PyObject *stored = member_of(&stored_members, record, part);
         if (stored == NULL)
             return -1;
-        equal = is_equal[part](PyTuple_GET_ITEM(output, part + 1), stored);
+        equal = is_equal[part](field_of(output, COMPARED_WITH[part]), stored);
         Py_DECREF(stored);
     }
     return equal;
@@ -578,7 +624,7 @@ static PyObject *matching(PyObject *Py_UNUSED(module), PyObject *args)
     int equal = 1;
     while (equal == 1 && place < PyList_GET_SIZE(outputs) && (record = PyIter_Next(each)) != NULL) {
         PyObject *output = PyList_GET_ITEM(outputs, place);
-        equal = PyTuple_Check(output) && PyTuple_GET_SIZE(output) == 4 ? is_record_of(output, record) : 0;
+        equal = is_tuple_of(output, OUTPUT_FIELDS) ? is_record_of(output, record) : 0;
         place += equal == 1;
         Py_DECREF(record);
     }
@@ -646,7 +692,8 @@ static PyMethodDef methods[] = {
 static int on_start(PyObject *module)
 {
     if (!members_begin(&event_members) || !members_begin(&stored_members) || !in_place_begin(module) ||
-        PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0)
+        PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0 ||
+        PyModule_AddStringConstant(module, "LAYOUT", SLUICE_CODECS_LAYOUT) < 0)
         return -1;
     return PyModule_AddIntConstant(module, "VERSION", SLUICE_NATIVE_VERSION);
 }

@@ -79,7 +79,7 @@ static int put_python(Buffer *out, PyObject *bytes) /* takes it over */
 static int put_shown(const Folder *self, Buffer *out, const AssertionState *assertion, const ClassEvidence *seen)
 {
     size_t start = out->length;
-    if (self->shown == CLEAR_IDS) {
+    if (self->shown_ids == SHOWN_IDS_CLEAR) {
         if (!seen->identity_bound && !may_be_credentials(assertion->ids[seen->id]))
             put_whole_id(out, assertion->ids[seen->id]);
         return 1;
@@ -89,7 +89,7 @@ static int put_shown(const Folder *self, Buffer *out, const AssertionState *asse
         return 1;
     PyObject *id = PyUnicode_DecodeUTF8((char *)out->data + start, (Py_ssize_t)(out->length - start), NULL);
     PyObject *shown = id == NULL ? NULL : PyObject_CallFunctionObjArgs(
-        self->callables[SHOWN], id, seen->identity_bound ? Py_True : Py_False, NULL);
+        self->functions[FUNCTION_SHOWN_ID], id, seen->identity_bound ? Py_True : Py_False, NULL);
     Py_XDECREF(id);
     out->length = start;
     return put_python(out, shown);
@@ -100,7 +100,7 @@ static int put_who(const Folder *self, Buffer *out, const AssertionState *assert
     PUT(out, "\"observer\":\"");
     put_view(out, seen->observer);
     put_byte(out, '"');
-    if (self->shown == NO_IDS || seen->id < 0)
+    if (self->shown_ids == SHOWN_IDS_OMITTED || seen->id < 0)
         return 1;
     size_t without = out->length;
     PUT(out, ",\"observation_id\":\"");
@@ -157,15 +157,13 @@ typedef struct {
 
 /* ---------------------------------------------------------------- what is said of checks (checked_json.py) */
 
-enum { CHECK_NAME, ASKED, CHECKED, BASE, ABOUT_PARTS }; /* `Pieces` */
-
-static View part_of(PyObject *parts, int part) { return view_of_bytes(PyTuple_GET_ITEM(parts, part)); }
+static View part_of(PyObject *parts, int part) { return view_of_bytes(field_of(parts, part)); }
 
 static int are_bytes(PyObject *parts, int count)
 {
-    int fine = PyTuple_CheckExact(parts) && PyTuple_GET_SIZE(parts) == count;
+    int fine = is_tuple_of(parts, count);
     for (int i = 0; fine && i < count; i++)
-        fine = PyBytes_CheckExact(PyTuple_GET_ITEM(parts, i));
+        fine = PyBytes_CheckExact(field_of(parts, i));
     return fine;
 }
 
@@ -203,8 +201,8 @@ static int utf8_of(PyObject *text, View *view)
 static PyObject *pieces_of(const Folder *self, PyObject *text, PyObject *path)
 {
     PyObject *asked = PyUnicode_GET_LENGTH(path) ? path : Py_None;
-    PyObject *found = PyObject_CallFunctionObjArgs(self->callables[ABOUT], text, asked, NULL);
-    if (found != NULL && found != Py_None && !are_bytes(found, ABOUT_PARTS)) {
+    PyObject *found = PyObject_CallFunctionObjArgs(self->functions[FUNCTION_PIECES_OF], text, asked, NULL);
+    if (found != NULL && found != Py_None && !are_bytes(found, PIECES_FIELDS)) {
         PyErr_SetString(PyExc_TypeError, "what is known of a check is byte strings");
         Py_CLEAR(found);
     }
@@ -342,7 +340,7 @@ static void put_outside(Buffer *out, const ShownChecks *shown_checks)
     for (size_t i = 0; i < shown_checks->count; i++) {
         int known = shown_checks->about[i] != Py_None;
         put_text(out, i ? ",{\"name\":\"" : "{\"name\":\"");
-        known ? put_view(out, part_of(shown_checks->about[i], CHECK_NAME)) : PUT(out, "unknown");
+        known ? put_view(out, part_of(shown_checks->about[i], PIECES_NAME)) : PUT(out, "unknown");
         PUT(out, "\",\"classes\":");
         put_decimal(out, known ? shown_checks->classes[i] : 0);
         put_byte(out, '}');
@@ -362,7 +360,7 @@ static int is_hash(View commit)
 /* One check as it was seen to hold: its sentence, and its canonical form. */
 static void put_sentence(Buffer *out, PyObject *about, Where where)
 {
-    View base = part_of(about, BASE), asked = part_of(about, ASKED);
+    View base = part_of(about, PIECES_SENTENCE), asked = part_of(about, PIECES_COMMIT);
     int commit = where.commit.length && !(asked.length && asked.length <= where.commit.length &&
                                           memcmp(asked.at, where.commit.at, asked.length) == 0);
     put_byte(out, '"');
@@ -389,7 +387,7 @@ static void put_sentence(Buffer *out, PyObject *about, Where where)
 
 static void put_canonical(Buffer *out, PyObject *about, Where where)
 {
-    put_view(out, part_of(about, CHECKED));
+    put_view(out, part_of(about, PIECES_CHECKED));
     if (where.first) {
         PUT(out, ",\"lines\":[");
         put_decimal(out, where.first);
@@ -409,7 +407,7 @@ static void put_canonical(Buffer *out, PyObject *about, Where where)
 static Where where_shown(const Folder *self, const AssertionState *assertion, size_t check)
 {
     Where where = where_of(assertion->checks, check);
-    if (self->shown != CLEAR_IDS)
+    if (self->shown_ids != SHOWN_IDS_CLEAR)
         where.commit.length = 0;
     return where;
 }
@@ -424,7 +422,7 @@ static int put_checks(Folder *self, const AssertionState *assertion, const Shown
     for (size_t i = 0; i < shown_checks->count; i++) {
         View commit = where_shown(self, assertion, i).commit;
         if (shown_checks->classes[i] && shown_checks->about[i] != Py_None &&
-            (!part_of(shown_checks->about[i], BASE).length || (commit.length && !is_hash(commit))))
+            (!part_of(shown_checks->about[i], PIECES_SENTENCE).length || (commit.length && !is_hash(commit))))
             return 0;
     }
     for (int part = 0; part < 2; part++) {
@@ -452,17 +450,23 @@ static PyObject *checks_of(const Folder *self, const AssertionState *assertion, 
         if (!shown_checks->classes[i] || shown_checks->about[i] == Py_None)
             continue;
         Where where = where_shown(self, assertion, i);
-        PyObject *one = Py_BuildValue("s#(s#LLs#)", shown_checks->texts[i].at, (Py_ssize_t)shown_checks->texts[i].length, where.path.at,
-                                      (Py_ssize_t)where.path.length, (long long)where.first, (long long)where.last,
-                                      where.commit.at, (Py_ssize_t)where.commit.length);
+        PyObject *place[PLACE_FIELDS] = {
+            [PLACE_PATH] = text_of(where.path),
+            [PLACE_FIRST] = PyLong_FromLongLong(where.first),
+            [PLACE_LAST] = PyLong_FromLongLong(where.last),
+            [PLACE_COMMIT] = text_of(where.commit),
+        };
+        PyObject *held[HELD_CHECK_FIELDS] = {
+            [HELD_CHECK_CHECK] = text_of(shown_checks->texts[i]),
+            [HELD_CHECK_PLACE] = tuple_of(place, PLACE_FIELDS),
+        };
+        PyObject *one = tuple_of(held, HELD_CHECK_FIELDS);
         if (one == NULL || PyList_Append(list, one) < 0)
             Py_CLEAR(list);
         Py_XDECREF(one);
     }
     return list;
 }
-
-enum { TEXT_JSON, ATTESTATIONS_JSON, CHAIN_JSON, META_JSON, CHECKS_JSON, FRAMED_PARTS };
 
 /* What strangers wrote, sanitised: that many byte strings of JSON. */
 static PyObject *framed(const Folder *self, const AssertionState *assertion, const ClassEvidence **counted, size_t count, const ShownChecks *shown_checks)
@@ -476,13 +480,13 @@ static PyObject *framed(const Folder *self, const AssertionState *assertion, con
         Py_XDECREF(one);
     }
     if (fine)
-        found = PyObject_CallFunctionObjArgs(self->callables[FRAMED], text, assertion->external ? Py_True : Py_False, chain,
+        found = PyObject_CallFunctionObjArgs(self->functions[FUNCTION_FRAMED], text, assertion->external ? Py_True : Py_False, chain,
                                              seen, checks, NULL);
     Py_XDECREF(text);
     Py_XDECREF(seen);
     Py_XDECREF(chain);
     Py_XDECREF(checks);
-    if (found != NULL && !are_bytes(found, FRAMED_PARTS)) {
+    if (found != NULL && !are_bytes(found, FRAMED_FIELDS)) {
         PyErr_SetString(PyExc_TypeError, "what is framed is byte strings");
         Py_CLEAR(found);
     }
@@ -530,7 +534,7 @@ static int put_hash(const Folder *self, Buffer *out, const AssertionState *asser
     } else {
         PyObject *text = text_of(assertion->text), *kind = text_of(assertion->kind), *hash = NULL;
         if (text != NULL && kind != NULL)
-            hash = PyObject_CallFunctionObjArgs(self->callables[CLAIM_HASH], text, kind, NULL);
+            hash = PyObject_CallFunctionObjArgs(self->functions[FUNCTION_CLAIM_HASH], text, kind, NULL);
         Py_XDECREF(text);
         Py_XDECREF(kind);
         if (!put_python(out, hash))
@@ -544,19 +548,19 @@ static int put_frame(const Folder *self, Buffer *out, const AssertionState *asse
                       const ShownChecks *shown_checks, PyObject *parts)
 {
     put_view(out, self->frame);
-    parts != NULL ? put_view(out, view_of_bytes(PyTuple_GET_ITEM(parts, TEXT_JSON))) : put_json(out, shown_checks->prose);
+    parts != NULL ? put_view(out, part_of(parts, FRAMED_TEXT)) : put_json(out, shown_checks->prose);
     put_byte(out, ',');
     put_view(out, self->frame_type);
     PUT(out, ",\"attestations\":");
-    parts != NULL ? put_view(out, view_of_bytes(PyTuple_GET_ITEM(parts, ATTESTATIONS_JSON))) : PUT(out, "[]");
+    parts != NULL ? put_view(out, part_of(parts, FRAMED_ATTESTATIONS)) : PUT(out, "[]");
     put_byte(out, ',');
     if (parts != NULL)
-        put_view(out, view_of_bytes(PyTuple_GET_ITEM(parts, CHECKS_JSON)));
+        put_view(out, part_of(parts, FRAMED_CHECKS));
     else if (shown_checks->count)
         put_view(out, (View){self->checked.data, self->checked.length});
     PUT(out, "\"chain\":[");
     if (parts != NULL)
-        put_view(out, view_of_bytes(PyTuple_GET_ITEM(parts, CHAIN_JSON)));
+        put_view(out, part_of(parts, FRAMED_STEPS));
     for (size_t i = 0; i < count; i++) {
         PUT(out, "{\"step\":\"retrieval\",\"source\":\"");
         put_view(out, CLASS_NAMES[counted[i]->number]);
@@ -649,7 +653,7 @@ static int put_data(const Folder *self, Buffer *out, const AssertionState *asser
     }
     PyObject *chain = bytes_of(assertion->chain), *data = NULL;
     if (chain != NULL)
-        data = PyObject_CallFunctionObjArgs(self->callables[DATA_OF], chain, assertion->grounded ? Py_True : Py_False, NULL);
+        data = PyObject_CallFunctionObjArgs(self->functions[FUNCTION_DATA_OF], chain, assertion->grounded ? Py_True : Py_False, NULL);
     Py_XDECREF(chain);
     if (!put_python(out, data))
         return 0;
@@ -676,7 +680,7 @@ static int put_head(Folder *self, const AssertionState *assertion, Decision *dec
         return 0;
     if (assertion->has_confidence) {
         PyObject *number = PyFloat_FromDouble(assertion->confidence);
-        PyObject *json = number == NULL ? NULL : PyObject_CallOneArg(self->callables[NUMBER_JSON], number);
+        PyObject *json = number == NULL ? NULL : PyObject_CallOneArg(self->functions[FUNCTION_NUMBER_JSON], number);
         Py_XDECREF(number);
         PUT(out, "\"confidence\":");
         if (!put_python(out, json))
@@ -719,14 +723,14 @@ int decision_begin(void)
 /* A header of this name; NULL with an exception. */
 static PyObject *header_of(PyObject *name, const void *bytes, size_t length)
 {
-    PyObject *pair = PyTuple_New(2), *content = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)length);
+    PyObject *pair = PyTuple_New(HEADER_FIELDS), *content = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)length);
     if (pair == NULL || content == NULL) {
         Py_XDECREF(pair);
         Py_XDECREF(content);
         return NULL;
     }
-    PyTuple_SET_ITEM(pair, 0, Py_NewRef(name));
-    PyTuple_SET_ITEM(pair, 1, content);
+    PyTuple_SET_ITEM(pair, HEADER_NAME, Py_NewRef(name));
+    PyTuple_SET_ITEM(pair, HEADER_VALUE, content);
     return pair;
 }
 
@@ -736,14 +740,21 @@ static PyObject *type_header(Folder *self, int topic, const char *status)
     while (STATUS_NAMES[place] != NULL && strcmp(STATUS_NAMES[place], status) != 0)
         place++;
     PyObject **held = &self->type_headers[topic][place];
-    if (*held == NULL)
-        *held = Py_BuildValue("sN", "ce_type", PyBytes_FromFormat("sluice.%s.%s", TOPIC_NAMES[topic], status));
+    if (*held == NULL) {
+        PyObject *header[HEADER_FIELDS] = {
+            [HEADER_NAME] = PyUnicode_FromString("ce_type"),
+            [HEADER_VALUE] = PyBytes_FromFormat("sluice.%s.%s", TOPIC_NAMES[topic], status),
+        };
+        *held = tuple_of(header, HEADER_FIELDS);
+    }
     return Py_XNewRef(*held);
 }
 
+enum { MOST_HEADERS = RECORD_HEADER_FIELDS + 3 }; /* and the id, the type, a traceparent */
+
 static PyObject *headers_of(Folder *self, const AssertionState *assertion, int topic, const Decision *decision)
 {
-    PyObject *list = PyList_New(assertion->has_traceparent ? 7 : 6);
+    PyObject *list = PyList_New(assertion->has_traceparent ? MOST_HEADERS : MOST_HEADERS - 1);
     if (list == NULL)
         return NULL;
     char id[96];
@@ -752,13 +763,13 @@ static PyObject *headers_of(Folder *self, const AssertionState *assertion, int t
     id[length++] = '/';
     memcpy(id + length, decision->id, sizeof decision->id);
     length += sizeof decision->id;
-    PyObject *given[7] = {
-        Py_NewRef(PyTuple_GET_ITEM(self->headers, 0)),
+    PyObject *given[MOST_HEADERS] = {
+        Py_NewRef(field_of(self->headers, RECORD_HEADER_SPECVERSION)),
         header_of(id_name, id, length),
-        Py_NewRef(PyTuple_GET_ITEM(self->headers, 1)),
+        Py_NewRef(field_of(self->headers, RECORD_HEADER_SOURCE)),
         type_header(self, topic, decision->status),
-        Py_NewRef(PyTuple_GET_ITEM(self->headers, 2)),
-        Py_NewRef(PyTuple_GET_ITEM(self->headers, 3)),
+        Py_NewRef(field_of(self->headers, RECORD_HEADER_TIME)),
+        Py_NewRef(field_of(self->headers, RECORD_HEADER_CONTENT_TYPE)),
         assertion->has_traceparent ? header_of(traceparent_name, assertion->traceparent.at, assertion->traceparent.length) : NULL,
     };
     int fine = 1;
@@ -778,7 +789,7 @@ static int put_output(Folder *self, const AssertionState *assertion, int topic, 
     size_t length = head->length;
     put_decimal(head, PyList_GET_SIZE(self->outputs));
     put_view(head, self->behind);
-    put_view(head, decision->framed == NULL ? self->meta : view_of_bytes(PyTuple_GET_ITEM(decision->framed, META_JSON)));
+    put_view(head, decision->framed == NULL ? self->meta : part_of(decision->framed, FRAMED_META));
     put_view(head, (View){self->more.data, self->more.length});
     put_byte(head, '}');
     if (head->failed || self->more.failed) {
@@ -786,10 +797,10 @@ static int put_output(Folder *self, const AssertionState *assertion, int topic, 
         return 0;
     }
     PyTypeObject *type = (PyTypeObject *)self->output_type;
-    PyObject *output = type->tp_alloc(type, 4);
+    PyObject *output = type->tp_alloc(type, OUTPUT_FIELDS);
     if (output == NULL)
         return 0;
-    PyTuple_SET_ITEM(output, 0, Py_NewRef(topic_names[topic]));
+    PyTuple_SET_ITEM(output, OUTPUT_TOPIC, Py_NewRef(topic_names[topic]));
     PyObject *key = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(assertion->emission_id.length + assertion->span_key.length + 1));
     if (key != NULL) {
         char *at = PyBytes_AS_STRING(key);
@@ -797,13 +808,13 @@ static int put_output(Folder *self, const AssertionState *assertion, int topic, 
         at[assertion->emission_id.length] = '#';
         memcpy(at + assertion->emission_id.length + 1, assertion->span_key.at, assertion->span_key.length);
     }
-    PyTuple_SET_ITEM(output, 1, key);
-    PyTuple_SET_ITEM(output, 2, PyBytes_FromStringAndSize((char *)head->data, (Py_ssize_t)head->length));
-    PyTuple_SET_ITEM(output, 3, headers_of(self, assertion, topic, decision));
+    PyTuple_SET_ITEM(output, OUTPUT_KEY, key);
+    PyTuple_SET_ITEM(output, OUTPUT_VALUE, PyBytes_FromStringAndSize((char *)head->data, (Py_ssize_t)head->length));
+    PyTuple_SET_ITEM(output, OUTPUT_HEADERS, headers_of(self, assertion, topic, decision));
     head->length = length;
     int fine = 1;
-    for (int i = 0; i < 4; i++)
-        fine = fine && PyTuple_GET_ITEM(output, i) != NULL;
+    for (int i = 0; i < OUTPUT_FIELDS; i++)
+        fine = fine && field_of(output, i) != NULL;
     fine = fine && PyList_Append(self->outputs, output) == 0;
     Py_DECREF(output);
     return fine;

@@ -7,8 +7,100 @@ const View CLASS_NAMES[CLASSES] = {
     VIEW("substrate.unix.peercred"),
 };
 
-enum { KNOWN_FIELDS = 2, ATTEMPT_FIELDS = 8, ASSERTION_FIELDS = 34, WAITING_FIELDS = 7, DECLARED_FIELDS = 4, SEEN_FIELDS = 7 };
-enum { CHECKING_FIELDS = 8, VERIFIED_FIELDS = 6, WHERE_FIELDS = 4, LOOKS_FIELDS = 2 };
+/* Fields are read and written one behind the other. */
+FOLLOWS(EMISSION_STATE_WAITING, EMISSION_STATE_ATTEMPTS);
+LAST(EMISSION_STATE, EMISSION_STATE_WAITING);
+
+FOLLOWS(ATTEMPT_EMITTED_AT, ATTEMPT_NUMBER);
+FOLLOWS(ATTEMPT_DIGEST, ATTEMPT_EMITTED_AT);
+FOLLOWS(ATTEMPT_ORDER, ATTEMPT_DIGEST);
+FOLLOWS(ATTEMPT_ASSERTIONS, ATTEMPT_ORDER);
+FOLLOWS(ATTEMPT_CLOSED, ATTEMPT_ASSERTIONS);
+FOLLOWS(ATTEMPT_CLOCK, ATTEMPT_CLOSED);
+FOLLOWS(ATTEMPT_DUE, ATTEMPT_CLOCK);
+LAST(ATTEMPT, ATTEMPT_DUE);
+
+FOLLOWS(ASSERTION_STATE_ATTEMPT, ASSERTION_STATE_EMISSION_ID);
+FOLLOWS(ASSERTION_STATE_EMITTED_AT, ASSERTION_STATE_ATTEMPT);
+FOLLOWS(ASSERTION_STATE_TERMS, ASSERTION_STATE_EMITTED_AT);
+FOLLOWS(ASSERTION_STATE_SPAN_KEY, ASSERTION_STATE_TERMS);
+FOLLOWS(ASSERTION_STATE_KIND, ASSERTION_STATE_SPAN_KEY);
+FOLLOWS(ASSERTION_STATE_EFFECT, ASSERTION_STATE_KIND);
+FOLLOWS(ASSERTION_STATE_K, ASSERTION_STATE_EFFECT);
+FOLLOWS(ASSERTION_STATE_TEXT, ASSERTION_STATE_K);
+FOLLOWS(ASSERTION_STATE_ANNOTATED, ASSERTION_STATE_TEXT);
+FOLLOWS(ASSERTION_STATE_GROUNDED, ASSERTION_STATE_ANNOTATED);
+FOLLOWS(ASSERTION_STATE_CONFIDENCE, ASSERTION_STATE_GROUNDED);
+FOLLOWS(ASSERTION_STATE_CHAIN, ASSERTION_STATE_CONFIDENCE);
+FOLLOWS(ASSERTION_STATE_EMITTER, ASSERTION_STATE_CHAIN);
+FOLLOWS(ASSERTION_STATE_TRACEPARENT, ASSERTION_STATE_EMITTER);
+FOLLOWS(ASSERTION_STATE_TERMS_NUMBER, ASSERTION_STATE_TRACEPARENT);
+FOLLOWS(ASSERTION_STATE_ARRIVAL, ASSERTION_STATE_TERMS_NUMBER);
+FOLLOWS(ASSERTION_STATE_ORDER, ASSERTION_STATE_ARRIVAL);
+FOLLOWS(ASSERTION_STATE_IDS, ASSERTION_STATE_ORDER);
+FOLLOWS(ASSERTION_STATE_DECLARED, ASSERTION_STATE_IDS);
+FOLLOWS(ASSERTION_STATE_PHASE, ASSERTION_STATE_DECLARED);
+FOLLOWS(ASSERTION_STATE_SEEN, ASSERTION_STATE_PHASE);
+FOLLOWS(ASSERTION_STATE_FRESH, ASSERTION_STATE_SEEN);
+FOLLOWS(ASSERTION_STATE_AGED, ASSERTION_STATE_FRESH);
+FOLLOWS(ASSERTION_STATE_REVISION, ASSERTION_STATE_AGED);
+FOLLOWS(ASSERTION_STATE_BASIS, ASSERTION_STATE_REVISION);
+FOLLOWS(ASSERTION_STATE_ADMITTED_AT, ASSERTION_STATE_BASIS);
+FOLLOWS(ASSERTION_STATE_VALID_UNTIL, ASSERTION_STATE_ADMITTED_AT);
+FOLLOWS(ASSERTION_STATE_TOUCHED, ASSERTION_STATE_VALID_UNTIL);
+FOLLOWS(ASSERTION_STATE_CLOCK, ASSERTION_STATE_TOUCHED);
+FOLLOWS(ASSERTION_STATE_DUE, ASSERTION_STATE_CLOCK);
+FOLLOWS(ASSERTION_STATE_WITNESSES, ASSERTION_STATE_DUE);
+FOLLOWS(ASSERTION_STATE_CHECKING, ASSERTION_STATE_WITNESSES);
+FOLLOWS(ASSERTION_STATE_REVIEWERS, ASSERTION_STATE_CHECKING);
+LAST(ASSERTION_STATE, ASSERTION_STATE_REVIEWERS);
+
+FOLLOWS(DECLARED_ID, DECLARED_NUMBER);
+FOLLOWS(DECLARED_TS, DECLARED_ID);
+FOLLOWS(DECLARED_CONFIRMED, DECLARED_TS);
+LAST(DECLARED, DECLARED_CONFIRMED);
+
+FOLLOWS(CLASS_EVIDENCE_LATEST, CLASS_EVIDENCE_NUMBER);
+FOLLOWS(CLASS_EVIDENCE_TS, CLASS_EVIDENCE_LATEST);
+FOLLOWS(CLASS_EVIDENCE_ID, CLASS_EVIDENCE_TS);
+FOLLOWS(CLASS_EVIDENCE_OBSERVER, CLASS_EVIDENCE_ID);
+FOLLOWS(CLASS_EVIDENCE_IDENTITY_BOUND, CLASS_EVIDENCE_OBSERVER);
+FOLLOWS(CLASS_EVIDENCE_ATTESTATION, CLASS_EVIDENCE_IDENTITY_BOUND);
+LAST(CLASS_EVIDENCE, CLASS_EVIDENCE_ATTESTATION);
+
+FOLLOWS(CHECKING_NEEDS, CHECKING_TEXTS);
+FOLLOWS(CHECKING_CLASSES, CHECKING_NEEDS);
+FOLLOWS(CHECKING_WORDS, CHECKING_CLASSES);
+FOLLOWS(CHECKING_COVERAGE, CHECKING_WORDS);
+FOLLOWS(CHECKING_UNCHECKED, CHECKING_COVERAGE);
+FOLLOWS(CHECKING_PLACES, CHECKING_UNCHECKED);
+FOLLOWS(CHECKING_ELSEWHERE, CHECKING_PLACES);
+LAST(CHECKING, CHECKING_ELSEWHERE);
+
+FOLLOWS(VERIFIED_STAMPS, VERIFIED_NUMBER);
+FOLLOWS(VERIFIED_NAMED, VERIFIED_STAMPS);
+FOLLOWS(VERIFIED_COVERAGE, VERIFIED_NAMED);
+FOLLOWS(VERIFIED_UNCHECKED, VERIFIED_COVERAGE);
+FOLLOWS(VERIFIED_LOOKED, VERIFIED_UNCHECKED);
+LAST(VERIFIED, VERIFIED_LOOKED);
+
+FOLLOWS(PLACE_FIRST, PLACE_PATH);
+FOLLOWS(PLACE_LAST, PLACE_FIRST);
+FOLLOWS(PLACE_COMMIT, PLACE_LAST);
+LAST(PLACE, PLACE_COMMIT);
+
+FOLLOWS(LOOKS_LOOKS, LOOKS_WORDS);
+LAST(LOOKS, LOOKS_LOOKS);
+
+FOLLOWS(PENDING_EVIDENCE_ATTEMPT, PENDING_EVIDENCE_RECORD);
+FOLLOWS(PENDING_EVIDENCE_SPAN_KEY, PENDING_EVIDENCE_ATTEMPT);
+FOLLOWS(PENDING_EVIDENCE_NEGATIVE, PENDING_EVIDENCE_SPAN_KEY);
+FOLLOWS(PENDING_EVIDENCE_ORDER, PENDING_EVIDENCE_NEGATIVE);
+FOLLOWS(PENDING_EVIDENCE_CLOCK, PENDING_EVIDENCE_ORDER);
+FOLLOWS(PENDING_EVIDENCE_DUE, PENDING_EVIDENCE_CLOCK);
+LAST(PENDING_EVIDENCE, PENDING_EVIDENCE_DUE);
+
+enum { RANGE_START, RANGE_END, RANGE_FIELDS }; /* a pair in Python */
 #define MOST ((uint64_t)1 << 20) /* of anything in one emission; a record holds less */
 
 static int due_read(Reader *reader, int64_t *clock, int *has_due, int64_t *due)
@@ -26,7 +118,8 @@ static int may_be_sought(const Sought *sought, Reader reader, int *may)
     *may = !sought->found;
     if (sought->found || !sought->span_key.length)
         return 1;
-    if (!take_array_of(&reader, ASSERTION_FIELDS) || !pass_values(&reader, 4) || !take_text(&reader, &key))
+    if (!take_array_of(&reader, ASSERTION_STATE_FIELDS) || !pass_values(&reader, ASSERTION_STATE_SPAN_KEY) ||
+        !take_text(&reader, &key))
         return 0;
     *may = same_view(key, sought->span_key);
     return 1;
@@ -54,7 +147,7 @@ int known_read(EmissionState *self, View packed, int64_t attempt, Sought *sought
     Reader reader = {packed.at, packed.at + packed.length};
     self->whole = packed;
     self->found = 0;
-    if (!take_array_of(&reader, KNOWN_FIELDS) || !take_array(&reader, &self->attempts) || self->attempts > MOST)
+    if (!take_array_of(&reader, EMISSION_STATE_FIELDS) || !take_array(&reader, &self->attempts) || self->attempts > MOST)
         return 0;
     for (uint64_t i = 0; i < self->attempts; i++) {
         EmissionState one;
@@ -89,28 +182,28 @@ int known_read(EmissionState *self, View packed, int64_t attempt, Sought *sought
     return pass_values(&reader, self->waiting) && reader.at == reader.end;
 }
 
-enum { BEFORE_ORDER = 17, BEFORE_CLOCK = 11 }; /* fields of an assertion */
-
 int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_t *due)
 {
     Reader reader = {packed.at, packed.at + packed.length};
     uint64_t attempts, assertions, waiting;
     int64_t number, own;
-    if (!take_array_of(&reader, KNOWN_FIELDS) || !take_array(&reader, &attempts))
+    if (!take_array_of(&reader, EMISSION_STATE_FIELDS) || !take_array(&reader, &attempts))
         return -1;
     for (; attempts; attempts--) {
-        if (!take_array_of(&reader, ATTEMPT_FIELDS) || !pass_values(&reader, 3) || !take_int(&reader, &own) ||
+        if (!take_array_of(&reader, ATTEMPT_FIELDS) || !pass_values(&reader, ATTEMPT_ORDER) ||
+            !take_int(&reader, &own) ||
             !take_array(&reader, &assertions))
             return -1;
         for (; assertions; assertions--) {
-            if (!take_array_of(&reader, ASSERTION_FIELDS) || !pass_values(&reader, BEFORE_ORDER) ||
-                !take_int(&reader, &number) || !pass_values(&reader, BEFORE_CLOCK) ||
-                !due_read(&reader, clock, has_due, due) || !pass_values(&reader, 3))
+            if (!take_array_of(&reader, ASSERTION_STATE_FIELDS) || !pass_values(&reader, ASSERTION_STATE_ORDER) ||
+                !take_int(&reader, &number) || !pass_values(&reader, ASSERTION_STATE_CLOCK - ASSERTION_STATE_ORDER - 1) ||
+                !due_read(&reader, clock, has_due, due) ||
+                !pass_values(&reader, ASSERTION_STATE_FIELDS - ASSERTION_STATE_DUE - 1))
                 return -1;
             if (number == order)
                 return 1;
         }
-        if (!pass_values(&reader, 1) || !due_read(&reader, clock, has_due, due))
+        if (!pass_values(&reader, ATTEMPT_CLOCK - ATTEMPT_CLOSED) || !due_read(&reader, clock, has_due, due))
             return -1;
         if (own == order)
             return 1;
@@ -155,7 +248,7 @@ static int declared_read(Declared *self, Reader *reader, int64_t ids)
 
 static int seen_read(ClassEvidence *self, Reader *reader, int64_t ids)
 {
-    return take_array_of(reader, SEEN_FIELDS) && take_int(reader, &self->number) && take_int(reader, &self->latest) &&
+    return take_array_of(reader, CLASS_EVIDENCE_FIELDS) && take_int(reader, &self->number) && take_int(reader, &self->latest) &&
            take_int(reader, &self->ts) && take_int(reader, &self->id) && take_text(reader, &self->observer) &&
            take_bool(reader, &self->identity_bound) &&
            optional_bytes(reader, &self->has_attestation, &self->attestation) && self->number >= 0 &&
@@ -200,7 +293,7 @@ static int ranges_read(Ranges *self, Reader *reader, Arena *arena)
         return 0;
     for (uint64_t i = 0; i < count; i++) {
         Range *one = &self->at[i];
-        if (!take_array_of(reader, 2) || !take_int(reader, &one->start) || !take_int(reader, &one->end) ||
+        if (!take_array_of(reader, RANGE_FIELDS) || !take_int(reader, &one->start) || !take_int(reader, &one->end) ||
             one->start < 0 || one->end < one->start || (i && one->start <= self->at[i - 1].end))
             return 0;
     }
@@ -254,7 +347,7 @@ static int wheres_read(Checking *self, Reader *reader, Arena *arena)
         return 0;
     for (uint64_t i = 0; i < count; i++) {
         Where *one = &self->wheres[i];
-        if (!take_array_of(reader, WHERE_FIELDS) || !take_text(reader, &one->path) || !take_int(reader, &one->first) ||
+        if (!take_array_of(reader, PLACE_FIELDS) || !take_text(reader, &one->path) || !take_int(reader, &one->first) ||
             !take_int(reader, &one->last) || !take_text(reader, &one->commit))
             return 0;
     }
@@ -336,7 +429,7 @@ int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, con
     self->emission_id = emission_id;
     self->attempt = known->number;
     self->emitted_at = known->emitted_at;
-    if (!take_array_of(reader, ASSERTION_FIELDS) || !fixed_read(self, reader) || !take_array(reader, &count) || count > MOST)
+    if (!take_array_of(reader, ASSERTION_STATE_FIELDS) || !fixed_read(self, reader) || !take_array(reader, &count) || count > MOST)
         return 0;
     self->id_count = count;
     self->id_room = count + 1;
@@ -395,7 +488,7 @@ int known_closed(const EmissionState *self, View span_key)
 int waiting_read(PendingEvidence *self, Reader *reader)
 {
     const uint8_t *start = reader->at;
-    if (!take_array_of(reader, WAITING_FIELDS) || !take_bytes(reader, &self->record) ||
+    if (!take_array_of(reader, PENDING_EVIDENCE_FIELDS) || !take_bytes(reader, &self->record) ||
         !take_int(reader, &self->attempt) || !take_text(reader, &self->span_key) ||
         !take_bool(reader, &self->negative) || !take_int(reader, &self->order) ||
         !due_read(reader, &self->clock, &self->has_due, &self->due))
@@ -414,7 +507,7 @@ static void due_pack(Buffer *out, int64_t clock, int has_due, int64_t due)
 
 static void fixed_pack(Buffer *out, const AssertionState *self)
 {
-    put(out, "\xa0\x00\x00\xc0", 4); /* the emission knows the first four */
+    put(out, "\xa0\x00\x00\xc0", ASSERTION_STATE_SPAN_KEY); /* the emission knows these: a text, two numbers, nil */
     pack_text(out, self->span_key);
     pack_text(out, self->kind);
     pack_text(out, self->external ? (View){(const uint8_t *)"external", 8} : (View){(const uint8_t *)"internal", 8});
@@ -435,7 +528,7 @@ static void ranges_pack(Buffer *out, const Ranges *self)
 {
     pack_array(out, self->count);
     for (size_t i = 0; i < self->count; i++) {
-        pack_array(out, 2);
+        pack_array(out, RANGE_FIELDS);
         pack_int(out, self->at[i].start);
         pack_int(out, self->at[i].end);
     }
@@ -477,7 +570,7 @@ static void checking_pack(Buffer *out, const Checking *self)
     pack_array(out, self->where_count);
     for (size_t i = 0; i < self->where_count; i++) {
         const Where *one = &self->wheres[i];
-        pack_array(out, WHERE_FIELDS);
+        pack_array(out, PLACE_FIELDS);
         pack_text(out, one->path);
         pack_int(out, one->first);
         pack_int(out, one->last);
@@ -488,7 +581,7 @@ static void checking_pack(Buffer *out, const Checking *self)
 
 void assertion_state_pack(Buffer *out, const AssertionState *self)
 {
-    pack_array(out, ASSERTION_FIELDS);
+    pack_array(out, ASSERTION_STATE_FIELDS);
     self->fixed.length ? put_view(out, self->fixed) : fixed_pack(out, self);
     pack_array(out, self->id_count);
     for (size_t i = 0; i < self->id_count; i++)
@@ -506,7 +599,7 @@ void assertion_state_pack(Buffer *out, const AssertionState *self)
     pack_array(out, self->seen_count);
     for (size_t i = 0; i < self->seen_count; i++) {
         const ClassEvidence *one = &self->seen[i];
-        pack_array(out, SEEN_FIELDS);
+        pack_array(out, CLASS_EVIDENCE_FIELDS);
         pack_int(out, one->number);
         pack_int(out, one->latest);
         pack_int(out, one->ts);
@@ -533,7 +626,7 @@ void assertion_state_pack(Buffer *out, const AssertionState *self)
 
 void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due)
 {
-    pack_array(out, WAITING_FIELDS);
+    pack_array(out, PENDING_EVIDENCE_FIELDS);
     pack_bytes(out, record);
     pack_int(out, attempt);
     pack_text(out, span_key);

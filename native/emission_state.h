@@ -7,21 +7,28 @@
 
 #include "arena.h"
 #include "bytes.h"
+#include "layout.h"
 #pragma GCC visibility push(hidden)
 
-enum { CLASSES = 7, GIT_LOG = 3, PEERCRED = 6 };
-enum { PENDING, ADMITTED, REVIEW, CLOSED };
-enum { ON_WATERMARK, ON_TIME };
+enum { CLASSES = CLASS_CODES, GIT_LOG = CLASS_SUBSTRATE_GIT_LOG, PEERCRED = CLASS_SUBSTRATE_UNIX_PEERCRED };
+enum { PENDING = PHASE_PENDING, ADMITTED = PHASE_ADMITTED, REVIEW = PHASE_REVIEW, CLOSED = PHASE_CLOSED };
+enum { ON_WATERMARK = CLOCK_WATERMARK, ON_TIME = CLOCK_TIME };
 
 extern const View CLASS_NAMES[CLASSES];
 
-enum { NO_COVERAGE, PART, WHOLE };    /* how much of a sentence its checks speak of */
+/* How a packed array of fewer than 16 begins; and a packed emission with one attempt, up to that attempt's fields. */
+#define ARRAY_OF(count) ((uint8_t)(0x90 | (count)))
+_Static_assert(EMISSION_STATE_FIELDS < 16 && ATTEMPT_FIELDS < 16, "each begins with one byte");
+static const uint8_t ONE_ATTEMPT[] = {ARRAY_OF(EMISSION_STATE_FIELDS), ARRAY_OF(1), ARRAY_OF(ATTEMPT_FIELDS)};
+static const uint8_t NO_ATTEMPT[] = {ARRAY_OF(EMISSION_STATE_FIELDS), ARRAY_OF(0)};
+
+enum { NO_COVERAGE = COVERAGE_NONE, PART = COVERAGE_PART, WHOLE = COVERAGE_WHOLE }; /* of a sentence, by its checks */
 enum { MOST_CHECKS = 20 };            /* of one assertion */
 enum { NO_CHECK = 0, AS_A_WHOLE = -1 }; /* what an observation verifies: a bit for each check, or all of it */
 
 typedef struct {
-    int64_t window[CLASSES], horizon, max_validity, min_observers[2], min_coverage[2]; /* internal, external */
-    int counts_plainly; /* each class once, and every check needs the assertion's k; else the assertions are Python's */
+    int64_t window[CLASSES], horizon, max_validity, min_observers[EFFECT_CODES], min_coverage[EFFECT_CODES];
+    int counts_plainly; /* each class once, and every check needs the assertion's k; else they are Python's */
 } Terms;
 
 typedef struct {

@@ -10,20 +10,31 @@
 #include <Python.h>
 
 #include "records.h"
+#include "tuples.h"
 #pragma GCC visibility push(hidden)
 
 enum { FAILED = -1, PYTHON = 0, DONE = 1 };
 enum { ON_ADMITTED, ON_INADMISSIBLE, ON_REVIEWS, ON_REEMISSIONS, TOPICS };
-enum { DISCARD, TO_REVIEW, RE_EMIT, REFUSE };
-enum { ASKS_PLAINLY, ASKS, KEEPS_LOOKS }; /* requests for another attempt are Python's; and so are looks (mending.py) */
-enum { BELOW_FLOOR, DECAYED, UNVERIFIED, UNANNOTATED, ENDS }; /* how waiting for evidence ends */
+enum {
+    DISCARD = DISPOSITION_DISCARD,
+    TO_REVIEW = DISPOSITION_REVIEW,
+    RE_EMIT = DISPOSITION_RE_EMIT,
+    REFUSE = DISPOSITION_REFUSE
+};
+enum {
+    BELOW_FLOOR = END_BELOW_FLOOR, /* how waiting for evidence ends */
+    DECAYED = END_DECAYED_TO_UNCERTAINTY,
+    UNVERIFIED = END_UNVERIFIED_INFERENCE,
+    UNANNOTATED = END_UNANNOTATED,
+    ENDS = END_CODES
+};
+enum {
+    ASKS_PLAINLY = MENDING_ASKS_PLAINLY, /* requests for another attempt are Python's; and so are looks (mending.py) */
+    ASKS = MENDING_ASKS,
+    KEEPS_LOOKS = MENDING_KEEPS_LOOKS
+};
 enum { LATE, NOT_COUNTED, NEWER_VOCABULARY, DUPLICATE, UNMATCHED, STALLED, DISCARDED, UNREVIEWED, COUNTERS };
 enum { STATUSES = 8 };
-
-/* What is asked of Python (streams/adjudication/compiled.py); each is a pure function. */
-enum { FRAMED, CLAIM_HASH, NUMBER_JSON, DATA_OF, CHAIN_OF, ATTESTATION_OF, SHOWN, REFUSES, DERIVED, ABOUT, CALLABLES };
-enum { NO_IDS, CLEAR_IDS, ASKED_IDS }; /* `shown`: whether observation ids leave in clear, or as Python says */
-enum { REFUSES_NONE, REFUSES_EMAIL, REFUSES_MORE }; /* `refuses`: what an emitter may not look like */
 
 typedef struct {
     int64_t since, milliseconds;
@@ -39,15 +50,16 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     PyObject *state, *packed, *open, *counters, *pending, *expiring, *outputs; /* the lane's own, and the block's */
-    PyObject *output_type, *headers, *effects, *observers, *renewed, *callables[CALLABLES];
-    PyObject *texts[6];                 /* what the views below point into */
+    PyObject *output_type, *headers, *effects, *observers, *renewed, *functions[FUNCTION_FIELDS];
+    PyObject *texts[TEXT_FIELDS]; /* what the views below point into */
     View ledger, behind, frame, frame_type, no_text, meta;
     int64_t time, latest, oldest, watermark, lane, lanes;
     int64_t k_internal, k_external, horizon, review_window, max_attempts, cap, terms_number;
     double min_confidence;
-    int crc32, external_default, reject_internal, reject_external, shown, refuses, cites, only_signed, accepts_checks;
+    int crc32, external_default, reject_internal, reject_external, shown_ids, refused_emitters, binds_sightings;
+    int only_signed, accepts_checks;
     int mending; /* ASKS_PLAINLY and the others */
-    uint8_t disposition[ENDS][2];
+    uint8_t disposition[ENDS][EFFECT_CODES];
     Terms *terms;
     MaxValidity *max_validities;
     Py_ssize_t terms_count, max_validity_count;

@@ -117,7 +117,7 @@ static int may_speak(const Folder *self, const Observation *one)
     PyObject *entry = entry_of(self, one->observer);
     if (entry == NULL)
         return PyErr_Occurred() ? FAILED : DONE;
-    long classes = PyTuple_CheckExact(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyLong_AsLong(PyTuple_GET_ITEM(entry, 0)) : 0;
+    long classes = is_tuple_of(entry, OBSERVER_FIELDS) ? PyLong_AsLong(field_of(entry, OBSERVER_CLASSES)) : 0;
     if (classes == -1 && PyErr_Occurred())
         return FAILED;
     return classes >> one->number & 1 ? DONE : PYTHON;
@@ -132,12 +132,12 @@ static int may_count(const Folder *self, const AssertionState *assertion, const 
     PyObject *entry = entry_of(self, one->observer);
     if (entry == NULL)
         return PyErr_Occurred() ? -1 : 1;
-    PyObject *writers = PyTuple_CheckExact(entry) && PyTuple_GET_SIZE(entry) == 2 ? PyTuple_GET_ITEM(entry, 1) : NULL;
+    PyObject *writers = is_tuple_of(entry, OBSERVER_FIELDS) ? field_of(entry, OBSERVER_WRITABLE_BY) : NULL;
     if (writers == NULL || !PyTuple_CheckExact(writers))
         return 0;
     for (Py_ssize_t i = 0; assertion->has_emitter && i < PyTuple_GET_SIZE(writers); i++) {
         Py_ssize_t length;
-        const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(writers, i), &length);
+        const char *name = PyUnicode_AsUTF8AndSize(field_of(writers, i), &length);
         if (name == NULL)
             return -1;
         if (view_is(assertion->emitter, name, (size_t)length))
@@ -154,7 +154,7 @@ PyObject *folder_derived(const Folder *self, const AssertionState *assertion)
     PyObject *kind = PyUnicode_DecodeUTF8((const char *)assertion->kind.at, (Py_ssize_t)assertion->kind.length, NULL);
     PyObject *found = NULL;
     if (text != NULL && kind != NULL)
-        found = PyObject_CallFunctionObjArgs(self->callables[DERIVED], text, kind, NULL);
+        found = PyObject_CallFunctionObjArgs(self->functions[FUNCTION_DERIVED], text, kind, NULL);
     Py_XDECREF(text);
     Py_XDECREF(kind);
     if (found != NULL && found != Py_None && !PyUnicode_Check(found)) {
@@ -257,10 +257,10 @@ static int admits(Folder *self, const AssertionState *assertion, int64_t until)
 
 /* ---------------------------------------------------------------- what Python reads of a record */
 
-static PyObject *asked(const Folder *self, int callable, View raw)
+static PyObject *asked(const Folder *self, int function, View raw)
 {
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)raw.at, (Py_ssize_t)raw.length);
-    PyObject *found = bytes == NULL ? NULL : PyObject_CallOneArg(self->callables[callable], bytes);
+    PyObject *found = bytes == NULL ? NULL : PyObject_CallOneArg(self->functions[function], bytes);
     Py_XDECREF(bytes);
     return found;
 }
@@ -285,7 +285,7 @@ static int observation_kept(Folder *self, Observation *one, View record)
         return PYTHON;
     if (!one->has_attestation)
         return DONE;
-    PyObject *bytes = asked(self, ATTESTATION_OF, one->attestation);
+    PyObject *bytes = asked(self, FUNCTION_ATTESTATION_OF, one->attestation);
     if (bytes == NULL)
         return FAILED;
     int done = kept(self, bytes, &one->attestation);
@@ -296,12 +296,15 @@ static int observation_kept(Folder *self, Observation *one, View record)
 /* A chain as it is kept, and what it says of its assertion [C §3, §7]. */
 static int chain_read(Folder *self, Emission *emission, AssertionState *assertion)
 {
-    PyObject *bytes, *confidence, *found = asked(self, CHAIN_OF, assertion->chain);
-    long long latest;
+    PyObject *bytes, *found = asked(self, FUNCTION_CHAIN_OF, assertion->chain);
+    int64_t latest;
     int grounds, done = FAILED;
     if (found == Py_None) {
         done = PYTHON;
-    } else if (found != NULL && PyArg_ParseTuple(found, "SLOp", &bytes, &latest, &confidence, &grounds)) {
+    } else if (found != NULL && demand_tuple_of(found, KEPT_CHAIN_FIELDS) &&
+               take_object(found, KEPT_CHAIN_CHAIN, &PyBytes_Type, &bytes) &&
+               take_integer(found, KEPT_CHAIN_LATEST, &latest) && take_flag(found, KEPT_CHAIN_GROUNDS, &grounds)) {
+        PyObject *confidence = field_of(found, KEPT_CHAIN_CONFIDENCE);
         done = kept(self, bytes, &assertion->chain);
         if (latest > emission->latest)
             emission->latest = latest;
@@ -323,9 +326,9 @@ static int refused(const Folder *self, View name)
     int maybe = 0;
     for (size_t i = 0; i < name.length; i++)
         maybe |= name.at[i] == '@' || name.at[i] == '%';
-    if (self->refuses == REFUSES_NONE || !name.length || (self->refuses == REFUSES_EMAIL && !maybe))
+    if (self->refused_emitters == REFUSED_EMITTERS_NONE || !name.length || (self->refused_emitters == REFUSED_EMITTERS_EMAIL && !maybe))
         return 0;
-    PyObject *found = asked(self, REFUSES, name);
+    PyObject *found = asked(self, FUNCTION_REFUSES, name);
     int answer = found == NULL ? -1 : PyObject_IsTrue(found);
     Py_XDECREF(found);
     return answer;
@@ -334,7 +337,7 @@ static int refused(const Folder *self, View name)
 /* An emission with its chains as they are kept; what claims to be grounded and is not has its own verdict. */
 static int said(Folder *self, Emission *emission, View record)
 {
-    if (self->cites || !emission_read(emission, record, &self->arena))
+    if (self->binds_sightings || !emission_read(emission, record, &self->arena))
         return PYTHON;
     const View names[3] = {emission->has_system ? emission->system : (View){NULL, 0}, emission->model, emission->prompt};
     for (int i = 0; i < 3; i++) {
@@ -380,8 +383,13 @@ static int extend(Folder *self, AssertionState *assertion, int64_t until, const 
     if (assertion->touched)
         return DONE;
     assertion->touched = 1;
-    PyObject *renewed = Py_BuildValue("OLs#", place->name, (long long)assertion->attempt, assertion->span_key.at,
-                                      (Py_ssize_t)assertion->span_key.length);
+    PyObject *fields[RENEWED_FIELDS] = {
+        [RENEWED_EMISSION_ID] = Py_NewRef(place->name),
+        [RENEWED_ATTEMPT] = PyLong_FromLongLong(assertion->attempt),
+        [RENEWED_SPAN_KEY] = PyUnicode_DecodeUTF8((const char *)assertion->span_key.at,
+                                                  (Py_ssize_t)assertion->span_key.length, NULL),
+    };
+    PyObject *renewed = tuple_of(fields, RENEWED_FIELDS);
     int failed = renewed == NULL || PyList_Append(self->renewed, renewed) < 0;
     Py_XDECREF(renewed);
     return failed ? FAILED : DONE;
@@ -421,16 +429,17 @@ static int apply_observation(Folder *self, const Place *place, const EmissionSta
     return keep_assertion(self, place, known, assertion, lay);
 }
 
-/* Says that an assertion was renewed, where it is still admitted: `(emission id, attempt, span key)`. */
+/* Says that an assertion was renewed, where it is still admitted. */
 int folder_renew(Folder *self, PyObject *renewed)
 {
     Place place;
     EmissionState known;
     AssertionState assertion;
-    long long attempt;
+    int64_t attempt;
     Py_ssize_t id_length, key_length;
     const char *id, *key;
-    if (!PyArg_ParseTuple(renewed, "s#Ls#", &id, &id_length, &attempt, &key, &key_length))
+    if (!demand_tuple_of(renewed, RENEWED_FIELDS) || !take_utf8(renewed, RENEWED_EMISSION_ID, &id, &id_length) ||
+        !take_integer(renewed, RENEWED_ATTEMPT, &attempt) || !take_utf8(renewed, RENEWED_SPAN_KEY, &key, &key_length))
         return FAILED;
     View span_key = {(const uint8_t *)key, (size_t)key_length};
     int done = folder_look(self, (View){(const uint8_t *)id, (size_t)id_length}, &place);
@@ -459,9 +468,10 @@ static int put_aside(Folder *self, const Place *place, const EmissionState *know
     Buffer *out = &self->packing;
     int64_t due = self->time + self->horizon, order = self->order + 1;
     out->length = 0;
-    if (known == NULL)
-        put(out, "\x92\x90\x91", 3); /* no attempt, and one that waits */
-    else {
+    if (known == NULL) {
+        put(out, NO_ATTEMPT, sizeof NO_ATTEMPT);
+        pack_array(out, 1);
+    } else {
         put(out, known->whole.at, (size_t)(known->waiting_header - known->whole.at));
         pack_array(out, known->waiting + 1);
         put(out, known->waiting_start, (size_t)(known->whole.at + known->whole.length - known->waiting_start));
@@ -532,12 +542,12 @@ static int traceparent_of(PyObject *headers, View *value)
         return 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++) {
         PyObject *pair = PyList_GET_ITEM(headers, i);
-        if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(pair, 0)) ||
-            !PyBytes_CheckExact(PyTuple_GET_ITEM(pair, 1)))
+        if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != HEADER_FIELDS ||
+            !PyUnicode_Check(field_of(pair, HEADER_NAME)) || !PyBytes_CheckExact(field_of(pair, HEADER_VALUE)))
             return 0;
-        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(pair, 0), "traceparent") != 0)
+        if (PyUnicode_CompareWithASCIIString(field_of(pair, HEADER_NAME), "traceparent") != 0)
             continue;
-        View found = view_of_bytes(PyTuple_GET_ITEM(pair, 1));
+        View found = view_of_bytes(field_of(pair, HEADER_VALUE));
         int fine = found.length >= 1 && found.length <= 256;
         for (size_t at = 0; fine && at < found.length; at++) {
             uint8_t c = found.at[at];
@@ -660,7 +670,7 @@ static void emission_pack(Folder *self, const Emission *emission, const Before *
     uint8_t digest[SHA256_BYTES];
     sha256_of(record.at, record.length, digest);
     out->length = 0;
-    put(out, "\x92\x91\x98", 3); /* one attempt of eight fields */
+    put(out, ONE_ATTEMPT, sizeof ONE_ATTEMPT);
     pack_int(out, emission->attempt);
     pack_int(out, emission->emitted_at);
     pack_bytes(out, (View){digest, DIGEST_BYTES});

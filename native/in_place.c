@@ -1,11 +1,12 @@
 #include "in_place.h"
 #include "batches.h"
+#include "layout.h"
 #include "members.h"
 
 PyTypeObject *event_in_place, *stored_in_place;
 
-static Members event_names = {.names = {"kind", "source", "offset", "timestamp", "headers", "key", "value"}};
-static Members stored_names = {.names = {"offset", "timestamp", "key", "value", "headers"}};
+static Members event_names = {.names = {EVENT_NAMES}};
+static Members stored_names = {.names = {STORED_NAMES}};
 
 static const Members *names_of(PyObject *self)
 {

@@ -6,15 +6,15 @@
 
 PyTypeObject *event_in_place; /* in_place.h */
 
-static PyObject *name_order, *name_live, *name_asides;
-enum { KIND, SOURCE, KEY, VALUE, HEADERS };
-static Members event_members = {.names = {"kind", "source", "key", "value", "headers"}};
+static const char *const STATE_NUMBERS[] = {STATE_NUMBER_NAMES};
+static PyObject *state_names[STATE_NUMBER_FIELDS];
+static Members event_members = {.names = {EVENT_NAMES}};
 static const char *const COUNTER_NAMES[COUNTERS] = {"late",      "not-counted", "newer-vocabulary", "duplicate",
                                                     "unmatched", "stalled",     "discarded",        "unreviewed"};
 
 /* ---------------------------------------------------------------- the state's numbers, taken and given back */
 
-static int take_number(PyObject *state, PyObject *name, int64_t *value)
+static int get_number(PyObject *state, PyObject *name, int64_t *value)
 {
     PyObject *number = PyObject_GetAttr(state, name);
     if (number == NULL)
@@ -34,8 +34,9 @@ static int give_number(PyObject *state, PyObject *name, int64_t value)
 
 static int take_state(Folder *self)
 {
-    return take_number(self->state, name_order, &self->order) && take_number(self->state, name_live, &self->live) &&
-           take_number(self->state, name_asides, &self->asides);
+    return get_number(self->state, state_names[STATE_NUMBER_ORDER], &self->order) &&
+           get_number(self->state, state_names[STATE_NUMBER_LIVE], &self->live) &&
+           get_number(self->state, state_names[STATE_NUMBER_ASIDES], &self->asides);
 }
 
 static int give_counter(Folder *self, int counter)
@@ -56,8 +57,9 @@ static int give_state(Folder *self)
     for (int counter = 0; counter < COUNTERS; counter++)
         if (self->counted[counter] && !give_counter(self, counter))
             return 0;
-    return give_number(self->state, name_order, self->order) && give_number(self->state, name_live, self->live) &&
-           give_number(self->state, name_asides, self->asides);
+    return give_number(self->state, state_names[STATE_NUMBER_ORDER], self->order) &&
+           give_number(self->state, state_names[STATE_NUMBER_LIVE], self->live) &&
+           give_number(self->state, state_names[STATE_NUMBER_ASIDES], self->asides);
 }
 
 /* Gives the numbers back beside an exception, which stays. */
@@ -117,7 +119,7 @@ static int take_in(Folder *self, PyObject *event, PyObject *topics)
     if (lies != NULL) {
         kind = lies->kind;
         source = lies->source;
-    } else if (!small_of(event, KIND, &kind) || !small_of(event, SOURCE, &source)) {
+    } else if (!small_of(event, EVENT_KIND, &kind) || !small_of(event, EVENT_SOURCE, &source)) {
         return FAILED;
     }
     if (kind != 0 || source < 0 || source >= PyBytes_GET_SIZE(topics))
@@ -127,8 +129,8 @@ static int take_in(Folder *self, PyObject *event, PyObject *topics)
         return PYTHON;
     if (lies != NULL)
         return lies->value.at == NULL ? PYTHON : take_record(self, topic, lies->value, lies->key, lies->headers);
-    PyObject *key = member_of(&event_members, event, KEY), *value = member_of(&event_members, event, VALUE);
-    PyObject *headers = topic == 'E' ? member_of(&event_members, event, HEADERS) : Py_NewRef(Py_None);
+    PyObject *key = member_of(&event_members, event, EVENT_KEY), *value = member_of(&event_members, event, EVENT_VALUE);
+    PyObject *headers = topic == 'E' ? member_of(&event_members, event, EVENT_HEADERS) : Py_NewRef(Py_None);
     int done = FAILED;
     if (key != NULL && value != NULL && headers != NULL)
         done = PyBytes_CheckExact(value) ? take_record(self, topic, view_of(value), view_of(key), headers) : PYTHON;
@@ -181,10 +183,6 @@ static PyObject *apply(Folder *self, PyObject *const *args, Py_ssize_t nargs)
 /* renew(renewed): tells of one renewal; whether that was done, else it is Python's. */
 static PyObject *renew(Folder *self, PyObject *renewed)
 {
-    if (!PyTuple_CheckExact(renewed)) {
-        PyErr_SetString(PyExc_TypeError, "renew((emission id, attempt, span key))");
-        return NULL;
-    }
     arena_reset(&self->arena);
     int done = folder_renew(self, renewed);
     return done == FAILED ? NULL : PyBool_FromLong(done == DONE);
@@ -193,6 +191,28 @@ static PyObject *renew(Folder *self, PyObject *renewed)
 /* ---------------------------------------------------------------- made and unmade */
 
 static void *array_of(Py_ssize_t count, size_t size) { return PyMem_Calloc(count ? (size_t)count : 1, size); }
+
+static int take_pair(PyObject *tuple, Py_ssize_t field, int64_t value[EFFECT_CODES])
+{
+    PyObject *pair;
+    return take_tuple(tuple, field, EFFECT_CODES, &pair) && take_integer(pair, EFFECT_INTERNAL, &value[EFFECT_INTERNAL]) &&
+           take_integer(pair, EFFECT_EXTERNAL, &value[EFFECT_EXTERNAL]);
+}
+
+static int terms_read(Terms *self, PyObject *tuple)
+{
+    PyObject *windows;
+    if (!take_tuple(tuple, TERMS_WINDOWS, CLASSES, &windows))
+        return 0;
+    for (int number = 0; number < CLASSES; number++)
+        if (!take_integer(windows, number, &self->window[number]))
+            return 0;
+    return take_integer(tuple, TERMS_HORIZON, &self->horizon) &&
+           take_integer(tuple, TERMS_MAX_VALIDITY, &self->max_validity) &&
+           take_pair(tuple, TERMS_MIN_OBSERVERS, self->min_observers) &&
+           take_pair(tuple, TERMS_MIN_COVERAGE, self->min_coverage) &&
+           take_flag(tuple, TERMS_COUNTS_PLAINLY, &self->counts_plainly);
+}
 
 static int take_terms(Folder *self, PyObject *list)
 {
@@ -203,23 +223,10 @@ static int take_terms(Folder *self, PyObject *list)
         return 0;
     }
     self->terms_count = count;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        long long window[CLASSES], horizon, max_validity, least[2], coverage[2];
-        int plainly;
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "LLLLLLLLLLLLLp", &window[0], &window[1], &window[2],
-                              &window[3], &window[4], &window[5], &window[6], &horizon, &max_validity, &least[0],
-                              &least[1], &coverage[0], &coverage[1], &plainly))
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!is_tuple_of(PyList_GET_ITEM(list, i), TERMS_FIELDS) ||
+            !terms_read(&self->terms[i], PyList_GET_ITEM(list, i)))
             return 0;
-        for (int number = 0; number < CLASSES; number++)
-            self->terms[i].window[number] = window[number];
-        self->terms[i].horizon = horizon;
-        self->terms[i].max_validity = max_validity;
-        self->terms[i].min_observers[0] = least[0];
-        self->terms[i].min_observers[1] = least[1];
-        self->terms[i].min_coverage[0] = coverage[0];
-        self->terms[i].min_coverage[1] = coverage[1];
-        self->terms[i].counts_plainly = plainly;
-    }
     return 1;
 }
 
@@ -233,38 +240,44 @@ static int take_max_validities(Folder *self, PyObject *list)
     }
     self->max_validity_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
-        long long since, milliseconds;
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "LL", &since, &milliseconds))
+        PyObject *one = PyList_GET_ITEM(list, i);
+        if (!is_tuple_of(one, MAX_VALIDITY_FIELDS) ||
+            !take_integer(one, MAX_VALIDITY_SINCE, &self->max_validities[i].since) ||
+            !take_integer(one, MAX_VALIDITY_MILLISECONDS, &self->max_validities[i].milliseconds))
             return 0;
-        self->max_validities[i] = (MaxValidity){since, milliseconds};
     }
     return 1;
 }
 
 static int take_dispositions(Folder *self, PyObject *bytes)
 {
-    if (PyBytes_GET_SIZE(bytes) != 2 * ENDS)
+    if (PyBytes_GET_SIZE(bytes) != EFFECT_CODES * ENDS)
         return 0;
-    for (int i = 0; i < 2 * ENDS; i++) {
+    for (int i = 0; i < EFFECT_CODES * ENDS; i++) {
         uint8_t disposition = (uint8_t)PyBytes_AS_STRING(bytes)[i];
-        if (disposition > REFUSE)
+        if (disposition >= DISPOSITION_CODES)
             return 0;
-        self->disposition[i / 2][i % 2] = disposition;
+        self->disposition[i / EFFECT_CODES][i % EFFECT_CODES] = disposition;
     }
+    return 1;
+}
+
+static int take_text_of(Folder *self, PyObject *texts, Py_ssize_t field, View *view)
+{
+    PyObject *text;
+    if (!take_object(texts, field, &PyBytes_Type, &text))
+        return 0;
+    self->texts[field] = Py_NewRef(text);
+    *view = view_of_bytes(text);
     return 1;
 }
 
 static int take_texts(Folder *self, PyObject *texts)
 {
-    View *const views[6] = {&self->ledger, &self->behind, &self->frame, &self->frame_type, &self->no_text, &self->meta};
-    for (Py_ssize_t i = 0; i < 6; i++) {
-        PyObject *text = PyTuple_GET_ITEM(texts, i);
-        if (!PyBytes_CheckExact(text))
-            return 0;
-        self->texts[i] = Py_NewRef(text);
-        *views[i] = (View){(const uint8_t *)PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text)};
-    }
-    return 1;
+    return take_text_of(self, texts, TEXT_LEDGER, &self->ledger) && take_text_of(self, texts, TEXT_BEHIND, &self->behind) &&
+           take_text_of(self, texts, TEXT_FRAME, &self->frame) &&
+           take_text_of(self, texts, TEXT_FRAME_TYPE, &self->frame_type) &&
+           take_text_of(self, texts, TEXT_NO_TEXT, &self->no_text) && take_text_of(self, texts, TEXT_META, &self->meta);
 }
 
 static int same_classes(PyObject *classes)
@@ -272,57 +285,101 @@ static int same_classes(PyObject *classes)
     if (PyTuple_GET_SIZE(classes) != CLASSES)
         return 0;
     for (int number = 0; number < CLASSES; number++)
-        if (!PyUnicode_Check(PyTuple_GET_ITEM(classes, number)) ||
-            PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(classes, number), (const char *)CLASS_NAMES[number].at) != 0)
+        if (!PyUnicode_Check(field_of(classes, number)) ||
+            PyUnicode_CompareWithASCIIString(field_of(classes, number), (const char *)CLASS_NAMES[number].at) != 0)
             return 0;
     return 1;
 }
 
-/* The tables, the numbers, the rules and the texts, each a tuple; streams/adjudication/compiled_core.py is the only caller. */
+/* A field of this type, held. */
+static int take_held(PyObject *tuple, Py_ssize_t field, PyTypeObject *type, PyObject **held)
+{
+    PyObject *value;
+    if (!take_object(tuple, field, type, &value))
+        return 0;
+    *held = Py_NewRef(value);
+    return 1;
+}
+
+static int tables_parse(Folder *self, PyObject *tables)
+{
+    return take_held(tables, TABLES_STATE, &PyBaseObject_Type, &self->state) &&
+           take_held(tables, TABLES_PACKED, &PyDict_Type, &self->packed) &&
+           take_held(tables, TABLES_OPEN, &PyDict_Type, &self->open) &&
+           take_held(tables, TABLES_COUNTERS, &PyDict_Type, &self->counters) &&
+           take_held(tables, TABLES_PENDING, &PyList_Type, &self->pending) &&
+           take_held(tables, TABLES_EXPIRING, &PyList_Type, &self->expiring) &&
+           take_held(tables, TABLES_OUTPUTS, &PyList_Type, &self->outputs) &&
+           take_held(tables, TABLES_OUTPUT_TYPE, &PyType_Type, &self->output_type) &&
+           take_held(tables, TABLES_RENEWED, &PyList_Type, &self->renewed);
+}
+
+static int moment_parse(Folder *self, PyObject *moment)
+{
+    PyObject *terms, *max_validities;
+    return take_integer(moment, MOMENT_TIME, &self->time) && take_integer(moment, MOMENT_LATEST, &self->latest) &&
+           take_integer(moment, MOMENT_OLDEST, &self->oldest) &&
+           take_integer(moment, MOMENT_WATERMARK, &self->watermark) && take_integer(moment, MOMENT_LANE, &self->lane) &&
+           take_integer(moment, MOMENT_LANES, &self->lanes) && take_flag(moment, MOMENT_CRC32, &self->crc32) &&
+           take_integer(moment, MOMENT_TERMS_NUMBER, &self->terms_number) &&
+           take_object(moment, MOMENT_TERMS, &PyList_Type, &terms) &&
+           take_object(moment, MOMENT_MAX_VALIDITIES, &PyList_Type, &max_validities) && take_terms(self, terms) &&
+           take_max_validities(self, max_validities);
+}
+
+static int rules_parse(Folder *self, PyObject *rules)
+{
+    PyObject *classes, *dispositions;
+    self->min_confidence = PyFloat_AsDouble(field_of(rules, RULES_MIN_CONFIDENCE));
+    return !PyErr_Occurred() && take_integer(rules, RULES_K_INTERNAL, &self->k_internal) &&
+           take_integer(rules, RULES_K_EXTERNAL, &self->k_external) &&
+           take_integer(rules, RULES_HORIZON, &self->horizon) &&
+           take_integer(rules, RULES_REVIEW_WINDOW, &self->review_window) &&
+           take_integer(rules, RULES_MAX_ATTEMPTS, &self->max_attempts) &&
+           take_held(rules, RULES_EFFECTS, &PyDict_Type, &self->effects) &&
+           take_flag(rules, RULES_EXTERNAL_DEFAULT, &self->external_default) &&
+           take_held(rules, RULES_OBSERVERS, &PyDict_Type, &self->observers) &&
+           take_integer(rules, RULES_CAP, &self->cap) &&
+           take_flag(rules, RULES_REJECT_INTERNAL, &self->reject_internal) &&
+           take_flag(rules, RULES_REJECT_EXTERNAL, &self->reject_external) &&
+           take_code(rules, RULES_SHOWN_IDS, &self->shown_ids) &&
+           take_code(rules, RULES_REFUSED_EMITTERS, &self->refused_emitters) &&
+           take_flag(rules, RULES_BINDS_SIGHTINGS, &self->binds_sightings) &&
+           take_flag(rules, RULES_ONLY_SIGNED, &self->only_signed) &&
+           take_flag(rules, RULES_ACCEPTS_CHECKS, &self->accepts_checks) &&
+           take_code(rules, RULES_MENDING, &self->mending) &&
+           take_object(rules, RULES_CLASSES, &PyTuple_Type, &classes) && same_classes(classes) &&
+           take_object(rules, RULES_DISPOSITIONS, &PyBytes_Type, &dispositions) && take_dispositions(self, dispositions);
+}
+
+static int writing_parse(Folder *self, PyObject *writing)
+{
+    PyObject *texts, *headers, *functions;
+    if (!take_tuple(writing, WRITING_TEXTS, TEXT_FIELDS, &texts) ||
+        !take_tuple(writing, WRITING_HEADERS, RECORD_HEADER_FIELDS, &headers) ||
+        !take_tuple(writing, WRITING_FUNCTIONS, FUNCTION_FIELDS, &functions) || !take_texts(self, texts))
+        return 0;
+    self->headers = Py_NewRef(headers);
+    for (int i = 0; i < FUNCTION_FIELDS; i++)
+        self->functions[i] = Py_NewRef(field_of(functions, i));
+    return 1;
+}
+
+/* The tables, the moment, the rules and the writing, each a tuple; streams/adjudication/compiled.py is the only caller. */
 static int folder_parse(Folder *self, PyObject *args)
 {
-    PyObject *tables, *numbers, *rules, *writing, *terms, *max_validities, *classes, *dispositions, *texts;
-    PyObject *held[13];
-    long long n[13];
-    if (!PyArg_ParseTuple(args, "O!O!O!O!", &PyTuple_Type, &tables, &PyTuple_Type, &numbers, &PyTuple_Type, &rules,
-                          &PyTuple_Type, &writing) ||
-        !PyArg_ParseTuple(tables, "OO!O!O!O!O!O!O!O!", &held[0], &PyDict_Type, &held[1], &PyDict_Type, &held[2],
-                          &PyDict_Type, &held[3], &PyList_Type, &held[4], &PyList_Type, &held[5], &PyList_Type,
-                          &held[6], &PyType_Type, &held[7], &PyList_Type, &held[11]) ||
-        !PyArg_ParseTuple(numbers, "LLLLLLpO!O!L", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &self->crc32,
-                          &PyList_Type, &terms, &PyList_Type, &max_validities, &n[6]) ||
-        !PyArg_ParseTuple(rules, "O!LLdLLLO!pO!O!Lppiipppi", &PyTuple_Type, &classes, &n[7], &n[8], &self->min_confidence,
-                          &n[9], &n[10], &n[11], &PyDict_Type, &held[8], &self->external_default, &PyDict_Type,
-                          &held[9], &PyBytes_Type, &dispositions, &n[12], &self->reject_internal,
-                          &self->reject_external, &self->shown, &self->refuses, &self->cites, &self->only_signed,
-                          &self->accepts_checks, &self->mending) ||
-        !PyArg_ParseTuple(writing, "O!O!O!", &PyTuple_Type, &texts, &PyTuple_Type, &held[10], &PyTuple_Type,
-                          &held[12]))
+    PyObject *tables, *moment, *rules, *writing;
+    if (!PyArg_UnpackTuple(args, "Folder", 4, 4, &tables, &moment, &rules, &writing))
         return 0;
-    for (int i = 0; i < CALLABLES && i < PyTuple_GET_SIZE(held[12]); i++)
-        self->callables[i] = Py_NewRef(PyTuple_GET_ITEM(held[12], i));
-    PyObject **const places[12] = {&self->state,    &self->packed,  &self->open,        &self->counters,
-                                   &self->pending,  &self->expiring, &self->outputs,    &self->output_type,
-                                   &self->effects,  &self->observers, &self->headers,
-                                   &self->renewed};
-    for (int i = 0; i < 12; i++)
-        *places[i] = Py_NewRef(held[i]);
-    int64_t *const integers[13] = {&self->time,         &self->latest,     &self->oldest,       &self->watermark,
-                                   &self->lane,         &self->lanes,      &self->terms_number, &self->k_internal,
-                                   &self->k_external,   &self->horizon,    &self->review_window, &self->max_attempts,
-                                   &self->cap};
-    for (int i = 0; i < 13; i++)
-        *integers[i] = n[i];
-    if (!take_terms(self, terms) || !take_max_validities(self, max_validities))
-        return 0;
-    if (!same_classes(classes) || !take_dispositions(self, dispositions) || PyTuple_GET_SIZE(texts) != 6 ||
-        !take_texts(self, texts) || PyTuple_GET_SIZE(self->headers) != 4 || self->callables[CALLABLES - 1] == NULL || self->lanes < 1 || self->terms_number < 0 ||
-        self->terms_number >= self->terms_count || self->max_validity_count < 1 ||
-        !PyType_IsSubtype((PyTypeObject *)self->output_type, &PyTuple_Type)) {
+    if (is_tuple_of(tables, TABLES_FIELDS) && is_tuple_of(moment, MOMENT_FIELDS) && is_tuple_of(rules, RULES_FIELDS) &&
+        is_tuple_of(writing, WRITING_FIELDS) && tables_parse(self, tables) && moment_parse(self, moment) &&
+        rules_parse(self, rules) && writing_parse(self, writing) && self->lanes >= 1 && self->terms_number >= 0 &&
+        self->terms_number < self->terms_count && self->max_validity_count >= 1 &&
+        PyType_IsSubtype((PyTypeObject *)self->output_type, &PyTuple_Type))
+        return 1;
+    if (!PyErr_Occurred())
         PyErr_SetString(PyExc_ValueError, "these are not the rules that the compiled core was made for");
-        return 0;
-    }
-    return 1;
+    return 0;
 }
 
 static void folder_dealloc(Folder *self)
@@ -332,11 +389,11 @@ static void folder_dealloc(Folder *self)
                                &self->observers, &self->renewed};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         Py_CLEAR(*held[i]);
-    for (int i = 0; i < CALLABLES; i++)
-        Py_CLEAR(self->callables[i]);
+    for (int i = 0; i < FUNCTION_FIELDS; i++)
+        Py_CLEAR(self->functions[i]);
     for (int i = 0; i < ABOUTS; i++)
         about_leave(&self->abouts[i]);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < TEXT_FIELDS; i++)
         Py_CLEAR(self->texts[i]);
     for (int i = 0; i < TOPICS * STATUSES; i++)
         Py_CLEAR(self->type_headers[i / STATUSES][i % STATUSES]);
@@ -398,8 +455,11 @@ static PyObject *timer(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
         Py_RETURN_NOTIMPLEMENTED;
     if (!found)
         Py_RETURN_NONE;
-    return has_due ? Py_BuildValue("LL", (long long)clock, (long long)due)
-                   : Py_BuildValue("LO", (long long)clock, Py_None);
+    PyObject *fields[TIMER_FIELDS] = {
+        [TIMER_CLOCK] = PyLong_FromLongLong(clock),
+        [TIMER_DUE] = has_due ? PyLong_FromLongLong(due) : Py_NewRef(Py_None),
+    };
+    return tuple_of(fields, TIMER_FIELDS);
 }
 
 static PyMethodDef methods[] = {
@@ -424,13 +484,16 @@ static int find_event_in_place(void)
 
 static int on_start(PyObject *module)
 {
-    if (!find_event_in_place() || !members_begin(&event_members) || !decision_begin() || !is_interned(&name_order, "order") ||
-        !is_interned(&name_live, "live") || !is_interned(&name_asides, "asides"))
+    if (!find_event_in_place() || !members_begin(&event_members) || !decision_begin())
         return -1;
+    for (int i = 0; i < STATE_NUMBER_FIELDS; i++)
+        if (!is_interned(&state_names[i], STATE_NUMBERS[i]))
+            return -1;
     PyObject *type = PyType_FromSpec(&folder_spec);
     int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "Folder", type);
     Py_XDECREF(type);
-    if (added < 0 || PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0)
+    if (added < 0 || PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0 ||
+        PyModule_AddStringConstant(module, "LAYOUT", SLUICE_STREAMS_LAYOUT) < 0)
         return -1;
     return PyModule_AddIntConstant(module, "VERSION", SLUICE_NATIVE_VERSION);
 }

@@ -100,8 +100,8 @@ static int due_find(Folder *self, Due *due)
     uint64_t attempts;
     int64_t number = 0;
     Sought sought = {.emission_id = due->place.id, .order = due->order, .assertion = &due->assertion, .arena = &self->arena};
-    if (!take_array_of(&peek, 2) || !take_array(&peek, &attempts) || attempts > 1 ||
-        (attempts && (!take_array_of(&peek, 8) || !take_int(&peek, &number))) ||
+    if (!take_array_of(&peek, EMISSION_STATE_FIELDS) || !take_array(&peek, &attempts) || attempts > 1 ||
+        (attempts && (!take_array_of(&peek, ATTEMPT_FIELDS) || !take_int(&peek, &number))) ||
         !known_read(&due->known, whole, number, &sought))
         return PYTHON;
     if (due->known.found && due->known.order == due->order) {
@@ -193,7 +193,7 @@ static int keep_attempt(Folder *self, const Place *place, EmissionState *known, 
         if (until < self->time) {
             if (!known->waiting)
                 return PyDict_DelItem(self->packed, place->name) < 0 ? FAILED : DONE;
-            put(out, "\x92\x90", 2);
+            put(out, NO_ATTEMPT, sizeof NO_ATTEMPT);
             put_view(out, waiting);
             return folder_keep(self, place);
         }
@@ -204,7 +204,7 @@ static int keep_attempt(Folder *self, const Place *place, EmissionState *known, 
         if (!filed && queue_push(self->expiring, until, known->order, place->id) < 0)
             return FAILED;
     }
-    put(out, "\x92\x91\x98", 3);
+    put(out, ONE_ATTEMPT, sizeof ONE_ATTEMPT);
     pack_int(out, known->number);
     pack_int(out, known->emitted_at);
     pack_bytes(out, known->digest);

@@ -20,6 +20,7 @@ from ..judging.checks import Check, canonical, parse_check
 from ..judging.rendering import render
 from ..sanitise import Confusables, Trace, clean_tree
 from . import standing
+from .compiled_layout import Pieces
 from .emission_state import COVERAGE, PART, AssertionState, Place
 
 CAP: Final = 64_000
@@ -154,12 +155,6 @@ def shown_at(checks: Iterable[tuple[str, Place]]) -> Shown:
     return Shown("", rendered, checked, "")
 
 
-Pieces = tuple[bytes, bytes, bytes, bytes]
-"""What is the same in every word about one check in one file: its name; the commit that it asks for, in lower case; its
-canonical form with the path, as JSON up to the lines; and its sentence, as the inside of a JSON string up to the lines.
-
-The sentence ends with ` (` or, where it has told of the place already, with `, `: lines and commit follow, then `).`.
-It is empty where sanitation would change or tell of anything in it or in the canonical form."""
 _LINE: Final = "line 1)."
 _LONGEST_PLACE: Final = 100
 """Bytes that lines and a commit take, and more."""
@@ -193,4 +188,4 @@ def _pieces(text: str, path: str | None) -> Pieces | None:
     same = clean_tree([sentence, checked], "", CAP - _LONGEST_PLACE, "replace", trace) == [sentence, checked]
     plain = same and trace.meta() is _UNCHANGED and sentence.endswith((f" ({_LINE}", f", {_LINE}"))
     said = _encode(sentence)[1 : -len(_LINE) - 1] if plain else b""
-    return check_name(check).encode(), asked.encode(), _encode(checked)[:-1], said
+    return Pieces(check_name(check).encode(), asked.encode(), _encode(checked)[:-1], said)

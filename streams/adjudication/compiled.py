@@ -8,7 +8,7 @@ rule, and what the core does with it is held equal, byte for byte, by the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -23,8 +23,20 @@ from ..policy.identifiers import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
 from . import compiled_core, grounding
 from .checked_json import pieces_of, shown_at
+from .compiled_layout import (
+    CODES,
+    Framed,
+    Functions,
+    KeptChain,
+    Moment,
+    ObserverEntry,
+    Rules,
+    Tables,
+    TermsInForce,
+    Writing,
+)
 from .decision_json import DecisionWriter
-from .emission_state import CLASSES, Place
+from .emission_state import CLASSES, Place, Terms
 from .mending import effects_with_looks
 from .outputs import Writer
 from .state import State
@@ -35,9 +47,7 @@ if TYPE_CHECKING:
     from .._native import Folder
 
 _TOPICS: Final = {"emissions": b"E", "observations": b"O"}
-_DISPOSITIONS: Final = ("discard", "review", "re-emit", "refuse")
-_SHOWN: Final = ("omitted", "clear", "hashed")
-_ENDS: Final = ("below-floor", "decayed-to-uncertainty", "unverified-inference", "unannotated")
+_REFUSED: Final[Mapping[tuple[str, ...], str]] = {(): "none", ("email",): "email"}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -60,92 +70,110 @@ def folder_for(
     """What folds the common part of a block, or None where Python does all of it; `version`: by whose rules."""
     if compiled_core.core is None or not is_common(state, policy):
         return None
-    rules, sanitation = policy.admissibility, policy.sanitation
-    oldest = state.time - min(milliseconds for _, milliseconds in state.max_validities)
-    terms = [
-        (
-            *(one.windows[name] for name in CLASSES),
-            one.horizon,
-            one.max_validity,
-            *one.min_observers,
-            *one.checks.min_coverage,
-            one.checks.counts_plainly,
-        )
-        for one in state.terms
-    ]
+    packed, unpacked, counters, pending, expiring = state.tables()
+    tables = Tables(
+        state=state,
+        packed=packed,
+        open=unpacked,
+        counters=counters,
+        pending=pending,
+        expiring=expiring,
+        outputs=writer.outputs,
+        output_type=Output,
+        renewed=renewed,
+    )
+    return compiled_core.core.Folder(
+        tables,
+        _moment(state, policy),
+        _rules(policy, version),
+        Writing(writer.decisions.texts(), writer.headers(), _functions(policy, writer.decisions)),
+    )
+
+
+def _moment(state: State, policy: Policy) -> Moment:
+    return Moment(
+        time=state.time,
+        latest=state.time + policy.admissibility.max_skew,
+        oldest=state.time - min(milliseconds for _, milliseconds in state.max_validities),
+        watermark=state.watermark,
+        lane=state.lane,
+        lanes=state.lanes,
+        crc32=state.partitioner == "crc32",
+        terms=[_terms(one) for one in state.terms],
+        max_validities=state.max_validities,
+        terms_number=state.terms_number,
+    )
+
+
+def _terms(one: Terms) -> TermsInForce:
+    return TermsInForce(
+        windows=tuple([one.windows[name] for name in CLASSES]),
+        horizon=one.horizon,
+        max_validity=one.max_validity,
+        min_observers=one.min_observers,
+        min_coverage=one.checks.min_coverage,
+        counts_plainly=one.checks.counts_plainly,
+    )
+
+
+def _rules(policy: Policy, version: int) -> Rules:
+    rules, confusables, refused = policy.admissibility, policy.sanitation.confusables, policy.emitters.refuse
     dispositions = bytes(
-        _DISPOSITIONS.index(chosen)
-        for status in _ENDS
+        CODES["disposition"].index(chosen)
+        for status in CODES["end"]
         for chosen in (policy.disposition[status].internal, policy.disposition[status].external)
     )
-    confusables = sanitation.confusables
-    return compiled_core.core.Folder(
-        (state, *state.tables(), writer.outputs, Output, renewed),
-        (
-            state.time,
-            state.time + rules.max_skew,
-            oldest,
-            state.watermark,
-            state.lane,
-            state.lanes,
-            state.partitioner == "crc32",
-            terms,
-            state.max_validities,
-            state.terms_number,
-        ),
-        (
-            CLASSES,
-            rules.k.internal,
-            rules.k.external,
-            rules.min_confidence,
-            rules.horizon,
-            rules.review_window,
-            rules.max_attempts,
-            {name: effect == "external" for name, effect in policy.effect.items()},
-            policy.effect_default == "external",
-            {name: _entry(observer) for name, observer in policy.observers.items()},
-            dispositions,
-            sanitation.caps["assertion"],
-            confusables.internal == "reject",
-            confusables.external == "reject",
-            _SHOWN.index(policy.privacy.observation_ids),
-            min(len(policy.emitters.refuse), 1) if policy.emitters.refuse in ([], ["email"]) else 2,
-            bool(policy.sightings.classes),
-            policy.require_signatures,
-            BUILT_IN in policy.judging.accept,
-            _mending(policy, version),
-        ),
-        (
-            *writer.constants(),
-            (
-                _framer(writer.decisions),
-                _claim_hash,
-                _encode,
-                _data_of,
-                _chain_of,
-                _attestation_of,
-                writer.decisions.shown,
-                _refuses(policy),
-                _derived,
-                pieces_of,
-            ),
-        ),
+    return Rules(
+        classes=CLASSES,
+        k_internal=rules.k.internal,
+        k_external=rules.k.external,
+        min_confidence=rules.min_confidence,
+        horizon=rules.horizon,
+        review_window=rules.review_window,
+        max_attempts=rules.max_attempts,
+        effects={name: effect == "external" for name, effect in policy.effect.items()},
+        external_default=policy.effect_default == "external",
+        observers={name: _entry(observer) for name, observer in policy.observers.items()},
+        dispositions=dispositions,
+        cap=policy.sanitation.caps["assertion"],
+        reject_internal=confusables.internal == "reject",
+        reject_external=confusables.external == "reject",
+        shown_ids=CODES["shown_ids"].index(policy.privacy.observation_ids),
+        refused_emitters=CODES["refused_emitters"].index(_REFUSED.get(tuple(refused), "more")),
+        binds_sightings=bool(policy.sightings.classes),
+        only_signed=policy.require_signatures,
+        accepts_checks=BUILT_IN in policy.judging.accept,
+        mending=CODES["mending"].index(_mending(policy, version)),
     )
 
 
-def _mending(policy: Policy, version: int) -> int:
-    """0: requests for another attempt say no more than others. Else they are Python's; 2: and so are looks, which the
-    policy may have need of (mending.py)."""
+def _mending(policy: Policy, version: int) -> str:
+    """What Python does for requests for another attempt (mending.py): nothing, under versions that say nothing in them;
+    the requests; or also the looks that the policy may have need of."""
     if version < MENDING:
-        return 0
-    return 2 if effects_with_looks(policy) else 1
+        return "asks-plainly"
+    return "keeps-looks" if effects_with_looks(policy) else "asks"
 
 
-def _entry(observer: Observer) -> tuple[int, tuple[str, ...]]:
-    """The classes that an observer may speak for, a bit each, and who can write to what it looks at."""
+def _functions(policy: Policy, decisions: DecisionWriter) -> Functions:
+    return Functions(
+        framed=_framer(decisions),
+        claim_hash=_claim_hash,
+        number_json=_encode,
+        data_of=_data_of,
+        chain_of=_chain_of,
+        attestation_of=_attestation_of,
+        shown_id=decisions.shown,
+        refuses=_refuses(policy),
+        derived=_derived,
+        pieces_of=pieces_of,
+    )
+
+
+def _entry(observer: Observer) -> ObserverEntry:
     allowed = () if observer.all_keys else observer.classes or CLASSES  # what is signed, Python looks at
     classes = [number for number, name in enumerate(CLASSES) if name in allowed]
-    return sum(1 << number for number in classes), tuple(observer.writable_by)
+    return ObserverEntry(sum(1 << number for number in classes), tuple(observer.writable_by))
 
 
 def _refuses(policy: Policy) -> Callable[[bytes], bool]:
@@ -162,9 +190,8 @@ _chains = msgspec.json.Decoder(list[AnyStep])
 _objects = msgspec.json.Decoder(dict[str, Any])
 
 
-def _chain_of(raw: bytes) -> tuple[bytes, int, float | None, bool] | None:
-    """A chain as it is kept, its latest time, its least confidence, and whether it grounds what claims to be grounded;
-    None where the strict decoder is to say what it is."""
+def _chain_of(raw: bytes) -> KeptChain | None:
+    """A chain as it is kept; None where the strict decoder is to say what it is."""
     try:
         chain = _chains.decode(raw)
     except (msgspec.MsgspecError, RecursionError):
@@ -172,11 +199,11 @@ def _chain_of(raw: bytes) -> tuple[bytes, int, float | None, bool] | None:
     claim = Assertion(chain=chain, grounded=True)
     if check_chain("", chain) is not None:
         return None
-    return (
-        _encode(chain),
-        grounding.latest(chain),
-        grounding.least_confidence(claim),
-        not grounding.is_ungrounded(claim),
+    return KeptChain(
+        chain=_encode(chain),
+        latest=grounding.latest(chain),
+        confidence=grounding.least_confidence(claim),
+        grounds=not grounding.is_ungrounded(claim),
     )
 
 
@@ -197,21 +224,25 @@ def _derived(text: str, kind: Kind) -> str | None:
 
 _Verified = tuple[str, tuple[str, int, int, str]]
 """A check, and where it was seen to hold: path, first and last line, commit."""
-_Framer = Callable[[str, bool, bytes | None, list[bytes], list[_Verified] | None], tuple[bytes, ...]]
+_Framer = Callable[[str, bool, bytes | None, list[bytes], list[_Verified] | None], Framed]
 
 
 def _framer(writer: DecisionWriter) -> _Framer:
-    """What sanitises all that strangers wrote where it is not a plain text: JSON of the text, the attestations, the
-    chain's steps with a comma behind each, of what was changed, and of the checks that were verified."""
+    """What sanitises all that strangers wrote where it is not a plain text."""
 
     def framed(
         text: str, external: bool, chain: bytes | None, attestations: list[bytes], checks: list[_Verified] | None
-    ) -> tuple[bytes, ...]:
+    ) -> Framed:
         steps = None if chain is None else _chains.decode(chain)
         effect = "external" if external else "internal"
         shown = None if checks is None else shown_at((check, Place(*place)) for check, place in checks)
         assertion, framed_attestations, own, said, meta = writer.framed(text, effect, steps, attestations, shown)
-        framed_steps = "".join(f"{step}," for step in own)
-        return assertion.encode(), framed_attestations.encode(), framed_steps.encode(), meta.encode(), said.encode()
+        return Framed(
+            text=assertion.encode(),
+            attestations=framed_attestations.encode(),
+            steps="".join(f"{step}," for step in own).encode(),
+            meta=meta.encode(),
+            checks=said.encode(),
+        )
 
     return framed

@@ -1,13 +1,14 @@
-"""The compiled fold, where it is there and may be used (native/README.md); folder.py and table.py use it."""
+"""The compiled fold, where it is there and may be used (native/README.md); compiled.py and table.py use it."""
 
 from __future__ import annotations
 
 from ...codecs import compiled_core
+from .compiled_layout import LAYOUT
 
 try:
     from .. import _native as _found
 except ImportError:
     core = None
 else:
-    core = _found if compiled_core.usable(_found) else None
+    core = _found if compiled_core.usable(_found, LAYOUT) else None
 """The compiled module, or None."""

@@ -35,6 +35,7 @@ from ..sanitise import (
     frame_attestation,
 )
 from .checked_json import Shown, shown
+from .compiled_layout import RecordTexts
 from .emission_state import ALONE, CLASSES, AssertionState, ClassEvidence, steps_of, whole
 from .grounding import data_categories
 from .witnesses import Witness
@@ -95,10 +96,16 @@ class DecisionWriter:
         )
         self._behind = f',"block":"{block.hash}"}},"_meta":'
 
-    def constants(self) -> tuple[bytes, ...]:
-        """What stands in each record of this block, for the compiled core (native.py)."""
-        texts = (self._ledger, self._behind, _FRAME, _FRAME_TYPE, _NO_TEXT[0], _META_UNCHANGED)
-        return tuple(text.encode() for text in texts)
+    def texts(self) -> RecordTexts:
+        """What stands in each record of this block, for the compiled core (compiled.py)."""
+        return RecordTexts(
+            ledger=self._ledger.encode(),
+            behind=self._behind.encode(),
+            frame=_FRAME.encode(),
+            frame_type=_FRAME_TYPE.encode(),
+            no_text=_NO_TEXT[0].encode(),
+            meta=_META_UNCHANGED.encode(),
+        )
 
     def decision(
         self,

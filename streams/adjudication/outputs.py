@@ -20,6 +20,7 @@ from ...codecs.times import format_time
 from ..policy.policy import Policy
 from ..policy.privacy import Secret
 from . import corroboration, standing
+from .compiled_layout import RecordHeaders
 from .decision_json import Decision, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
 from .emission_state import AssertionState
@@ -57,9 +58,9 @@ class Writer:
         """What writes the decisions of this block."""
         return self._decisions
 
-    def constants(self) -> tuple[tuple[bytes, ...], tuple[tuple[str, bytes], ...]]:
-        """What stands in each record and header of this block, for the compiled core (native.py)."""
-        return self._decisions.constants(), (_SPECVERSION, self._source, self._time, _JSON)
+    def headers(self) -> RecordHeaders:
+        """The headers that each record of this block has, for the compiled core (compiled.py)."""
+        return RecordHeaders(_SPECVERSION, self._source, self._time, _JSON)
 
     # ------------------------------------------------------------ about assertions
 

@@ -94,7 +94,7 @@ class Table:
         return None if item is None else (item.clock, item.due)
 
     def tables(self) -> tuple[dict[str, bytes], dict[str, EmissionState], Counter[str], list[bytes], list[bytes]]:
-        """What holds everything, for the compiled core (native.py), which works on what lies packed."""
+        """What holds everything, for the compiled core (compiled.py), which works on what lies packed."""
         return self._packed, self._open, self.counters, self.pending.keys(), self.expiring.keys()
 
     def settle(self, most: int | None = None) -> None:
@@ -109,7 +109,7 @@ class Table:
         return emission_id in self._open
 
     def put_away(self, emission_id: str) -> None:
-        """Packs one emission that lies open: the compiled core (native.py) takes up only what lies packed."""
+        """Packs one emission that lies open: the compiled core (compiled.py) takes up only what lies packed."""
         self._packed[emission_id] = pack(self._open.pop(emission_id))
 
     def at_rest(self) -> dict[str, bytes]:

@@ -293,10 +293,11 @@ def test_a_core_of_another_version_is_not_used() -> None:
     module = type(os)("older")
     module.PURE = 0  # type: ignore[attr-defined]
     module.VERSION = codecs_native.VERSION  # type: ignore[attr-defined]
-    assert codecs_native.usable(module)
+    module.LAYOUT = "a layout"  # type: ignore[attr-defined]
+    assert codecs_native.usable(module, "a layout")
 
     module.VERSION = codecs_native.VERSION - 1  # type: ignore[attr-defined]
-    assert not codecs_native.usable(module)
+    assert not codecs_native.usable(module, "a layout")
 
 
 def test_every_choice_of_a_policy_is_known_to_the_core() -> None:

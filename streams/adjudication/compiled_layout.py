@@ -1,0 +1,305 @@
+"""The tuples that the fold's Python and the compiled core hand each other, field by field (native/README.md).
+
+`codecs/compiled_layout.py` says how this declaration is used. What the core reads of a packed emission
+(`emission_state.py`) belongs to it as well: the structs lie as arrays, field by field in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ...codecs.compiled_layout import EVENT, HEADER, OUTPUT, Fields, fingerprint
+
+if TYPE_CHECKING:
+    from ...codecs.blocks import Output
+
+# ---------------------------------------------------------------- what a block's fold is made of
+
+
+class Tables(NamedTuple):
+    """The lane's own tables, and what the block adds to.
+
+    Attributes:
+        state: the lane's; the core takes `STATE_NUMBERS` of it and gives them back.
+        packed, open: emissions at rest, and those that Python has unpacked.
+        counters: the fates that leave no record.
+        pending, expiring: the keys of the timers by the watermark and by time.
+        outputs: of the block so far.
+        output_type: makes one.
+        renewed: `RENEWED` of each assertion whose validity moved on in the block.
+    """
+
+    state: Any
+    packed: dict[str, bytes]
+    open: dict[str, Any]
+    counters: dict[str, int]
+    pending: list[bytes]
+    expiring: list[bytes]
+    outputs: list[Output]
+    output_type: type[Output]
+    renewed: list[tuple[str, int, str]]
+
+
+class TermsInForce(NamedTuple):
+    """The bounds that assertions begin with, milliseconds.
+
+    Attributes:
+        windows: how old evidence may be, by the class's number (`CODES["class"]`).
+        horizon, max_validity: as in the policy.
+        min_observers, min_coverage: of internal and of external assertions (`CODES["effect"]`).
+        counts_plainly: whether a check needs k classes and nothing else.
+    """
+
+    windows: tuple[int, ...]
+    horizon: int
+    max_validity: int
+    min_observers: tuple[int, int]
+    min_coverage: tuple[int, int]
+    counts_plainly: bool
+
+
+class Moment(NamedTuple):
+    """When and where the block is folded.
+
+    Attributes:
+        time, latest, oldest, watermark: of the block, and between which an emission's own time may lie, Unix ms.
+        lane, lanes, crc32: which lane of how many, and whether CRC-32 spreads the keys.
+        terms: all that the state knows, by number.
+        max_validities: `MAX_VALIDITY` of each policy that may still hold, oldest first.
+        terms_number: of the terms in force.
+    """
+
+    time: int
+    latest: int
+    oldest: int
+    watermark: int
+    lane: int
+    lanes: int
+    crc32: bool
+    terms: list[TermsInForce]
+    max_validities: list[tuple[int, int]]
+    terms_number: int
+
+
+class ObserverEntry(NamedTuple):
+    """What the policy says of one observer.
+
+    Attributes:
+        classes: those that it may speak for, a bit for each number.
+        writable_by: the emitters that can write to what it looks at.
+    """
+
+    classes: int
+    writable_by: tuple[str, ...]
+
+
+class Rules(NamedTuple):
+    """The policy in force, as far as the core knows its rules.
+
+    Attributes:
+        classes: the names of all classes, by number.
+        k_internal, k_external, min_confidence, horizon, review_window, max_attempts: as in the policy, milliseconds.
+        effects: of an intent, whether it is external.
+        external_default: whether an intent that the policy does not name is external.
+        observers: by name.
+        dispositions: a byte (`CODES["disposition"]`) for each end (`CODES["end"]`), internal and external.
+        cap: the bytes of an assertion's text that are shown.
+        reject_internal, reject_external: whether look-alike characters refuse an assertion.
+        shown_ids: how observation ids leave (`CODES["shown_ids"]`).
+        refused_emitters: what a name may not look like (`CODES["refused_emitters"]`).
+        binds_sightings: whether emissions are cited.
+        only_signed: whether an observation needs a signature.
+        accepts_checks: whether the built-in judge's word counts.
+        mending: what Python does for requests for another attempt (`CODES["mending"]`).
+    """
+
+    classes: tuple[str, ...]
+    k_internal: int
+    k_external: int
+    min_confidence: float
+    horizon: int
+    review_window: int
+    max_attempts: int
+    effects: dict[str, bool]
+    external_default: bool
+    observers: dict[str, ObserverEntry]
+    dispositions: bytes
+    cap: int
+    reject_internal: bool
+    reject_external: bool
+    shown_ids: int
+    refused_emitters: int
+    binds_sightings: bool
+    only_signed: bool
+    accepts_checks: bool
+    mending: int
+
+
+class RecordTexts(NamedTuple):
+    """What stands in each record of a block, as JSON (`decision_json.py`)."""
+
+    ledger: bytes
+    behind: bytes
+    frame: bytes
+    frame_type: bytes
+    no_text: bytes
+    meta: bytes
+
+
+class RecordHeaders(NamedTuple):
+    """The headers that each record of a block has (`outputs.py`)."""
+
+    specversion: tuple[str, bytes]
+    source: tuple[str, bytes]
+    time: tuple[str, bytes]
+    content_type: tuple[str, bytes]
+
+
+# ---------------------------------------------------------------- what the core asks of Python
+
+
+class Framed(NamedTuple):
+    """What strangers wrote, sanitised, as JSON: the text, the attestations, the chain's steps with a comma behind each,
+    what was changed, and the checks that were verified."""
+
+    text: bytes
+    attestations: bytes
+    steps: bytes
+    meta: bytes
+    checks: bytes
+
+
+class KeptChain(NamedTuple):
+    """A provenance chain as it is kept.
+
+    Attributes:
+        chain: its JSON.
+        latest: its latest time, Unix ms.
+        confidence: its least; None where it says none.
+        grounds: whether it grounds what claims to be grounded.
+    """
+
+    chain: bytes
+    latest: int
+    confidence: float | None
+    grounds: bool
+
+
+class Pieces(NamedTuple):
+    """What is the same in every word about one check in one file (`checked_json.py`).
+
+    The sentence ends with ` (` or, where it has named the place already, with `, `: lines and commit follow, then `).`.
+    It is empty where sanitation would change or mention anything in it or in the canonical form.
+
+    Attributes:
+        name: of the check.
+        commit: the commit that it asks for, in lower case.
+        checked: its canonical form with the path, as JSON up to the lines.
+        sentence: as the inside of a JSON string up to the lines.
+    """
+
+    name: bytes
+    commit: bytes
+    checked: bytes
+    sentence: bytes
+
+
+class Functions(NamedTuple):
+    """What the core calls. Each is pure."""
+
+    framed: Callable[[str, bool, bytes | None, list[bytes], list[tuple[str, tuple[str, int, int, str]]] | None], Framed]
+    claim_hash: Callable[[str, str], bytes]
+    number_json: Callable[[Any], bytes]
+    data_of: Callable[[bytes, bool], bytes]
+    chain_of: Callable[[bytes], KeptChain | None]
+    attestation_of: Callable[[bytes], bytes]
+    shown_id: Callable[[str, bool], bytes]
+    refuses: Callable[[bytes], bool]
+    derived: Callable[[str, Any], str | None]
+    pieces_of: Callable[[str, str | None], Pieces | None]
+
+
+class Writing(NamedTuple):
+    """What records are written with."""
+
+    texts: RecordTexts
+    headers: RecordHeaders
+    functions: Functions
+
+
+# ---------------------------------------------------------------- all of it
+
+RENEWED: Final[Fields] = ("emission_id", "attempt", "span_key")
+"""`verdicts.Renewed`."""
+MAX_VALIDITY: Final[Fields] = ("since", "milliseconds")
+HELD_CHECK: Final[Fields] = ("check", "place")
+"""A check that was verified, and `emission_state.Place` as a tuple."""
+TIMER: Final[Fields] = ("clock", "due")
+STATE_NUMBERS: Final[Fields] = ("order", "live", "asides")
+"""Attributes of the state that the core takes at the beginning of a call and gives back."""
+
+PACKED: Final[Mapping[str, Fields]] = {
+    "emission_state": ("attempts", "waiting"),
+    "attempt": ("number", "emitted_at", "digest", "order", "assertions", "closed", "clock", "due"),
+    "assertion_state": (
+        *("emission_id", "attempt", "emitted_at", "terms", "span_key", "kind", "effect", "k", "text", "annotated"),
+        *("grounded", "confidence", "chain", "emitter", "traceparent", "terms_number", "arrival", "order", "ids"),
+        *("declared", "phase", "seen", "fresh", "aged", "revision", "basis", "admitted_at", "valid_until", "touched"),
+        *("clock", "due", "witnesses", "checking", "reviewers"),
+    ),
+    "declared": ("number", "id", "ts", "confirmed"),
+    "class_evidence": ("number", "latest", "ts", "id", "observer", "identity_bound", "attestation"),
+    "checking": ("texts", "needs", "classes", "words", "coverage", "unchecked", "places", "elsewhere"),
+    "verified": ("number", "stamps", "named", "coverage", "unchecked", "looked"),
+    "place": ("path", "first", "last", "commit"),
+    "looks": ("words", "looks"),
+    "pending_evidence": ("record", "attempt", "span_key", "negative", "order", "clock", "due"),
+}
+"""The structs of `emission_state.py` as they lie packed, by their names in C."""
+
+TUPLES: Final[Mapping[str, Fields]] = {
+    "tables": Tables._fields,
+    "moment": Moment._fields,
+    "terms": TermsInForce._fields,
+    "observer": ObserverEntry._fields,
+    "rules": Rules._fields,
+    "writing": Writing._fields,
+    "text": RecordTexts._fields,
+    "record_header": RecordHeaders._fields,
+    "function": Functions._fields,
+    "framed": Framed._fields,
+    "kept_chain": KeptChain._fields,
+    "pieces": Pieces._fields,
+    "renewed": RENEWED,
+    "max_validity": MAX_VALIDITY,
+    "held_check": HELD_CHECK,
+    "timer": TIMER,
+    "state_number": STATE_NUMBERS,
+}
+"""Every tuple that goes between Python and `streams._native`, by its name in C."""
+
+CODES: Final[Mapping[str, Sequence[str]]] = {
+    "class": (
+        "substrate.code.read",
+        "substrate.do.sse-count",
+        "substrate.fs.mtime",
+        "substrate.git.log",
+        "substrate.grep",
+        "substrate.mcp.brief",
+        "substrate.unix.peercred",
+    ),
+    "effect": ("internal", "external"),
+    "disposition": ("discard", "review", "re-emit", "refuse"),
+    "end": ("below-floor", "decayed-to-uncertainty", "unverified-inference", "unannotated"),
+    "shown_ids": ("omitted", "clear", "hashed"),
+    "refused_emitters": ("none", "email", "more"),
+    "phase": ("pending", "admitted", "review", "closed"),
+    "clock": ("watermark", "time"),
+    "coverage": ("none", "part", "whole"),
+    "mending": ("asks-plainly", "asks", "keeps-looks"),
+}
+"""Numbers that stand for words: each word's place in its list."""
+
+LAYOUT: Final = fingerprint(TUPLES, PACKED, CODES, {"output": OUTPUT, "header": HEADER, "event": EVENT})
+"""The layout that `streams._native` must have been built from."""
