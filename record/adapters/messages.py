@@ -106,11 +106,11 @@ def tool_call(call_id: str, name: object, arguments: object, result: object, *, 
 
 def result_of(value: object) -> str | None:
     """What a tool answered, as text, as much of it as is read; None where it is no text."""
-    told: object = value[:MAX_RESULT] if isinstance(value, str) else value
-    told = plain(told) or told
-    if members(told).get("type") in _TEXTS:
-        told = members(told).get("text")
-    found = text_of_result(told)
+    content: object = value[:MAX_RESULT] if isinstance(value, str) else value
+    content = plain(content) or content
+    if members(content).get("type") in _TEXTS:
+        content = members(content).get("text")
+    found = text_of_result(content)
     return None if found is None else found[:MAX_RESULT]
 
 

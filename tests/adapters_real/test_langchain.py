@@ -227,8 +227,8 @@ def test_a_broken_sink_is_one_logged_sentence(make: Any, caplog: pytest.LogCaptu
         way.adapter.flush()
     assert found["messages"][-1].content == ANSWER
     assert way.adapter.failures == 1
-    (told,) = [one for one in caplog.records if one.name == "sluice.record"]
-    assert told.getMessage().startswith("sluice: a part of a run is not recorded")
+    (logged,) = [one for one in caplog.records if one.name == "sluice.record"]
+    assert logged.getMessage().startswith("sluice: a part of a run is not recorded")
 
 
 # ------------------------------------------------------------ the callback handler alone

@@ -250,8 +250,8 @@ def test_a_broken_sink_is_one_logged_sentence(caplog: pytest.LogCaptureFixture) 
         forget()
     assert answer.choices[0].message.content == ANSWER
     assert made.failures == 1
-    (told,) = [one for one in caplog.records if one.name == "sluice.record"]
-    assert told.getMessage().startswith("sluice: a part of a run is not recorded")
+    (logged,) = [one for one in caplog.records if one.name == "sluice.record"]
+    assert logged.getMessage().startswith("sluice: a part of a run is not recorded")
 
 
 @pytest.mark.parametrize("kwargs", [None, 7, {}, {"messages": 7}, {"messages": [None, 7, {"role": []}]}])

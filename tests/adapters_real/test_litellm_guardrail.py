@@ -166,7 +166,7 @@ async def test_a_stream_that_cannot_be_written_again_is_refused(guardrail: Sluic
     assert WRONG not in str(caught.value)
 
 
-def test_a_wrong_setting_is_told_at_the_start(checkout: Path, tmp_path: Path) -> None:
+def test_a_wrong_setting_is_reported_at_the_start(checkout: Path, tmp_path: Path) -> None:
     for wrong in ({"contradicted": "block"}, {"budget": 0}, {"policy": "nowhere.toml"}, {"tools": "nowhere.toml"}):
         with pytest.raises(UsageError):
             SluiceGuardrail(root=str(checkout), **wrong)  # type: ignore[arg-type]
@@ -244,8 +244,8 @@ def test_the_client_of_a_stream_sees_it_too(proxy: Any, provider: Provider, said
     body = {"model": "m", "messages": question(), "stream": True}
     answer = proxy().post("/v1/chat/completions", json=body)
     lines = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {")]
-    told = "".join(json.loads(one)["choices"][0]["delta"].get("content") or "" for one in lines)
-    assert told == shown
+    streamed = "".join(json.loads(one)["choices"][0]["delta"].get("content") or "" for one in lines)
+    assert streamed == shown
     assert answer.text.rstrip().endswith("data: [DONE]")
 
 

@@ -324,9 +324,9 @@ async def test_a_broken_sink_is_one_logged_sentence(provider: Provider, caplog: 
         agents.set_trace_processors([])
     assert result.final_output == ANSWER
     assert made.failures == 1
-    (told,) = [one for one in caplog.records if one.name == "sluice.record"]
-    assert told.getMessage().startswith("sluice: a part of a run is not recorded")
-    assert told.exc_info is None
+    (logged,) = [one for one in caplog.records if one.name == "sluice.record"]
+    assert logged.getMessage().startswith("sluice: a part of a run is not recorded")
+    assert logged.exc_info is None
 
 
 async def test_a_sink_that_hangs_holds_up_no_event_loop(provider: Provider) -> None:

@@ -79,7 +79,7 @@ def outcome_of(vetted: Vetted, rules: Rules) -> Outcome:
     wrong = [number for number, one in numbered if one.status == CONTRADICTED]
     idle = [number for number, one in numbered if one.unsupported]
     action: Action = "pass"
-    told: list[str] = []
+    findings: list[str] = []
     asks: list[tuple[Action, list[int], str]] = [
         (rules.contradicted, wrong, "observers contradict {}"),
         (rules.unsupported, idle, "nothing that was looked at bears out {}"),
@@ -87,10 +87,10 @@ def outcome_of(vetted: Vetted, rules: Rules) -> Outcome:
     for asked, numbers, words in asks:
         if numbers and asked != "pass":
             action = asked if _ORDER.index(asked) > _ORDER.index(action) else action
-            told.append(words.format(_numbers(numbers)))
-    if told:
-        told[-1] += f", of {len(numbered)} in this answer" if len(numbered) > 1 else ", the only one in this answer"
-    return Outcome(action, _framed(action, ", and ".join(told)), len(numbered), wrong, idle, True)
+            findings.append(words.format(_numbers(numbers)))
+    if findings:
+        findings[-1] += f", of {len(numbered)} in this answer" if len(numbered) > 1 else ", the only one in this answer"
+    return Outcome(action, _framed(action, ", and ".join(findings)), len(numbered), wrong, idle, True)
 
 
 def marked(text: str, outcome: Outcome) -> str:
@@ -106,10 +106,10 @@ def disarmed(text: str) -> str:
     return _FORGED.sub(r"\1not \2", text)
 
 
-def _framed(action: Action, told: str) -> str:
+def _framed(action: Action, findings: str) -> str:
     if action == "pass":
         return ""
-    return f"[sluice withheld this answer: {told}.]" if action == "withhold" else f"[sluice: {told}.]"
+    return f"[sluice withheld this answer: {findings}.]" if action == "withhold" else f"[sluice: {findings}.]"
 
 
 def _numbers(numbers: Sequence[int]) -> str:

@@ -66,11 +66,11 @@ def test_what_finds_no_room_is_left_out_and_counted(
     one, go, seen = live.Live(), threading.Event(), []
     with caplog.at_level(logging.WARNING):
         one.do(go.wait)
-        told = [one.do(seen.append, number) for number in range(5)]
+        reported = [one.do(seen.append, number) for number in range(5)]
         go.set()
         while not one.flush():
             pass
-    assert told == [True, True, False, False, False]
+    assert reported == [True, True, False, False, False]
     assert seen == [0, 1]
     assert one.failures >= 3
     assert sum("wait to be recorded" in record.getMessage() for record in caplog.records) == 1

@@ -385,14 +385,14 @@ async def test_a_review_that_would_not_make_it_last_is_reported(tmp_path: Path):
     assert fates(explanation)[-2:] == [("decided", None), ("not-counted", "no-longer-than-now")]
 
 
-async def test_a_review_by_no_other_reviewer_is_told(tmp_path: Path):
+async def test_a_review_by_no_other_reviewer_is_reported(tmp_path: Path):
     """Where several are needed: the first is followed, the same one again changes nothing."""
     policy = replace(decided("review"), reviewers=Reviewers(min_reviewers=PerEffect(internal=2, external=2)))
     said = [review("admit"), review("admit"), review("admit", reviewer="reviewer-2")]
-    told = await explanation_of(lane_after((0, [emission()]), END, (12 * M, said), policy=policy), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission()]), END, (12 * M, said), policy=policy), tmp_path)
 
-    assert fates(told)[1:] == [("decided", None), ("not-counted", "no-other-reviewer"), ("decided", None)]
-    assert told.assertions[0].now.status == "admitted"
+    assert fates(explanation)[1:] == [("decided", None), ("not-counted", "no-other-reviewer"), ("decided", None)]
+    assert explanation.assertions[0].now.status == "admitted"
 
 
 async def test_late_evidence_says_for_what_it_was_late(tmp_path: Path):

@@ -293,11 +293,11 @@ def test_whatever_goes_wrong_is_a_failure_and_one_sentence(
 
     with caplog.at_level(logging.WARNING):
         assert AnswerVetter(checkout).vet(WRONG, fails) == Vetted((), answering.FAILED)
-    (told,) = caplog.records
-    assert "stranger" not in told.getMessage()
+    (logged,) = caplog.records
+    assert "stranger" not in logged.getMessage()
 
 
-def test_a_root_or_budget_that_is_none_is_told_at_once(tmp_path: Path) -> None:
+def test_a_root_or_budget_that_is_none_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(SluiceError):
         AnswerVetter(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="budget"):
