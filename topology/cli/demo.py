@@ -48,8 +48,10 @@ def demo(
 ) -> None:
     """Shows the main job: what a language model says of a repository, and what observers find it to be worth.
 
-    Starts a broker, the lanes and the observers in this process, sends the emissions, and prints what became of each
-    assertion. It ends by itself; exit status 1 means that something was still without a verdict then.
+    First it vets the example of a model's answer, as sluice vet does; not with --json, and only in the checkout that
+    the examples lie in. Then it starts a broker, the lanes and the observers in this process, sends the emissions, and
+    prints what became of each assertion. It ends by itself; exit status 1 means that something was still without a
+    verdict then.
 
     \b
     Example:
@@ -66,12 +68,40 @@ def demo(
     connect.quiet()
     with tempfile.TemporaryDirectory(prefix="sluice-demo-", ignore_cleanup_errors=True) as state:
         settings = settings_for(base, base.broker if broker is not None else None, looked_at, state)
+        if emissions is None and not as_json:
+            _show_answer(settings)
         with _log(settings, None if obj.get("debug") else Path(state, "demo.log")):
             board = _run(settings, broker is None, rules, lines, as_json)
     if board is None:
         click.echo("sluice: stopped", err=True)
         sys.exit(INTERRUPTED)
     _finish(board, settings, broker is None, rules, as_json)
+
+
+def _show_answer(settings: Settings) -> None:
+    """The first half: an answer of a model, vetted. Nothing where the examples are about something else."""
+    from ..demo import answer
+    from ..demo.demo import examples
+    from ..vet import view
+
+    folder = examples()
+    if folder is None or not answer.is_about(folder, settings.root):
+        return
+    answered = answer.vetted(folder, settings)
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console()
+        for line in answer.introduction(answered):
+            console.print(Text(line))
+        view.print_table(answered.verdicts, console)
+        for line in answer.between():
+            console.print(Text(line))
+        return
+    _print(answer.introduction(answered))
+    _print(view.lines(answered.verdicts))
+    _print(answer.between())
 
 
 def _policy(name: str | None) -> Policy:

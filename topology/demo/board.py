@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from ...codecs.decode import assertion_text, decode_emission
+from ...codecs.decode import assertion_text, decode_emission, decode_observation
 from ...codecs.errors import Fault, UsageError
+from ...codecs.records import Observation
+from ...codecs.spans import span_key
 from ...codecs.times import parse_time
 from ..kafka.consume import Record
 from ..kafka.input_records import Prepared, prepare
 from ..terminal.showing import Shown, parse
-from ..terminal.showing_checks import ShownBasis, basis_of
+from ..terminal.showing_checks import HELD, ShownBasis, basis_of
 
 DISCARDED = "discarded"
 """Shown in the place of a status: what a policy discards is counted, and nothing is written about it."""
@@ -74,13 +76,17 @@ class Entry(msgspec.Struct):
 
     Attributes:
         text: the emitter's words, as the last record that has any shows them; before that as they were sent.
+        sent: the words as they were sent.
         basis: what that word says was checked.
+        unchecked: of the words as they were sent, those that an admission does not cover.
+        seen: what observers saw, by kind of evidence; the newest of each.
     """
 
     line: int
     key: str
     text: str
     basis: ShownBasis = ShownBasis()
+    unchecked: Sequence[str] = ()
     status: str = ""
     reason: str = ""
     classes: Sequence[str] = ()
@@ -88,6 +94,8 @@ class Entry(msgspec.Struct):
     rank: tuple[int, bool] = (0, False)
     json: str = ""
     changed: int = 0
+    sent: str = ""
+    seen: dict[str, Observation] = msgspec.field(default_factory=dict[str, Observation])
 
 
 class Letter(NamedTuple):
@@ -138,10 +146,10 @@ class Board:
         first[attempt] = digest
         self.emissions += 1
         for assertion in emission.assertions or ():
-            span_key = assertion.span_key or ""
-            key = f"{emission.emission_id}#{span_key}" + (f" attempt {emission.attempt}" if emission.attempt else "")
-            entry = Entry(one.line, key, assertion_text(emission, assertion))
-            self._entries[emission.emission_id, emission.attempt, span_key] = entry
+            span = assertion.span_key or ""
+            key = f"{emission.emission_id}#{span}" + (f" attempt {emission.attempt}" if emission.attempt else "")
+            text = assertion_text(emission, assertion)
+            self._entries[emission.emission_id, emission.attempt, span] = Entry(one.line, key, text, sent=text)
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -149,7 +157,11 @@ class Board:
         return list(self._entries.values())
 
     def apply(self, topic: str, record: Record) -> None:
-        """Takes in a record of an output topic; who is not asked about (an earlier run's, say) is passed over."""
+        """Takes in a record of an output topic, or an observation; what is about others (an earlier run, say) is passed
+        over."""
+        if topic == "observations":
+            self._see(record)
+            return
         shown = parse(topic, record)
         if topic == "dead-letters":
             self._apply_dead_letter(record, shown)
@@ -158,9 +170,19 @@ class Board:
         else:
             self._apply_decision(topic, shown)
 
+    def _see(self, record: Record) -> None:
+        """An observation settles nothing: it says where one looked, and what one saw there."""
+        one = decode_observation(record.value)
+        if isinstance(one, Fault):
+            return
+        subject = one.subject
+        entry = self._entries.get((subject.emission_id, subject.attempt, span_key(subject.span)))
+        if entry is not None:
+            entry.seen[one.substrate_class] = one
+
     def _entry_of(self, shown: Shown) -> Entry | None:
-        span_key = (shown.key or b"").decode(errors="replace").partition("#")[2]
-        return self._entries.get((shown.value.get("emission_id", ""), shown.value.get("attempt", 0), span_key))
+        span = (shown.key or b"").decode(errors="replace").partition("#")[2]
+        return self._entries.get((shown.value.get("emission_id", ""), shown.value.get("attempt", 0), span))
 
     def _apply_decision(self, topic: str, shown: Shown) -> None:
         value, entry = shown.value, self._entry_of(shown)
@@ -173,6 +195,7 @@ class Board:
         entry.status, entry.reason = value.get("status", ""), value.get("reason", "")
         entry.classes, entry.valid_until = value.get("classes", ()), value.get("valid_until", "")
         entry.basis = basis_of(value)
+        entry.unchecked = [] if entry.status not in HELD else _cut(entry.sent, value.get("unchecked"))
         entry.text = entry.basis.prose or entry.text  # closing words carry none
 
     def _apply_dead_letter(self, record: Record, shown: Shown) -> None:
@@ -218,3 +241,12 @@ class Board:
             if entry.status in ("admitted", "renewed") and (parse_time(entry.valid_until) or end + 1) <= end:
                 return False
         return True
+
+
+def _cut(text: str, spans: Any) -> list[str]:
+    """The parts of a text that a record's `unchecked` names; nothing where it names none."""
+    try:
+        found = msgspec.convert(spans or [], list[tuple[int, int]])
+    except msgspec.ValidationError:
+        return []
+    return [text[start:end] for start, end in found]

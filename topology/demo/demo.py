@@ -39,7 +39,7 @@ QUIET_SECONDS = 0.5
 """Nothing new for so long, once everything has its word: a third class that renews comes right after the second."""
 STOP_SECONDS = 1.2
 """Whoever stops a demo, or has seen its end, does not wait for a group to be left in good order."""
-WATCHED = ("admitted", "inadmissible", "review-requests", "dead-letters")
+WATCHED = ("admitted", "inadmissible", "review-requests", "dead-letters", "observations")
 TICK_SECONDS = 0.1
 
 ALONE = ("commit", "changed", "introduced", "removed", "last_changed", "modified", "peer", "absent", "missing", "count")

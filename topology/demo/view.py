@@ -1,7 +1,8 @@
 """What the demo shows: a table that fills on a terminal, lines in a pipe, and a summary of what came of it all.
 
-What was checked stands before the emitter's words: that is what is admitted (showing_checks.py). Everything that
-strangers wrote goes through `showing.escaped`. Nothing here waits, reads or decides.
+What was checked stands before the emitter's words: that is what is admitted (showing_checks.py). Behind it stands where
+observers looked, and what they saw there. Everything that strangers wrote goes through `showing.escaped`. Nothing here
+waits, reads or decides.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from rich.text import Text
 
 from ..terminal.showing import checked_cell, escaped, stacked_cell
 from ..terminal.styles import STYLES
+from ..vet.verdicts import Missing, Place
+from ..vet.vetting import missing_of, places
+from ..vet.view import missing_line, one_line
 from .board import DISCARDED, Board, Entry
 
 HEADS = ("status", "what was checked", "the emitter's words", "classes seen", "reason, or valid until")
@@ -23,6 +27,14 @@ NARROW_HEADS = ("status, classes seen, reason, or valid until", "what was checke
 WIDE = 160
 """Columns of a screen on which five columns leave room for what was checked and for an assertion."""
 NARROW_CELL = 30
+MOST_SEEN = 4
+"""Lines about where one looked and what was not there, for one assertion; `--json` and `sluice explain` have all."""
+_SAW = {
+    "corroborates": "bears it out",
+    "contradicts": "says otherwise",
+    "terms-present": "has its words",
+    "unknown-observation": "never gave what is cited",
+}
 AROUND = 7
 """Lines of a live screen that are no rows: heads, rules, and the line that says how far it has come."""
 
@@ -41,7 +53,7 @@ def _prose(entry: Entry) -> str:
 
 
 def _classes(entry: Entry) -> str:
-    return ", ".join(name.removeprefix("substrate.") for name in entry.classes)
+    return ", ".join(map(_short, entry.classes))
 
 
 def _why(entry: Entry) -> str:
@@ -53,6 +65,42 @@ def _why(entry: Entry) -> str:
 def _stacked(entry: Entry) -> str:
     """What was checked and the emitter's words in one cell."""
     return stacked_cell(entry.basis, _prose(entry)) if _checked(entry) else _prose(entry)
+
+
+def seen_lines(entry: Entry) -> list[str]:
+    """Where observers looked and what they saw there, as `a.py:3 bears it out (code.read, grep)`, then the words that
+    nobody checked, then what was not so; escaped, at most `MOST_SEEN` lines. Nothing about what is discarded or has no
+    word yet."""
+    if entry.status in ("", DISCARDED):
+        return []
+    seen = list(entry.seen.values())
+    by_place: dict[str, dict[str, None]] = {}
+    for place in places(seen):
+        if (said := _place(place)) is not None:
+            by_place.setdefault(said, {})[_short(place.substrate_class)] = None
+    lines = [f"seen: {said} ({', '.join(names)})" for said, names in by_place.items()]
+    unique: dict[Missing, None] = {}
+    for one in seen:
+        unique |= dict.fromkeys(each._replace(substrate_class="") for each in missing_of(one))
+    lines += [f"not checked: «{one_line(words)}»" for words in entry.unchecked]
+    lines += [f"{'not so' if one.check else 'missing'}: {missing_line(one)}" for one in unique]
+    more = len(lines) - MOST_SEEN
+    return lines if more <= 0 else [*lines[:MOST_SEEN], f"and {more} more"]
+
+
+def _place(place: Place) -> str | None:
+    """A place in the short form of compilers, and what was seen there; None where it says nothing."""
+    what = _SAW.get(place.outcome)
+    if what is None:
+        return None
+    where = one_line(place.path or "")
+    if where and place.lines is not None:
+        where += f":{place.lines[0]}" + ("" if place.lines[0] == place.lines[1] else f"-{place.lines[1]}")
+    return f"{where or 'the repository'} {what}"
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("substrate.")
 
 
 # ---------------------------------------------------------------- a terminal
@@ -79,14 +127,21 @@ def table(board: Board, width: int) -> RenderableType:
         for place, head in enumerate(HEADS):
             shown.add_column(head, ratio=1 if place in (1, 2) else None, overflow="fold")
         for entry in board.entries:
-            shown.add_row(_status(entry), *map(Text, cells(entry)[1:]))
+            _, checked, *others = cells(entry)
+            shown.add_row(_status(entry), _with_seen(checked, entry), *map(Text, others))
         return shown
     shown.add_column(NARROW_HEADS[0], max_width=NARROW_CELL, overflow="fold")
     shown.add_column(NARROW_HEADS[1], ratio=1, overflow="fold")
     for entry in board.entries:
         others = (cell for cell in (_classes(entry), _why(entry)) if cell and cell != entry.status)
-        shown.add_row(Text("\n").join([_status(entry), *map(Text, others)]), Text(_stacked(entry)))
+        shown.add_row(Text("\n").join([_status(entry), *map(Text, others)]), _with_seen(_stacked(entry), entry))
     return shown
+
+
+def _with_seen(cell: str, entry: Entry) -> Text:
+    """A cell with the lines about what was seen below it."""
+    below = (Text(line, style="dim") for line in seen_lines(entry))
+    return Text("\n").join([*([Text(cell)] if cell else []), *below])
 
 
 def _status(entry: Entry) -> Text:
@@ -109,10 +164,11 @@ def print_table(board: Board, console: Console) -> None:
 
 
 def lines(board: Board) -> Iterator[str]:
-    """One line an assertion, in the order in which they were emitted, then the summary."""
+    """One line an assertion, in the order in which they were emitted, with what was seen below it; then the summary."""
     for entry in board.entries:
         status, _, _, classes, why = cells(entry)
         yield f"{status:<23} {why or '-':<22} {classes or '-':<36} {entry.key}  {_one_line(_stacked(entry))}"
+        yield from (f"    {line}" for line in seen_lines(entry))
     yield ""
     yield from summary(board)
 

@@ -18,6 +18,8 @@ HEADS = ("verdict", "statement, and what was checked", "where, and what was miss
 MOST_LINES = 6
 """Places and missing things of one statement; the JSON document has all."""
 MOST_TERMS = 8
+EVERYWHERE = "all tracked files"
+"""Where an observer looked that was told no path."""
 
 
 def one_line(text: str) -> str:
@@ -30,7 +32,7 @@ def place_line(place: Place) -> str:
     path = "" if place.path is None else one_line(place.path)
     where = "" if place.lines is None else lines_in_words(place.lines)
     commit = "" if place.commit is None else f"commit {one_line(place.commit)[:12]}"
-    shown = ", ".join(part for part in (path, where, commit) if part)
+    shown = ", ".join(part for part in (path, where, commit) if part) or EVERYWHERE
     return f"{shown} ({_class(place.substrate_class)})"
 
 
@@ -62,7 +64,7 @@ def _class(name: str) -> str:
 
 def checked_lines(verdict: Verdict) -> tuple[list[str], list[str]]:
     """What was checked, and where and what was missing: lines of text, escaped, at most `MOST_LINES` of each."""
-    checked = [one_line(sentence) for sentence in verdict.rendered]
+    checked = list(dict.fromkeys(map(one_line, verdict.rendered)))  # two checks may say the same
     seen = [place_line(place) for place in verdict.seen]
     missing = [f"missing: {missing_line(one)}" for one in verdict.missing]
     unchecked = [f"not checked: «{one_line(words)}»" for words in verdict.unchecked]

@@ -260,6 +260,59 @@ def test_the_table_says_what_was_checked(width: int) -> None:
         assert "contains «[bold]thing[/bold]»." in text
 
 
+def observation(name: str, outcome: str, **detail: Any) -> ConsumerRecord[bytes | None, bytes | None]:
+    value = {
+        "observation_id": "sha256:00",
+        "substrate_class": f"substrate.{name}",
+        "observed_at": NOW,
+        "observer": "o",
+        "subject": {"emission_id": "em-2", "span": {"path": "/x"}},
+        "outcome": outcome,
+        "detail": detail,
+    }
+    return record(json.dumps(value).encode(), "em-2")
+
+
+def test_where_one_looked_and_what_was_seen_stands_below() -> None:
+    """File and line, by which kinds of evidence; of what does not hold, the check; observations settle nothing."""
+    held = board(LINES[1:2])
+    there = {"check": "contains(One)", "holds": True, "path": "a.txt", "lines": [3, 3]}
+    for name in ("grep", "code.read"):
+        held.apply("observations", observation(name, "corroborates", checks=[there]))
+    assert (held.heard, held.missing()) == (0, ["em-2#p:/x"])
+    assert view.seen_lines(held.entries[0]) == []
+    held.apply("admitted", word("em-2#p:/x", "admitted", unchecked=[[0, 3]], **CHECKED))
+    assert list(view.lines(held))[1:3] == [
+        "    seen: a.txt:3 bears it out (grep, code.read)",
+        "    not checked: «One»",
+    ]
+    false = {"check": "contains(Two)", "holds": False, "path": "a.txt", "lines": [3, 4], "reason": "false"}
+    held.apply("observations", observation("grep", "contradicts", checks=[false]))
+    held.apply("inadmissible", word("em-2#p:/x", "contradicted", 2))
+    below = view.seen_lines(held.entries[0])
+    assert below[0] == "seen: a.txt:3-4 says otherwise (grep)"
+    assert below[-1].startswith("not so: contains(Two): ")
+    assert not any("not checked" in line for line in below)
+
+
+def test_observations_of_others_and_broken_ones_change_nothing() -> None:
+    """Nor does what a stranger writes there reach a terminal unescaped."""
+    held = board(LINES[1:2])
+    held.apply("inadmissible", word("em-2#p:/x", "contradicted"))
+    held.apply("observations", record(b"{"))
+    held.apply("observations", record(b'{"subject": 3}'))
+    assert view.seen_lines(held.entries[0]) == []
+    hostile = {"check": "contains(\x1b[2J)", "holds": False, "path": "\u202e\n", "lines": [1, 1]}
+    held.apply("observations", observation("grep", "contradicts", checks=[hostile] * 20))
+    below = "".join(view.seen_lines(held.entries[0]))
+    assert below
+    assert not {"\x1b", "\u202e", "\n"} & set(below)
+    held.apply(
+        "observations", observation("grep", "contradicts", checks=[{**hostile, "path": f"{n}"} for n in range(20)])
+    )
+    assert len(view.seen_lines(held.entries[0])) == view.MOST_SEEN + 1
+
+
 def test_a_closing_word_keeps_the_words_as_they_were_admitted() -> None:
     """What no check spoke of does not come back with the end of the admission."""
     held = board(LINES[1:2])
@@ -404,6 +457,19 @@ def test_the_demo_is_short_and_quiet_and_leaves_nothing(
     assert seconds < TOTAL_SECONDS
     assert [line.partition(" ")[0] for line in done.stderr.splitlines()] == ["sluice:", "sluice:"]
     assert list(temporary.iterdir()) == []
+
+
+def test_without_arguments_a_real_answer_is_vetted_first() -> None:
+    """Then the stream; of both it is said what was checked and where, in words that a stranger understands."""
+    done = run()
+    assert done.returncode == 0, done.stderr
+    first, _, second = done.stdout.partition("\n2. The stream")
+    assert first.startswith("1. What a model answered about this repository")
+    assert re.search(r"\n\d+ statements: .*admitted.*contradicted", first)
+    assert re.search(r"\n    seen: codecs/records\.py, line \d+ \(code\.read\)\n", first)
+    assert re.search(r"\n    seen: codecs/records\.py:\d+ says otherwise \(", second)
+    assert re.search(r"\n    not so: equals\(MAX_ASSERTIONS, 5000\): ", second)
+    assert "assertions in" in second
 
 
 def test_a_pipe_gets_lines_and_the_time_is_bounded(tmp_path: Path) -> None:
