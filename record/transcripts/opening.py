@@ -62,6 +62,8 @@ def detect(source: Path | str | bytes) -> Format:
             if event_files(path):
                 return "openhands"
             raise TranscriptError("there is no event log of OpenHands in this directory", path=str(path))
+        if path.is_char_device() or path.is_block_device():
+            raise TranscriptError("is a device, not a transcript", path=str(path))
         with path.open("rb") as file:
             head = file.read(_HEAD)
             if b"\n" not in head:  # a first line that is longer
@@ -156,6 +158,8 @@ def open_transcript(path: Path | str, format: Format | None = None) -> Iterator[
         return _stream(sys.stdin.buffer, format, "standard input")
     path = Path(path)
     try:
+        if path.is_char_device() or path.is_block_device():  # such as /dev/zero, which never ends
+            raise TranscriptError("is a device, not a transcript", path=str(path))
         if path.exists() and not path.is_file() and not path.is_dir():  # a pipe: its beginning can be read only once
             return _stream(path.open("rb"), format, str(path))
         found = format or detect(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from pages import PATIENCE, ROOT, Shell, blocks, follow, pages
-from readme import STATUS, TERMINALS, is_elsewhere, lines
+from readme import STATUS, TERMINALS, is_elsewhere, lines, run_it
 
 KAFKA = [page for page in pages() if any(block.kafka for block in blocks(page))]
 
@@ -44,12 +44,8 @@ def until(shell: Shell, command: str, wanted: int = 0) -> str:
 
 def test_what_the_readme_says_runs(shell: Shell):
     """Every line of its blocks, in a repository of the examples, with what was really admitted in place of em-7f3a."""
-    shutil.copytree(ROOT / "examples", shell.folder / "examples")
-    for name in ("LICENSE", "Makefile", "pyproject.toml"):  # what some of the examples speak of
-        shutil.copyfile(ROOT / name, shell.folder / name)
+    repository_of_examples(shell)
     (shell.folder / "stricter.toml").write_text("[admissibility]\nk = { internal = 3, external = 3 }\n")
-    until(shell, "git init --quiet && git add .")
-    until(shell, "git -c user.name=a -c user.email=a@example.org commit -qm x")
     until(shell, "export SLUICE_SIGNING_KEY=signing.key SLUICE_CHECKPOINT_INTERVAL=1")
     every = [line for line in lines() if not is_elsewhere(line)]
     keys = [line for line in every if line.startswith("sluice key new")]
@@ -67,6 +63,42 @@ def test_what_the_readme_says_runs(shell: Shell):
         if admitted:
             line = line.replace("c:0-43", f"c:{chars[0]}-{chars[1]}").replace("em-7f3a", str(admitted["emission_id"]))
         until(shell, line.replace("sluice/prod+…", key), STATUS.get(line, 0))
+
+
+def test_run_it_gives_every_verdict_while_one_waits(shell: Shell):
+    """Its lines in their order: the worker's policy has a horizon that a reader sits out, and discards nothing."""
+    repository_of_examples(shell)
+    steps = run_it()
+    assert steps[0].startswith("sluice broker run")
+    for number, line in enumerate(steps[1:]):
+        if line.startswith(TERMINALS):
+            shell.start(f"terminal-{number}", line)
+        else:
+            until(shell, line, STATUS.get(line, 0))
+    wanted = {
+        "admitted": {"admitted"},
+        "inadmissible": {"contradicted", "below-floor", "rejected", "unannotated", "unverified-inference"},
+    }
+    end = time.monotonic() + PATIENCE
+    for topic, statuses in wanted.items():
+        while not statuses <= {json.loads(one)["status"] for one in consumed(shell, topic)}:
+            assert time.monotonic() < end, shell.told()
+            time.sleep(0.5)
+    assert until(shell, "sluice consume --current") != ""
+
+
+def consumed(shell: Shell, topic: str) -> list[str]:
+    """The records of a topic."""
+    return [line for line in until(shell, f"sluice consume {topic} --json").splitlines() if line.startswith("{")]
+
+
+def repository_of_examples(shell: Shell) -> None:
+    """Makes the shell's folder a repository that the examples speak of."""
+    shutil.copytree(ROOT / "examples", shell.folder / "examples")
+    for name in ("LICENSE", "Makefile", "pyproject.toml"):  # what some of the examples speak of
+        shutil.copyfile(ROOT / name, shell.folder / name)
+    until(shell, "git init --quiet && git add .")
+    until(shell, "git -c user.name=a -c user.email=a@example.org commit -qm x")
 
 
 def first_admitted(shell: Shell) -> dict[str, object]:

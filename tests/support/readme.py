@@ -30,6 +30,12 @@ def lines() -> list[str]:
     return [re.sub(r"\s+# .*", "", line) for block in shell for line in block.text.splitlines() if line.strip()]
 
 
+def run_it() -> list[str]:
+    """The lines of the section «Run it»: a reader's first steps on a real Kafka."""
+    _, _, rest = README.read_text("utf-8").partition("\n## Run it\n```\n")
+    return [re.sub(r"\s+# .*", "", line) for line in rest.partition("```")[0].splitlines()]
+
+
 def is_elsewhere(line: str) -> bool:
     """Whether something else runs a line."""
     return any(line.startswith(start) for start in ELSEWHERE)

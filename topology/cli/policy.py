@@ -14,6 +14,7 @@ import msgspec
 
 from ...codecs.errors import DoesNotHoldError, UsageError, printable
 from ...streams.policy.toml_reader import PolicyError, Problem, load_policy, locate
+from ..settings.files import read_file
 from .options import broker, topic_prefix
 
 if TYPE_CHECKING:
@@ -21,24 +22,25 @@ if TYPE_CHECKING:
     from ..settings.settings import Settings
 
 ASK_SECONDS = 0.5
-PROFILES = ("reference", "strict")
+PROFILES = ("development", "reference", "strict")
 """The policies that the package has, in the repository's folder `policies/`."""
+MAX_POLICY = 1_000_000
+"""Bytes of a policy file."""
 
 
 def policy_text(name: str) -> str:
-    """The text of a policy file, or of a profile that the package has (`reference`, `strict`).
+    """The text of a policy file, or of a profile that the package has (`PROFILES`).
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file cannot be read, or is too large.
     """
+    hint = f"name a TOML file, or one of the profiles {', '.join(PROFILES[:-1])} and {PROFILES[-1]}"
+    if name in PROFILES and not Path(name).exists():
+        return (files("sluice.policies") / f"{name}.toml").read_text(encoding="utf-8")
     try:
-        if name in PROFILES and not Path(name).exists():
-            return (files("sluice.policies") / f"{name}.toml").read_text(encoding="utf-8")
-        return Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        hint = f"name a TOML file, or one of the profiles {' and '.join(PROFILES)}"
-        raise UsageError(f"cannot read the policy {name!r}: {why}", hint=hint) from None
+        return read_file(name, MAX_POLICY, f"the policy {name!r}", hint).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"cannot read the policy {name!r}: it is not UTF-8", hint=hint) from None
 
 
 def warnings_of(policy: Policy, settings: Settings | None) -> list[tuple[str, str]]:

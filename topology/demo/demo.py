@@ -27,6 +27,7 @@ from ..kafka.produce import Sender
 from ..kafka.topics import create_topics
 from ..observers.roots import Roots
 from ..observers.service import ObserverService
+from ..settings.files import read_file
 from ..settings.settings import Settings
 from ..terminal.showing import escaped
 from ..worker.worker import Worker
@@ -41,6 +42,8 @@ STOP_SECONDS = 1.2
 """Whoever stops a demo, or has seen its end, does not wait for a group to be left in good order."""
 WATCHED = ("admitted", "inadmissible", "review-requests", "dead-letters", "observations")
 TICK_SECONDS = 0.1
+MAX_EMISSIONS = 64_000_000
+"""Bytes of the emissions file."""
 
 ALONE = ("commit", "changed", "introduced", "removed", "last_changed", "modified", "peer", "absent", "missing", "count")
 """Checks that one kind of evidence alone can decide (docs/checks.md)."""
@@ -254,7 +257,4 @@ def read_emissions(name: str | None) -> list[bytes]:
             "there are no example emissions outside a checkout of sluice", hint="name some with --emissions FILE"
         )
     path = Path(name) if name is not None else Path(folder or "", "emissions.jsonl")
-    try:
-        return path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise UsageError(f"the emissions cannot be read: {error.strerror}", path=str(path)) from None
+    return read_file(path, MAX_EMISSIONS, f"the emissions {str(path)!r}").split(b"\n")

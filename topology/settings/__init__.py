@@ -1,3 +1,3 @@
-"""What a process is set up with: settings, secrets, logs, extras, the clock and the memory allocator."""
+"""What a process is set up with: settings, files, secrets, logs, extras, the clock and the memory allocator."""
 
-__all__ = ["clock", "extras", "logs", "memory", "secrets", "settings"]
+__all__ = ["clock", "extras", "files", "logs", "memory", "secrets", "settings"]

@@ -20,9 +20,12 @@ from msgspec import Meta, inspect
 
 from ...codecs.errors import UsageError
 from ...codecs.spans import IDENTIFIER_PATTERN
+from .files import read_file
 
 PREFIX = "SLUICE_"
 CONFIG_FILE = "sluice.toml"
+MAX_FILE = 1_000_000
+"""Bytes of a configuration file."""
 LogLevel = Literal["debug", "info", "warning", "error"]
 _NAME_PATTERN = r"^[A-Za-z0-9._-]{1,200}$"
 _PATTERNS = {
@@ -258,11 +261,11 @@ def _from_file(config_file: str | None) -> Iterator[Setting]:
     named = config_file or os.environ.get(f"{PREFIX}CONFIG")
     path = Path(named or CONFIG_FILE)
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        if named is None:
-            return
-        raise UsageError("the configuration file is not there", path=str(path), hint="check --config") from None
+        if not path.exists():
+            if named is None:
+                return
+            raise UsageError("the configuration file is not there", path=str(path), hint="check --config")
+        document = tomllib.loads(read_file(path, MAX_FILE, f"the configuration file {str(path)!r}").decode("utf-8"))
     except OSError as error:
         raise UsageError(f"the configuration file cannot be read: {error.strerror}", path=str(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -31,6 +31,7 @@ from ...record.checkouts import Checkout
 from ...record.tracked import checkout_around
 from ...record.transcripts import TranscriptError, detect
 from ..observers.roots import DEFAULT, Roots
+from ..settings.files import read_file
 
 EMITTER: Final = "coding-agent"
 MARKDOWN: Final = (".md", ".markdown")
@@ -149,14 +150,9 @@ def read_answer(path: str) -> str:
     Raises:
         UsageError: it cannot be read, or is too large.
     """
-    try:
-        if path == "-":
-            data = sys.stdin.buffer.read(MAX_ANSWER + 1)
-        else:
-            with open(path, "rb") as file:
-                data = file.read(MAX_ANSWER + 1)
-    except OSError as error:
-        raise UsageError(f"the answer cannot be read: {error.strerror}", path=path) from None
+    if path != "-":
+        return read_file(path, MAX_ANSWER, f"the answer {path!r}").decode("utf-8", "replace")
+    data = sys.stdin.buffer.read(MAX_ANSWER + 1)
     if len(data) > MAX_ANSWER:
         raise UsageError("the answer is too large", path=path, expected=f"at most {MAX_ANSWER} bytes")
     return data.decode("utf-8", "replace")

@@ -13,7 +13,7 @@ from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.cli import main
 
 FOLDER = Path(__file__).resolve().parents[3] / "policies"
-NAMES = ("reference", "strict")
+NAMES = ("reference", "strict", "development")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,6 +51,17 @@ def test_strict_asks_for_checks_and_independence():
     by_check = strict.admissibility.k_by_check
     assert by_check.keys() == alone | {"peer", "absent", "missing", "count"}
     assert all((k.internal, k.external) == (1, None) for k in by_check.values())
+
+
+def test_development_gives_every_verdict_within_a_minute():
+    """Its horizon is short, nothing is discarded, and all else is the reference profile's."""
+    development = load_policy((FOLDER / "development.toml").read_text("utf-8"))
+
+    assert (development.problems(), development.warnings()) == ([], [])
+    assert development.admissibility.horizon <= 10_000
+    assert all("discard" not in (either.internal, either.external) for either in development.disposition.values())
+    assert development.admissibility.k == DEFAULT_POLICY.admissibility.k
+    assert (development.judging, development.effect_default) == (DEFAULT_POLICY.judging, DEFAULT_POLICY.effect_default)
 
 
 @pytest.mark.parametrize("name", NAMES)
