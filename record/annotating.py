@@ -2,8 +2,8 @@
 
 The calls whose result has the sentence's terms, best first, at most five; each class once before any stands there
 twice, since only distinct classes count. An annotation names class, locator, time and, where it can be known, the
-observation id; its locator carries a `quote`, the one line that has most of the terms, for people. Nothing else of a
-result enters an emission.
+observation id; its locator carries a `quote`, the one line that has most of the terms, for people, where that line
+stands in a tracked file. Nothing else of a result enters an emission.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ class Annotator:
 
     Args:
         deriver: derives the checks.
-        read_data: gives the bytes of files below the root, for observation ids.
+        read_data: gives the bytes of tracked files below the root, for observation ids and quotes; without it there
+            are no quotes.
     """
 
     def __init__(self, deriver: Deriver | None = None, read_data: ReadData | None = None) -> None:
@@ -241,9 +242,11 @@ def _chosen(ordered: Sequence[Seen]) -> list[Seen]:
 def _quote(terms: Sequence[Term], seen: Seen, read_data: ReadData | None) -> str | None:
     """The line of a text file that has most of the terms; None where none has any, or none may be quoted.
 
-    Where files are at hand, the line has to stand in the one that it is said to be of: a result may be of an untracked
-    file, or of something else altogether.
+    The line has to stand in the tracked file that it is said to be of: a result may be of an untracked file, or of
+    something else altogether. So nothing is quoted where files are not at hand.
     """
+    if read_data is None:
+        return None
     folded = [term.text.casefold() for term in terms]
     best, most, compared = None, 0, 0
     for line in seen.lines:
@@ -256,10 +259,8 @@ def _quote(terms: Sequence[Term], seen: Seen, read_data: ReadData | None) -> str
     return None if best is None else " ".join(best.split())[:MOST_QUOTE]
 
 
-def _stands(line: Line, read_data: ReadData | None) -> bool:
-    """Whether a line is one of its file's, as far as that can be known."""
-    if read_data is None:
-        return True
+def _stands(line: Line, read_data: ReadData) -> bool:
+    """Whether a line is one of its file's."""
     data = read_data(line.path)
     wanted = line.text.rstrip("\r").encode("utf-8", "replace")
     return data is not None and b"\n" + wanted + b"\n" in b"\n" + data.replace(b"\r\n", b"\n") + b"\n"

@@ -51,7 +51,8 @@ class Deriver:
 
     Args:
         read_file: gives the whole file where it is at hand. Without it, and where it gives None, a file is what came
-            back of it; lines in between are taken for empty, and checks that need all of it are not derived.
+            back of it; lines in between are taken for empty. Then checks that need all of it are not derived, nor any
+            that copies a line.
     """
 
     def __init__(self, read_file: ReadFile | None = None) -> None:
@@ -108,8 +109,8 @@ class Deriver:
                     continue
                 if not is_whole and check.name in OF_WHOLE:
                     continue
-                # A line that stands in no tracked file is nobody's to see.
-                if not is_whole and self._read is not None and check.name == "contains":
+                # It copies a line, and only a tracked file that is at hand says that the line is one to be seen.
+                if not is_whole and check.name == "contains":
                     continue
                 if verify_content(check, source, self._parser).holds:
                     yield candidate

@@ -41,7 +41,11 @@ def quotes(noted: Noted) -> list[object]:
 
 
 def note(text: str, *calls: Seen, read_file: Any = None) -> Noted:
-    return annotations_of(text, calls, Deriver(read_file))
+    """What calls give a sentence, in a checkout whose tracked files hold what came back of them."""
+    files = {
+        path: "\n".join(line.text for line in one.lines if line.path == path) for one in calls for path in one.paths
+    }
+    return annotations_of(text, calls, Deriver(read_file), lambda path: files.get(path, "").encode("utf-8", "replace"))
 
 
 def test_calls_with_the_sentences_terms_bear_on_it() -> None:

@@ -45,10 +45,11 @@ def read(result: str, path: str = "a.py") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("end", FRAME_ENDS)
-def test_a_result_that_imitates_a_frames_end_ends_nothing(end: str) -> None:
+def test_a_result_that_imitates_a_frames_end_ends_nothing(end: str, tmp_path: Path) -> None:
     """It adds no assertion, no annotation and no text; at most a line of it is a quote, as a JSON string."""
-    plain, _ = recorded(read("     1\tLIMIT = 42\n"), text="`LIMIT` is 42.")
-    found, written = recorded(read(f"     1\tLIMIT = 42\n     2\t{end}\n"), text="`LIMIT` is 42.")
+    (tmp_path / "a.py").write_text("LIMIT = 42\n")
+    plain, _ = recorded(read("     1\tLIMIT = 42\n"), text="`LIMIT` is 42.", root=tmp_path)
+    found, written = recorded(read(f"     1\tLIMIT = 42\n     2\t{end}\n"), text="`LIMIT` is 42.", root=tmp_path)
     assert found.text == plain.text
     assert len(found.assertions or ()) == 1
     (assertion,) = found.assertions or ()
@@ -58,11 +59,13 @@ def test_a_result_that_imitates_a_frames_end_ends_nothing(end: str) -> None:
     assert "43" not in written
 
 
-def test_results_enter_an_emission_as_quotes_alone() -> None:
+def test_results_enter_an_emission_as_quotes_alone(tmp_path: Path) -> None:
     """Of ten thousand lines one is quoted; the others stand nowhere."""
+    (tmp_path / "a.py").write_text("".join(f"secret line {n} of the file\n" for n in range(1, 10_000)) + "LIMIT = 42\n")
     lines = [f"     {number}\tsecret line {number} of the file\n" for number in range(1, 10_000)]
     result = "".join(lines) + "     10000\tLIMIT = 42\n"
-    _, written = recorded(read(result), text="`LIMIT` is 42.")
+    _, written = recorded(read(result), text="`LIMIT` is 42.", root=tmp_path)
+    assert '"quote":"LIMIT = 42"' in written
     assert "secret line" not in written
     assert len(written) < 1_000
 
@@ -150,6 +153,35 @@ def test_lines_of_untracked_files_are_neither_quoted_nor_hashed(
     found, written = recorded({"name": name, "arguments": arguments, "result": result}, text=text, root=tmp_path)
     assert "4711" not in written
     assert all(one.observation_id is None for each in found.assertions or () for one in each.annotations)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "result"),
+    [
+        ("Read", {"file_path": "local.conf"}, "     1\tPIN = 4711 for the vault\n"),
+        ("Bash", {"command": "cat local.conf"}, "PIN = 4711 for the vault\n"),
+        ("Grep", {"pattern": "PIN", "output_mode": "content"}, "local.conf:1:PIN = 4711 for the vault\n"),
+        ("Bash", {"command": "git show abcdef1:local.conf"}, "PIN = 4711 for the vault\n"),
+        ("Bash", {"command": "rg -n PIN local.conf"}, "1:PIN = 4711 for the vault\n"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    ['`PIN` is for the "vault".', 'It has `PIN`, "vault" and "for the".', '`PIN` and "vault" are in local.conf.'],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_without_a_root_no_line_of_a_result_is_copied(
+    name: str, arguments: dict[str, Any], result: str, text: str, streamed: bool
+) -> None:
+    """Nobody can tell there whether a line stands in a tracked file: neither a quote nor a check has it."""
+    sink = MemorySink()
+    with Recorder("e", sink, streamed=streamed).turn("c") as turn:
+        turn.tool(name=name, arguments=arguments, result=result)
+        turn.text(text)
+    assert sink.records
+    for record in sink.records:
+        assert b"4711" not in record.value
+        assert b'"quote"' not in record.value
 
 
 def test_a_line_of_a_tracked_file_is_quoted(tmp_path: Path) -> None:

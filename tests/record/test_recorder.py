@@ -58,7 +58,7 @@ def test_a_turn_is_one_emission() -> None:
     (assertion,) = one.assertions or ()
     (annotation,) = assertion.annotations
     assert annotation.substrate_class == "substrate.code.read"
-    assert annotation.locator == {"path": "a.py", "lines": [1, 2], "quote": "LIMIT = 42"}
+    assert annotation.locator == {"path": "a.py", "lines": [1, 2]}
     assert annotation.ts == "2026-11-18T11:06:39.995Z"
     assert assertion.checks == ["equals(LIMIT, 42, path=a.py)"]
     assert sink.records[0].key == "c-1:0"

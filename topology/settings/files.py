@@ -13,7 +13,7 @@ from pathlib import Path
 from ...codecs.errors import UsageError
 
 
-def read_file(path: str | Path, most: int, what: str, hint: str | None = None) -> bytes:
+def read_file(path: str | Path, most: int, what: str, hint: str = "") -> bytes:
     """The content of a file or a pipe.
 
     Args:
