@@ -78,7 +78,10 @@ def test_every_command_is_one_that_is_run():
         where = f"{block.page}:{block.line}"
         if "not run" in block.notes:
             assert len(block.notes["not run"]) > 10, where
+        elif "example" in block.notes:
+            assert block.text == (ROOT / block.notes["example"]).read_text("utf-8"), where
         elif block.language == "console":
+            assert "run by" not in block.notes or (ROOT / block.notes["run by"]).is_file(), where
             assert block.text.startswith("$ "), where
             assert "terminal" not in block.notes or all(step.expected is None for step in block.steps), where
         else:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pages import PATIENCE, ROOT, Shell, blocks, follow, pages
+from pages import PATIENCE, ROOT, Shell, blocks, follow, pages, way_to
 from readme import STATUS, TERMINALS, is_elsewhere, lines, run_it
 
 KAFKA = [page for page in pages() if any(block.kafka for block in blocks(page))]
@@ -25,8 +25,8 @@ def shell(kafka: str, prefix: str, tmp_path: Path) -> Iterator[Shell]:
 
 @pytest.mark.parametrize("page", KAFKA, ids=lambda page: page.stem)
 def test_what_a_page_says_holds_on_a_real_kafka(page: Path, shell: Shell):
-    """Block by block, with the workers and observers that it starts; what they print is what it shows."""
-    follow(shell, blocks(page))
+    """Block by block, with the workers and observers that it starts, behind the pages that its reader comes from."""
+    follow(shell, (block for one in way_to(page) for block in blocks(one)))
 
 
 def until(shell: Shell, command: str, wanted: int = 0) -> str:

@@ -8,6 +8,9 @@ What is to be done with a block stands in HTML comments over it, which no reader
     <!-- soon -->             its output may take some seconds to be there
     <!-- exit: 1 -->          the exit status of its last command, where it is not 0
     <!-- not run: WHY -->     nobody runs it, and why
+    <!-- run by: TEST -->     another test runs it
+    <!-- example: FILE -->    the block is that file of the repository
+    <!-- after: PAGE -->      the reader comes from that page, with everything that it left behind
     <!-- kafka -->            from here on the page needs a real Kafka
     <!-- kafka: topics -->    and takes it that the topics are there
 
@@ -32,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PATIENCE = 60.0
 _NOTE = re.compile(r"<!-- ?(.*?) ?-->")
-NOTES = ("file", "terminal", "stop", "soon", "exit", "not run", "kafka")
+NOTES = ("file", "terminal", "stop", "soon", "exit", "not run", "run by", "example", "after", "kafka")
 
 
 class Step(NamedTuple):
@@ -105,6 +108,13 @@ def blocks(page: Path) -> list[Block]:
         elif line.strip():
             notes = {}
     return found
+
+
+def way_to(page: Path) -> list[Path]:
+    """A page and those that its reader comes from, the first one first."""
+    before = [block.notes["after"] for block in blocks(page) if "after" in block.notes]
+    assert len(before) <= 1, f"{page}: a reader comes from one page"
+    return [*(one for name in before for one in way_to(DOCS / name)), page]
 
 
 def fits(expected: str, got: str) -> bool:
@@ -209,7 +219,7 @@ def follow(shell: Shell, wanted: Iterator[Block]) -> None:
     """Does what a page says, block by block."""
     for block in wanted:
         where = f"{block.page}:{block.line}"
-        if "not run" in block.notes:
+        if {"not run", "run by", "example"} & set(block.notes):
             continue
         if block.notes.get("kafka") == "topics":
             status, printed = shell.run("sluice topics create")
