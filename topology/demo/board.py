@@ -160,7 +160,7 @@ class Board:
         """Takes in a record of an output topic, or an observation; what is about others (an earlier run, say) is passed
         over."""
         if topic == "observations":
-            self._see(record)
+            self._apply_observation(record)
             return
         shown = parse(topic, record)
         if topic == "dead-letters":
@@ -170,7 +170,7 @@ class Board:
         else:
             self._apply_decision(topic, shown)
 
-    def _see(self, record: Record) -> None:
+    def _apply_observation(self, record: Record) -> None:
         """An observation settles nothing: it says where one looked, and what one saw there."""
         one = decode_observation(record.value)
         if isinstance(one, Fault):

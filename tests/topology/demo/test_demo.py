@@ -279,7 +279,7 @@ def test_where_one_looked_and_what_was_seen_stands_below() -> None:
     there = {"check": "contains(One)", "holds": True, "path": "a.txt", "lines": [3, 3]}
     for name in ("grep", "code.read"):
         held.apply("observations", observation(name, "corroborates", checks=[there]))
-    assert (held.heard, held.missing()) == (0, ["em-2#p:/x"])
+    assert (held.changed, held.missing()) == (0, ["em-2#p:/x"])
     assert view.seen_lines(held.entries[0]) == []
     held.apply("admitted", word("em-2#p:/x", "admitted", unchecked=[[0, 3]], **CHECKED))
     assert list(view.lines(held))[1:3] == [
