@@ -20,7 +20,7 @@ from ...codecs.unicode_text import nfkc
 from .lexicon import EXTENSIONS, STOP_WORDS
 from .literals import Form, Found, literals
 from .quotes import code_spans, quotes
-from .writing import FILE_LINE, expression, pieces
+from .writing import FILE_LINE, pieces, stands
 
 TermKind = Literal["quote", "code", "word"] | Form
 GIT_LOG: Final = "substrate.git.log"
@@ -78,13 +78,13 @@ class Content:
     def holds(self, term: Term) -> bool:
         """Whether the term stands there at word boundaries, or a name's pieces do (`pieces`)."""
         if term.kind != "word":
-            if expression(term.kind, term.text).search(self.text) is not None:
+            if stands(term.kind, term.text, self.text):
                 return True
             parts = pieces(term.kind, term.text)
-            return bool(parts) and all(expression("name", part).search(self.text) is not None for part in parts)
+            return bool(parts) and all(stands("name", part, self.text) for part in parts)
         if self._folded is None:
             self._folded = self.text.casefold()
-        return expression("word", term.text).search(self._folded) is not None
+        return stands("word", term.text, self._folded)
 
 
 def presence(terms: Iterable[Term], content: Content | str) -> Presence:

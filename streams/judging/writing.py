@@ -7,6 +7,7 @@ case-folded for words.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -32,22 +33,53 @@ _SPOKEN: Final = {word: str(number) for word, number in NUMBER_WORDS.items() if 
 _WORD_OF: Final = {digits: word for word, digits in _SPOKEN.items()}
 
 
+MOST_REJECTED: Final = 64
+"""Places within words at which a plain search gives up: an expression is linear whatever the text is."""
+
+
+def stands(kind: str, text: str, content: str) -> bool:
+    """Whether a term of this kind stands in a text: what `expression` finds, without one where the term is plain.
+
+    Most terms are words and names, and each of them is looked for in few texts: making an expression takes longer than
+    searching with it.
+    """
+    if kind in _WRITERS and (kind != "word" or text in _SPOKEN or "'" in text or "’" in text):
+        return expression(kind, text).search(content) is not None
+    found = _stands_bounded(text, content)
+    if found is False and _ends_in_mark(kind, text):
+        found = _stands_bounded(text[:-1], content)
+    return expression(kind, text).search(content) is not None if found is None else found
+
+
+def _stands_bounded(text: str, content: str) -> bool | None:
+    """Whether a text stands in another at boundaries of words, as `_bounded` says it; None where that is not told."""
+    before, after = _WORD_EDGE.match(text[:1]), _WORD_EDGE.match(text[-1:])
+    at = content.find(text)
+    for _ in range(MOST_REJECTED):
+        if at < 0:
+            return False
+        inside = (before and at and _WORD_EDGE.match(content, at - 1)) or (
+            after and _WORD_EDGE.match(content, at + len(text))
+        )
+        if not inside:
+            return True
+        at = content.find(text, at + 1)
+    return None
+
+
+def _ends_in_mark(kind: str, text: str) -> bool:
+    """American typesetting puts the sentence's own mark inside the quotation."""
+    return kind == "quote" and text[-1:] in (",", ".") and bool(text[:-1].strip())
+
+
 @lru_cache(maxsize=4096)
 def expression(kind: str, text: str) -> re.Pattern[str]:
     """The expression that finds a term of this kind (`Term.kind`)."""
-    writer = {
-        "word": _word,
-        "number": _number,
-        "moment": _moment,
-        "clock": _clock,
-        "version": _version,
-        "hash": _hash,
-    }.get(kind)
+    writer = _WRITERS.get(kind)
     written = writer(text) if writer else None
     if written is None:
         written = _bounded(text)
-        if kind == "quote" and text[-1:] in (",", ".") and text[:-1].strip():
-            # American typesetting puts the sentence's own mark inside the quotation.
+        if _ends_in_mark(kind, text):
             written = f"{written}|{_bounded(text[:-1])}"
     return re.compile(written)
 
@@ -172,3 +204,14 @@ def _moment(text: str) -> str | None:
     time = re.escape(clock[: zone.start()].strip() if zone else clock)
     after = r"(?::\d\d)?(?:\.\d+)? ?(?:Z|UTC|GMT|\+00:?00)" if zone else ""
     return rf"(?:{iso}|{prose})(?:T|,? at | ){time}{after}(?!\d)"
+
+
+_WRITERS: Final[dict[str, Callable[[str], str | None]]] = {
+    "word": _word,
+    "number": _number,
+    "moment": _moment,
+    "clock": _clock,
+    "version": _version,
+    "hash": _hash,
+}
+"""Kinds that can be written in more than one way."""

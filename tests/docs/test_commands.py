@@ -6,6 +6,7 @@ Here what needs no Kafka; the rest is in tests/integration/test_docs.py.
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -28,6 +29,33 @@ def test_what_a_page_says_holds(page: Path, tmp_path: Path):
     shell = Shell(tmp_path / "reader")
     try:
         follow(shell, (block for block in blocks(page) if not block.kafka))
+    finally:
+        shell.close()
+
+
+def test_vetting_in_two_minutes_needs_nothing_but_sluice_and_git(tmp_path: Path):
+    """An empty home, no variable of the developer's, and no other program than these and what the page itself uses."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sluice").symlink_to(Path(sys.executable).with_name("sluice"))
+    for name in ("bash", "cat", "git", "mkdir"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name) or "")
+    shell = Shell(tmp_path / "reader", alone=str(tmp_path / "bin"))
+    try:
+        assert list(shell.folder.iterdir()) == []
+        named = set(shell.run("command -v python pip ls; compgen -e")[1].split())
+        assert named <= {
+            "COLUMNS",
+            "GIT_CONFIG_GLOBAL",
+            "GIT_CONFIG_NOSYSTEM",
+            "HOME",
+            "OLDPWD",
+            "PATH",
+            "PWD",
+            "SHLVL",
+            "_",
+        }
+        follow(shell, iter(blocks(DOCS / "vetting.md")))
+        assert (shell.folder / "vetting.html").is_file()
     finally:
         shell.close()
 

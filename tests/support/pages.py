@@ -133,17 +133,18 @@ class Shell:
 
     Args:
         folder: where it begins; made if need be.
+        alone: a PATH; with it nothing of the environment of the tests is there.
         variables: of the environment, beside PATH, HOME and their like; ours of `SLUICE_` are taken away. A prefix of
             topics is not seen in what is printed.
     """
 
-    def __init__(self, folder: Path, **variables: str) -> None:
+    def __init__(self, folder: Path, alone: str | None = None, **variables: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._own = folder.parent / f".{folder.name}-shell"
         self._own.mkdir()
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLUICE_", "GIT_"))}
-        bin_ = str(Path(sys.executable).parent)
-        self._environment = kept | {"PATH": f"{bin_}:{os.environ['PATH']}", "HOME": str(folder), **variables}
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}" if alone is None else alone
+        self._environment = (kept if alone is None else {}) | {"PATH": path, "HOME": str(folder), **variables}
         self._prefix = variables.get("SLUICE_TOPIC_PREFIX", "")
         self._environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "COLUMNS": "200"}
         (self._own / "pwd").write_text(str(folder))

@@ -106,14 +106,18 @@ class Verdict(NamedTuple):
         return [self.text[start:end] for start, end in spans]
 
     def form(self) -> dict[str, Any]:
-        """The verdict as a JSON-ready object; members without a value are left out."""
+        """The verdict as a JSON-ready object; members without a value are left out.
+
+        `coverage` and `unchecked` (spans of the statement) are the record's (docs/reference/records.md).
+        """
         return {
             "emission_id": self.emission_id,
             "span": self.span,
             "statement": self.text,
             "status": self.status,
             **({"reason": self.reason} if self.reason else {}),
-            **({"coverage": "part", "shown": self.shown, "unchecked": self.unchecked} if self.in_part else {}),
+            **{name: self.record[name] for name in ("coverage", "unchecked") if self.record and name in self.record},
+            **({"shown": self.shown, "not_checked": self.unchecked} if self.in_part else {}),
             "rendered": list(self.rendered),
             "seen": [_members(one) for one in self.seen],
             "missing": [_members(one) for one in self.missing],

@@ -93,7 +93,8 @@ def test_what_the_checks_do_not_cover_is_not_shown_as_admitted(repo: Path, instr
     html = page([verdict], "x")
     assert "admitted in part" in html
     form = verdict.form()
-    assert (form["coverage"], form["statement"], form["unchecked"]) == ("part", false, verdict.unchecked)
+    assert (form["status"], form["coverage"], form["statement"]) == ("admitted", "part", false)
+    assert [false[start:end] for start, end in form["unchecked"]] == form["not_checked"] == verdict.unchecked
     for shown in (text, html, form["shown"]):
         assert false not in shown
 
