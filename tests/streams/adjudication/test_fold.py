@@ -378,7 +378,7 @@ def test_a_record_in_the_partition_of_its_key_passes_and_in_another_does_not(new
     right = new_lane(policy(), T, mine, 8, partitioner)
     wrong = new_lane(policy(), T, other, 8, partitioner)
 
-    assert right.block(T, [emission(), observation(GREP), review()])[0].topic == "admitted"
+    assert right.block(T, [emission(), observation(GREP), review("refuse")])[0].topic == "inadmissible"
     reason, detail = dead(wrong.block(T, [emission()]))
     assert reason == "misrouted"
     assert detail == f"{partitioner} puts the key 'em-1' into partition {mine} of 8, got {other}"
