@@ -38,8 +38,10 @@ _NULL: Schema = {"type": "null"}
 
 
 def strict_emission_schema() -> Schema:
-    """The schema of an emission that strict structured outputs take."""
-    return strict_schema(msgspec.json.schema(Emission))
+    """The schema of an emission that strict structured outputs take: without `signature`, which no model can write."""
+    schema = msgspec.json.schema(Emission)
+    del schema["$defs"]["Emission"]["properties"]["signature"]
+    return strict_schema(schema)
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema:
