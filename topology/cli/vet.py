@@ -62,11 +62,11 @@ def vet(
     """
     from ..observers.instruments import Instruments
     from ..observers.roots import Roots
-    from ..vet.sources import checkout_of, folder_of
+    from ..vet.sources import folder_of, roots_around
     from ..vet.verdicts import CONTRADICTED, document
     from ..vet.vetting import VETTING_POLICY, Vetter
 
-    flag = root_setting(roots) or (None if _configured(ctx) else checkout_of(Path.cwd()))
+    flag = root_setting(roots) or (None if _configured(ctx) else roots_around(Path.cwd()))
     settings = load_settings((ctx.obj or {}).get("config_file"), {"root": flag})
     places = Roots.of(settings.root)
     places.check()

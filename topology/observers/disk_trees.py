@@ -10,7 +10,7 @@ from typing import Final
 
 from .ask import Budget, CannotLook, Missing
 from .commit_tree import changed_by
-from .confine import Found, Root, changed_at
+from .confine import Found, GitsOwn, Root, changed_at
 from .content import Piece
 from .denied import Denied
 from .files import Contents, Everything, File
@@ -131,13 +131,12 @@ class WorkTree(_OnDisk):
     def locate(self, path: str, budget: Budget) -> Place:
         """See `Tree`."""
         found = confined(self._root, self._denied, path)
-        entry = _nearest(self._repository.index(budget), found)
+        listing = self._repository.index(budget)
+        entry = _nearest(listing, found)
         if entry is None:
-            try:
-                self._root.kind(found)
-            except Missing:
-                return missing_at(found)
-            raise CannotLook(UNTRACKED)
+            if self._is_closed(listing, found, budget):
+                raise CannotLook(UNTRACKED)
+            return missing_at(found)
         place = place_of_entry(entry, found, self._denied)
         if place.state == "folder":
             return place
@@ -151,6 +150,29 @@ class WorkTree(_OnDisk):
                 raise CannotLook(NOT_CHECKED_OUT) from None
             return missing_at(place.path)
         return place._replace(blob="")  # what stands on disk may be another content
+
+    def _is_closed(self, listing: Listing, path: str, budget: Budget) -> bool:
+        """Whether nobody may learn if anything stands at a path that is not tracked.
+
+        So it is of a path that git is told to ignore, whether something is there or not; of one below a folder
+        without a tracked file; and of whatever else is there, of any kind.
+        """
+        if self._repository.ignores(path, budget):
+            return True
+        names = path.split("/")
+        for end in range(1, len(names) + 1):
+            above = "/".join(names[:end])
+            if listing.at(above) is None:
+                try:
+                    self._root.kind(above)
+                except Missing:
+                    return False
+                except GitsOwn:
+                    raise
+                except CannotLook:
+                    pass
+                return True
+        return True
 
     def paths(self, budget: Budget) -> list[str]:
         """See `Tree`."""

@@ -38,16 +38,17 @@ _ENVIRONMENT = {
 _ARGUMENTS = (
     "git",
     "--no-pager",
-    "--literal-pathspecs",
     *("-c", "safe.directory=*"),  # the operator named this repository; whose it is does not matter for reading
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=" + os.devnull),
     *("-c", "core.attributesFile=" + os.devnull),
+    *("-c", "core.excludesFile=" + os.devnull),
     *("-c", "core.commitGraph=false"),  # a file beside the objects that can say otherwise than they
     *("-c", "core.quotePath=true"),
     *("-c", "protocol.allow=never"),
 )
 _CHUNK = 1 << 16
+_IGNORES = "check-ignore"
 _REF = re.compile(r"(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]{1,256}")
 
 
@@ -60,16 +61,30 @@ class GitFailed(CannotLook):
 
 
 class Git:
-    """One repository: a work tree with its `.git`, or a bare one."""
+    """One repository: a work tree with its `.git`, or a bare one.
+
+    Where `.git` leads is read once, when this is made; git is told so, and does not read it again.
+
+    Attributes:
+        root: its top folder.
+        directory: its `.git`; of a bare one the top folder.
+        own: the folder with this work tree's HEAD and index.
+        common: the folder with what all work trees share: objects, branches, where a shallow history ends.
+    """
 
     def __init__(self, root: str, directory: str, bare: bool) -> None:
         self.root, self.directory, self.bare = root, directory, bare
+        folders = self.folders()
+        self.own, self.common = folders[1 if os.path.isfile(directory) and len(folders) > 1 else 0], folders[-1]
 
     @classmethod
     def at(cls, root: str) -> Git | None:
-        """The repository whose top folder `root` is; None where it is none. Folders above are never looked at."""
+        """The repository whose top folder `root` is; None where it is none. Folders above are never looked at.
+
+        Whatever is called `.git` makes it one, a link that leads nowhere too: else what it tracks would not matter.
+        """
         inner = os.path.join(root, ".git")
-        if os.path.exists(inner):
+        if os.path.lexists(inner):
             return cls(root, inner, bare=False)
         parts = ("HEAD", "objects", "refs")
         if all(os.path.exists(os.path.join(root, part)) for part in parts):
@@ -89,16 +104,6 @@ class Git:
                 found.append(os.path.join(self.root if mark else found[-1], line.removeprefix(mark)))
         return found
 
-    @property
-    def own(self) -> str:
-        """The folder with this work tree's HEAD and index."""
-        return self.folders()[1 if os.path.isfile(self.directory) else 0]
-
-    @property
-    def common(self) -> str:
-        """The folder with what all work trees share: objects, branches, where a shallow history ends."""
-        return self.folders()[-1]
-
     def start(self, command: str, *arguments: str, config: Iterable[str] = ()) -> subprocess.Popen[bytes]:
         """Starts one plumbing command; who starts it ends it (`end_process`).
 
@@ -110,13 +115,16 @@ class Git:
         Raises:
             CannotLook: git cannot be run.
         """
-        place = [f"--git-dir={self.directory}", *([] if self.bare else [f"--work-tree={self.root}"])]
+        place = [f"--git-dir={self.own}", *([] if self.bare else [f"--work-tree={self.root}"])]
+        special = {} if self.common == self.own else {"GIT_COMMON_DIR": self.common}
+        if command == _IGNORES:
+            special["GIT_LITERAL_PATHSPECS"] = "0"  # it knows no patterns, and refuses to be told to know none
         given = [word for one in config for word in ("-c", one)]
         try:
             return subprocess.Popen(
                 [*_ARGUMENTS, *given, *place, command, *arguments],
                 cwd=self.root,
-                env=_ENVIRONMENT,
+                env={**_ENVIRONMENT, **special},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -187,6 +195,32 @@ class Git:
             if name in there:
                 return there[name]
         raise CannotLook("there is no branch and no tag of that name")
+
+    def ignores(self, path: str, budget: Budget) -> bool:
+        """Whether the repository's own rules say that git is not to take a path in, or what would lie below it."""
+        plain = b"./" + os.fsencode(path)  # so that no first character means anything
+        try:
+            feed = [plain + b"\0" + plain + b"/x\0"]
+            return bool(self.run(budget, _IGNORES, "--no-index", "--stdin", "-z", feed=feed))
+        except GitFailed as failure:
+            return failure.status != 1  # what git refuses to tell, such as what lies beyond a link, is as if ignored
+
+    @staticmethod
+    def includes(config: str, budget: Budget) -> list[str]:
+        """The paths that a file of configuration includes, as they are written there.
+
+        Raises:
+            CannotLook: it is no such file, or a bound is reached.
+        """
+        alone = Git("/", "/nonexistent", bare=True)
+        wanted = (f"--file={config}", "--no-includes", "--null", "--get-regexp", r"^include(if\..+)?\.path$")
+        try:
+            found = alone.run(budget, "config", *wanted).split(b"\0")
+        except GitFailed as failure:
+            if failure.status == 1:
+                return []
+            raise
+        return [os.fsdecode(one.partition(b"\n")[2]) for one in found if one]
 
     def is_mirror(self, budget: Budget) -> bool:
         """Whether this is a bare repository with a remote: one that others push to has none."""

@@ -13,6 +13,7 @@ from ...codecs.errors import UnreachableError
 from ..settings.settings import Settings
 from .ask import Ask, Budget, CannotLook
 from .confine import Root
+from .enclosure import Enclosure
 from .instruments import Instruments
 from .roots import Roots
 from .sites import Site
@@ -27,6 +28,7 @@ class Ground:
 
     def __init__(self, roots: Roots, instruments: Instruments) -> None:
         self._roots, self._instruments = roots, instruments
+        self._enclosure = Enclosure(roots.named.values())
         self._sites: dict[str, Site] = {}
         if len(roots.named) == 1:
             self._open(next(iter(roots.named)))
@@ -48,9 +50,7 @@ class Ground:
         return self._sites[name].root.path
 
     def _open(self, name: str) -> Site:
-        root = Root(self._roots.named[name])
-        instruments = self._instruments
-        made = Site(name, root, instruments.repository(root), instruments.denied, instruments.contents)
+        made = _site(name, Root(self._roots.named[name]), self._enclosure, self._instruments)
         self._sites[name] = made
         return made
 
@@ -60,14 +60,24 @@ class Ground:
             site.root.close()
 
 
+def _site(name: str, root: Root, enclosure: Enclosure, instruments: Instruments) -> Site:
+    """A root as it is looked at; a repository that leads out of the roots is closed."""
+    repository, closed = None, ""
+    try:
+        repository = instruments.repository(root, enclosure)
+    except CannotLook as why:
+        closed = str(why)
+    return Site(name, root, repository, instruments.denied, instruments.contents, closed)
+
+
 def why_blind(roots: Roots, instruments: Instruments, settings: Settings) -> str:
     """Why nothing can be seen below a root: it is not there, unreadable or empty; an empty text where something can."""
+    enclosure = Enclosure(roots.named.values())
     for name, path in roots.named.items():
         budget = Budget(settings.look_timeout, settings.look_bytes)
         try:
             with closing(Root(path)) as root:
-                site = Site(name, root, instruments.repository(root), instruments.denied, instruments.contents)
-                why = site.why_not_ready(budget)
+                why = _site(name, root, enclosure, instruments).why_not_ready(budget)
         except (UnreachableError, CannotLook, OSError) as error:
             why = _why_away(path) if isinstance(error, UnreachableError) else str(error)
         if why:

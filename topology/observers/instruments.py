@@ -28,6 +28,7 @@ from .ask import Finding
 from .background import Background
 from .confine import Root
 from .denied import Denied
+from .enclosure import Enclosure, Kept, kept_of
 from .files import Contents
 from .git import Git
 from .interface import Observer, own_observers
@@ -89,6 +90,7 @@ class Instruments:
         self.contents = Contents(2 * settings.look_bytes)
         self.parsed = Parsed(settings.parse_cache_bytes)
         self._repositories: dict[str, tuple[object, Repository | None]] = {}
+        self._enclosed: dict[tuple[str, Enclosure], Kept] = {}
         self._lock = threading.Lock()
         self._answers = {name: Memory[Finding](self.fresh(name)) for name in self._windows}
 
@@ -104,12 +106,17 @@ class Instruments:
         """The findings on questions of this class, by the whole question."""
         return self._answers[substrate_class]
 
-    def repository(self, root: Root) -> Repository | None:
+    def repository(self, root: Root, enclosure: Enclosure) -> Repository | None:
         """Git's repository at a root, with what is kept of it; None where it is none.
 
         Another one in its place, such as a clone made anew, is another repository.
+
+        Raises:
+            CannotLook: it leads out of the roots that the operator named.
         """
         git = Git.at(root.path)
+        if git is not None:
+            self._demand_enclosed(git, enclosure)
         state = None if git is None else _identity(git.directory)
         with self._lock:
             before, known = self._repositories.get(root.path, (None, None))
@@ -120,6 +127,17 @@ class Instruments:
         if known is not None:
             known.close()
         return made
+
+    def _demand_enclosed(self, git: Git, enclosure: Enclosure) -> None:
+        """Follows the ways out of a repository, unless nothing in it was written since."""
+        key = (git.directory, enclosure)
+        known = self._enclosed.get(key)
+        if known is not None and known == kept_of(git):
+            return
+        self._enclosed.pop(key, None)
+        kept = enclosure.demand(git)
+        if kept is not None:
+            self._enclosed[key] = kept
 
     def start(self) -> None:
         """Begins what takes its time: subscriptions. Without it they begin with the first look."""

@@ -197,6 +197,10 @@ class Repository:
                 entries[decoded] = Entry(KINDS.get(mode, SUBMODULE), name.decode("ascii"), decoded)
         return self._listings.put(commit.tree, size, Listing(entries, self._denied))
 
+    def ignores(self, path: str, budget: Budget) -> bool:
+        """Whether git is told not to track what is, or would be, at a path."""
+        return self.git.ignores(path, budget)
+
     def index(self, budget: Budget) -> Listing:
         """Everything that the index lists: the tracked files of the work tree."""
         state = state_of(os.path.join(self._own, "index"))

@@ -59,12 +59,19 @@ class Site:
         name: what observations call it.
         repository: git's, where it is one.
         denied: the names that are never looked at.
+        closed: why nothing here may be looked at; empty where something may.
     """
 
     def __init__(
-        self, name: str, root: Root, repository: Repository | None, denied: Denied, contents: Contents
+        self,
+        name: str,
+        root: Root,
+        repository: Repository | None,
+        denied: Denied,
+        contents: Contents,
+        closed: str = "",
     ) -> None:
-        self.name, self.repository, self.denied = name, repository, denied
+        self.name, self.repository, self.denied, self.closed = name, repository, denied, closed
         self._root, self._contents = root, contents
         for folder in repository.git.folders() if repository is not None else ():
             root.forbid(folder)
@@ -78,8 +85,10 @@ class Site:
         """The files that the locator means, where they are looked at as they stand.
 
         Raises:
-            CannotLook: there is no such commit or reference, or nothing at all.
+            CannotLook: there is no such commit or reference, or nothing at all; or it must not be looked at.
         """
+        if self.closed:
+            raise CannotLook(self.closed)
         if ask.member("ref") is None and ask.member("commit") is None:
             if self.repository is None or not self.repository.git.bare:
                 why = self._why_empty(ask.budget)
@@ -98,6 +107,8 @@ class Site:
             CannotLook: this is no repository, or it has none of that name.
             NotReached: there is no such commit, or the reference does not reach it.
         """
+        if self.closed:
+            raise CannotLook(self.closed)
         ref, named = ask.member("ref"), ask.member("commit")
         prefix = (named or "").lower()
         if named is not None and not PREFIX.fullmatch(prefix):
@@ -135,6 +146,8 @@ class Site:
         Raises:
             CannotLook: git fails, or a bound is reached.
         """
+        if self.closed:
+            return self.closed
         if self.repository is not None and self.repository.git.bare:
             self.repository.tip(None, budget)
             return ""

@@ -6,13 +6,17 @@ without the names that are never looked at (`denied.py`).
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 
 from ..settings.settings import Settings
 from .ask import Budget, CannotLook
 from .confine import Root
 from .disk_trees import FolderTree
+from .enclosure import Enclosure
+from .git import Git
 from .instruments import Instruments
+from .roots import Roots
 
 
 def tracked(path: str, settings: Settings, instruments: Instruments) -> frozenset[str]:
@@ -20,7 +24,7 @@ def tracked(path: str, settings: Settings, instruments: Instruments) -> frozense
 
     Args:
         path: the root on this host.
-        settings: the bounds of a look.
+        settings: the bounds of a look; its roots are the folders that the repository may lead to.
         instruments: keep what is read of a repository.
 
     Raises:
@@ -28,8 +32,8 @@ def tracked(path: str, settings: Settings, instruments: Instruments) -> frozense
     """
     budget = Budget(settings.look_timeout, settings.look_bytes)
     with closing(Root(path)) as root:
-        repository = instruments.repository(root)
         try:
+            repository = instruments.repository(root, Enclosure((path, *Roots.of(settings.root).named.values())))
             if repository is None:
                 return frozenset(FolderTree(root, instruments.denied, instruments.contents).paths(budget))
             if repository.git.bare:
@@ -37,3 +41,26 @@ def tracked(path: str, settings: Settings, instruments: Instruments) -> frozense
             return frozenset(repository.index(budget).files)
         except (CannotLook, OSError):
             return frozenset()
+
+
+def main_repository(top: str) -> str | None:
+    """The main repository of a linked work tree, where that says that this is one of its own; None of anything else.
+
+    Nobody named it: so the main repository has to know the work tree, and not only the work tree the repository.
+
+    Args:
+        top: the top folder of a work tree.
+    """
+    git = Git.at(top)
+    if git is None or git.own == git.common or git.directory == git.own:
+        return None
+    try:
+        with open(os.path.join(git.own, "gitdir"), encoding="utf-8", errors="surrogateescape") as file:
+            back = file.readline(4096).rstrip("\n")
+    except OSError:
+        return None
+    back, common = os.path.realpath(os.path.join(git.own, back)), os.path.realpath(git.common)
+    is_ours = os.path.realpath(os.path.dirname(git.own)) == os.path.join(common, "worktrees")
+    if not is_ours or back != os.path.realpath(git.directory):
+        return None
+    return os.path.dirname(common) if os.path.basename(common) == ".git" else common

@@ -27,7 +27,7 @@ from ..observers.instruments import Instruments
 from ..observers.roots import Roots
 from ..observers.tracked import tracked
 from ..settings.settings import Settings
-from .sources import Source, checkout_of, folder_of, of_answer, of_events
+from .sources import Source, folder_of, of_answer, of_events, roots_around
 from .verdicts import CONTRADICTED, Verdict
 from .vetting import VETTING_POLICY, Vetter
 from .view import MOST_LINES, missing_line, one_line
@@ -154,7 +154,7 @@ class _Found:
 
 def _vetted(asked: Asked, settings: Settings | None, policy: Policy, stopped: Callable[[], bool]) -> list[Verdict]:
     if settings is None:
-        settings = Settings(root=checkout_of(Path(asked.cwd)))
+        settings = Settings(root=roots_around(Path(asked.cwd)))
     roots = Roots.of(settings.root)
     roots.check()
     folder = folder_of(roots)

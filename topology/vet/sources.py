@@ -30,7 +30,8 @@ from ...record.annotating import Annotator, Known
 from ...record.checkouts import Checkout
 from ...record.tracked import checkout_around
 from ...record.transcripts import TranscriptError, detect
-from ..observers.roots import DEFAULT, Roots
+from ..observers.roots import DEFAULT, SEPARATOR, Roots
+from ..observers.tracked import main_repository
 from ..settings.files import read_file
 
 EMITTER: Final = "coding-agent"
@@ -161,6 +162,17 @@ def read_answer(path: str) -> str:
 def checkout_of(here: Path) -> str:
     """The git checkout that a folder is in; the folder where it is in none."""
     return str(checkout_around(here) or here)
+
+
+def roots_around(here: Path) -> str:
+    """The roots for a folder where nobody named any: its checkout, and of a linked work tree the main repository too.
+
+    Returns:
+        As the setting `root` has them.
+    """
+    top = checkout_of(here)
+    main = main_repository(top)
+    return top if main is None else SEPARATOR.join((top, f"main={main}"))
 
 
 def folder_of(roots: Roots) -> str:

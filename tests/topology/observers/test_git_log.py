@@ -468,10 +468,11 @@ def test_a_damaged_repository_is_unavailable(changelog: Repository):
 
 
 def test_a_linked_work_tree_has_the_same_history(changelog: Repository, tmp_path: Path):
-    """`.git` may be a file that leads to the repository."""
+    """`.git` may be a file that leads to the repository, which is a root as well."""
     changelog.git("worktree", "add", "--quiet", str(tmp_path / "linked"))
-    assert outcome(tmp_path / "linked", "git.log", "“Read leap seconds”") == "terms-present"
-    assert outcome(tmp_path / "linked", "grep", FIVE) == "terms-present"
+    both = {"": tmp_path / "linked", "main": changelog.path}
+    assert outcome(both, "git.log", "“Read leap seconds”") == "terms-present"
+    assert outcome(both, "grep", FIVE) == "terms-present"
 
 
 # ---------------------------------------------------------------- mirrors

@@ -60,7 +60,7 @@ def reasons(place: Repository, check: str, names: Sequence[str] = BELOW) -> set[
         (".git/HEAD", "what git keeps for itself is not looked at"),
         ("src/.GIT/x", "what git keeps for itself is not looked at"),
         ("link.md", "symbolic links are not followed"),
-        ("out/passwd", "symbolic links are not followed"),
+        ("out/passwd", "the file is not tracked"),
         ("loose.txt", "the file is not tracked"),
         ("loose/file.txt", "the file is not tracked"),
         (".env", DENIED),

@@ -1,0 +1,336 @@
+"""Nothing leads an observer out of the roots that the operator named, whatever is written into a repository."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from looking import Repository as Repo
+from looking import ask, holds, reason
+
+from sluice.topology.observers.ask import Budget, CannotLook
+from sluice.topology.observers.enclosure import LEADS_OUT, Enclosure
+from sluice.topology.observers.git import Git
+from sluice.topology.observers.ground import why_blind
+from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.roots import Roots
+from sluice.topology.observers.tracked import main_repository, tracked
+from sluice.topology.settings.settings import Settings
+from sluice.topology.vet.sources import roots_around
+
+CLASSES = ("code.read", "grep", "git.log", "fs.mtime")
+CHECKS = ("contains(x, path=CHANGELOG.md)", "absent(nowhere)", "missing(nowhere)", "exists(CHANGELOG.md)",
+          "modified(CHANGELOG.md, <, 2030)", "last_changed(CHANGELOG.md, <, 2030)")  # fmt: skip
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Repo:
+    """Somebody else's repository, which the operator did not name."""
+    path = tmp_path / "private"
+    path.mkdir()
+    made = Repo(path)
+    made.git("init", "--quiet", "--initial-branch", "main")
+    made.write("secret.txt", "the launch code is 12345\n")
+    made.commit("Private")
+    return made
+
+
+def refused(root: Path | dict[str, Path], **locator: str) -> None:
+    """Nothing is told of a root, to no class and by no check."""
+    for name in CLASSES:
+        assert reason(root, name, "It has an `x` there now.", **locator) == LEADS_OUT
+        for check in CHECKS:
+            assert reason(root, name, "x", checks=[check], **locator) == LEADS_OUT
+
+
+Way = Callable[[Repo, Repo], None]
+
+
+def dot_git_file(one: Repo, other: Repo) -> None:
+    shutil.rmtree(one.path / ".git")
+    one.write(".git", f"gitdir: {other.path}/.git\n")
+
+
+def dot_git_file_upwards(one: Repo, other: Repo) -> None:
+    shutil.rmtree(one.path / ".git")
+    one.write(".git", f"gitdir: ../{other.path.name}/.git\n")
+
+
+def dot_git_link(one: Repo, other: Repo) -> None:
+    shutil.rmtree(one.path / ".git")
+    (one.path / ".git").symlink_to(other.path / ".git")
+
+
+def common_folder(one: Repo, other: Repo) -> None:
+    one.write(".git/commondir", f"{other.path}/.git\n")
+
+
+def alternates(one: Repo, other: Repo) -> None:
+    one.write(".git/objects/info/alternates", f"{other.path}/.git/objects\n")
+
+
+def alternates_behind_a_comment(one: Repo, other: Repo) -> None:
+    one.write(".git/objects/info/alternates", f"# mine\n../../../{other.path.name}/.git/objects")
+
+
+def alternates_in_quotes(one: Repo, other: Repo) -> None:
+    one.write(".git/objects/info/alternates", f'"{other.path}/.git/ob\\152ects"\n')
+
+
+def alternates_of_alternates(one: Repo, other: Repo) -> None:
+    one.write(".git/objects/info/alternates", f"{one.path}/more/objects\n")
+    one.write("more/objects/info/alternates", f"{other.path}/.git/objects\n")
+
+
+def linked_objects(one: Repo, other: Repo) -> None:
+    shutil.rmtree(one.path / ".git/objects")
+    (one.path / ".git/objects").symlink_to(other.path / ".git/objects")
+
+
+def linked_packs(one: Repo, other: Repo) -> None:
+    (one.path / ".git/objects/pack").rmdir()
+    (one.path / ".git/objects/pack").symlink_to(other.path / ".git/objects/pack")
+
+
+def linked_object(one: Repo, other: Repo) -> None:
+    blob = other.git("rev-parse", "HEAD:secret.txt")
+    target = one.path / ".git/objects" / blob[:2]
+    target.mkdir(exist_ok=True)
+    (target / blob[2:]).symlink_to(other.path / ".git/objects" / blob[:2] / blob[2:])
+
+
+def linked_index(one: Repo, other: Repo) -> None:
+    (one.path / ".git/index").unlink()
+    (one.path / ".git/index").symlink_to(other.path / ".git/index")
+
+
+def linked_references(one: Repo, other: Repo) -> None:
+    shutil.rmtree(one.path / ".git/refs")
+    (one.path / ".git/refs").symlink_to(other.path / ".git/refs")
+
+
+def linked_rules(one: Repo, other: Repo) -> None:
+    (one.path / ".git/info/exclude").unlink()
+    (one.path / ".git/info/exclude").symlink_to(other.path / "secret.txt")
+
+
+def included_configuration(one: Repo, other: Repo) -> None:
+    one.git("config", "include.path", f"{other.path}/.git/config")
+
+
+def included_upwards(one: Repo, other: Repo) -> None:
+    one.git("config", "include.path", f"../../{other.path.name}/.git/config")
+
+
+def included_from_a_home(one: Repo, other: Repo) -> None:
+    one.git("config", "include.path", "~/.gitconfig")
+
+
+def included_on_a_condition(one: Repo, other: Repo) -> None:
+    one.git("config", "includeIf.gitdir:/never/.path", "/etc/passwd")
+
+
+def included_by_what_is_included(one: Repo, other: Repo) -> None:
+    one.git("config", "include.path", f"{one.path}/more.cfg")
+    one.write("more.cfg", f"[core] bare = false\n[a] [InClude]\n\tpath = {other.path}/x\n")
+
+
+def included_without_end(one: Repo, other: Repo) -> None:
+    one.git("config", "include.path", f"{one.path}/.git/config")
+
+
+def configuration_that_never_ends(one: Repo, other: Repo) -> None:
+    (one.path / ".git/config").unlink()
+    os.mkfifo(one.path / ".git/config")
+
+
+def configuration_of_the_work_tree(one: Repo, other: Repo) -> None:
+    one.write(".git/config.worktree", f"[include]\npath = {other.path}/.git/config\n")
+
+
+WAYS = (dot_git_file, dot_git_file_upwards, dot_git_link, common_folder, alternates, alternates_behind_a_comment,
+        alternates_in_quotes, alternates_of_alternates, linked_objects, linked_packs, linked_object, linked_index,
+        linked_references, linked_rules, included_configuration, included_upwards, included_from_a_home,
+        included_on_a_condition, included_by_what_is_included, included_without_end, configuration_that_never_ends,
+        configuration_of_the_work_tree)  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_a_repository_that_leads_out_is_not_looked_at(changelog: Repo, private: Repo, way: Way):
+    """Whichever way it takes; and the observer says of itself that it is not ready."""
+    way(changelog, private)
+    refused(changelog.path)
+    with closing(Instruments(Settings())) as instruments:
+        assert why_blind(Roots.of(str(changelog.path)), instruments, Settings()) == LEADS_OUT
+        assert tracked(str(changelog.path), Settings(), instruments) == frozenset()
+
+
+@pytest.mark.parametrize("way", [dot_git_file, alternates, linked_objects, included_configuration])
+def test_what_leads_to_another_root_may_be_looked_at(changelog: Repo, private: Repo, way: Way):
+    """Where the operator names both, neither is out."""
+    way(changelog, private)
+    both = {"": changelog.path, "other": private.path}
+    found = ask(both, "code.read", "x", checks=["missing(nowhere)"])
+    assert (found.detail or {}).get("reason") != LEADS_OUT
+
+
+def test_a_way_out_that_is_made_later_is_found(changelog: Repo, private: Repo):
+    """What was found to keep to its root is looked at again once anything was written."""
+    with closing(Instruments(Settings())) as instruments:
+        for way in (alternates, linked_object):
+            assert holds(changelog, "code.read", "exists(CHANGELOG.md)", instruments=instruments) is True
+            way(changelog, private)
+            assert reason(changelog, "code.read", "x", checks=["missing(a)"], instruments=instruments) == LEADS_OUT
+            (changelog.path / ".git/objects/info/alternates").unlink(missing_ok=True)
+
+
+def test_another_roots_name_opens_nothing_for_who_has_one_root(changelog: Repo, private: Repo):
+    """What was allowed to one observer is not allowed to the next, which shares its instruments."""
+    alternates(changelog, private)
+    both = {"": changelog.path, "other": private.path}
+    with closing(Instruments(Settings())) as instruments:
+        assert holds(both, "code.read", "exists(CHANGELOG.md)", instruments=instruments) is True
+        assert reason(changelog, "code.read", "x", checks=["missing(a)"], instruments=instruments) == LEADS_OUT
+
+
+# ---------------------------------------------------------------- linked work trees
+
+
+@pytest.fixture
+def linked(changelog: Repo, tmp_path: Path) -> Path:
+    """A linked work tree of the repository, beside it."""
+    changelog.git("worktree", "add", "--quiet", str(tmp_path / "linked"))
+    return tmp_path / "linked"
+
+
+def test_a_linked_work_tree_needs_its_main_repository_named(changelog: Repo, linked: Path):
+    """Its `.git` leads there; so does that of a submodule."""
+    refused(linked)
+    for main in (changelog.path, changelog.path / ".git"):
+        both = {"": linked, "main": main}
+        assert holds(both, "code.read", "exists(CHANGELOG.md)") is True
+        assert holds(both, "git.log", "equals(MAX_RETRIES, 5)", path="src/times.py") is True
+
+
+def test_where_nobody_named_a_root_the_main_repository_goes_along(changelog: Repo, linked: Path, private: Repo):
+    """If it knows the work tree: a `.git` file alone opens no other repository."""
+    assert Roots.of(roots_around(linked)).named == {"default": str(linked), "main": str(changelog.path)}
+    assert Roots.of(roots_around(changelog.path / "src")).named == {"default": str(changelog.path)}
+    (linked / ".git").write_text(f"gitdir: {private.path}/.git\n")
+    assert Roots.of(roots_around(linked)).named == {"default": str(linked)}
+    own = linked.parent / "made"
+    own.mkdir()
+    for name, text in (("commondir", f"{private.path}/.git\n"), ("gitdir", f"{linked}/.git\n")):
+        (own / name).write_text(text)
+    (linked / ".git").write_text(f"gitdir: {own}\n")
+    assert Roots.of(roots_around(linked)).named == {"default": str(linked)}
+    assert main_repository(str(linked.parent)) is None
+
+
+def test_git_does_not_read_the_way_again(changelog: Repo, linked: Path, private: Repo):
+    """Where `.git` leads is told to git; what it says later changes nothing. What `commondir` says later gives
+    references at most, and no object of another repository."""
+    git = Git.at(str(linked))
+    assert git is not None
+    Enclosure([str(linked), str(changelog.path)]).demand(git)
+    (linked / ".git").write_text(f"gitdir: {private.path}/.git\n")
+    assert git.run(Budget(10, 10_000), "rev-parse", "HEAD").decode().strip() == changelog.git("rev-parse", "HEAD")
+    Path(git.own, "commondir").write_text(f"{private.path}/.git\n")
+    blob = private.git("rev-parse", "HEAD:secret.txt")
+    with pytest.raises(CannotLook):
+        git.run(Budget(10, 10_000), "cat-file", "blob", blob)
+
+
+def test_a_root_that_is_a_link_itself_is_where_it_leads(changelog: Repo, tmp_path: Path):
+    """The operator named it."""
+    (tmp_path / "short").symlink_to(changelog.path)
+    assert holds(tmp_path / "short", "code.read", "exists(CHANGELOG.md)") is True
+
+
+def test_a_folder_whose_name_begins_alike_is_out(tmp_path: Path):
+    """A root is a folder, not the beginning of a text."""
+    enclosure = Enclosure([str(tmp_path / "app")])
+    assert enclosure.holds(str(tmp_path / "app" / "x"))
+    assert not enclosure.holds(str(tmp_path / "app2"))
+    assert Enclosure(["/"]).holds("/etc")
+
+
+def test_whatever_is_called_dot_git_makes_a_repository(folder: Repo):
+    """Else a broken one would open every file that it does not track."""
+    folder.write("notes.txt", "x\n")
+    (folder.path / ".git").symlink_to("nowhere")
+    for check in ("contains(x, path=notes.txt)", "missing(a)"):
+        assert reason(folder, "code.read", "x", checks=[check])
+
+
+def test_a_repository_of_its_own_keeps_to_itself(changelog: Repo):
+    """Work tree and bare one, packed or not, with a configuration that includes a file of the root."""
+    changelog.write("more.cfg", "[user]\nname = x\n")
+    changelog.git("config", "include.path", "../more.cfg")
+    changelog.git("gc", "--quiet")
+    assert holds(changelog, "code.read", "exists(CHANGELOG.md)") is True
+    assert holds(changelog.bare(), "code.read", "exists(CHANGELOG.md)") is True
+
+
+def test_what_cannot_be_read_is_not_trusted(changelog: Repo):
+    """An endless list of alternates is none."""
+    changelog.write(".git/objects/info/alternates", "#" * (1 << 21))
+    git = Git.at(str(changelog.path))
+    assert git is not None
+    with pytest.raises(CannotLook):
+        Enclosure([str(changelog.path)]).demand(git)
+
+
+# ---------------------------------------------------------------- files that nobody tracks
+
+
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc"), None],
+                         ids=["file", "folder", "pipe", "link", "nothing"])  # fmt: skip
+def test_of_what_git_ignores_nobody_learns_whether_it_is_there(changelog: Repo, make: Callable[[Path], None] | None):
+    """A name that the repository ignores is closed, whatever stands there, or nothing; to every check and class."""
+    changelog.write(".gitignore", "local*\nbuild/\n")
+    changelog.commit("Ignore")
+    (changelog.path / "build").mkdir()
+    for path in ("local.toml", "build/local.txt", "build/deep/er.txt"):
+        if make is not None:
+            (changelog.path / path).parent.mkdir(parents=True, exist_ok=True)
+            make(changelog.path / path)
+        for name in ("code.read", "grep", "fs.mtime"):
+            for check in (f"missing({path})", f"exists({path})", f"absent(y, path={path})", f"contains(y, path={path})",
+                          f"modified({path}, <, 2030)"):  # fmt: skip
+                if (name == "fs.mtime") == check.startswith("modified"):
+                    assert reason(changelog, name, "x", checks=[check]) == "the file is not tracked"
+            assert reason(changelog, name, "It has an `x`.", path=path) == "the file is not tracked"
+
+
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc")],
+                         ids=["file", "folder", "pipe", "link"])  # fmt: skip
+def test_of_what_is_not_tracked_nobody_learns_what_it_is(changelog: Repo, make: Callable[[Path], None]):
+    """A file, a folder, a link and a pipe are one answer; below a folder without a tracked file a name that is there
+    and one that is not are one as well."""
+    make(changelog.path / "loose")
+    for path in ("loose", "loose/inner.txt"):
+        for check in (f"missing({path})", f"exists({path})", f"absent(y, path={path})"):
+            assert reason(changelog, "code.read", "x", checks=[check]) == "the file is not tracked"
+        assert reason(changelog, "fs.mtime", "x", checks=[f"modified({path}, <, 2030)"]) == "the file is not tracked"
+
+
+def test_a_denied_name_is_one_answer_whether_it_is_there_or_not(changelog: Repo, folder: Repo):
+    """Tracked, untracked, in a folder that is no repository, or not at all: nothing is read to say so."""
+    for place in (changelog, folder):
+        place.write("deep/.env", "KEY = 1\n")
+    changelog.commit("Env")
+    changelog.write("deep/.env.local", "KEY = 1\n")
+    for place in (changelog, folder):
+        for path in ("deep/.env", "deep/.env.local", "deep/.env.nowhere"):
+            seen = {
+                str(ask(place, name, "x", checks=[check], path=given).detail)
+                for name in ("code.read", "grep")
+                for check in (f"missing({path})", f"absent(y, path={path})", f"contains(K, path={path})")
+                for given in (path, "README")
+            }
+            assert seen == {"{'reason': 'a file of that name is never looked at'}"}

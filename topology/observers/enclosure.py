@@ -1,0 +1,157 @@
+"""Whether a git repository keeps to the folders that the operator named (docs/observing.md, «Which repository»).
+
+A repository can lead git to other places: a `.git` that is a file or a link, `commondir`, `objects/info/alternates`,
+links below the git directory, files that its configuration includes. Each is followed here before git is, and has to
+end below a named root; otherwise nothing of the repository is looked at. Git itself is then given the folders that were
+checked, so that it does not read the way a second time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from .ask import Budget, CannotLook
+from .git import Git
+from .states import State, is_settled, state_of
+
+LEADS_OUT: Final = "the repository leads out of the roots that are looked at"
+_FILES: Final = ("HEAD", "index", "config", "config.worktree", "packed-refs", "shallow")
+_FOLDERS: Final = ("refs", "info", "objects", "objects/info", "objects/pack", "reftable")
+_HASHED: Final = re.compile(r"[0-9a-f]{2}")
+_INCLUDES: Final = re.compile(rb"\[include", re.IGNORECASE)
+_SECONDS: Final = 5.0
+_MOST: Final = 1 << 20
+"""Bytes of a file that git is led by; no such file is as long."""
+_DEEPEST: Final = 8
+"""Files that include each other, or folders that lead on to the next."""
+
+
+class Enclosure:
+    """The real paths of the roots that an operator named, and which repositories were found to keep to them."""
+
+    def __init__(self, roots: Iterable[str]) -> None:
+        self._roots = tuple(sorted({os.path.realpath(root) for root in roots}))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Enclosure) and self._roots == other._roots
+
+    def __hash__(self) -> int:
+        return hash(self._roots)
+
+    def holds(self, path: str) -> bool:
+        """Whether a path, with all links followed, is a root or lies below one."""
+        real = os.path.realpath(path)
+        return any(real == root or real.startswith(root.rstrip("/") + "/") for root in self._roots)
+
+    def demand(self, git: Git) -> Kept | None:
+        """Makes sure that a repository leads nowhere else.
+
+        Returns:
+            By what a later look can tell that it still holds; None where something was written just now.
+
+        Raises:
+            CannotLook: it leads out, or cannot be told.
+        """
+        before = kept_of(git)
+        try:
+            if not all(map(self.holds, _ways(git))):
+                raise CannotLook(LEADS_OUT)
+        except OSError as error:
+            raise CannotLook(f"the repository cannot be read: {error.strerror}") from None
+        settled = all(state is None or is_settled(state) for state in before)
+        return before if settled and before == kept_of(git) else None
+
+
+Kept = tuple[State | None, ...]
+
+
+def kept_of(git: Git) -> Kept:
+    """The states of everything in which a way out could be written; 0.5 ms for the 256 folders of loose objects."""
+    objects = os.path.join(git.common, "objects")
+    files = [os.path.join(git.root, ".git"), git.own, git.common, objects]
+    files += [os.path.join(git.own, name) for name in ("commondir", "config.worktree")]
+    files += [os.path.join(git.common, name) for name in ("config", "info", "refs", "objects/info/alternates")]
+    files += [os.path.join(objects, name) for name in ("info", "pack", *_hashed(objects))]
+    return tuple(map(state_of, files))
+
+
+def _ways(git: Git) -> Iterator[str]:
+    """Every place that git could be led to."""
+    yield git.own
+    yield git.common
+    for folder in {git.own, git.common}:
+        for name in (*_FILES, *_FOLDERS):
+            yield os.path.join(folder, name)
+        yield from _links(os.path.join(folder, "info"))
+        for name in ("config", "config.worktree"):
+            yield from _included(os.path.join(folder, name), _DEEPEST)
+    yield from _stores(os.path.join(git.common, "objects"), _DEEPEST)
+
+
+def _stores(objects: str, deepest: int) -> Iterator[str]:
+    """A folder of objects, the links in it, and the folders that it borrows from."""
+    yield objects
+    for name in ("info", "pack", *_hashed(objects)):
+        folder = os.path.join(objects, name)
+        yield folder
+        yield from _links(folder)
+    borrowed = _read(os.path.join(objects, "info", "alternates")).split(b"\n")
+    for line in borrowed:
+        if not line or line.startswith(b"#"):
+            continue
+        if line.startswith(b'"') or not deepest:
+            raise CannotLook(LEADS_OUT)  # a quoted path, which nobody writes who has no need to hide it
+        yield from _stores(os.path.join(objects, os.fsdecode(line)), deepest - 1)
+
+
+def _hashed(objects: str) -> list[str]:
+    try:
+        return sorted(filter(_HASHED.fullmatch, os.listdir(objects)))
+    except OSError:
+        return []
+
+
+def _links(folder: str) -> Iterator[str]:
+    """The symbolic links in a folder."""
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.path for entry in entries if entry.is_symlink())
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def _read(path: str) -> bytes:
+    """The bytes of a regular file; none where there is no file.
+
+    Raises:
+        CannotLook: it is longer than any such file, or something that may never end.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    with os.fdopen(file, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise CannotLook(LEADS_OUT)
+        data = opened.read(_MOST + 1)
+    if len(data) > _MOST:
+        raise CannotLook(LEADS_OUT)
+    return data
+
+
+def _included(config: str, deepest: int) -> Iterator[str]:
+    """The files that a file of configuration includes, under whatever condition, and those that they include."""
+    if not _INCLUDES.search(_read(config)):
+        return
+    if not deepest:
+        raise CannotLook(LEADS_OUT)
+    for path in Git.includes(config, Budget(_SECONDS, _MOST)):
+        if not path or path[0] in "~%":  # somebody's home, or where git is installed
+            raise CannotLook(LEADS_OUT)
+        found = os.path.join(os.path.dirname(os.path.realpath(config)), path)
+        yield found
+        yield from _included(found, deepest - 1)
