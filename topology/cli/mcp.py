@@ -17,6 +17,7 @@ from .options import broker, log_level, topic_prefix
 
 SCOPES = ("ground", "check_assertion", "explain", "resources")
 """As `mcp.server.SCOPES`, which would bring the SDK with it."""
+NEVER = "never"
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -121,9 +122,11 @@ def _file(ctx: click.Context, tokens: Path | None) -> Path:
 @_tokens
 @click.option("--name", required=True, help="Who it is for.")
 @click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="What it is for; repeatable [all].")
-@click.option("--expires", metavar="DURATION", help="After so long, such as 90d [never].")
+@click.option(
+    "--expires", metavar="DURATION", default="90d", show_default=True, help="After so long, such as 12h; or: never."
+)
 @click.pass_context
-def new(ctx: click.Context, tokens: Path | None, name: str, scopes: tuple[str, ...], expires: str | None) -> None:
+def new(ctx: click.Context, tokens: Path | None, name: str, scopes: tuple[str, ...], expires: str) -> None:
     """Make a token and print it, once: only its hash is kept.
 
     A server reads the file only where `sluice mcp --transport http --tokens FILE` names it, the default one too.
@@ -134,14 +137,15 @@ def new(ctx: click.Context, tokens: Path | None, name: str, scopes: tuple[str, .
     """
     from ..mcp.tokens import new_token
 
-    after = None if expires is None else parse_duration(expires)
-    if expires is not None and not after:
-        raise UsageError("not a duration", path="--expires", expected="one such as 90d or 12h", got=expires)
+    after = None if expires == NEVER else parse_duration(expires)
+    if expires != NEVER and not after:
+        expected = "one such as 90d or 12h, or never"
+        raise UsageError("not a duration", path="--expires", expected=expected, got=expires)
     text, made = new_token(
         _file(ctx, tokens), name, tuple(dict.fromkeys(scopes)) or SCOPES, None if after is None else now_ms() + after
     )
     click.echo(text)
-    end = "" if made.expires_at is None else f", until {format_time(made.expires_at)}"
+    end = ", which never ends" if made.expires_at is None else f", until {format_time(made.expires_at)}"
     click.echo(f"sluice: token {made.id} for {', '.join(made.scopes)}{end}; it is not shown again", err=True)
 
 

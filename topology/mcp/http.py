@@ -1,9 +1,10 @@
 """The streamable HTTP transport of the adapter: who may come in, how often, and with how much (MCP, «Transports»).
 
 In the order in which they are asked: the address is loopback unless told otherwise; a request has a Host that is ours
-and an Origin that is listed, so that no page in a browser gets through (DNS rebinding); nobody asks more often than the
-rate; a body is small and comes at once; and a bearer token is known. Only then does the SDK see the request. Tokens
-stand in no log, and a refusal says nothing about what is there.
+and an Origin that is listed, so that no page in a browser gets through (DNS rebinding); a bearer token is known; nobody
+asks more often than the rate; and a body is small and comes at once. The rate is a token's own. Whoever has none that
+is known shares that of its address, and takes nothing from those who have one. Only then does the SDK see the request.
+Tokens stand in no log, and a refusal says nothing about what is there.
 """
 
 from __future__ import annotations
@@ -164,7 +165,8 @@ class Entrance:
     ) -> None:
         self._inside, self._door, self._tokens = inside, door, tokens
         self._meter = meter or AdapterMetrics()
-        self._rates = Rates(door.rate, door.burst)
+        self._known_rates = Rates(door.rate, door.burst)
+        self._address_rates = Rates(door.rate, door.burst)  # apart: many addresses must not make a token's be forgotten
         self._hosts = {host.lower() for host in (*LOOPBACK, *door.allowed_hosts)}
         scheme = "https" if door.certificate else "http"
         self._origins = {origin.lower() for origin in door.allowed_origins}
@@ -177,9 +179,9 @@ class Entrance:
         if scope["type"] != "http":
             return  # a web socket is closed by not being accepted
         headers = _headers(scope)
-        refusal = self._misdirected(headers) or self._too_often(scope)
-        if refusal is None and self._tokens is not None:
-            refusal = self._unknown(scope, headers, self._tokens)
+        refusal = self._misdirected(headers)
+        if refusal is None:
+            refusal = self._too_often(scope) if self._tokens is None else self._unknown(scope, headers, self._tokens)
         if refusal is not None:
             await self._refuse(send, *refusal)
             return
@@ -196,20 +198,23 @@ class Entrance:
                 return 403, "this origin may not ask"
         return None
 
-    def _too_often(self, scope: Scope, who: str | None = None) -> tuple[int, str] | None:
-        """By address first, which also bounds guessing at tokens; then by token."""
+    def _too_often(self, scope: Scope, token: str | None = None) -> tuple[int, str] | None:
+        """By token, else by address: which bounds guessing at tokens, and nobody's use of one."""
         client = scope.get("client")
-        return None if self._rates.take(who or f"address {client[0] if client else ''}") else (429, "too many requests")
+        allowed = (
+            self._address_rates.take(client[0] if client else "") if token is None else self._known_rates.take(token)
+        )
+        return None if allowed else (429, "too many requests")
 
     def _unknown(self, scope: Scope, headers: dict[str, str], tokens: Tokens) -> tuple[int, str] | None:
         scheme, _, presented = headers.get("authorization", "").partition(" ")
         token = tokens.of(presented.strip()) if scheme.lower() == "bearer" else None
         if token is None:
-            return 401, "a valid bearer token is needed"
+            return self._too_often(scope) or (401, "a valid bearer token is needed")
         # So that a session belongs to whoever opened it, and tools can ask for scopes.
         access = AccessToken(token="(not kept)", client_id=token.id, scopes=token.scopes)
         scope["user"] = AuthenticatedUser(access)
-        return self._too_often(scope, f"token {token.id}")
+        return self._too_often(scope, token.id)
 
     async def _with_body(self, scope: Scope, headers: dict[str, str], receive: Receive, send: Send) -> None:
         """Hands the request on with its body, which has to be there soon and to be small."""

@@ -193,6 +193,24 @@ async def test_a_client_that_asks_too_often_has_to_wait(serving):
     assert answers[-1].headers["retry-after"] == "1"
 
 
+async def test_failed_attempts_take_nothing_from_who_has_a_token(serving, tokens):
+    """Whoever knocks with wrong tokens, from the same address even, is turned away, and nobody else is: each token has
+    a rate of its own."""
+    file, text, _ = tokens
+    other, _ = new_token(file, "lab-2", ["ground"], None)
+    async with serving(rate=0.01, burst=3, tokens=file) as url:
+        wrong = f"Bearer slm_000000000000_{'A' * 43}"
+        refused = [(await post(url, authorization=wrong)).status_code for _ in range(6)]
+        bare = (await post(url)).status_code
+        seen = [
+            [(await post(url, authorization=f"Bearer {one}")).status_code for _ in range(5)] for one in (text, other)
+        ]
+
+    assert refused == [401, 401, 401, 429, 429, 429]
+    assert bare == 429
+    assert seen == [[200, 200, 200, 429, 429]] * 2
+
+
 def test_rates_are_of_each_client_and_fill_up(monkeypatch):
     """And only so many clients are remembered."""
     now = [0.0]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -99,6 +100,22 @@ def test_the_command_makes_lists_and_revokes(file):
     (listed,) = map(json.loads, run("list", "--tokens", file).stdout.splitlines())
     assert (listed["id"], listed["state"], listed["scopes"]) == (token.id, "revoked", ["ground"])
     assert token.sha256 not in json.dumps(listed)
+
+
+@pytest.mark.parametrize(("given", "days"), [((), 90), (("--expires", "7d"), 7), (("--expires", "never"), None)])
+def test_a_token_ends_after_90_days_unless_reported_otherwise(file, given, days):
+    """One without an end has to be asked for by that word; the command says until when it is good."""
+    before = time.time_ns() // 1_000_000
+    made = run("new", "--tokens", file, "--name", "lab-1", *given)
+    after = time.time_ns() // 1_000_000
+
+    (token,) = read_tokens(file)
+    if days is None:
+        assert token.expires_at is None
+        assert "never ends" in made.stderr
+    else:
+        assert before <= token.expires_at - days * 24 * HOUR <= after
+        assert ", until 2" in made.stderr
 
 
 @pytest.mark.parametrize(
