@@ -9,6 +9,9 @@ It proves nothing about who made it: what the records prove, they prove by their
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import stat
 import struct
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -30,6 +33,8 @@ FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 BATCH_BYTES: Final = 1 << 20
 _LENGTH = struct.Struct(">I")
+_MOST_LANES: Final = 100_000
+"""No topic has more partitions; a manifest may name any number."""
 _LONGEST: Final = 1 << 26
 """No topic takes a record of more than 4 MiB; a longer one is damage, and is not read into memory."""
 
@@ -89,6 +94,33 @@ def _no_export(folder: Path, why: str) -> UsageError:
     return UsageError(f"the folder is no export: {why}", path=str(folder), hint="`sluice audit --export` makes one")
 
 
+class NotRegularError(Exception):
+    """A pipe, a folder, a device or a socket stands where a file has to."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is no regular file")
+
+
+def _open(path: Path) -> FileIO:
+    """A regular file, for reading. To open a pipe would wait for who writes to it: so nothing is waited for.
+
+    Raises:
+        NotRegularError: it is none.
+        OSError: it cannot be opened.
+    """
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise NotRegularError(path.name) from None
+        raise
+    file = FileIO(number, closefd=True) if stat.S_ISREG(os.fstat(number).st_mode) else None
+    if file is None:
+        os.close(number)
+        raise NotRegularError(path.name)
+    return file
+
+
 class FolderLogs:
     """The topics of an export (`stored.Logs`)."""
 
@@ -99,7 +131,10 @@ class FolderLogs:
         """
         self._folder, self.secrets = folder, secrets
         try:
-            self.manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+            with _open(folder / MANIFEST) as file:
+                self.manifest = msgspec.json.decode(file.read(), type=Manifest)
+        except NotRegularError as error:
+            raise _no_export(folder, str(error)) from None
         except OSError as error:
             raise _no_export(folder, f"its {MANIFEST} cannot be read: {error.strerror}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -108,6 +143,22 @@ class FolderLogs:
             raise UsageError("the export has another format", path=str(folder), expected=f"version {FORMAT}")
         self.where, self.lanes = str(folder), self.manifest.lanes
         self.app_id, self.ledger = self.manifest.app_id, self.manifest.ledger
+        self._demand_files()
+
+    def _demand_files(self) -> None:
+        """Refuses at once what would keep a reader waiting, or has no end; what is not there is told when it is read.
+
+        Raises:
+            UsageError: one of the files is no regular file.
+        """
+        lanes = range(min(self.lanes, _MOST_LANES))
+        for name in (file_name(topic, lane) for lane in lanes for topic in AUDITED):
+            try:
+                found = os.stat(self._folder / name)
+            except (OSError, ValueError):
+                continue
+            if not stat.S_ISREG(found.st_mode):
+                raise _no_export(self._folder, str(NotRegularError(name)))
 
     def expect(self, topic: str, lane: int) -> None:
         pass  # files do not keep anybody waiting
@@ -165,8 +216,10 @@ def read_batches(path: Path, digest: str | None = None) -> Iterator[list[Stored]
     """
     hashed = sha256()
     try:
-        with open(path, "rb", buffering=0) as file:
+        with _open(path) as file:
             yield from _batches(file, str(path), hashed.update)
+    except NotRegularError as error:
+        raise DoesNotHoldError(f"a file of the export cannot be read: {error}", path=str(path)) from None
     except FileNotFoundError:
         if digest is None:
             return

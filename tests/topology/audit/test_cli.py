@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
 import subprocess
 import sys
+from contextlib import chdir
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -51,6 +54,33 @@ def test_what_holds_exits_with_0(folder: Path):
     lines = result.stdout.splitlines()
     assert lines[1:3] == ["integrity: holds", next(line for line in lines if line.startswith("completeness: shown"))]
     assert [line.split(":")[0] for line in lines[3:6]] == ["lane 0", "lane 1", "lane 2"]
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "ledger-1.records", "admitted-0.records", "checkpoints-2.records"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "socket", "link to a pipe"])
+def test_what_is_no_regular_file_of_an_export_is_refused(folder: Path, tmp_path: Path, name: str, kind: str):
+    """In one sentence that names it, before anything is read: a named pipe would keep an audit waiting for ever."""
+    place = folder / name
+    place.unlink()
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+    elif kind == "device":
+        place.symlink_to("/dev/zero")
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as made, chdir(folder):
+            made.bind(name)
+    else:
+        os.mkfifo(tmp_path / "pipe")
+        place.symlink_to(tmp_path / "pipe")
+    result = run("--offline", str(folder), "--key", KEY)
+
+    assert result.exit_code == 2
+    assert isinstance(result.exception, SystemExit | UsageError)
+    said = result.output + str(result.exception)
+    assert f"{name} is no regular file" in said
+    assert result.stdout == ""
 
 
 def test_a_divergence_exits_with_1(broken: Path):

@@ -224,3 +224,10 @@ async def test_an_export_is_made_beside_other_tasks(tmp_path: Path):
     await export(Memory(records), tmp_path, "now")
     ticking.cancel()
     assert ticks > 0
+
+
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path):
+    """Where it comes after the export was opened, too."""
+    os.mkfifo(tmp_path / "ledger-0.records")
+    with pytest.raises(DoesNotHoldError, match="no regular file"):
+        next(read_batches(tmp_path / "ledger-0.records"))
