@@ -17,6 +17,7 @@ at once, each with its line.
     own_subscription = true                    # the report counts our own subscription, which is taken off
     max_tolerance = 2                          # the most that a locator may allow itself; default a tenth of the count
     retry = "1s"                               # before reconnecting, until the channel says otherwise
+    private = false                            # true: its name may lead to addresses that are not public
     header_env = { Authorization = "EVENTS_AUTHORIZATION" }
 
     [sse.billing]                              # a channel of its own kind: keys as above, with url
@@ -50,6 +51,7 @@ from ...codecs.vocabulary import CLASSES_1_0
 from ...streams.policy.policy import BUILT_IN
 from ...streams.policy.toml_reader import locate
 from ..settings.settings import Settings
+from .addresses import names_an_address
 
 SETTING: Final = "substrates"
 TEXT_CLASSES: Final = frozenset(("substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.mcp.brief"))
@@ -89,6 +91,7 @@ class SseChannel(NamedTuple):
         max_tolerance: the most that a locator's `tolerance` may be; None for a tenth of the count.
         retry: milliseconds before reconnecting, until the channel says otherwise.
         headers: of the request; values are secrets.
+        private: whether it may stand at an address that is not public (addresses.py).
     """
 
     url: str
@@ -98,6 +101,7 @@ class SseChannel(NamedTuple):
     max_tolerance: int | None
     retry: int
     headers: Secrets
+    private: bool = False
 
 
 class JudgeEntry(NamedTuple):
@@ -374,6 +378,7 @@ def _sse(reader: _Reader, table: dict[str, Any]) -> list[SseChannel]:
         "own_subscription": _boolean,
         "max_tolerance": _whole,
         "retry": _retry,
+        "private": _boolean,
         "header_env": reader.headers,
     }
     named = {key: value for key, value in table.items() if isinstance(value, dict) and key != "header_env"}
@@ -403,4 +408,5 @@ def _channel(url: str, found: dict[str, Any]) -> SseChannel:
         found.get("max_tolerance"),
         found.get("retry", 1000),
         found.get("header_env", Secrets()),
+        found.get("private", False) or names_an_address(url),
     )

@@ -3,7 +3,8 @@
 Exactly one connection a channel and a process, kept open: a second one of ours would change the very count that is
 looked at. The channel tells every change in order on that one stream; so its last report stands for as long as
 something is heard on the stream, and was seen when something was last heard. When nothing was heard for longer than a
-tenth of W, a look reconnects. Only the listed URL is asked: no redirect is followed, no proxy of the environment used.
+tenth of W, a look reconnects. Only the listed URL is asked: no redirect is followed, no proxy of the environment used,
+and no address that is not public unless the operator listed the channel so (addresses.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import aiohttp
 import msgspec
 
 from .access import SseChannel
+from .addresses import NotPublicError, PublicResolver
 from .ask import CannotLook
 from .event_stream import Event, EventStream, TooLong
 from .keeping import LONGEST_REST, rest_after
@@ -135,9 +137,11 @@ class Channel:
         if self._resumed:
             headers["Last-Event-ID"] = self._last_event_id
         timeout = aiohttp.ClientTimeout(total=None)
+        resolver = None if self._listed.private else PublicResolver()
+        connector = aiohttp.TCPConnector(resolver=resolver, use_dns_cache=False)
         try:
             async with aiohttp.ClientSession(
-                timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
+                connector=connector, timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
             ) as http:
                 async with asyncio.timeout(self._connect):
                     answer = await http.get(
@@ -147,6 +151,8 @@ class Channel:
                     _check(answer)
                     await self._receive(answer)
         except (aiohttp.ClientError, OSError, ValueError) as error:
+            if isinstance(error.__cause__, NotPublicError):
+                raise _Failed(str(error.__cause__)) from None
             raise _Failed(f"the channel is not to be reached: {type(error).__name__}") from None
         raise _Failed("the channel ended the stream")
 
