@@ -285,12 +285,14 @@ class LookedAt(Record, frozen=True, gc=False):
         path: of the file, below the root.
         content: `sha256:` of the file's bytes.
         commit: whose tree it was, where git's objects were read; absent for a working tree.
+        owner: whose state it is, of a server of the Model Context Protocol, by the operator's list.
     """
 
     root: Annotated[str, Meta(max_length=256)] | None = None
     path: Annotated[str, Meta(max_length=4096)] | None = None
     content: Annotated[str, Meta(max_length=256)] | None = None
     commit: Annotated[str, Meta(max_length=64)] | None = None
+    owner: Annotated[str, Meta(max_length=256)] | None = None
 
 
 class Observation(Record, frozen=True, gc=False):

@@ -57,7 +57,7 @@ typedef struct {
     int64_t k_internal, k_external, horizon, review_window, max_attempts, cap, terms_number;
     double min_confidence;
     int crc32, external_default, reject_internal, reject_external, shown_ids, refused_emitters, binds_sightings;
-    int only_signed, accepts_checks;
+    int only_signed, accepts_checks, names_vendors;
     int mending; /* ASKS_PLAINLY and the others */
     uint8_t disposition[ENDS][EFFECT_CODES];
     Terms *terms;

@@ -198,6 +198,8 @@ static int is_all(const AssertionState *assertion, int64_t places)
 /* `weigh`, of what corroborates or found the words: 1 it counts and is news, 0 it does not, PYTHON's is -1, RAISED. */
 static int weigh(Folder *self, AssertionState *assertion, const Observation *one)
 {
+    if (self->names_vendors && one->number == MCP_BRIEF)
+        return -1; /* whose state it is, and whether that is the emitter's vendor's */
     int may = may_count(self, assertion, one);
     if (may <= 0)
         return may < 0 ? RAISED : 0;

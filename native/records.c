@@ -549,19 +549,19 @@ static int unchecked_read(Json *json, Ranges *unchecked)
 /* Where the observer looked. Under terms that count plainly nothing of it is kept, so only its form is looked at. */
 static int looked_at_read(Json *json)
 {
-    static const Name names[] = {NAME("root"), NAME("path"), NAME("content"), NAME("commit")};
-    static const int64_t most[] = {256, 4096, 256, 64};
+    static const Name names[] = {NAME("root"), NAME("path"), NAME("content"), NAME("commit"), NAME("owner")};
+    static const int64_t most[] = {256, 4096, 256, 64, 256};
     int found, first = 1, fine = 1;
     unsigned seen = 0, next = 0, member;
     View text;
     if (!begins(json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
-        if (member < 4 && !once(&seen, member))
+        if (member < 5 && !once(&seen, member))
             return 0;
-        if (member < 4 && absent(json))
+        if (member < 5 && absent(json))
             continue;
-        fine = member < 4 ? text_up_to(json, most[member], &text) : json_pass(json, JSON_DEPTH / 2);
+        fine = member < 5 ? text_up_to(json, most[member], &text) : json_pass(json, JSON_DEPTH / 2);
     }
     return fine && found == 0;
 }

@@ -65,6 +65,9 @@ KEYS: Mapping[str, str] = {
     "checkpoints.keys.NAME": "with what workers of this key's name sign checkpoints",
     "origin": "the deployment's name, which signatures are bound to: the setting `app_id`",
     "observers.NAME.keys": "more keys of this observer, each with its time",
+    "emitters.vendor": "whose inference system it is: what a service of that owner says counts for none of its "
+    "statements",
+    "writers": "who can write to what the class looks at; `policy check` warns where an emitter could",
     "observers.require_signatures": "whether observers without a key are refused",
     "observers.NAME.public_key": "with what this observer signs",
     "observers.NAME.classes": "the classes it may speak for; all where none is named",
@@ -85,6 +88,7 @@ MORE = (
     ("checkpoints", "keys", "NAME"),
     ("attestations", "validators", "did:web:NAME"),
     ("origin",),
+    ("emitters", "vendor", "EMITTER"),
 )
 """Keys that the reference policy does not have."""
 

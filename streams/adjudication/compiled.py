@@ -144,6 +144,7 @@ def _rules(policy: Policy, version: int) -> Rules:
         only_signed=policy.require_signatures,
         accepts_checks=BUILT_IN in policy.judging.accept,
         mending=CODES["mending"].index(_mending(policy, version)),
+        names_vendors=bool(policy.emitters.vendor),
     )
 
 

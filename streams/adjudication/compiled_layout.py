@@ -112,6 +112,7 @@ class Rules(NamedTuple):
         only_signed: whether an observation needs a signature.
         accepts_checks: whether the built-in judge's word counts.
         mending: what Python does for requests for another attempt (`CODES["mending"]`).
+        names_vendors: whether it matters who owns what a service says.
     """
 
     classes: tuple[str, ...]
@@ -134,6 +135,7 @@ class Rules(NamedTuple):
     only_signed: bool
     accepts_checks: bool
     mending: int
+    names_vendors: bool
 
 
 class RecordTexts(NamedTuple):

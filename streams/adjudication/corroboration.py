@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ...codecs.records import Observation, Sighting
 from ...codecs.times import parse_time
+from ...codecs.unicode_text import nfkc
 from ...codecs.vocabulary import NEWEST, VERSIONS, recognise
 from ..policy.policy import BUILT_IN, Policy
 from ..policy.privacy import IDENTITY_BOUND, binds_identity
@@ -20,6 +21,7 @@ from .uncounted import Uncounted
 from .witnesses import Witness, carried_until, count, note
 
 GIT_LOG = "substrate.git.log"
+MCP_BRIEF = "substrate.mcp.brief"
 _GIT_LOG = NUMBER_OF[GIT_LOG]
 _BARE = VERSIONS[NEWEST]
 _LEAST_PREFIX = 7  # digits of a commit hash that still name it (observing.md)
@@ -43,12 +45,15 @@ def is_fresh(state: AssertionState, window: int, ts: int) -> bool:
 def barred(policy: Policy, state: AssertionState, observation: Observation) -> Uncounted | None:
     """Why nothing that this observation says may count for or against this assertion; None where it may.
 
-    Not from a substrate that the emitter can write to: that is none [S §3]; not without a check where the policy wants
-    checks, not by a judge whom it does not accept, and not below its confidence floor.
+    Not from a substrate that the emitter can write to: that is none [S §3]; not from a service whose state the
+    emitter's vendor owns, or may own [S §4]; not without a check where the policy wants checks, not by a judge whom it
+    does not accept, and not below its confidence floor.
     """
     observer = policy.observers.get(observation.observer) if policy.observers else None
     if observer is not None and state.emitter is not None and state.emitter in observer.writable_by:
         return "writable-by-emitter"
+    if policy.emitters.vendor and not _is_foreign(policy, state, observation):
+        return "owned-by-vendor"
     judging = policy.judging
     field = _CHECKS_FIELD.get(observation.outcome)
     by_checks = field is not None and getattr(observation, field) is not None
@@ -61,6 +66,24 @@ def barred(policy: Policy, state: AssertionState, observation: Observation) -> U
     elif judge not in judging.accept:
         return "judge-not-accepted"
     return "low-confidence" if observation.confidence < policy.admissibility.min_confidence else None
+
+
+def _is_foreign(policy: Policy, state: AssertionState, observation: Observation) -> bool:
+    """Whether what a service said is owned by somebody other than the emitter's vendor [S §4, substrate.mcp.brief].
+
+    Who an unknown owner is nobody can tell: where the policy names the emitter's vendor, that does not count either.
+    """
+    vendor = None if state.emitter is None else policy.emitters.vendor.get(state.emitter)
+    if vendor is None or class_of(observation) != MCP_BRIEF:
+        return True
+    looked = observation.looked_at
+    owner = None if looked is None else looked.owner
+    return owner is not None and _party(owner) != _party(vendor)
+
+
+def _party(name: str) -> str:
+    """A name as it is compared: letter case, white space and forms of characters do not matter."""
+    return " ".join(nfkc(nfkc(name).casefold()).split())
 
 
 _CHECKS_FIELD = {"corroborates": "verified", "contradicts": "refuted"}

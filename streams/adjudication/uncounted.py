@@ -17,6 +17,7 @@ Uncounted: TypeAlias = Literal[
     "judge-not-accepted",
     "checks-required",
     "writable-by-emitter",
+    "owned-by-vendor",
     "contradicts-itself",
     "check-not-bound",
     "verifies-nothing",

@@ -261,12 +261,14 @@ class Emitters(Part, frozen=True, gc=False):
         keys: the keys of each emitter, by `emitter.system`; one that has keys must sign.
         require_signatures: nobody without a key emits, and an emission id belongs to the emitter that signed it first.
         unauthenticated: the effect of an emitter that did not sign, whatever `[effect]` says; None: as if it had.
+        vendor: whose inference system an emitter is, by its name: state that its vendor owns is no evidence [S §4].
     """
 
     refuse: list[str] = field(default_factory=lambda: ["email"])
     keys: Keys = {}
     require_signatures: bool = False
     unauthenticated: Effect | None = None
+    vendor: dict[str, str] = {}
 
     @property
     def authenticates(self) -> bool:
@@ -274,6 +276,8 @@ class Emitters(Part, frozen=True, gc=False):
         return bool(self.keys) or self.require_signatures or self.unauthenticated is not None
 
     def __post_init__(self) -> None:
+        if not all(self.vendor.values()):
+            raise ValueError("expected a vendor's name")
         for entry in self.refuse:
             if (problem := problem_of(entry)) is not None:
                 raise ValueError(f"expected {problem}")
@@ -344,6 +348,21 @@ class Sightings(Part, frozen=True, gc=False):
             raise ValueError("sightings are of classes of the vocabulary")
 
 
+WRITERS: Final = ("operator", "owner", "kernel", "emitters", "anyone")
+"""Who can write to what a class looks at: the relying party, who owns the service, the kernel of the host, the systems
+whose output is adjudicated, or whoever asks."""
+REFERENCE_WRITERS: Final[dict[str, list[str]]] = {
+    "substrate.code.read": ["operator"],
+    "substrate.do.sse-count": ["owner"],
+    "substrate.fs.mtime": ["operator"],
+    "substrate.git.log": ["operator"],
+    "substrate.grep": ["operator"],
+    "substrate.mcp.brief": ["owner"],
+    "substrate.unix.peercred": ["kernel", "operator"],
+}
+"""As the memo defines a substrate: the inference system cannot write to it. Operators say where it can."""
+_OPEN: Final = frozenset(("emitters", "anyone"))
+
 _REFERENCE_DISPOSITIONS = {
     "unverified-inference": PerEffect(internal="discard", external="discard"),
     "unannotated": PerEffect(internal="discard", external="discard"),
@@ -355,7 +374,11 @@ _REFERENCE_DISPOSITIONS = {
 
 
 class Policy(Part, frozen=True, gc=False):
-    """One policy, normalised; the defaults are the reference file of ARCHITECTURE.md."""
+    """One policy, normalised; the defaults are the reference file of ARCHITECTURE.md.
+
+    `writers` says of every class who can write to what it looks at [S §3]. It decides nothing: the operator has to
+    see to it, and `warnings` says where an emitter could.
+    """
 
     admissibility: Admissibility = Admissibility()
     effect_default: Effect = "internal"
@@ -372,8 +395,13 @@ class Policy(Part, frozen=True, gc=False):
     reviewers: Reviewers = Reviewers()
     checkpoints: CheckpointKeys = CheckpointKeys()
     origin: str = DEFAULT_ORIGIN
+    writers: dict[str, list[str]] = field(default_factory=lambda: dict(REFERENCE_WRITERS))
 
     def __post_init__(self) -> None:
+        if self.writers.keys() != CLASSES_1_0 or not all(
+            one and set(WRITERS).issuperset(one) for one in self.writers.values()
+        ):
+            raise ValueError("writers names for every class of the vocabulary some of " + ", ".join(WRITERS))
         if self.disposition.keys() != set(INADMISSIBLE):
             raise ValueError("there is a disposition for each of " + ", ".join(INADMISSIBLE))
 
@@ -425,6 +453,10 @@ class Policy(Part, frozen=True, gc=False):
             if getattr(self.judging.min_coverage, effect) == "none":
                 why = "admits sentences of which no word was checked"
                 found.append((f"judging.min_coverage.{effect}", why))
+        writable = [name for name, parties in sorted(self.writers.items()) if not _OPEN.isdisjoint(parties)]
+        if writable:
+            why = "can be written to by an emitter, so that they are no substrates for what it says [S §3]"
+            found.append(("writers", f"{', '.join(writable)} {why}"))
         if BUILT_IN not in self.judging.accept:
             found.append(("judging.accept", "counts no check that our own observers verify"))
         if self.privacy.hashes:
@@ -510,12 +542,14 @@ _LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
     (("emitters", "keys"), {}),
     (("emitters", "require_signatures"), False),
     (("emitters", "unauthenticated"), None),
+    (("emitters", "vendor"), {}),
     (("emitters",), {"refuse": []}),
     (("reviewers",), msgspec.to_builtins(Reviewers())),
     (("checkpoints",), {"keys": {}}),
     (("origin",), DEFAULT_ORIGIN),
     (("admissibility", "k_by_check"), {}),
     (("judging",), msgspec.to_builtins(Judging())),
+    (("writers",), dict(REFERENCE_WRITERS)),
 )
 """Members that earlier documents do not have, and what their absence means: it is left out, so that a document from
 before has the hash that it always had, and decides as it always did."""

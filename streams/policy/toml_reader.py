@@ -266,7 +266,7 @@ def _shown(value: Any) -> str:
 
 _TABLES = (
     *("admissibility", "effect", "disposition", "sanitation", "attestations", "privacy", "observers", "sightings"),
-    *("emitters", "judging", "reviewers", "checkpoints", "origin"),
+    *("emitters", "judging", "reviewers", "checkpoints", "origin", "writers"),
 )
 _TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
 
@@ -295,6 +295,7 @@ def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
         reviewers=_reviewers(reader, tables),
         checkpoints=_checkpoints(reader, tables),
         **({"origin": reader.value(tables["origin"], ("origin",), _origin) or ""} if "origin" in tables else {}),
+        writers=_writers(reader, tables),
     )
 
 
@@ -305,9 +306,13 @@ def _emitters(reader: _Reader, tables: Mapping[str, Any]) -> p.Emitters:
         _REQUIRED: _boolean,
         "unauthenticated": _EFFECT,
         "keys": lambda value: value,
+        "vendor": lambda value: value,
     }
     found = reader.fields(tables, at, checks)
     found["keys"] = _keys_by_name(reader, found, (*at, "keys"))
+    given = reader.table(found, (*at, "vendor"), None)
+    vendors = {name: reader.value(value, (*at, "vendor", name), _vendor) for name, value in sorted(given.items())}
+    found["vendor"] = {name: vendor for name, vendor in vendors.items() if vendor is not None}
     return p.Emitters(**found)
 
 
@@ -343,6 +348,24 @@ def _keys_by_name(reader: _Reader, found: Mapping[str, Any], at: Path) -> dict[s
     given = reader.table(found, at, None)
     read = {name: reader.value(value, (*at, name), _keys) for name, value in given.items()}
     return {name: keys for name, keys in read.items() if keys is not None}
+
+
+def _writers(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, list[str]]:
+    found = reader.fields(tables, ("writers",), dict.fromkeys(sorted(CLASSES_1_0), _parties))
+    return {**p.REFERENCE_WRITERS, **found}
+
+
+def _parties(value: Any) -> list[str]:
+    parties = _names(value)
+    if not parties or not set(p.WRITERS).issuperset(parties):
+        raise _Expected("a list of some of " + ", ".join(p.WRITERS))
+    return parties
+
+
+def _vendor(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _Expected("the name of a vendor")
+    return value
 
 
 def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibility:

@@ -68,6 +68,8 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield from _emitters(policy.emitters)
     yield from _reviewers(policy.reviewers)
     yield from _keys_by_name("checkpoints.keys", policy.checkpoints.keys)
+    yield "\n[writers]"
+    yield from (f"{_text(name)} = {_texts(parties)}" for name, parties in sorted(policy.writers.items()))
     yield f"\n[observers]\nrequire_signatures = {_boolean(policy.require_signatures)}"
     for name, observer in policy.observers.items():
         yield f"\n[observers.{_text(name)}]"
@@ -87,6 +89,8 @@ def _emitters(emitters: p.Emitters) -> Iterator[str]:
     if emitters.unauthenticated is not None:
         yield f"unauthenticated = {_text(emitters.unauthenticated)}"
     yield from _keys_by_name("emitters.keys", emitters.keys)
+    if emitters.vendor:
+        yield from _table("emitters.vendor", emitters.vendor)
 
 
 def _reviewers(reviewers: p.Reviewers) -> Iterator[str]:

@@ -141,6 +141,23 @@ def test_what_the_emitter_can_write_to_never_counts(adjudicate, emission, observ
     assert adjudicate([other, *evidence], policy).words == [ADMITTED]
 
 
+def test_what_the_emitters_vendor_owns_never_counts(adjudicate, emission, observation):
+    """A service is a substrate where its state is owned "by a party other than the inference system vendor" [S §4]."""
+    policy = '[emitters.vendor]\n"release-notes-bot" = "Acme"\n'
+    brief = "substrate.mcp.brief"
+
+    def after(owner, system):
+        looked = {} if owner is None else {"looked_at": {"owner": owner}}
+        lines = [emission(0, fields={"emitter": {"system": system}}), observation(1, GREP),
+                 observation(2, brief, **looked)]  # fmt: skip
+        return adjudicate(lines, policy, until=600.001).words
+
+    assert after("Example Ltd", "release-notes-bot") == [ADMITTED]
+    assert after("acme", "release-notes-bot") == [BELOW_FLOOR]
+    assert after(None, "release-notes-bot") == [BELOW_FLOOR]
+    assert after("Acme", "another-bot") == [ADMITTED]
+
+
 def test_another_observer_of_the_same_class_counts_beside_a_writable_one(adjudicate, emission, observation):
     """Not the class but the writable substrate is left out: who saw the class elsewhere counts."""
     policy = '[observers]\n"observer-2" = { writable_by = ["release-notes-bot"] }\n'

@@ -80,6 +80,32 @@ def test_a_declared_terminal_is_the_verdict(adjudicate, emission, annotation, no
     assert outputs.words == [("inadmissible", terminal, "declared-terminal")]
 
 
+@pytest.mark.parametrize("terminal", ["unverified-inference", "decayed-to-uncertainty"])
+@pytest.mark.parametrize("in_line", [False, True])
+def test_a_terminal_in_upper_case_is_that_terminal(
+    adjudicate, emission, annotation, nothing_discarded, terminal, in_line
+):
+    """The memo names them in upper case, too [S §2, §4]; both encodings mean the same."""
+    for written in (terminal.upper(), f"1.0.{terminal.upper()}"):
+        line = emission(0, text=f"It is so. [{written}]", fields={"assertions": None}) if in_line else (
+            emission(0, provenance=annotation(written)))  # fmt: skip
+        assert adjudicate([line], nothing_discarded).words == [("inadmissible", terminal, "declared-terminal")]
+
+
+@pytest.mark.parametrize("terminal", ["unverified-inference", "decayed-to-uncertainty", "DECAYED-TO-UNCERTAINTY"])
+@pytest.mark.parametrize("in_line", [False, True])
+def test_a_terminal_of_a_version_that_is_not_loaded_is_unknown(
+    adjudicate, emission, annotation, nothing_discarded, terminal, in_line
+):
+    """Recognised if and only if it stands in a loaded version, like any other class [S §4]."""
+    for written, vocabulary in ((terminal, "7.0"), (f"7.0.{terminal}", "1.0"), (terminal, "0.9")):
+        fields = {"vocabulary": vocabulary}
+        line = emission(0, text=f"It is so. [{written}]", fields=fields | {"assertions": None}) if in_line else (
+            emission(0, provenance=annotation(written), fields=fields))  # fmt: skip
+        outputs = adjudicate([line], nothing_discarded)
+        assert outputs.words == [("inadmissible", "unverified-inference", "unknown-class")]
+
+
 def test_one_terminal_among_other_annotations_is_enough(adjudicate, emission, annotation, nothing_discarded):
     """A terminal decides whatever else was declared beside it."""
     provenance = [annotation(GREP), annotation("decayed-to-uncertainty"), annotation(GIT)]

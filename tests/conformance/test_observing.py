@@ -681,7 +681,8 @@ def listed(tmp_path: Path, channel: str) -> Iterator[Path]:
     path = str(tmp_path / "app.sock")
     command = json.dumps([sys.executable, str(SERVER), "stdio"])
     (tmp_path / "list.toml").write_text(
-        f'[mcp.tracker]\ncommand = {command}\ntools = ["brief", "echo"]\n'
+        f"[mcp.tracker]\ncommand = {command}\n"
+        "tools = { brief = { arguments.issue = true }, echo = { arguments.text = true } }\n"
         f'[sse]\nurls = ["{channel}"]\nevent = "presence"\npointer = "/n"\n'
         f'[peercred]\nsockets = ["{path}"]\n'
     )

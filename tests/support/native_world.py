@@ -251,7 +251,9 @@ class World:
                 caps={**policy.CAPS, "assertion": self.rarely(7, 2000, 3)},
                 confusables=policy.ConfusablesByEffect(internal=self.choose("replace", "flag", "reject")),
             ),
-            emitters=policy.Emitters(self.choose([], ["email"], ["email"], ["uuid", "/^x$/"])),
+            emitters=policy.Emitters(
+                self.choose([], ["email"], ["email"], ["uuid", "/^x$/"]), self.rarely({"bot": "Acme"}, {}, 4)
+            ),
             sightings=policy.Sightings(self.rarely([BARE[0]], [], 4)),
             require_signatures=self.rarely(True, False, 6),
             observers=self.choose(
@@ -478,6 +480,7 @@ class World:
             "path": self.rarely(self.choose(*PATHS), "a/b.py"),
             "content": self.choose(SHA, None),
             "commit": self.rarely(self.choose("é" * 64, "c" * 65), COMMIT),
+            "owner": self.rarely(self.choose("o" * 256, "o" * 257, 1), self.choose(None, "Acme", "Example Ltd")),
         }
         self.drop(value, "coverage", "unchecked", "detail", "looked_at")
         self.also(

@@ -160,7 +160,7 @@ def _place(one: dict[str, Any]) -> explanation_checks.Place | UnsetType:
 def _looked_at(observation: Observation) -> dict[str, str] | UnsetType:
     if (at := observation.looked_at) is None:
         return UNSET
-    texts = {"root": at.root, "path": at.path, "content": at.content, "commit": at.commit}
+    texts = {"root": at.root, "path": at.path, "content": at.content, "commit": at.commit, "owner": at.owner}
     shown = {name: _text(text) for name, text in texts.items()}
     return {name: text for name, text in shown.items() if text is not UNSET} or UNSET
 

@@ -19,6 +19,7 @@ SENTENCES: Final[dict[str, str]] = {
     "judge-not-accepted": "this policy does not take the word of whoever judged it",
     "checks-required": "it names no check, and this policy counts nothing without one",
     "writable-by-emitter": "the emitter can write to that substrate",
+    "owned-by-vendor": "the emitter's vendor owns that state, or nobody says who does",
     "contradicts-itself": "it finds a check false and bears the assertion out all the same",
     "check-not-bound": "its checks speak of nothing in the sentence",
     "verifies-nothing": "it verifies no check of the assertion",

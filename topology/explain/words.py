@@ -177,7 +177,7 @@ def _at(place: Place | UnsetType) -> str:
 
 
 def _looked_at(place: Mapping[str, str]) -> str:
-    named = ("root", "path", "commit", "content")
+    named = ("root", "path", "commit", "content", "owner")
     return ", ".join(f"{name} {_path(place[name])}" for name in named if name in place)
 
 

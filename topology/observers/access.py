@@ -6,9 +6,12 @@ at once, each with its line.
 
     [mcp.tracker]                              # substrate.mcp.brief; `server` in a locator is the name
     command = ["tracker-mcp", "--read-only"]   # over stdio; or url = "https://…/mcp", streamable HTTP
-    tools = ["brief"]                          # these and no others
+    owner = "Example Ltd"                      # whose state it is: a vendor's own counts for none of its emitters
     env = ["TRACKER_TOKEN"]                    # variables that the process gets, beside PATH and its like
     header_env = { Authorization = "TRACKER_AUTHORIZATION" }    # with url: header = variable
+    [mcp.tracker.tools.brief]                  # the tools that may be called; or tools = ["status"]: without arguments
+    arguments.issue = { type = "integer" }     # a JSON Schema for each argument that may be asked for
+    read_only = true                           # the operator's word for a tool that the server does not mark so
 
     [sse]                                      # substrate.do.sse-count
     urls = ["https://example.org/events"]      # `url` in a locator is one of them, to the letter
@@ -52,8 +55,13 @@ from ...streams.policy.policy import BUILT_IN
 from ...streams.policy.toml_reader import locate
 from ..settings.settings import Settings
 from .addresses import names_an_address
+from .arguments import EXPECTED as ARGUMENTS
+from .arguments import NOTHING as NO_ARGUMENTS
+from .arguments import Arguments
 
 SETTING: Final = "substrates"
+MAX_OWNER: Final = 256
+"""Characters of an owner's name, as an observation holds it."""
 TEXT_CLASSES: Final = frozenset(("substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.mcp.brief"))
 """The classes whose content is text, which a judge can read."""
 
@@ -65,10 +73,23 @@ class Secrets(dict[str, str]):
         return f"Secrets({', '.join(self)})"
 
 
+class McpTool(NamedTuple):
+    """A tool that may be called.
+
+    Attributes:
+        arguments: with which it may be called.
+        read_only: the operator's word that it changes nothing; otherwise the server has to mark it so.
+    """
+
+    arguments: Arguments = NO_ARGUMENTS
+    read_only: bool = False
+
+
 class McpServer(NamedTuple):
     """A server of the Model Context Protocol: a command (stdio) or a URL (streamable HTTP), and the tools allowed.
 
     Attributes:
+        owner: whose state it gives; None where the operator does not say.
         environment: variables of the process; values are secrets.
         headers: of each HTTP request; values are secrets.
     """
@@ -76,9 +97,10 @@ class McpServer(NamedTuple):
     name: str
     command: tuple[str, ...] | None
     url: str | None
-    tools: frozenset[str]
+    tools: Mapping[str, McpTool]
     environment: Secrets
     headers: Secrets
+    owner: str | None = None
 
 
 class SseChannel(NamedTuple):
@@ -260,6 +282,33 @@ def _text(value: Any) -> str:
     return value
 
 
+def _owner(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MAX_OWNER:
+        raise _Expected(f"a name of at most {MAX_OWNER} characters")
+    return value
+
+
+def _tools(value: Any) -> dict[str, McpTool]:
+    """Names of tools that are called without arguments, or a table of tools, each with what it may be asked."""
+    if not isinstance(value, dict):
+        return dict.fromkeys(_texts(value), McpTool())
+    if not value:
+        raise _Expected("a list of tools, or a table for each")
+    return {name: _tool(name, one) for name, one in value.items()}
+
+
+def _tool(name: str, value: Any) -> McpTool:
+    if not isinstance(value, dict) or not value.keys() <= {"arguments", "read_only"}:
+        raise _Expected(f"arguments and read_only for the tool {name[:64]!r}, and no other key")
+    arguments = value.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise _Expected(ARGUMENTS)
+    try:
+        return McpTool(Arguments(arguments), _boolean(value.get("read_only", False)))
+    except ValueError as error:
+        raise _Expected(str(error)) from None
+
+
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise _Expected("true or false")
@@ -348,7 +397,8 @@ def _mcp(reader: _Reader, name: str, value: Any) -> McpServer:
     checks = {
         "command": _texts,
         "url": _url,
-        "tools": _texts,
+        "owner": _owner,
+        "tools": _tools,
         "env": reader.variables,
         "header_env": reader.headers,
     }
@@ -365,9 +415,10 @@ def _mcp(reader: _Reader, name: str, value: Any) -> McpServer:
         name,
         tuple(command) if command else None,
         found.get("url"),
-        frozenset(found.get("tools", ())),
+        found.get("tools", {}),
         found.get("env", Secrets()),
         found.get("header_env", Secrets()),
+        found.get("owner"),
     )
 
 

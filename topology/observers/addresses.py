@@ -1,4 +1,4 @@
-"""Which addresses a channel's name may lead to: public ones, unless the operator listed it as private (docs/observing.md).
+"""Which addresses a name may lead to: public ones, unless the operator listed the channel as private (observing.md).
 
 A name is resolved once for each connection, every address that it has is held against this, and the connection goes to
 one of those addresses: so a name that leads elsewhere the next time (DNS rebinding) leads nowhere.
@@ -21,7 +21,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is reached over the internet: not loopback, private, link-local, shared, reserved or multicast,
+    """Whether an address is one of the internet: not loopback, private, link-local, shared, reserved or multicast,
     in whichever spelling, and by no IPv6 address that stands for such an IPv4 one."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])

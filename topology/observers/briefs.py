@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...codecs.canonical import CanonicalError, canonical_json
-from ...codecs.records import Locator
+from ...codecs.records import Locator, LookedAt
 from ...codecs.unicode_text import nfkc
 from ...streams.judging.checks import Check, Unknown, Value
 from ...streams.judging.documents import verify_json_value
@@ -145,8 +145,8 @@ def says_missing(error: str, locator: Locator) -> bool:
 # ---------------------------------------------------------------- judging
 
 
-def judge_brief(ask: Ask, brief: Brief, locator: Locator, at: int) -> Finding:
-    """The finding on a result; of a resource that is not there nothing is decided."""
+def judge_brief(ask: Ask, brief: Brief, locator: Locator, at: int, owner: str | None = None) -> Finding:
+    """The finding on a result; of a resource that is not there nothing is decided. It names the state's owner."""
     asked = Asked.of(locator)
     helds: list[Held] = []
     for check in ask.question.checks:
@@ -156,7 +156,9 @@ def judge_brief(ask: Ask, brief: Brief, locator: Locator, at: int) -> Finding:
     if ask.question.is_sentence and brief.seen is not None:
         words = presence(own_terms(ask, Content(asked.text)), brief.text)
     region = brief.text if ask.wants_region and brief.seen is not None else None
-    return answer(ask, helds, brief.seen, words=words, missing=brief.seen is None, at=at, region=region)
+    missing = brief.seen is None
+    where = None if owner is None else lambda _: LookedAt(owner=owner)
+    return answer(ask, helds, brief.seen, words=words, missing=missing, where=where, at=at, region=region)
 
 
 def _held(check: Check | Unknown, brief: Brief, asked: Asked) -> Held:

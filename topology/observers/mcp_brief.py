@@ -65,7 +65,7 @@ class McpBrief:
 
     def admit(self, locator: Locator) -> Locator:
         """Raises:
-        CannotLook: server or tool is not on the operator's list, or the arguments are none.
+        CannotLook: server, tool or an argument is not on the operator's list.
         """
         server, tool, arguments = (locator.get(name) for name in ("server", "tool", "arguments"))
         if not isinstance(server, str) or server not in self._servers:
@@ -76,6 +76,9 @@ class McpBrief:
             return {"server": server, "tool": tool}
         if not isinstance(arguments, dict) or len(msgspec.json.encode(arguments)) > MAX_ARGUMENTS:
             raise CannotLook(f"the locator's arguments are no object of at most {MAX_ARGUMENTS} bytes")
+        why = self._servers[server].tools[tool].arguments.why_not(arguments)
+        if why is not None:
+            raise CannotLook(why)
         return {"server": server, "tool": tool, "arguments": arguments}
 
     def observe(self, ask: Ask) -> Finding:
@@ -94,7 +97,7 @@ class McpBrief:
             self._rest.check(locator["server"])
             self._rest.check(place)
             kept = self._background.run(lambda: self._shared(place, locator, PART * ask.budget.remaining()), ask.budget)
-        return judge_brief(ask, kept.value, locator, kept.at)
+        return judge_brief(ask, kept.value, locator, kept.at, self._servers[locator["server"]].owner)
 
     def close(self) -> None:
         """Ends every session, and so every server's process."""
@@ -125,7 +128,9 @@ class McpBrief:
             session = self._sessions[name] = Session(self._servers[name], self._size, self._connect)
         try:
             async with asyncio.timeout(seconds):
-                result = await session.call(locator["tool"], locator.get("arguments") or {})
+                tool = locator["tool"]
+                vouched = self._servers[name].tools[tool].read_only
+                result = await session.call(tool, locator.get("arguments") or {}, vouched=vouched)
                 # Not on the loop: the canonical form of 16 MB of small values takes seconds, and others wait there.
                 brief = await asyncio.to_thread(brief_of, result, locator)
         except TimeoutError:

@@ -24,6 +24,9 @@ T = TypeVar("T")
 
 CALLS_AT_ONCE: Final = 4
 """Calls under way in one session; the others wait within their own time."""
+MOST_PAGES: Final = 20
+"""Pages of a server's list of tools that are read."""
+MAY_WRITE: Final = "the server does not mark the tool read-only, and neither does the operator's list"
 START_SECONDS: Final = 30.0
 """How long a server may take to agree to a session."""
 RESOURCE_NOT_FOUND: Final = -32002
@@ -58,12 +61,14 @@ class _Open:
         broken: why the session is of no more use, once it is.
         calls: those under way.
         retired: no more calls come; the last one ends it.
+        read_only: the tools that the server marks so; None before it was asked.
     """
 
     def __init__(self, client: Client, meter: Meter, broken: asyncio.Future[str], task: asyncio.Task[None]) -> None:
         self.client, self.meter, self.broken, self.task = client, meter, broken, task
         self.calls = 0
         self.retired = False
+        self.read_only: frozenset[str] | None = None
 
     def leave(self) -> None:
         """The end of a call."""
@@ -92,8 +97,13 @@ class Session:
         self._ending: set[asyncio.Task[None]] = set()
         self.agreed = False
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
+    async def call(self, tool: str, arguments: dict[str, Any], *, vouched: bool) -> CallToolResult:
         """The result of a tool call. Who waits for it bounds its time by cancelling.
+
+        Args:
+            tool: its name.
+            arguments: as the operator's list allows them.
+            vouched: the operator says that the tool only reads; otherwise the server has to.
 
         Raises:
             SessionFailed: there is no session, or it ended meanwhile.
@@ -104,6 +114,8 @@ class Session:
             session.calls += 1
             session.meter.reset()
             try:
+                if not vouched and tool not in await self._read_only(session):
+                    raise CallFailed(MAY_WRITE, False)
                 return await self._unless_broken(session, session.client.call_tool(tool, arguments))
             except MCPError as error:
                 if error.code == CONNECTION_CLOSED:
@@ -119,6 +131,21 @@ class Session:
                 raise CallFailed(f"the answer is not as the protocol wants it: {type(error).__name__}", False) from None
             finally:
                 session.leave()
+
+    async def _read_only(self, session: _Open) -> frozenset[str]:
+        """The tools that the server marks read-only, asked once in a session."""
+        if session.read_only is None:
+            found: set[str] = set()
+            cursor: str | None = None
+            for _ in range(MOST_PAGES):
+                page = await self._unless_broken(session, session.client.list_tools(cursor=cursor))
+                marked = (one for one in page.tools if one.annotations is not None)
+                found |= {one.name for one in marked if one.annotations and one.annotations.read_only_hint is True}
+                cursor = page.next_cursor
+                if cursor is None:
+                    break
+            session.read_only = frozenset(found)
+        return session.read_only
 
     async def close(self) -> None:
         """Ends the session, and with it the server's process."""

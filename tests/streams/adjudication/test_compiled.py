@@ -313,12 +313,12 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
         PrivacyRules: "observation_ids chain_sources",
         policy.LeastObservers: "internal external",
         policy.Sightings: "classes",
-        policy.Emitters: "refuse keys require_signatures unauthenticated",
+        policy.Emitters: "refuse keys require_signatures unauthenticated vendor",
         policy.Reviewers: "keys roles require_signatures min_reviewers",
         policy.LeastReviewers: "internal external",
         Observer: "public_key classes writable_by keys",
         Policy: "admissibility effect_default effect disposition sanitation attestations privacy observers sightings "
-        "require_signatures emitters judging reviewers checkpoints origin",
+        "require_signatures emitters judging reviewers checkpoints origin writers",
     }
     for kind, names in known.items():
         assert [field.name for field in fields(kind)] == names.split(), kind

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sluice.codecs.records import Observation, Subject
+from sluice.codecs.records import LookedAt, Observation, Subject
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import corroboration
 from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, Declared, Terms, short
 from sluice.streams.adjudication.uncounted import Uncounted
-from sluice.streams.policy.policy import Admissibility, Judging, Observer, Policy, Trust
+from sluice.streams.policy.policy import Admissibility, Emitters, Judging, Observer, Policy, Trust
 
 GIT, GREP, CODE = "substrate.git.log", "substrate.grep", "substrate.code.read"
 EMITTED, HORIZON = 1000, 50
@@ -75,8 +75,7 @@ def observation(ts: int, cls: str = GREP, observation_id: str = "o1", **fields: 
         observed_at=ts,
         observer=fields.pop("observer", "observer-1"),
         subject=Subject("em-1", Span(chars=(0, 4))),
-        outcome="corroborates",
-        **fields,
+        **{"outcome": "corroborates", **fields},
     )
 
 
@@ -245,6 +244,33 @@ def test_a_substrate_that_the_emitter_can_write_to_is_no_evidence(emitter: str |
 
     assert corroboration.barred(policy, one, observation(1000)) == (None if counts else "writable-by-emitter")
     assert corroboration.barred(policy, one, observation(1000, observer="observer-2")) is None
+
+
+@pytest.mark.parametrize(
+    ("emitter", "owner", "counts"),
+    [
+        ("bot", "Example Ltd", True),
+        ("bot", "Acme", False),
+        ("bot", " ACME\u00a0", False),
+        ("bot", "\uff21cme", False),
+        ("bot", None, False),
+        ("other", "Acme", True),
+        ("other", None, True),
+        (None, "Acme", True),
+    ],
+)
+def test_state_of_the_emitters_vendor_is_no_evidence(emitter: str | None, owner: str | None, counts: bool) -> None:
+    """[S §4]: of a service, owned "by a party other than the inference system vendor"; who owns it has to be said."""
+    policy = Policy(emitters=Emitters(vendor={"bot": "Acme"}))
+    looked = None if owner is None else LookedAt(owner=owner)
+    one = assertion_state(emitter=emitter)
+
+    for name in ("substrate.mcp.brief", "1.0.substrate.mcp.brief"):
+        for outcome in ("corroborates", "contradicts"):
+            seen = observation(1000, name, outcome=outcome, looked_at=looked)
+            assert corroboration.barred(policy, one, seen) == (None if counts else "owned-by-vendor")
+            assert corroboration.barred(Policy(), one, seen) is None
+    assert corroboration.barred(policy, one, observation(1000, GREP, looked_at=looked)) is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import subprocess
 import sys
+import tomllib
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -24,6 +26,8 @@ from sluice.streams.policy.policy import (
     MAX_QUORUM,
     MOST_OBSERVERS,
     REFERENCE_WINDOWS,
+    REFERENCE_WRITERS,
+    WRITERS,
     Admissibility,
     Attestations,
     Composition,
@@ -43,6 +47,7 @@ from sluice.streams.policy.policy import (
     Trust,
     policy_of_document,
 )
+from sluice.streams.policy.toml_reader import load_policy
 
 MINUTE, HOUR = 60_000, 3_600_000
 TIMES = st.integers(1, 10 * 86_400_000)
@@ -202,6 +207,9 @@ TWO = LeastObservers(internal=1, external=2)
         (Policy(observers={"o": Observer(public_key=KEY)}, require_signatures=True), []),
         (Policy(observers={"o": Observer(public_key=KEY), "p": Observer()}, require_signatures=True), ["observers.p"]),
         (Policy(require_signatures=True), ["observers.require_signatures"]),
+        (Policy(writers={**REFERENCE_WRITERS, "substrate.grep": ["emitters", "operator"]}), ["writers"]),
+        (Policy(writers={**REFERENCE_WRITERS, "substrate.do.sse-count": ["anyone"]}), ["writers"]),
+        (Policy(writers={**REFERENCE_WRITERS, "substrate.do.sse-count": ["kernel", "operator", "owner"]}), []),
         (Policy(admissibility=Admissibility(min_observers=TWO)), ["admissibility.min_observers"]),
         (
             Policy(
@@ -219,7 +227,8 @@ TWO = LeastObservers(internal=1, external=2)
 )
 def test_what_is_allowed_but_unwise_is_warned_of(policy: Policy, paths: list[str]) -> None:
     """A floor below the memo's [S §7], the emitter's own word as evidence [S §11.1], a secret that is not there, and
-    rules about observers that are got round or refuse everybody [S §11.3]."""
+    rules about observers that are got round or refuse everybody [S §11.3]; substrates that an emitter can write to
+    [S §3]."""
     assert [path for path, _ in policy.warnings()] == paths
 
 
@@ -301,3 +310,22 @@ def test_sightings_are_of_classes_of_the_vocabulary():
     """A fold could cite no other one."""
     with pytest.raises(msgspec.ValidationError, match="classes of the vocabulary"):
         policy_of_document(b'{"sightings":{"classes":["substrate.nowhere"]}}')
+
+
+@pytest.mark.parametrize("profile", ["reference", "strict"])
+def test_a_shipped_profile_says_of_every_class_who_can_write_to_it(profile: str) -> None:
+    """[S §3]: each in words of the closed list; that an emitter can, none says."""
+    text = (Path(__file__).parents[3] / "policies" / f"{profile}.toml").read_text("utf-8")
+    given = tomllib.loads(text)["writers"]
+
+    assert given.keys() == CLASSES_1_0
+    assert all(parties and set(parties) <= set(WRITERS) - {"emitters", "anyone"} for parties in given.values())
+    assert load_policy(text).writers == given
+
+
+@pytest.mark.parametrize("writers", [{}, {"substrate.grep": ["operator"]}, {**REFERENCE_WRITERS, "substrate.grep": []},
+                                     {**REFERENCE_WRITERS, "substrate.grep": ["nobody"]}])  # fmt: skip
+def test_of_no_class_it_stays_open_who_can_write(writers: dict[str, list[str]]) -> None:
+    """In a document as in a file."""
+    with pytest.raises(ValueError, match="writers names for every class"):
+        Policy(writers=writers)

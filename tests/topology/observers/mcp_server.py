@@ -25,10 +25,12 @@ def well_behaved() -> Any:
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.shared.exceptions import MCPError
+    from mcp_types import ToolAnnotations
 
+    reads = ToolAnnotations(read_only_hint=True)
     server = MCPServer("tracker")
 
-    @server.tool()
+    @server.tool(annotations=reads)
     def brief(issue: int) -> dict[str, Any]:
         """What is known of an issue."""
         note("CALLS", f"brief {issue}")
@@ -47,14 +49,14 @@ def well_behaved() -> Any:
         token = os.environ.get("TRACKER_TOKEN", "")
         return {"issue": issue, "status": "merged", "closed": "2026-05-25", "token": f"{token} end"}
 
-    @server.tool()
+    @server.tool(annotations=reads)
     def echo(text: str) -> str:
         """Says what it was told."""
         return f"You said: {text}"
 
     @server.tool()
     def delete(issue: int) -> str:
-        """Nobody listed this one."""
+        """It changes something, and so is not marked."""
         note("CALLS", f"delete {issue}")
         return "deleted"
 

@@ -1,4 +1,4 @@
-"""Channels are public unless the operator lists them as private; by the address that is connected to, not by the name."""
+"""Channels are public unless the operator lists them as private; what counts is the address that is connected to."""
 
 from __future__ import annotations
 

@@ -27,6 +27,8 @@ from sluice.topology.settings.settings import Settings
 pytestmark = pytest.mark.slow
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
+TOOLS = "{ brief = { arguments.issue = true }, echo = { arguments.text = true } }"
+VOUCHED = "{ brief = { arguments.issue = true, read_only = true } }"
 CLOSED = "closed is 2026-05-25."
 IS_CLOSED = ["equals(closed, 2026-05-25)"]
 Ask = Callable[..., Observation]
@@ -46,9 +48,10 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     monkeypatch.setenv("TRACKER_TOKEN", "tok-123")
 
-    def open_(kind: str = "stdio", lines: str | None = None, tools: str = '["brief", "echo"]', **bounds: Any) -> Ask:
+    def open_(kind: str = "stdio", lines: str | None = None, **bounds: Any) -> Ask:
         command = json.dumps([sys.executable, SERVER, kind])
         lines = lines or f'command = {command}\nenv = ["STARTS", "CALLS", "TRACKER_TOKEN"]'
+        tools = TOOLS if kind == "stdio" else VOUCHED  # those that misbehave mark nothing
         (tmp_path / "list.toml").write_text(f"[mcp.tracker]\n{lines}\ntools = {tools}\n")
         settings = Settings(**bounds)
         mine = Instruments(settings, str(tmp_path / "list.toml"))
@@ -252,7 +255,7 @@ def test_no_process_outlives_the_look(tmp_path: Path, monkeypatch: pytest.Monkey
     """Neither the server, which ignores SIGTERM, nor its child."""
     monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
     command = json.dumps([sys.executable, SERVER, "stubborn"])
-    (tmp_path / "list.toml").write_text(f'[mcp.t]\ncommand = {command}\nenv = ["STARTS"]\ntools = ["brief"]\n')
+    (tmp_path / "list.toml").write_text(f'[mcp.t]\ncommand = {command}\nenv = ["STARTS"]\ntools = {VOUCHED}\n')
     locator = {"server": "t", "tool": "brief"}
     asked = emission("It was closed on 2026-05-25.", Annotation("substrate.mcp.brief", None, None, locator),
                      checks=['contains("closed on 2026-05-25")'])  # fmt: skip

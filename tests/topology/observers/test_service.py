@@ -151,7 +151,8 @@ def listed(tmp_path: Path, kind: str, more: str = "") -> str:
     server = str(Path(__file__).with_name("mcp_server.py"))
     path = tmp_path / "list.toml"
     path.write_text(
-        f'[mcp.tracker]\ncommand = {json.dumps([sys.executable, server, kind])}\ntools = ["brief"]\n{more}\n'
+        f"[mcp.tracker]\ncommand = {json.dumps([sys.executable, server, kind])}\n"
+        f"tools.brief = {{ arguments.issue = true, read_only = true }}\n{more}\n"
     )
     return str(path)
 
