@@ -1,7 +1,8 @@
 """The closed substrate-class vocabulary [S §4], its version anchors and the two terminal annotations [S §5].
 
 A class is recognised if and only if it stands in a loaded version of the vocabulary. Anything else is never guessed
-at: the annotation counts as unverified-inference, which fails closed [S §11.2].
+at: the annotation counts as unverified-inference, which fails closed [S §11.2]. So does a terminal of a version that is
+not loaded. Letter case matters for classes, and not for terminals, in either encoding.
 """
 
 from __future__ import annotations
@@ -52,13 +53,11 @@ def _recognise(identifier: str, vocabulary: str) -> Recognised:
     version, name = (anchored[1], anchored[2]) if anchored else (vocabulary, identifier)
     classes = VERSIONS.get(version)
     if classes is None:
-        newer = bool(_VERSION.fullmatch(version)) and _order(version) > _order(NEWEST)
-        # A bare terminal needs no vocabulary: it says that nothing was consulted.
-        if anchored is None and name in TERMINALS:
-            return Recognised(name, True, newer)
-        return Recognised(None, False, newer)
-    if name in TERMINALS:
-        return Recognised(name, True, False)
+        # A terminal belongs to a version like any class: in one that is not loaded it may mean anything [S §4].
+        return Recognised(None, False, bool(_VERSION.fullmatch(version)) and _order(version) > _order(NEWEST))
+    terminal = name.lower()
+    if terminal in TERMINALS:  # the memo writes them in upper case as well [S §2, §4]
+        return Recognised(terminal, True, False)
     return Recognised(name if name in classes else None, False, False)
 
 

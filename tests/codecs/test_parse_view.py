@@ -134,7 +134,7 @@ def test_what_was_not_given_is_not_there() -> None:
         ({"substrate_class": "7.0.substrate.grep"}, {"unknown": True}),
         ({"substrate_class": "unverified-inference"}, {"terminal": True}),
         ({"substrate_class": "1.0.decayed-to-uncertainty"}, {"terminal": True}),
-        ({"substrate_class": "UNVERIFIED-INFERENCE"}, {"unknown": True}),
+        ({"substrate_class": "UNVERIFIED-INFERENCE"}, {"terminal": True}),
         ({"substrate_class": "substrate.grep", "terminal": True}, {}),
         ({"substrate_class": "substrate.grep", "unknown": True}, {"unknown": True}),
         ({"substrate_class": "substrate.new", "unknown": False}, {"unknown": True}),
@@ -164,7 +164,7 @@ def test_the_emissions_vocabulary_decides_about_bare_classes() -> None:
                 "emission_id": "e",
                 "emitted_at": 0,
                 "vocabulary": "2.0",
-                "text": "A. [substrate.grep][1.0.substrate.grep][unverified-inference]",
+                "text": "A. [substrate.grep][1.0.substrate.grep][unverified-inference][1.0.decayed-to-uncertainty]",
             }
         )
     )
@@ -172,7 +172,8 @@ def test_the_emissions_vocabulary_decides_about_bare_classes() -> None:
     assert form["assertions"][0]["provenance"] == [
         {"substrate_class": "substrate.grep", "unknown": True},
         {"substrate_class": "1.0.substrate.grep"},
-        {"substrate_class": "unverified-inference", "terminal": True},
+        {"substrate_class": "unverified-inference", "unknown": True},
+        {"substrate_class": "1.0.decayed-to-uncertainty", "terminal": True},
     ]
 
 

@@ -25,20 +25,27 @@ def test_classes_are_recognised_bare_and_anchored(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [UNVERIFIED, DECAYED])
-def test_terminals_are_recognised_in_every_vocabulary(name: str) -> None:
-    """A bare terminal says that nothing was consulted, which no version changes; an anchored one is of that version."""
+def test_terminals_are_of_a_loaded_version_like_any_class(name: str) -> None:
+    """[S §4]: bare or anchored; under a version that is not loaded they are unknown, and nobody guesses."""
     assert recognise(name) == recognise(f"1.0.{name}") == Recognised(name, True, False)
-    assert recognise(name, "0.9") == Recognised(name, True, False)
-    assert recognise(name, "7.0") == Recognised(name, True, True)
-    assert recognise(f"7.0.{name}") == Recognised(None, False, True)
+    assert recognise(f"1.0.{name}", "7.0") == Recognised(name, True, False)
+    assert recognise(name, "0.9") == Recognised(None, False, False)
+    assert recognise(name, "7.0") == recognise(f"7.0.{name}") == Recognised(None, False, True)
+
+
+@pytest.mark.parametrize("name", [UNVERIFIED, DECAYED])
+def test_terminals_may_be_written_in_upper_case(name: str) -> None:
+    """The memo writes them so itself [S §2, §4]."""
+    for written in (name.upper(), name.title(), f"1.0.{name.upper()}"):
+        assert recognise(written) == Recognised(name, True, False)
 
 
 @given(st.text(max_size=30) | st.sampled_from(sorted(CLASSES_1_0)).map(str.upper))
 def test_nothing_else_is_recognised(identifier: str) -> None:
-    """Not even another letter case, or white space around a class."""
+    """Not a class in another letter case, nor white space around one."""
     for written in (identifier, f" {identifier}", f"1.0.{identifier} "):
         bare = written.removeprefix("1.0.")
-        assert (recognise(written).name is not None) == (bare in CLASSES_1_0 | TERMINALS)
+        assert (recognise(written).name is not None) == (bare in CLASSES_1_0 or bare.lower() in TERMINALS)
 
 
 @pytest.mark.parametrize(
