@@ -6,7 +6,14 @@
 
 FROM python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d AS base
 
-FROM base AS build
+FROM base AS debian
+# Debian's packages as they were when the base image was made: its sources name that snapshot beside the moving archive.
+# So the digest above fixes them as well; they get their security fixes when it is raised.
+RUN sed -i -E '/^# https?:.*snapshot/{N;s/^# ([^\n]+)\nURIs: [^\n]+$/URIs: \1/}' /etc/apt/sources.list.d/debian.sources \
+    && test "$(grep -c '^URIs:' /etc/apt/sources.list.d/debian.sources)" = "$(grep -c '^URIs: .*snapshot' /etc/apt/sources.list.d/debian.sources)" \
+    && printf 'Acquire::Check-Valid-Until "false";\nAcquire::Retries "5";\n' > /etc/apt/apt.conf.d/snapshot
+
+FROM debian AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
 # For the compiled core, which is optional: without a compiler the image would fold in Python alone.
@@ -53,7 +60,9 @@ CMD ["--help"]
 
 FROM runtime AS observer
 USER 0:0
-# Debian keeps one version of git in a release, with its security fixes: a version named here would soon be gone.
+# Of the same snapshot as above: no version is named, and only one is there.
+COPY --from=debian /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list.d/debian.sources
+COPY --from=debian /etc/apt/apt.conf.d/snapshot /etc/apt/apt.conf.d/snapshot
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git \

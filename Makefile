@@ -14,7 +14,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
   tests/streams/adjudication/test_compiled_checks.py \
   tests/streams/adjudication/test_snapshot.py tests/streams/adjudication/test_table.py tests/streams/adjudication/test_timers.py
 
-.PHONY: demo test test-all test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests soak chaos lock wheels clean help
+.PHONY: demo test test-all test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -75,6 +75,12 @@ fuzz-native: $(DEV) ## fuzz the compiled core under sanitisers for SECONDS (60)
 
 manifests: $(DEV) ## Dockerfile, Compose, Kubernetes and alert rules, by their own parsers (needs Go)
 	$(BIN)/python tools/validate_manifests.py
+
+SBOM ?= var/sluice.cdx.json
+
+sbom: $(DEV) ## the Python packages that sluice runs on, with their hashes, as CycloneDX
+	mkdir -p $(dir $(SBOM))
+	$(BIN)/python -W ignore -m cyclonedx_py requirements --pyproject pyproject.toml --mc-type application --spec-version 1.6 --output-format JSON --output-reproducible --validate --output-file $(SBOM) requirements/run.txt
 
 soak: $(DEV) ## 100,000 seeds of the simulation
 	$(BIN)/python tests/simulation/run.py --seeds $(or $(SEEDS),0..100000) $(ARGS)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import tomllib
+from pathlib import Path
 
 import manifests
 import pytest
@@ -37,6 +41,64 @@ def test_the_dockerfile_starts_from_a_digest():
     assert [base for base, _ in bases if base not in stages] == [
         base for base, _ in bases if re.fullmatch(r"python:3\.11\.\d+-slim-bookworm@sha256:[0-9a-f]{64}", base)
     ]
+
+
+def test_every_package_is_in_the_image():
+    """A folder of pyproject.toml that is not copied ends the build."""
+    folders = tomllib.loads((manifests.ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-dir"]
+    copied = set(re.findall(r"^COPY (\w+) \1$", DOCKERFILE, re.MULTILINE))
+    assert {folder.partition("/")[0] for folder in folders.values()} <= copied
+
+
+SOURCES = """Types: deb
+# http://archive.test/snapshot/debian/20251117T000000Z
+URIs: http://moving.test/debian
+Suites: bookworm bookworm-updates
+
+Types: deb
+# http://archive.test/snapshot/debian-security/20251117T000000Z
+URIs: http://moving.test/debian-security
+Suites: bookworm-security
+"""
+
+
+def test_debians_packages_are_those_of_the_base_images_own_snapshot(tmp_path: Path):
+    """Every stage that installs some takes them from there; a base image that names none fails the build."""
+    (step,) = re.findall(r"^RUN (sed .+?)(?<!\\)\n", DOCKERFILE, re.MULTILINE | re.DOTALL)
+    sources, conf = tmp_path / "debian.sources", tmp_path / "snapshot"
+    step = step.replace("/etc/apt/sources.list.d/debian.sources", str(sources))
+    step = step.replace("/etc/apt/apt.conf.d/snapshot", str(conf))
+
+    sources.write_text(SOURCES)
+    subprocess.run(["sh", "-c", step], check=True)
+    assert re.findall("^URIs: (.+)", sources.read_text(), re.MULTILINE) == [
+        "http://archive.test/snapshot/debian/20251117T000000Z",
+        "http://archive.test/snapshot/debian-security/20251117T000000Z",
+    ]
+    assert "Check-Valid-Until" in conf.read_text()
+    sources.write_text(SOURCES.replace("# http", "# once"))
+    assert subprocess.run(["sh", "-c", step], check=False).returncode != 0
+    for stage in re.split(r"^FROM ", DOCKERFILE, flags=re.MULTILINE)[1:]:
+        if "apt-get install" in stage:
+            assert stage.startswith("debian AS") or "--from=debian /etc/apt/sources.list.d/debian.sources" in stage
+
+
+def test_the_bill_of_materials_names_every_locked_package_with_its_hashes(tmp_path: Path):
+    """`make sbom` writes CycloneDX: what the lock file holds, and nothing else."""
+    out = tmp_path / "sbom.json"
+    planned = subprocess.run(["make", "-n", "sbom", f"SBOM={out}"], cwd=manifests.ROOT, capture_output=True, text=True)
+    command = next(line for line in planned.stdout.splitlines() if "cyclonedx_py" in line)
+    subprocess.run(["sh", "-c", command], cwd=manifests.ROOT, check=True, capture_output=True)
+
+    found = json.loads(out.read_text("utf-8"))
+    lock = (manifests.ROOT / "requirements" / "run.txt").read_text("utf-8")
+    locked = re.findall(r"^([a-z0-9.-]+)==([^ ]+)", lock, re.MULTILINE)
+    hashes = [one["content"] for part in found["components"] for link in part["externalReferences"]
+              for one in link.get("hashes", ())]  # fmt: skip
+    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
+    assert found["metadata"]["component"]["name"] == "sluice"
+    assert sorted((one["name"], one["version"]) for one in found["components"]) == sorted(locked)
+    assert sorted(hashes) == sorted(re.findall("sha256:([0-9a-f]{64})", lock))
 
 
 def test_the_image_runs_as_nobody_in_particular():
