@@ -167,7 +167,7 @@ def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> tuple[
         observation_id=given.pop("observation-id", None),
         ts=given.pop("ts", None),
         locator=given or None,
-        unknown=not legal and recognise(name, vocabulary).name is not None,
+        unknown=not legal and (_terminal(name) is not None or recognise(name, vocabulary).name is not None),
     )
     return annotation, checks
 

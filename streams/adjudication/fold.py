@@ -267,7 +267,7 @@ class _Folding:
         all_claims: list[Claims] = []
         latest = emitted_at
         for assertion in emission.assertions or ():
-            claims = claims_of(emission, assertion)
+            claims = claims_of(emission, assertion, self.version)
             all_claims.append(claims)
             if claims.latest > latest:
                 latest = claims.latest

@@ -34,6 +34,8 @@ come in order (docs/security.md)."""
 MENDING: Final = 3
 """From this version on requests for another attempt say how to mend the answer, and lanes keep what they need for it
 (mending.py)."""
+TERMINALS: Final = 3
+"""From this version on a terminal is of a version of the vocabulary, like any class, and of any letter case [S §4]."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

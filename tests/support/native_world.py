@@ -252,7 +252,7 @@ class World:
                 confusables=policy.ConfusablesByEffect(internal=self.choose("replace", "flag", "reject")),
             ),
             emitters=policy.Emitters(
-                self.choose([], ["email"], ["email"], ["uuid", "/^x$/"]), self.rarely({"bot": "Acme"}, {}, 4)
+                self.choose([], ["email"], ["email"], ["uuid", "/^x$/"]), vendor=self.rarely({"bot": "Acme"}, {}, 4)
             ),
             sightings=policy.Sightings(self.rarely([BARE[0]], [], 4)),
             require_signatures=self.rarely(True, False, 6),

@@ -15,7 +15,7 @@ from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
 from sluice.streams.adjudication import compiled_core, versions
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, next_number, number_of, rules_of
-from sluice.streams.policy.policy import Policy
+from sluice.streams.policy.policy import INADMISSIBLE, PerEffect, Policy
 from sluice.streams.sightings import binding
 
 T = 1_790_000_000_000
@@ -79,6 +79,30 @@ def test_what_came_under_one_version_lives_on_under_the_next(new_lane: Any, monk
     (admitted,) = lane.block(T + 2, observations("em-1"))
 
     assert (admitted.topic, admitted.value["k"]) == ("admitted", 2)
+
+
+@pytest.mark.parametrize(
+    ("written", "vocabulary", "first", "now"),
+    [
+        ("decayed-to-uncertainty", "1.0", "decayed-to-uncertainty", "decayed-to-uncertainty"),
+        ("decayed-to-uncertainty", "7.0", "decayed-to-uncertainty", "unverified-inference"),
+        ("7.0.decayed-to-uncertainty", "1.0", "unverified-inference", "unverified-inference"),
+        ("DECAYED-TO-UNCERTAINTY", "1.0", "unverified-inference", "decayed-to-uncertainty"),
+        ("1.0.Decayed-to-Uncertainty", "7.0", "unverified-inference", "decayed-to-uncertainty"),
+    ],
+)
+def test_terminals_are_read_as_their_version_read_them(
+    new_lane: Any, monkeypatch: pytest.MonkeyPatch, written: str, vocabulary: str, first: str, now: str
+) -> None:
+    """Ledgers of versions 1 and 2 knew bare terminals of any vocabulary, and in lower case only [S §4]."""
+    review = {name: PerEffect(internal="review", external="review") for name in INADMISSIBLE}
+    for number, expected in ((1, first), (2, first), (3, now)):
+        monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=number))
+        lane = new_lane(Policy(disposition=review), T)
+        topic, value = emission("em-1")
+        value["assertions"][0]["provenance"] = [{"substrate_class": written}]
+        said = lane.block(T + 1, [(topic, value | {"vocabulary": vocabulary})])
+        assert {one.value["status"] for one in said} == {expected}
 
 
 def test_a_later_version_is_not_folded(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:

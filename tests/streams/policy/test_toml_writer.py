@@ -78,7 +78,7 @@ def policies(draw: st.DrawFn) -> p.Policy:
         require_signatures=draw(st.booleans()),
         emitters=p.Emitters(
             draw(st.sampled_from([[], ["email"], [r"/^u-\d+$/", "email", "uuid"]])),
-            draw(st.sampled_from([{}, {"bot": "Acme"}, {"a b": 'x"'}])),
+            vendor=draw(st.sampled_from([{}, {"bot": "Acme"}, {"a b": 'x"'}])),
         ),
         writers={**p.REFERENCE_WRITERS, "substrate.grep": draw(st.sampled_from([["operator"], ["anyone", "owner"]]))},
     )
