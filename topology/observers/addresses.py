@@ -1,20 +1,14 @@
 """Which addresses a name may lead to: public ones, unless the operator listed the channel as private (observing.md).
 
-A name is resolved once for each connection, every address that it has is held against this, and the connection goes to
-one of those addresses: so a name that leads elsewhere the next time (DNS rebinding) leads nowhere.
+Names are resolved, and held against this, in public_resolver.py.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import socket
 from typing import Final
 from urllib.parse import urlsplit
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
-
-PRIVATE: Final = "the channel's name leads to an address that is not public"
 _TRANSLATED: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48")))
 """IPv6 networks of which an address ends with an IPv4 one (RFC 6052, RFC 8215)."""
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -56,35 +50,3 @@ def names_an_address(url: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-class NotPublicError(OSError):
-    """A name leads to an address that is not public."""
-
-    def __init__(self) -> None:
-        super().__init__(PRIVATE)
-
-
-class PublicResolver(AbstractResolver):
-    """Resolves names to public addresses only; one that has any other is not resolved at all."""
-
-    def __init__(self) -> None:
-        self._inner = ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """The addresses of a name, as aiohttp connects to them.
-
-        Raises:
-            NotPublicError: one of them is not public.
-            OSError: there are none.
-        """
-        found = await self._inner.resolve(host, port, family)
-        if not all(is_public(one["host"]) for one in found):
-            raise NotPublicError
-        return found
-
-    async def close(self) -> None:
-        """Nothing is kept."""
-        await self._inner.close()

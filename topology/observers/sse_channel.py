@@ -18,10 +18,10 @@ import aiohttp
 import msgspec
 
 from .access import SseChannel
-from .addresses import NotPublicError, PublicResolver
 from .ask import CannotLook
 from .event_stream import Event, EventStream, TooLong
 from .keeping import LONGEST_REST, rest_after
+from .public_resolver import NotPublicError, PublicResolver
 
 _CHUNK: Final = 65_536
 _PLAIN: Final = re.compile(r"\s*(\d{1,15})\s*", re.ASCII)

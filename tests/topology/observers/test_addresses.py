@@ -10,8 +10,9 @@ import pytest
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.observers.access import SseChannel, load_access
-from sluice.topology.observers.addresses import PRIVATE, NotPublicError, PublicResolver, is_public, names_an_address
+from sluice.topology.observers.addresses import is_public, names_an_address
 from sluice.topology.observers.ask import CannotLook
+from sluice.topology.observers.public_resolver import PRIVATE, NotPublicError, PublicResolver
 from sluice.topology.observers.sse_channel import Channel
 
 ADDRESSES = {
