@@ -43,36 +43,86 @@ def _load_confusables() -> tuple[str, dict[str, str]]:
 
 CONFUSABLES_VERSION, _ASCII_OF = _load_confusables()
 
-STRIPPED: Final = (
+Range = tuple[int, int]
+_BEFORE: Final[tuple[Range, ...]] = (
     *((0x202A, 0x202F), (0x200B, 0x200D), (0x2060, 0x2060), (0x2062, 0x2063)),  # listed in [V §4.4]
     *((0xFE00, 0xFE0F), (0xE0000, 0xE007F)),
-    # The same attack with newer code points ([V §4]).
     *((0x2066, 0x2069), (0x200E, 0x200F), (0x061C, 0x061C), (0xFEFF, 0xFEFF), (0x00AD, 0x00AD), (0x2061, 0x2061)),
     *((0x2064, 0x2064), (0x180E, 0x180E), (0xE0100, 0xE01EF)),
 )
-"""The code points that are never shown, first and last of each range."""
+"""What was stripped under revision 1: blocks of fold version 1 are folded by it."""
 
 
-def _ranges(code_points: list[int]) -> str:
+def _load_invisible() -> tuple[str, tuple[Range, ...], tuple[Range, ...]]:
+    """The version of the table, what is stripped, and what is replaced (tools/make_invisible.py)."""
+    version, rows = _rows("invisible.txt")
+    stripped: list[Range] = []
+    replaced: list[Range] = []
+    for why, ranges in rows:
+        for one in ranges.split():
+            first, _, last = one.partition("-")
+            (replaced if why == "replaced" else stripped).append((int(first, 16), int(last or first, 16)))
+    return version, tuple(sorted(stripped)), tuple(sorted(replaced))
+
+
+INVISIBLE_VERSION, STRIPPED, REPLACED = _load_invisible()
+"""The Unicode version of the table; the code points that are never shown, first and last of each range; and those that
+only who agreed on them can read (private use, noncharacters), which U+FFFD replaces ([V §4.4], docs/security.md)."""
+UNKNOWN: Final = "\ufffd"
+"""What takes the place of a character of private use, and of a noncharacter."""
+REVISION: Final = 2
+"""The revision of what is stripped and replaced: 1 was the list of [V §4.4] and a few more code points; 2 is all of
+Default_Ignorable_Code_Point, interlinear annotation, private use and noncharacters."""
+
+
+def _character_class(ranges: tuple[Range, ...]) -> str:
     """The inside of a character class; ranges, because a class of single characters searches several times slower."""
-    parts: list[str] = []
-    start = last = code_points[0]
-    for point in [*code_points[1:], 0x110000]:
-        if point != last + 1:
-            parts.append(f"\\U{start:08x}-\\U{last:08x}")
-            start = point
-        last = point
-    return "".join(parts)
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
 
 
-_INVISIBLE: Final = frozenset(chr(point) for first, last in STRIPPED for point in range(first, last + 1))
-_INSTEAD: Final = {**dict.fromkeys(sorted(_INVISIBLE), ""), **_ASCII_OF}
-"""What takes the place of each character that gives way: an ASCII one, or nothing."""
-CODE_POINTS: Final = {character: f"U+{ord(character):04X}" for character in _INSTEAD}
-"""`U+202E`: how a record names each of these characters, which must not stand in it."""
+def _joined(points: list[int]) -> tuple[Range, ...]:
+    found: list[Range] = []
+    for point in sorted(points):
+        if found and found[-1][1] == point - 1:
+            found[-1] = (found[-1][0], point)
+        else:
+            found.append((point, point))
+    return tuple(found)
 
-# Ranges, and beyond the BMP any character: as single ones they would cost every ordinary character 0.5 us.
-_SUSPECT = re.compile(f"[{_ranges(sorted(ord(one) for one in _INSTEAD if one <= chr(0xFFFF)))}\U00010000-\U0010ffff]")
+
+class _Tables:
+    """What gives way under one revision.
+
+    Attributes:
+        stripped: what [V §4.4] takes out.
+        instead: what takes the place of each character that gives way: an ASCII one, or nothing.
+        suspect: finds them, and more.
+    """
+
+    __slots__ = ("instead", "stripped", "suspect")
+
+    def __init__(self, ranges: tuple[Range, ...]) -> None:
+        self.stripped = frozenset(chr(point) for first, last in ranges for point in range(first, last + 1))
+        self.instead: dict[str, str] = {**dict.fromkeys(sorted(self.stripped), ""), **_ASCII_OF}
+        # Ranges, and beyond the BMP any character: as single ones they would cost every ordinary character 0.5 us.
+        low = _joined([ord(one) for one in self.instead if one <= "\uffff"])
+        self.suspect = re.compile(f"[{_character_class((*low, (0x10000, 0x10FFFF)))}]")
+
+
+_TABLES: Final = {1: _Tables(_BEFORE), REVISION: _Tables(STRIPPED)}
+_UNKNOWN: Final = re.compile(f"[{_character_class(REPLACED)}]")
+
+
+class _Names(dict[str, str]):
+    """Names of characters, made when they are asked for; few are kept, and strangers choose none of these."""
+
+    def __missing__(self, character: str) -> str:
+        return f"U+{ord(character):04X}"
+
+
+CODE_POINTS: Final = _Names({character: f"U+{ord(character):04X}" for character in _TABLES[1].instead})
+"""`U+202E`: how a record names a character that must not stand in it."""
+
 _ASCII_BYTES: Final = bytes(range(0x80))
 _FEW: Final = 32
 """Different characters up to which one pass over the text for each beats one step for every character of it."""
@@ -128,17 +178,19 @@ def _alone(character: str) -> str | None:
     return normal if normal == character or normal.isascii() else None
 
 
-def suspects(text: str, others: str | None = None) -> dict[int, str]:
+def suspects(text: str, others: str | None = None, revision: int = REVISION) -> dict[int, str]:
     """Every look-alike and every invisible character by its position, in order: found once for both steps.
 
     Args:
         text: any text.
         others: its `beyond_ascii`, where the caller has it.
+        revision: see `REVISION`.
     """
     others = beyond_ascii(text) if others is None else others
-    if not _SUSPECT.search(others):
+    tables = _TABLES[revision]
+    if not tables.suspect.search(others):
         return {}
-    instead = _INSTEAD
+    instead = tables.instead
     if len(others) * 2 > len(text):  # a sentence of another script: 10 us for 165 characters instead of 13
         return {position: character for position, character in enumerate(text) if character in instead}
     found: dict[int, str] = {}
@@ -152,12 +204,13 @@ def suspects(text: str, others: str | None = None) -> dict[int, str]:
 
 def look_alikes(among: dict[int, str]) -> dict[str, str]:
     """Those of the `suspects` that can be taken for a character of ASCII, each with that character [V §4.3]."""
-    return {character: instead for character in set(among.values()) if (instead := _INSTEAD[character])}
+    to = _ASCII_OF
+    return {character: to[character] for character in set(among.values()) if character in to}
 
 
 def invisible(among: dict[int, str]) -> dict[str, str]:
     """Those of the `suspects` that are never shown, each with the nothing that takes its place [V §4.4]."""
-    return {character: "" for character in set(among.values()) if not _INSTEAD[character]}
+    return {character: "" for character in set(among.values()) if character not in _ASCII_OF}
 
 
 def give_way(text: str, instead: dict[str, str]) -> str:
@@ -181,15 +234,29 @@ def replace_confusables(text: str) -> tuple[str, list[tuple[int, str, str]]]:
     return give_way(text, {character: replacement for _, character, replacement in found}), found
 
 
-def find_invisible(text: str) -> list[tuple[int, str]]:
-    """Position and character of everything in `STRIPPED` [V §4.4]."""
-    return [(position, character) for position, character in suspects(text).items() if character in _INVISIBLE]
+def find_invisible(text: str, revision: int = REVISION) -> list[tuple[int, str]]:
+    """Position and character of everything in `STRIPPED` and `REPLACED` [V §4.4]."""
+    stripped = _TABLES[revision].stripped
+    among = suspects(text, revision=revision)
+    found = [(position, character) for position, character in among.items() if character in stripped]
+    return found if revision == 1 else sorted(found + find_unknown(text))
 
 
-def strip_invisible(text: str) -> tuple[str, list[tuple[int, str]]]:
-    """The text without the characters of `STRIPPED`, and what `find_invisible` found."""
-    found = find_invisible(text)
-    return give_way(text, {character: "" for _, character in found}), found
+def strip_invisible(text: str, revision: int = REVISION) -> tuple[str, list[tuple[int, str]]]:
+    """The text without the characters of `STRIPPED`, with U+FFFD for those of `REPLACED`, and what `find_invisible`
+    found."""
+    found = find_invisible(text, revision)
+    return give_way(text, {character: UNKNOWN if _UNKNOWN.match(character) else "" for _, character in found}), found
+
+
+def find_unknown(text: str) -> list[tuple[int, str]]:
+    """Position and character of everything in `REPLACED`: nothing that is said with these is said to everybody."""
+    return [] if text.isascii() else [(found.start(), found[0]) for found in _UNKNOWN.finditer(text)]
+
+
+def replace_unknown(text: str) -> str:
+    """The text with U+FFFD for each character of `REPLACED`."""
+    return text if text.isascii() else _UNKNOWN.sub(UNKNOWN, text)
 
 
 # ---------------------------------------------------------------- scripts
@@ -266,17 +333,20 @@ def has_unexpected(text: str) -> bool:
     return not text.isascii() and not _UNEXPECTED.isdisjoint(text)
 
 
-def settle(text: str) -> str:
+def settle(text: str, revision: int = REVISION) -> str:
     """Steps 2 to 4 of [V §7] until nothing changes: what two texts that look alike have in common.
 
     Once is not enough: without a joiner, a letter and its accent stand together and compose.
     """
     if text.isascii():
         return text
+    tables = _TABLES[revision]
+    if revision > 1:  # normalising makes no such character, and leaves it alone
+        text = replace_unknown(text)
     text = nfkc(text, beyond_ascii(text))
     # Without the places, which nobody asks for here: 12 us for 165 characters of Russian instead of 16.
-    while among := set(_SUSPECT.findall(beyond_ascii(text))):
-        instead = {character: _INSTEAD[character] for character in among if character in _INSTEAD}
+    while among := set(tables.suspect.findall(beyond_ascii(text))):
+        instead = {character: tables.instead[character] for character in among if character in tables.instead}
         normal = nfkc(give_way(text, instead))
         if normal == text:
             return text

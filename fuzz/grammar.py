@@ -24,9 +24,10 @@ MAX_CHARACTERS: Final = 6_000
 INVISIBLE: Final = "".join(
     chr(point)
     for first, last in (
-        *((0x202A, 0x202F), (0x200B, 0x200D), (0x2060, 0x2064), (0xFE00, 0xFE0F), (0xE0000, 0xE007F)),
-        *((0x2066, 0x2069), (0x200E, 0x200F), (0x61C, 0x61C), (0xFEFF, 0xFEFF), (0xAD, 0xAD), (0x180E, 0x180E)),
-        (0xE0100, 0xE01EF),
+        *((0x202A, 0x202F), (0x200B, 0x200F), (0x2060, 0x206F), (0xFE00, 0xFE0F), (0x180B, 0x180F)),
+        *((0x61C, 0x61C), (0xFEFF, 0xFEFF), (0xAD, 0xAD), (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5)),
+        *((0x3164, 0x3164), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A)),
+        (0xE0000, 0xE0FFF),
     )
     for point in range(first, last + 1)
 )
@@ -46,6 +47,7 @@ FRAGMENTS: Final[tuple[tuple[str, ...], ...]] = (
     ("\u0430", "\u043e", "\u0441", "\u0455", "\u0438", "\u0439", "\u03bf", "\u2ca3", "\U0001d41a", "\u0130", "\u00e9"),
     ("\ufb01", "\ufdfa", "\u2026", "\u2019", "\u2013", "\u00df", "\u65e5", "\U0001f600", "\u2028", "\u0085", "\u00bd"),
     # combining marks (U+0338 makes another character of `<`, `>` and `=`); jamo, which compose to syllables
+    ("\ue000", "\uf8ff", "\U000f0000", "\U0010fffd", "\ufdd0", "\uffff"),
     ("\u0301", "\u0338", "\u0327", "\u0308", "\u0323", "\u0345", "\u3099", "\u0f71", "\u0f74", "\u20d2", "\u0306"),
     ("\u1100", "\u1161", "\u11a8", "\uac00", "\uffa1", "\uffc2", "\u115f", "\u3164", "\u09c7", "\u09be", "\u1112"),
     ("%3C", "%253C", "%E2%80%8B", "%25E2%2580%258B", "%00", "%0a", "%25", "%", "%ff", "%EF%BC%9C", "%F3%A0%81%81")

@@ -20,6 +20,7 @@ from ._uri import harden_uri
 Confusables = Literal["reject", "replace", "flag"]
 ELLIPSIS: Final = "…"
 """The mark of truncation, on top of the cap and after all other steps: NFKC would turn it into three dots."""
+_UNKNOWN: Final = unicode_text.CODE_POINTS[unicode_text.UNKNOWN]  # the record of a change is ASCII
 MAX_ROUNDS: Final = 4
 """So often markup may come to light behind markup; then every `<` and `]` goes. Honest text needs one round, a nested
 bypass two or three; without a limit an attacker could buy 60 ms with 2,000 bytes."""
@@ -89,13 +90,32 @@ def settle_first(text: str, field: str, confusables: Confusables, trace: Trace) 
         return text
     # Before anything is replaced, or whole Russian sentences would leave no sign of having been Russian.
     trace.name_scripts(unicode_text.scripts(others))
+    if trace.revision > 1:
+        text = replace_unknown(text, field, trace)
+        others = unicode_text.beyond_ascii(text)
     return settle_unicode(text, field, confusables, trace, others)
+
+
+def replace_unknown(text: str, field: str, trace: Trace) -> str:
+    """U+FFFD for characters of private use and noncharacters; before 4.2, which leaves them alone."""
+    found = unicode_text.find_unknown(text)
+    if not found:
+        return text
+    names = unicode_text.CODE_POINTS
+    trace.replace(
+        field,
+        [
+            {"field": field, "position": position, "character": names[character], "replacement": _UNKNOWN}
+            for position, character in found
+        ],
+    )
+    return unicode_text.replace_unknown(text)
 
 
 def settle_unicode(text: str, field: str, confusables: Confusables, trace: Trace, others: str) -> str:
     """4.2 to 4.4, until nothing changes; `others` are the text's characters outside ASCII."""
     before, text = text, normalise(text, field, trace, others)
-    among = unicode_text.suspects(text, others if text == before else None)
+    among = unicode_text.suspects(text, others if text == before else None, trace.revision)
     while among:
         # A look-alike and what replaces it are one character each, so the places hold for both steps.
         text = strip(replace(text, field, confusables, trace, among), field, trace, among)
@@ -104,7 +124,7 @@ def settle_unicode(text: str, field: str, confusables: Confusables, trace: Trace
         if normal == text:
             break
         text = normal
-        among = unicode_text.suspects(text)
+        among = unicode_text.suspects(text, revision=trace.revision)
     return text
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sized
 from typing import Any, Final, Literal, get_args
 
 from ...codecs.records import SanitationMeta
-from ...codecs.unicode_text import UNICODE_VERSION
+from ...codecs.unicode_text import REVISION, UNICODE_VERSION
 from ._markup import Link, Piece
 
 SANITATION_VERSION: Final = "0.1"
@@ -45,13 +45,15 @@ class Trace:
             entry, of the field `cited_works`: bytes of the URIs and titles, and how many works are `omitted`.
         normalised: the fields that NFKC changed [V §4.2]; of those past a full list the roots.
         confusables_replaced: `{field, position, character, replacement}` [V §4.3]; the character is a code point,
-            `U+0430`, its replacement stands as it is.
+            `U+0430`, its replacement stands as it is. Also characters of private use; the replacement is then
+            the word `U+FFFD`.
         confusables_present: look-alikes were left in place, under the policy `flag` [V §4.3].
         stripped_positions: `{field, position, character}` [V §4.4].
         uris_rejected: `{field, reason}` [V §4.5].
         markup_stripped: `{field, position, kind, characters}`: `kind` is what a parser saw there, `characters` how
             long it was [V §4.6].
         scripts: the scripts of the characters outside ASCII, before anything was replaced; Unicode has 170.
+        revision: of the rules by which texts are cleaned (`REVISION`). Records of fold version 1 have the first.
     """
 
     __slots__ = (
@@ -62,13 +64,15 @@ class Trace:
         "confusables_replaced",
         "markup_stripped",
         "normalised",
+        "revision",
         "scripts",
         "stripped_positions",
         "truncated",
         "uris_rejected",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, revision: int = REVISION) -> None:
+        self.revision = revision
         self.truncated: list[Entry] = []
         self.confusables_replaced: list[Entry] = []
         self.stripped_positions: list[Entry] = []

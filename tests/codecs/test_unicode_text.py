@@ -1,6 +1,9 @@
 """The Unicode steps: normalisation, look-alikes, invisible characters, scripts."""
 
+import runpy
+import sys
 import unicodedata
+from pathlib import Path
 
 import confusable_homoglyphs.confusables as older
 import pytest
@@ -127,7 +130,8 @@ def test_suspects_are_look_alikes_or_invisible(text):
     assert not alike.keys() & gone.keys()
     assert alike.keys() | gone.keys() == set(among.values())
     assert u.give_way(text, alike) == u.replace_confusables(text)[0]
-    assert u.give_way(u.give_way(text, alike), gone) == u.strip_invisible(u.replace_confusables(text)[0])[0]
+    stripped = u.strip_invisible(u.replace_confusables(text)[0])[0]
+    assert u.replace_unknown(u.give_way(u.give_way(text, alike), gone)) == stripped
 
 
 @given(TRICKY)
@@ -238,11 +242,52 @@ def test_a_code_point_is_named_without_the_character():
 
 def test_the_data_files_are_what_the_tool_writes(monkeypatch, capsys):
     """The committed tables are those of the installed package."""
-    import runpy
-    import sys
-    from pathlib import Path
-
     monkeypatch.setattr(sys, "argv", ["make_confusables.py", "--check"])
     tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "make_confusables.py"))
     assert tool["main"]() == 0
     assert "up to date" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        *((0x034F,), (0x115F, 0x1160), (0x17B4, 0x17B5), range(0x180B, 0x1810), range(0x2060, 0x2070), (0x3164,)),
+        *((0xFFA0,), range(0xFFF0, 0xFFF9), range(0x1BCA0, 0x1BCA4), range(0x1D173, 0x1D17B), range(0xE0000, 0xE1000)),
+        range(0xFFF9, 0xFFFC),  # interlinear annotation
+    ],
+)
+def test_every_default_ignorable_character_goes(points):
+    """A whole instruction could be spelled with any two of them; Unicode has no reader show them."""
+    hidden = "".join(map(chr, points))
+    assert u.settle(f"a{hidden}b") == "ab"
+    assert u.strip_invisible(u.nfkc(f"a{hidden}b"))[0] == "ab"
+
+
+def test_no_format_character_is_overlooked():
+    """By the category of the newest Unicode: what is neither stripped nor declared visible would show here."""
+    visible = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}
+    left = {p for p in range(0x110000) if u.unicodedata2.category(chr(p)) == "Cf" and u.settle(f"a{chr(p)}") != "a"}
+    assert left == visible
+
+
+@pytest.mark.parametrize("point", [0xE000, 0xF8FF, 0xF0000, 0x10FFFD, 0xFDD0, 0xFDEF, 0xFFFE, 0x1FFFF, 0x10FFFF])
+def test_what_only_the_initiated_read_becomes_a_replacement_character(point):
+    """Private use and noncharacters."""
+    assert u.settle(f"a{chr(point)}b") == "a\ufffdb"
+    assert u.find_unknown(f"aa{chr(point)}") == [(2, chr(point))]
+    assert u.replace_unknown(f"a{chr(point)}b") == "a\ufffdb"
+
+
+def test_revision_1_is_what_it_was():
+    """Blocks of fold version 1 settle as they did."""
+    assert u.settle("a\u034f\ue000\U000e0080b", 1) == "a\u034f\ue000\U000e0080b"
+    assert u.settle("a\u200b\u00ad\U000e0100b\u0430", 1) == "aba"
+
+
+def test_the_table_of_invisible_characters_is_up_to_date(monkeypatch, capsys):
+    """tools/make_invisible.py gives what is in the repository."""
+    monkeypatch.setattr(sys, "argv", ["make_invisible.py", "--check"])
+    tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "make_invisible.py"))
+    assert tool["main"]() == 0
+    assert "up to date" in capsys.readouterr().out
+    assert u.INVISIBLE_VERSION == u.UNICODE_VERSION
