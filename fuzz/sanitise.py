@@ -29,6 +29,8 @@ FOUND: Final = ROOT / "var" / "fuzz"
 ORACLES: Final = ROOT / "tests" / "support" / "oracles.py"
 MAX_LENGTH: Final = 4096
 FRESH: Final = 0.5
+COST_SHARE: Final = 0.25
+"""So much of the time again goes to the law of cost, before the fuzzer begins."""
 SLOW_ONE_IN: Final = 3
 """The slow oracles look at every third input, chosen by its bytes: a replay sees what the run saw, or more. At every
 input they would cost a third of the speed (1,600 to 1,100 texts/s)."""
@@ -160,6 +162,20 @@ def _dictionary() -> Iterator[str]:
             yield '"' + "".join(f"\\x{byte:02x}" for byte in raw) + '"\n'
 
 
+def check_cost(seconds: float, seed: int) -> int:
+    """Times every step on texts of two lengths (cost.py), and says in one sentence how it ended."""
+    import cost
+    from laws import Finding
+
+    try:
+        families = cost.check_all(seconds, seed)
+    except Finding as finding:
+        print(f"Found: {finding}.")
+        return 1
+    print(f"Every step is linear in {families} families of texts, seed {seed}.")
+    return 0
+
+
 def replay(paths: list[Path]) -> int:
     """Judges files as the target does, with the slow oracles; the first that breaks a law ends in its traceback."""
     import grammar
@@ -188,7 +204,10 @@ def main() -> int:
     except ImportError:
         print(NO_ATHERIS, file=sys.stderr)
         return 3
-    return replay(given.files) if given.files else fuzz(given.seconds, given.seed or int(time.time()))
+    if given.files:
+        return replay(given.files)
+    seed = given.seed or int(time.time())
+    return check_cost(given.seconds * COST_SHARE, seed) or fuzz(given.seconds, seed)
 
 
 if __name__ == "__main__":

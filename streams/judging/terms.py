@@ -13,7 +13,9 @@ usual ways of writing the same one.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from ...codecs.unicode_text import nfkc
@@ -118,8 +120,7 @@ def terms_of(text: str, substrate_class: str = "", locator: Mapping[str, Any] | 
     marked += [(one.start, Term(one.form, one.text)) for one in places.literals if not places.is_place(one)]
     if not marked:
         marked = [(start, Term("word", word)) for word, start in _content_words(places.rest)]
-    whole = Content(text)
-    marked = [(start, term if whole.holds(term) else _chunk(text, start)) for start, term in marked]
+    marked = _held(text, marked)
     exists = not marked and _EXISTENCE.search(rest) is not None
     if exists:
         marked = [(0, term) for term in places.named]
@@ -127,11 +128,32 @@ def terms_of(text: str, substrate_class: str = "", locator: Mapping[str, Any] | 
     return Terms(tuple(terms), places.from_text, places.commits, exists)
 
 
-def _chunk(text: str, start: int) -> Term:
-    """What stands between white space around a place: for text so dense that no single literal can be told in it."""
-    before = text[:start].rsplit(None, 1)[-1] if start and not text[start - 1].isspace() else ""
-    after = text[start:].split(None, 1)
-    return Term("name", before + (after[0] if after else ""))
+def _held(text: str, marked: list[tuple[int, Term]]) -> list[tuple[int, Term]]:
+    """The terms as they stand, but for one that the text itself does not hold: in a text so dense that no literal can
+    be told in it, all that stands between white space.
+
+    Each different term is looked for once, and at most `MAX_HELD` of them: a text of nothing but numbers holds as many
+    as it has characters, and to look for each takes time that grows with the square of its length.
+    """
+    whole = Content(text)
+    held: dict[Term, bool] = {}
+    chunks: list[tuple[int, str]] | None = None
+    result: list[tuple[int, Term]] = []
+    for start, term in marked:
+        if term not in held:
+            held[term] = len(held) >= MAX_HELD or whole.holds(term)
+        if not held[term]:
+            if chunks is None:
+                chunks = [(match.start(), match[0]) for match in _CHUNK.finditer(text)]
+            term = Term("name", chunks[bisect_right(chunks, start, key=_first) - 1][1])
+        result.append((start, term))
+    return result
+
+
+MAX_HELD: Final = 200
+"""Twice as many terms as anybody takes of one text."""
+_CHUNK: Final = re.compile(r"\S+")
+_first: Final = itemgetter(0)
 
 
 _EXISTENCE: Final = re.compile(

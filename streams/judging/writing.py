@@ -28,6 +28,8 @@ _NUMBER: Final = re.compile(
 )
 
 
+_MOST_DIGITS: Final = 100
+"""Nobody writes so long a number in two ways; and its expression is several times as long."""
 _SPOKEN: Final = {word: str(number) for word, number in NUMBER_WORDS.items() if word != "one"}
 """Words that are found as digits, and the reverse; «one» is hardly ever a number."""
 _WORD_OF: Final = {digits: word for word, digits in _SPOKEN.items()}
@@ -140,7 +142,7 @@ def _hash(text: str) -> str:
 
 def _number(text: str) -> str | None:
     match = _NUMBER.fullmatch(text)
-    if match is None:
+    if match is None or len(match["digits"]) > _MOST_DIGITS:
         return None
     sign, digits, unit = match["sign"] or "", match["digits"], (match["unit"] or "").strip()
     if digits[:2] in ("0x", "0X"):

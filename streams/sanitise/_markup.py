@@ -201,8 +201,8 @@ def find_links(text: str) -> list[Link]:
     first = text.find("[")
     if first < 0:
         return links
-    # From the first `[` to the last `](`: outside, no bracket belongs to a link.
-    for match in _BRACKET.finditer(text, first, text.rfind("](") + 1):
+    # From the first `[` to the last `](` before a `)`: outside, no bracket belongs to a link.
+    for match in _BRACKET.finditer(text, first, text.rfind("](", 0, text.rfind(")") + 1) + 1):
         position = match.start()
         if position < last:
             continue
@@ -241,7 +241,7 @@ def _destination(text: str, position: int) -> tuple[str, int] | None:
             end = _link_end(text, match.end()) if match else -1
             if match and end >= 0:
                 return match[0][1:-1], end
-    for pattern in _RUNS:
+    for pattern in _RUNS if "\\" in text else _RUNS[:1]:  # without a backslash they read alike
         end = _bare_end(text, position, pattern)
         behind = _link_end(text, end) if end >= 0 else -1
         if behind >= 0:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Final, Literal
 
 from ...codecs.unicode_text import settle
@@ -154,10 +155,26 @@ _ENCODINGS: Final = (
     ("base64", re.compile(r"[A-Za-z0-9_-]+"), 16),
 )
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}[A-Za-z0-9._~+-]?){32,}+")
-# What mail and PEM do to base64: line after line of it, broken at 48 to 76 columns.
-_LINE = r"[ \t]*+[A-Za-z0-9+/_-]{48,}+={0,2}[ \t]*+\n"
-_BROKEN = re.compile(rf"^(?:{_LINE})++[ \t]*+[A-Za-z0-9+/_-]++", re.MULTILINE)
-_WHITE = re.compile(r"[ \t\n]+")
+# What mail and PEM do to base64: line after line of it, broken at 48 to 76 columns; the last one may be shorter.
+_LINE = re.compile(r"[ \t]*+([A-Za-z0-9+/_-]{48,}+)={0,2}[ \t]*+")
+_LAST_LINE = re.compile(r"[ \t]*+([A-Za-z0-9+/_-]++)")
+
+
+def _broken(text: str) -> Iterator[str]:
+    """Runs of an alphabet that line ends break. Each line is looked at once: a pattern over many lines began again at
+    each of them, 0.8 s for 200 kB."""
+    lines: list[str] = []
+    for line in _lines(text).split("\n"):
+        match = _LINE.fullmatch(line)
+        if match:
+            lines.append(match[1])
+            continue
+        if lines:
+            last = _LAST_LINE.match(line)
+            yield "".join((*lines, last[1] if last else ""))
+            lines = []
+    if lines:
+        yield "".join(lines)
 
 
 def _encoded(text: str) -> str | None:
@@ -182,8 +199,8 @@ def _encoded(text: str) -> str | None:
             if len(match[0]) >= _RUN and len(set(match[0])) >= 8:
                 return "holds a percent-encoded payload"
     if "\n" in text or "\r" in text:
-        for match in _BROKEN.finditer(_lines(text)):
-            found = _encoding(_WHITE.sub("", match[0]))
+        for run in _broken(text):
+            found = _encoding(run)
             if found:
                 return found
     return None
