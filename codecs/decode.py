@@ -9,7 +9,7 @@ the in-line encoding is turned into the JSON form, so that whoever comes after s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, TypeVar, get_args
 
@@ -18,6 +18,7 @@ from msgspec.structs import force_setattr
 
 from . import inline, records, times
 from .errors import Fault, cut, schema_fault
+from .identifiers import check_names
 from .nesting import MAX_NESTING, deeper_than
 from .records import AnyStep, Assertion, Derived, Emission, Observation, Retrieval, Review
 from .spans import LAST_OFFSET, Span, chars_key, resolve_pointer, span_key
@@ -111,7 +112,26 @@ _reviews = msgspec.json.Decoder(Review)
 def decode_emission(data: bytes | None) -> Emission | Fault:
     """An emission in the JSON form: every assertion has `span` and `span_key`, every time is one."""
     emission = decode_json(data, _emissions)
-    return emission if isinstance(emission, Fault) else normalise_emission(emission)
+    if isinstance(emission, Fault):
+        return emission
+    return check_names(_names_of(emission)) or normalise_emission(emission)
+
+
+def _names_of(emission: Emission) -> Iterator[tuple[str, str | None]]:
+    """Every identifier of an emission, with its path."""
+    yield "$.emission_id", emission.emission_id
+    yield "$.group", emission.group
+    if emission.emitter is not None:
+        for name in ("system", "model", "prompt"):
+            yield f"$.emitter.{name}", getattr(emission.emitter, name)
+    for name in emission.contexts:
+        yield "$.contexts", name
+    for place, assertion in enumerate(emission.assertions or ()):
+        for at, annotation in enumerate(assertion.annotations):
+            which = f"[{at}]" if isinstance(assertion.provenance, list) else ""
+            yield f"$.assertions[{place}].provenance{which}.observation_id", annotation.observation_id
+        if assertion.cites is not None:
+            yield f"$.assertions[{place}].cites.context", assertion.cites.context
 
 
 def normalise_emission(emission: Emission) -> Emission | Fault:
@@ -178,7 +198,7 @@ def _closer_look(emission: Emission, assertion: Assertion, path: str, place: int
             return schema_fault(path, "`span` or `assertion`", "neither")
         span = _memo_span(assertion.assertion, text, place)
         force_setattr(assertion, "span", span)
-    problem = span.problem()
+    problem = span.problem() or span.hidden()
     if problem is not None:
         return schema_fault(f"{path}.span", *problem)
     if not span.in_range(None if text is None else len(text)):
@@ -272,7 +292,15 @@ def check_chain(path: str, chain: list[AnyStep]) -> Fault | None:
 def decode_observation(data: bytes | None) -> Observation | Fault:
     """An observation whose time is one and whose span is well formed."""
     observation = decode_json(data, _observations)
-    return observation if isinstance(observation, Fault) else normalise_observation(observation)
+    if isinstance(observation, Fault):
+        return observation
+    names = (
+        ("$.observation_id", observation.observation_id),
+        ("$.observer", observation.observer),
+        ("$.subject.emission_id", observation.subject.emission_id),
+        ("$.judge", observation.judge),
+    )
+    return check_names(names) or normalise_observation(observation)
 
 
 def normalise_observation(observation: Observation) -> Observation | Fault:
@@ -288,11 +316,12 @@ def decode_review(data: bytes | None) -> Review | Fault:
     review = decode_json(data, _reviews)
     if isinstance(review, Fault):
         return review
-    return _check_time("$.decided_at", review.decided_at) or _check_span("$.span", review.span) or review
+    fault = check_names((("$.emission_id", review.emission_id), ("$.reviewer", review.reviewer)))
+    return fault or _check_time("$.decided_at", review.decided_at) or _check_span("$.span", review.span) or review
 
 
 def _check_span(path: str, span: Span) -> Fault | None:
-    problem = span.problem()
+    problem = span.problem() or span.hidden()
     if problem is not None:
         return schema_fault(path, *problem)
     if not span.in_range(None):

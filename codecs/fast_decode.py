@@ -87,6 +87,9 @@ def read_observation(data: bytes | None) -> Observation | Fault:
     return decode_observation(data) if _foreign(names) else normalise_observation(observation)
 
 
+_PLAIN = IDENTIFIER_CHARACTERS.replace(b"%", b"")
+
+
 def _foreign(names: Iterable[str]) -> bool:
-    """Whether any of the names has a character that no identifier has."""
-    return bool("".join(names).encode().translate(None, IDENTIFIER_CHARACTERS))
+    """Whether any of the names has a character that no identifier has, or one that may encode another."""
+    return bool("".join(names).encode().translate(None, _PLAIN))

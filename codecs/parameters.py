@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from .identifiers import hides
 from .nesting import MAX_NESTING, deeper_than
 from .spans import IDENTIFIER_PATTERN
 from .times import parse_time
@@ -34,7 +35,7 @@ def read_value(key: str, raw: str) -> Any:
     if value is None:
         return None
     if key == "observation-id":
-        return value if _IDENTIFIER.match(value) else None
+        return value if _IDENTIFIER.match(value) and not hides(value) else None
     if key == "ts":
         time = int(value) if _MILLISECONDS.fullmatch(value) else value
         return time if parse_time(time) is not None else None

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
+from .identifiers import DID_PATTERN
 from .spans import Identifier, Span
 
 Time = (
@@ -252,7 +253,7 @@ class Attestation(Record, frozen=True, gc=False):
     """A validator's verdict on a claim [V §3]. Topic `attestations`, key `claim_hash`. Its text is untrusted."""
 
     claim_hash: Annotated[str, Meta(pattern=r"^0x[0-9a-fA-F]{64}(?![\s\S])")]
-    validator_did: Annotated[str, Meta(pattern=r"^did:[a-z0-9]+:[A-Za-z0-9._:%/?#=&;+~@!$'()*,-]{1,512}(?![\s\S])")]
+    validator_did: Annotated[str, Meta(pattern=DID_PATTERN, max_length=256)]
     verdict: Literal["VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"]
     consensus_domain: Identifier
     rationale: str = ""

@@ -12,6 +12,7 @@ import msgspec
 from . import times
 from .decode import decode_json
 from .errors import Fault, schema_fault
+from .identifiers import check_names
 from .records import Citation, Sighting
 from .spans import span_key
 
@@ -29,6 +30,9 @@ def decode_sighting(data: bytes | None) -> Sighting | Fault:
     sighting = decode_json(data, _sightings)
     if isinstance(sighting, Fault):
         return sighting
+    fault = check_names((("$.observation_id", sighting.observation_id), ("$.observer", sighting.observer)))
+    if fault is not None:
+        return fault
     if times.parse_time(sighting.observed_at) is None:
         return schema_fault("$.observed_at", times.EXPECTED, sighting.observed_at)
     length = len(sighting.content.encode()) if isinstance(sighting.content, str) else 0
@@ -44,7 +48,7 @@ def decode_citation(data: bytes | None) -> Citation | Fault:
         return citation
     if times.parse_time(citation.cited_at) is None:
         return schema_fault("$.cited_at", times.EXPECTED, citation.cited_at)
-    problem = citation.span.problem()
+    problem = citation.span.problem() or citation.span.hidden()
     if problem is not None:
         return schema_fault("$.span", *problem)
     if not citation.span.in_range(None):

@@ -13,6 +13,9 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from .identifiers import EXPECTED as EXPECTED_NAME
+from .identifiers import hides
+
 IDENTIFIER_PATTERN = r"^[A-Za-z0-9._~:/+=@%-]{1,256}(?![\s\S])"
 Identifier = Annotated[
     str, msgspec.Meta(pattern=IDENTIFIER_PATTERN, description="1 to 256 characters of A-Z a-z 0-9 . _ ~ : / + = @ % -")
@@ -20,6 +23,8 @@ Identifier = Annotated[
 
 IDENTIFIER_CHARACTERS = bytes(byte for byte in range(128) if re.fullmatch(IDENTIFIER_PATTERN, chr(byte)))
 """Every character that an identifier may have."""
+LONGEST_POINTER = 256
+"""Bytes of a pointer as it stands in the span's key."""
 
 LAST_OFFSET = 999_999_999
 """No offset is greater, whether the text is known or not: every key that is written can be read."""
@@ -45,6 +50,15 @@ class Span(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             return "an RFC 6901 pointer (empty, or starting with /)", self.path
         return None
 
+    def hidden(self) -> tuple[str, str] | None:
+        """None where a pointer and a tokenizer's name may stand outside the frame, percent-encoded, though strangers
+        choose them; else what was expected and what is there."""
+        if self.path is not None and not _is_identifier(self.path):
+            return f"a pointer of at most {LONGEST_POINTER} bytes of ASCII without white space", self.path
+        if self.tokenizer is not None and hides(self.tokenizer):
+            return EXPECTED_NAME, self.tokenizer
+        return None
+
     def in_range(self, length: int | None) -> bool:
         """Whether the offsets are ordered, not empty, and, where `length` (in code points) is known, inside it."""
         offsets = self.chars if self.chars is not None else self.tokens
@@ -54,13 +68,27 @@ class Span(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return 0 <= start < end <= LAST_OFFSET and (self.chars is None or length is None or end <= length)
 
 
+_PRINTABLE = re.compile(r"[!-~]*")
+
+
+def _is_identifier(pointer: str) -> bool:
+    """Whether a pointer may stand outside the frame, percent-encoded: strangers choose it."""
+    return (
+        _PRINTABLE.fullmatch(pointer) is not None and len(_encoded(pointer)) <= LONGEST_POINTER and not hides(pointer)
+    )
+
+
+def _encoded(pointer: str) -> str:
+    return quote(pointer, safe="/-._~")
+
+
 def span_key(span: Span) -> str:
     """The canonical key: `c:0-43`, `t:name:3-9`, `p:/a/b`."""
     if span.chars is not None:
         return f"c:{span.chars[0]}-{span.chars[1]}"
     if span.tokens is not None:
         return f"t:{span.tokenizer}:{span.tokens[0]}-{span.tokens[1]}"
-    return "p:" + quote(span.path or "", safe="/-._~")
+    return "p:" + _encoded(span.path or "")
 
 
 def chars_key(span: Span, length: int) -> str | None:

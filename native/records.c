@@ -11,7 +11,7 @@ static const uint8_t *names_of(void)
 {
     static uint8_t table[256];
     if (!table['a']) {
-        for (const char *at = "ABCDEFGHIJKLMNOPQRSTUVWXYZbcdefghijklmnopqrstuvwxyz0123456789._~:/+=@%-"; *at; at++)
+        for (const char *at = "ABCDEFGHIJKLMNOPQRSTUVWXYZbcdefghijklmnopqrstuvwxyz0123456789._~:/+=@-"; *at; at++)
             table[(uint8_t)*at] = 1;
         table['a'] = 1; /* last: whoever sees it sees the others */
     }
@@ -19,7 +19,8 @@ static const uint8_t *names_of(void)
 }
 
 #ifdef __SSE2__
-/* Whether sixteen bytes are all of the same table: `-./0-9:`, `A-Z`, `a-z`, as they mostly are, and six alone. */
+/* Whether sixteen bytes are all of the same table: `-./0-9:`, `A-Z`, `a-z`, as they mostly are, and five alone.
+ * A percent sign is left to Python, which says what may be encoded. */
 static int are_of_names(const uint8_t *at)
 {
     const __m128i some = _mm_loadu_si128((const __m128i *)at);
@@ -27,7 +28,7 @@ static int are_of_names(const uint8_t *at)
     __m128i found = _mm_or_si128(bytes_between(some, '-', ':'), bytes_between(lower, 'a', 'z'));
     if (_mm_movemask_epi8(found) == 0xffff)
         return 1;
-    for (const char *alone = "@_~+=%"; *alone; alone++)
+    for (const char *alone = "@_~+="; *alone; alone++)
         found = _mm_or_si128(found, _mm_cmpeq_epi8(some, _mm_set1_epi8(*alone)));
     return _mm_movemask_epi8(found) == 0xffff;
 }

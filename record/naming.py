@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -23,23 +24,30 @@ def counted(kept: OrderedDict[str, int], name: str, most: int) -> int:
 
 
 def name_of(text: str, what: str) -> str:
-    """A name as a part of an identifier: other characters percent-encoded, a long one ended by its hash.
+    """A name as a part of an identifier: other printable ASCII percent-encoded, anything else an underscore.
+
+    A name with an underscore in place of something, and a long one, ends with its hash, so that different names stay
+    different. White space, controls, what is beyond ASCII and what is encoded already is never encoded: no identifier
+    may hide it (codecs/identifiers.py).
 
     Raises:
         UsageError: it is empty.
     """
     if not text:
         raise UsageError(f"the {what} has no name")
-    written = "".join(one if one in _PLAIN else _escaped(one) for one in text[: 2 * LONGEST_ID])
+    written = "".join(one if one in _PLAIN else _encoded(one) for one in text[: 2 * LONGEST_ID])
     most = LONGEST_ID if what == "conversation" else 40 if what == "turn" else 256
-    if len(written) <= most and len(text) <= 2 * LONGEST_ID:
+    if len(written) <= most and len(text) <= 2 * LONGEST_ID and _ENCODABLE.fullmatch(text):
         return written
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
     return written[: most - 25].rsplit("%", 1)[0][: most - 25] + "~" + digest
 
 
-def _escaped(one: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in one.encode("utf-8", "surrogatepass"))
+_ENCODABLE: Final = re.compile(r"[!-$&-~]*")
+
+
+def _encoded(one: str) -> str:
+    return f"%{ord(one):02X}" if _ENCODABLE.fullmatch(one) else "_"
 
 
 def milliseconds(at: datetime | int) -> int:

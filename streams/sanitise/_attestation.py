@@ -131,7 +131,7 @@ def frame_attestation(
 _decoder = msgspec.json.Decoder(Attestation)
 _EXPECTED: Final = {
     "$.claim_hash": "0x and 64 hexadecimal digits",
-    "$.validator_did": "a DID URI of at most 512 characters",
+    "$.validator_did": "a DID URI of at most 256 characters, without path, query and fragment",
     "$.verdict": "VERIFIED, SUPPORTED, DISPUTED, FALSE or UNVERIFIABLE",
     "$.consensus_domain": "the name of a consensus domain",
     "$.canonicalisation_version": '"0.2" or "0.3"',

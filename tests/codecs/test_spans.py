@@ -134,3 +134,16 @@ def test_the_short_way_to_a_key_is_for_good_spans_of_characters_only(span: Span,
     good = span.chars is not None and span.problem() is None and span.in_range(length)
 
     assert chars_key(span, length) == (span_key(span) if good else None)
+
+
+@pytest.mark.parametrize("pointer", ["/a b", "/ä", "/a\nb", "/\u200b", "/a%20b", "/%41", "/" + "a" * 256])
+def test_a_pointer_that_hides_a_text_is_told(pointer: str) -> None:
+    """It stands outside the frame: ASCII without white space, and nothing encoded that is none of it."""
+    hidden = Span(path=pointer).hidden()
+    assert hidden is not None
+    assert "ASCII" in hidden[0]
+
+
+@pytest.mark.parametrize("pointer", ["", "/", "/a/b", "/assertions/0", "/a~1b", '/"a"', "/a%3Cb", "/%"])
+def test_other_pointers_are_names(pointer: str) -> None:
+    assert Span(path=pointer).hidden() is None

@@ -77,7 +77,7 @@ def test_turns_count_and_the_same_one_again_is_another_attempt() -> None:
         ("b:0", 0),
         ("a:1", 1),
         ("a:1", 2),
-        ("a:x%20y", 0),
+        ("a:x_y~887fcea6a80333c6c02ae7e7", 0),  # no identifier encodes white space
     ]
 
 

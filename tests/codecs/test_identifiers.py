@@ -1,0 +1,121 @@
+"""What identifiers may not hide: they stand outside the frame, and strangers choose them."""
+
+import json
+import re
+
+import pytest
+
+from sluice.codecs import decode, fast_decode
+from sluice.codecs.errors import Fault
+from sluice.codecs.identifiers import DID_PATTERN, hides
+from sluice.codecs.sightings import decode_sighting
+
+NOW = "2026-11-21T09:00:00Z"
+HIDING = [
+    "a%20b",  # white space
+    "a%09b",
+    "a%0Ab",  # a control
+    "a%7F",
+    "%E2%80%8B",  # what is not ASCII, or not shown
+    "%D0%B0",
+    "%69gnore",  # a letter, which needs no encoding
+    "a%2Eb",
+    "a%2520b",  # twice
+    "a%2541",
+]
+PLAIN = ["a", "a%3Cb", "a%2Fb", "a%3Ab", "100%", "a%zz", "a%25", "%", "a%22"]
+
+
+def emission(**fields):
+    body = {"emission_id": "e", "emitted_at": NOW, "text": "It is so.", "assertions": [{"span": {"chars": [0, 9]}}]}
+    return json.dumps({**body, **fields}).encode()
+
+
+def observation(**fields):
+    subject = {"emission_id": "e", "span": {"chars": [0, 9]}}
+    body = {"observation_id": "o", "substrate_class": "substrate.grep", "observed_at": NOW, "observer": "o"}
+    return json.dumps({**body, "subject": subject, "outcome": "absent", **fields}).encode()
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_what_hides_something_is_a_schema_fault(name):
+    """Wherever a stranger chooses a name."""
+    assert hides(name)
+    records = [
+        fast_decode.read_emission(emission(emission_id=name)),
+        fast_decode.read_emission(emission(group=name)),
+        fast_decode.read_emission(emission(emitter={"system": name})),
+        fast_decode.read_emission(emission(contexts={name: "x"})),
+        fast_decode.read_emission(
+            emission(
+                assertions=[
+                    {
+                        "span": {"chars": [0, 9]},
+                        "provenance": {"substrate_class": "substrate.grep", "observation_id": name, "ts": NOW},
+                    }
+                ]
+            )
+        ),
+        fast_decode.read_emission(emission(assertions=[{"span": {"tokens": [0, 9], "tokenizer": name}}])),
+        fast_decode.read_observation(observation(observer=name)),
+        fast_decode.read_observation(observation(observation_id=name)),
+        fast_decode.read_observation(observation(subject={"emission_id": name, "span": {"chars": [0, 9]}})),
+        decode.decode_review(
+            json.dumps({"emission_id": name, "span": {"chars": [0, 9]}, "decision": "admit"}).encode()
+        ),
+        decode_sighting(
+            json.dumps(
+                {
+                    "observation_id": "o",
+                    "substrate_class": "substrate.grep",
+                    "observed_at": NOW,
+                    "observer": name,
+                    "content": "x",
+                }
+            ).encode()
+        ),
+    ]
+    assert [record.reason for record in records if isinstance(record, Fault)] == ["schema"] * len(records)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_other_names_stay(name):
+    """What needs its encoding, and a percent sign that encodes nothing."""
+    assert not hides(name)
+    assert not isinstance(fast_decode.read_emission(emission(emission_id=name)), Fault)
+    assert not isinstance(fast_decode.read_observation(observation(observer=name)), Fault)
+
+
+def test_an_in_line_name_that_hides_something_makes_the_group_unknown():
+    """Its value is decoded once; what is hidden below that is no id."""
+    said = "It is so. [substrate.grep; observation-id=a%2520b; ts=2026-11-21T09:00:00Z]"
+    read = fast_decode.read_emission(json.dumps({"emission_id": "e", "emitted_at": NOW, "text": said}).encode())
+    assert not isinstance(read, Fault)
+    assert read.assertions is not None
+    (annotation,) = read.assertions[0].annotations
+    assert annotation.observation_id is None
+    assert annotation.unknown
+
+
+@pytest.mark.parametrize(
+    ("did", "is_one"),
+    [
+        ("did:web:university.example", True),
+        ("did:web:university.example%3A8080:a", True),
+        ("did:key:z6Mkf5rGMoatrSj1f4CyvuHBeXJELe9RPdzo2PKGNCKVtZxP", True),
+        ("did:web:a#1", False),  # DID URLs: one validator would have many names
+        ("did:web:a?x=2", False),
+        ("did:web:a/b", False),
+        ("did:web:a%2Eb", False),
+        ("did:web:a%20ignore%20all", False),
+        ("did:web:%E2%80%AE", False),
+        ("did:web:a%2520b", False),
+        ("did:web:a:", False),
+        ("did:web:", False),
+        ("DID:web:a", False),
+        ("did:web:" + "a" * 300, False),
+    ],
+)
+def test_a_did_has_its_own_grammar(did, is_one):
+    """DID Core 3.1, and the same rule for what is encoded."""
+    assert (re.search(DID_PATTERN, did) is not None and len(did) <= 256) == is_one
