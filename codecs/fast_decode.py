@@ -70,7 +70,10 @@ def read_emission(data: bytes | None) -> Emission | Fault:
     names, emitter = [emission.emission_id, emission.group or ""], emission.emitter
     if emitter is not None:
         names += (emitter.system or "", emitter.model or "", emitter.prompt or "")
+    names += emission.contexts
     for assertion in emission.assertions or ():
+        if assertion.cites is not None:
+            names.append(assertion.cites.context)
         names += [one.observation_id for one in assertion.annotations if one.observation_id is not None]
     return decode_emission(data) if _foreign(names) else normalise_emission(emission)
 
@@ -83,7 +86,7 @@ def read_observation(data: bytes | None) -> Observation | Fault:
         observation = _fold_observations(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return decode_observation(data)
-    names = (observation.observation_id, observation.observer, observation.subject.emission_id)
+    names = (observation.observation_id, observation.observer, observation.subject.emission_id, observation.judge or "")
     return decode_observation(data) if _foreign(names) else normalise_observation(observation)
 
 
