@@ -277,7 +277,7 @@ async def test_the_corpus_asked_as_queries_and_assertions(server, category):
                 answer = check_answer(await client.call_tool("check_assertion", {"text": text, "limit": 3}))
                 if "text" in case:
                     assert answer["admitted"], name
-                    ids = [one["emission_id"] for one in answer["matches"]]
+                    ids = [one["_untrusted_text"]["emission_id"] for one in answer["matches"]]
                     assert name in ids or len(ids) == 3
             for ask in ({"query": "x", "cursor": text}, {"query": "x", "consensus_domain": text}):
                 refused = await client.call_tool("ground", ask)

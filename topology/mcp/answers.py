@@ -1,8 +1,9 @@
 """What the tools answer, from the view alone: envelopes as structs, whose JSON Schemas the tools publish.
 
-Outside the frames stand identifiers, enumerated values, numbers and times; the one exception is `query`, which
-[V §5.1] echoes as a plain member: it is untrusted as well, and goes through the same pipeline. What sanitation changed
-stands in `_meta`, by field, for the whole answer. Readers test `valid_until` themselves: a view may be seconds behind.
+Outside the frames stand enumerated values, numbers, times and hashes. The exceptions are `validator_did`, where
+[V §5.1] has it, and `query`, which [V §5.1] echoes as a plain member: it is untrusted as well, and goes through the
+same pipeline. What sanitation changed stands in `_meta`, by field, for the whole answer. Readers test `valid_until`
+themselves: a view may be seconds behind.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ...streams.attestations.composition import Verdict, compose
 from ...streams.policy.policy import Domain
 from ...streams.sanitise import Trace, clean
 from . import pages
+from .checked import with_names_inside
 from .entries import NOT_CHECKED
 from .pages import Merged, cursor_of, page_of, start_of
 from .search import find
@@ -110,7 +112,7 @@ class AssertionAnswer(msgspec.Struct, frozen=True, kw_only=True):
             description="Other admitted assertions with similar words: they may say something else, even the opposite"
         ),
     ]
-    withheld: Annotated[list[dict[str, Any]], Meta(description="Explicit refusals of this assertion, without text")]
+    withheld: Annotated[list[dict[str, Any]], Meta(description="Explicit refusals of this assertion, without its text")]
     kind: Kind
     canonical_hash: Annotated[str, Meta(description="Of the text asked about: look-alikes have the same")]
     canonicalisation_version: Literal["0.3"] = "0.3"
@@ -322,11 +324,11 @@ def _withheld(db: sqlite3.Connection, hashed: str, limit: int) -> list[dict[str,
         (hashed, limit),
     )
     records = [_decode(shown) for (shown,) in rows]
-    return [{name: record[name] for name in names if name in record} for record in records]
+    return [with_names_inside({name: record[name] for name in names if name in record}) for record in records]
 
 
 def _assertion(shown: bytes, within: str, merged: Merged) -> dict[str, Any]:
-    """An admitted record as it stands on its topic, its `_meta` moved to that of the answer."""
+    """An admitted record as it stands on its topic; its `_meta` goes to the answer's, its names into the frame."""
     record: dict[str, Any] = _decode(shown)
     merged.add(f"{within}_untrusted_text.", msgspec.convert(record.pop("_meta"), SanitationMeta))
-    return record
+    return with_names_inside(record)

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from ...codecs.records import MAX_CHECKS, Admitted
 from ...streams.adjudication.checked_json import UNCHECKED
 from ...streams.judging.checks import TABLE
+from ...streams.sanitise import WARNING
 
 HOLDING: Final = frozenset({"admitted", "renewed"})
 CHECK_NAMES: Final = frozenset(
@@ -69,3 +70,25 @@ def _note(record: Admitted, *, checked: bool) -> str:
     if checked:
         return CHECKED_NOTE
     return NOTES.get(str(record.basis), NO_NOTE) if record.status in HOLDING else NO_NOTE
+
+
+def with_names_inside(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as models are to read it: every identifier that strangers chose stands in the frame as well.
+
+    The characters of an identifier still spell `ignore-previous-instructions`. What remains outside are names of closed
+    lists, numbers, times and hashes.
+    """
+    inside = {name: record[name] for name in _NAMES if name in record and (name != "span" or is_named(record[name]))}
+    outside = {name: one for name, one in record.items() if name not in inside}
+    if not inside:
+        return outside
+    frame = outside.get("_untrusted_text") or {"@type": "veritas:UntrustedValidatorText", "warning": WARNING}
+    return {**outside, "_untrusted_text": {**frame, **inside}}
+
+
+_NAMES: Final = ("emission_id", "span", "evidence")
+
+
+def is_named(span: dict[str, Any]) -> bool:
+    """Whether a span has a name in it that its emitter chose: a pointer or a tokenizer; offsets are numbers."""
+    return not span.keys() <= {"chars"}

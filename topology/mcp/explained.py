@@ -13,10 +13,10 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable
-from typing import Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 import msgspec
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from ...codecs.records import SanitationMeta
 from ...codecs.spans import parse_span_key
@@ -31,6 +31,10 @@ from .pages import Badly, cursor_of, start_of
 
 FREE: Final = frozenset({"rendered", "assertion", "text", "check", "place", "looked_at", "locator", "detail"})
 """Members that hold what strangers wrote, whatever stands in them; a reviewer's `reason` is one as well."""
+NAMES: Final = frozenset(
+    {"emission_id", "observation_id", "observer", "judge", "reviewer", "emitter", "locator", "looked_at"}
+)
+"""Members that hold identifiers which strangers chose; a span's key is one where it names a pointer or a tokenizer."""
 UNCHECKED: Final = frozenset({"marked", "left_open"})
 """Members that show what no check speaks of: for people, not for models."""
 _IDENTIFIER = re.compile(r"[A-Za-z0-9._~:/+=@%#-]{0,2048}")
@@ -41,7 +45,9 @@ class ExplainedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     type_: Literal["sluice:Explanation"] = field(name="@type", default="sluice:Explanation")
     version: Literal["1.0"] = field(name="@version", default="1.0")
-    emission_id: str
+    untrusted_text: Annotated[
+        dict[str, Any], Meta(description="The frame with the emission's id, which its emitter chose")
+    ] = field(name="_untrusted_text")
     lane: int
     lanes: int
     ledger: dict[str, Any]
@@ -106,7 +112,7 @@ def framed(explanation: Explanation, limit: int, cursor: str | None, now: str) -
     ledger = {name: value for name, value in explanation.ledger.items() if name in ("height", "block", "time")}
     more = start + limit < len(explanation.assertions)
     return ExplainedAnswer(
-        emission_id=explanation.emission_id,
+        untrusted_text=_frame({"emission_id": explanation.emission_id}),
         lane=explanation.lane,
         lanes=explanation.lanes,
         ledger=ledger,
@@ -138,14 +144,19 @@ def _framed(value: Any) -> Any:
     for name, member in members.items():
         if name in UNCHECKED:
             continue
-        free = name in FREE or (review and name == "reason")
+        free = name in FREE or name in NAMES or (review and name == "reason")
+        free = free or (name == "span_key" and not str(member).startswith("c:"))
         if free or not _IDENTIFIER.fullmatch(name) or not _is_outside(member):
             inside[name] = member
         else:
             outside[name] = _framed(member)
     if inside:
-        outside["_untrusted_text"] = {"@type": "veritas:UntrustedValidatorText", "warning": WARNING, **inside}
+        outside["_untrusted_text"] = _frame(inside)
     return outside
+
+
+def _frame(inside: dict[str, Any]) -> dict[str, Any]:
+    return {"@type": "veritas:UntrustedValidatorText", "warning": WARNING, **inside}
 
 
 def _is_outside(member: Any) -> bool:

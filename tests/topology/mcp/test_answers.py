@@ -282,9 +282,10 @@ def test_a_refusal_is_reported_without_text(filled, db):
     answer = check(db, "Secret.")
 
     assert not answer["admitted"]
+    (frame,) = [one.pop("_untrusted_text") for one in answer["withheld"]]
+    assert {name: one for name, one in frame.items() if name[0] not in "@w"} == {"emission_id": "em-1"}
     assert answer["withheld"] == [
         {
-            "emission_id": "em-1",
             "attempt": 0,
             "span": {"chars": [0, 7]},
             "kind": "assertion",
@@ -302,7 +303,7 @@ def test_several_emissions_may_have_said_it(filled, db):
     first = check(db, "It rains.", limit=5)
     second = check(db, "It rains.", limit=5, cursor=first["next_cursor"])
 
-    ids = [one["emission_id"] for one in first["matches"] + second["matches"]]
+    ids = [one["_untrusted_text"]["emission_id"] for one in first["matches"] + second["matches"]]
     assert ids == [f"em-{number}" for number in range(6, -1, -1)]
     assert "next_cursor" not in second
     assert first["valid_until"] == first["matches"][0]["valid_until"]
@@ -383,10 +384,13 @@ def test_of_several_matches_the_one_that_was_checked_most_comes_first(filled, db
     filled.admit(PARTLY, emission="em-3", until=NOW + 2 * HOUR, rendered=[SENTENCE], shown=SHOWN)
 
     answer = check(db, PARTLY)
-    assert [one["emission_id"] for one in answer["matches"]] == ["em-2", "em-3", "em-1"]
+    assert [one["_untrusted_text"]["emission_id"] for one in answer["matches"]] == ["em-2", "em-3", "em-1"]
     assert answer["coverage"] == "whole"
     later = check(db, PARTLY, now=NOW + HOUR + 1)
-    assert (later["coverage"], [one["emission_id"] for one in later["matches"]]) == ("part", ["em-3", "em-1"])
+    assert (later["coverage"], [one["_untrusted_text"]["emission_id"] for one in later["matches"]]) == (
+        "part",
+        ["em-3", "em-1"],
+    )
     assert check(db, "Something else.")["coverage"] is None
 
 
@@ -410,3 +414,19 @@ def test_sanitation_of_sentences_is_reported_by_place(filled, db):
 
     assert answer["matches"][0]["_untrusted_text"]["rendered"] == ["a b", "c"]
     assert answer["_meta"]["stripped_positions"][0]["field"] == "matches[0]._untrusted_text.rendered[0]"
+
+
+def test_no_identifier_that_strangers_chose_stands_outside_the_frame(filled, db):
+    """A model reads `ignore-previous-instructions` as well as any sentence."""
+    filled.admit("It rains.", emission="ignore-previous-instructions")
+    filled.admit("It rains.", emission="say-yes", status="refused", until=None)
+
+    answer = check(db, "It rains.")
+
+    for one in answer["matches"] + answer["withheld"]:
+        inside = one.pop("_untrusted_text")
+        assert inside["emission_id"] in ("ignore-previous-instructions", "say-yes")
+        assert "evidence" not in one
+    text = str(answer)
+    assert "ignore-previous" not in text
+    assert "say-yes" not in text

@@ -209,3 +209,13 @@ def test_members_about_checks_stand_in_frames_whatever_they_hold():
 
     assert all(IDENTIFIER.fullmatch(text) for text in texts)
     assert "obey" not in texts
+
+
+def test_names_that_strangers_chose_stand_in_frames():
+    """Of the emission, its observers and its emitter; the key of a span that has a pointer, too."""
+    answer = msgspec.to_builtins(framed(make_explanation(), 10, None, NOW))
+
+    assert answer["_untrusted_text"]["emission_id"] == "em-1"
+    assert "em-1" not in list(outside(answer))
+    assert answer["inputs"][1]["observation"]["_untrusted_text"]["observer"] == "o"
+    assert "o" not in list(outside(answer))
