@@ -272,9 +272,9 @@ class AttestedQuote(Record, frozen=True, gc=False):
 
 
 class CitedWork(Record, frozen=True, gc=False):
-    """A work that a validator cites."""
+    """A work that a validator cites. Where its URI is no text it has none in the output."""
 
-    uri: str
+    uri: str | None
     title: str = ""
 
 
@@ -475,6 +475,7 @@ class SanitationMeta(msgspec.Struct, frozen=True, gc=False):
     normalised: list[str] = []
     scripts: list[str] = []
     confusables_present: bool = False
+    unknown_members: list[str] | UnsetType = UNSET
 
 
 class UntrustedAssertion(msgspec.Struct, frozen=True, gc=False):

@@ -39,7 +39,7 @@ _REWRITTEN = re.compile(r"[&\r\ufeff]")
 _INVISIBLE: Final = frozenset(INVISIBLE)
 _PRIVATE: Final = frozenset({"Co", "Cs"})
 UNKNOWN: Final = "U+FFFD"
-_KINDS: Final = frozenset({"tag", "comment", "doctype", "link", "image", "delimiter"})
+_KINDS: Final = frozenset({"tag", "comment", "doctype", "link", "image", "delimiter", "chat-marker"})
 
 
 class Oracles(NamedTuple):

@@ -19,7 +19,8 @@ from ...codecs.canonical import MAX_DEPTH, CanonicalError, NotJsonError, canonic
 from ...codecs.decode import decode_json
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.nesting import deeper_than
-from ...codecs.records import Attestation, CitedWork
+from ...codecs.records import Attestation, AttestedQuote, CitedWork
+from ...codecs.unicode_text import REVISION
 from ._steps import Confusables, clean, unexpected_confusables
 from ._trace import Trace
 from ._typing import Typing, problem_of, structure_of
@@ -47,6 +48,7 @@ class AttestationRules(msgspec.Struct, frozen=True, kw_only=True):
         confusables_default: for the other domains.
         caps: may lower those of the contract, never raise them [V §4.1].
         consensus_domains: the registry: an attestation of any other domain is mistyped [V §3].
+        revision: of the rules of typing and cleaning (`unicode_text.REVISION`).
     """
 
     typing: Typing = "strict"
@@ -54,6 +56,7 @@ class AttestationRules(msgspec.Struct, frozen=True, kw_only=True):
     confusables_default: Confusables = "replace"
     caps: dict[str, int] = field(default_factory=lambda: dict(CAPS))
     consensus_domains: Sequence[str] = ("scientific-default",)
+    revision: int = REVISION
 
 
 def frame_attestation(
@@ -79,18 +82,19 @@ def frame_attestation(
         The envelope, ready for JSON; or a Fault: `not-json`, `mistyped` (the sentence names the field and why), or
         `confusable-text`.
     """
-    changes = Trace()
+    changes = Trace(rules.revision)
     settled: dict[str, str] = {}
     try:
         value = parse_json(body) if isinstance(body, bytes) else body
-        attestation = _typed(value, rules, settled)
+        known = _known(value, changes, within) if rules.revision > 1 else value
+        attestation = _typed(known, rules, settled)
         if isinstance(attestation, Fault):
             return attestation
         confusables = rules.confusables.get(attestation.consensus_domain, rules.confusables_default)
         refused = _look_alike(attestation, rules.caps) if confusables == "reject" else None
         # Before the hash, which wants the same texts settled: 16 us less where every step has work.
         entry = None if refused else _entry(attestation, rules.caps, confusables, changes, within, settled)
-        hashed, version = canonical_hash(value, settled=settled)
+        hashed, version = canonical_hash(value, settled=settled, revision=rules.revision)
     except CanonicalError as error:
         if isinstance(body, bytes) and deeper_than(MAX_DEPTH, body):  # else our own stack would choose the sentence
             return Fault("mistyped", f"$: the value is nested more than {MAX_DEPTH} levels deep")
@@ -98,7 +102,7 @@ def frame_attestation(
     if refused or entry is None:
         return Fault("confusable-text", f"$.{refused}: letters of another script stand for ASCII ones")
     if rules.typing == "strict" and (changes.markup_stripped or changes.truncated):
-        fault = _uncovered(entry["_untrusted_text"])
+        fault = _uncovered(entry["_untrusted_text"], rules.revision)
         if fault is not None:
             return fault
     if trace is None:
@@ -150,30 +154,70 @@ def _typed(value: Any, rules: AttestationRules, settled: dict[str, str]) -> Atte
         )
     if attestation.issued_at is not None and times.parse_time(attestation.issued_at) is None:
         return _mistyped("issued_at", times.EXPECTED, attestation.issued_at)
-    return _not_plain(attestation, rules.typing, settled) or attestation
+    return _not_plain(attestation, rules, settled) or attestation
 
 
-def _not_plain(attestation: Attestation, typing: Typing, settled: dict[str, str]) -> Fault | None:
+_MEMBERS: Final = frozenset(Attestation.__struct_fields__) | {"signature", "@context"}
+_LISTS: Final = {
+    "evidence": frozenset(AttestedQuote.__struct_fields__),
+    "cited_works": frozenset(CitedWork.__struct_fields__),
+}
+
+
+def _known(value: Any, trace: Trace, within: str) -> Any:
+    """The attestation with null for each URI that is no text, and a record of these and of members that nobody knows:
+    neither comes out, and nothing may go without a trace [V §6]."""
+    if not isinstance(value, dict):
+        return value
+    body = cast("dict[str, Any]", value)
+    for name in sorted(map(str, body.keys() - _MEMBERS)):
+        trace.leave_out(within, name)
+    for member, members in _LISTS.items():
+        given = body.get(member)
+        if not isinstance(given, list):
+            continue
+        most = CAPS["quotes"] if member == "evidence" else MAX_WORKS
+        for place, one in enumerate(cast("list[Any]", given)):
+            if not isinstance(one, dict):
+                continue
+            item = cast("dict[str, Any]", one)
+            unknown = item.keys() - members
+            wrong = not isinstance(item.get("uri"), str | None)
+            if (unknown or wrong) and place < most:
+                for name in sorted(map(str, unknown)):
+                    trace.leave_out(f"{within}{member}[{place}].", name)
+                if wrong:
+                    trace.reject_uri(f"{within}{member}[{place}].uri", "type")
+            if wrong:
+                # A copy, since the hash is that of what came.
+                items = list(cast("list[Any]", body[member]))
+                items[place] = {**item, "uri": None}
+                body = {**body, member: items}
+    return body
+
+
+def _not_plain(attestation: Attestation, rules: AttestationRules, settled: dict[str, str]) -> Fault | None:
     """The first text that is not plain text [V §3]. Names are made only for it: 0.5 us instead of 0.9."""
+    typing, revision = rules.typing, rules.revision
     for name, text in (("rationale", attestation.rationale), ("qualifications", attestation.qualifications)):
-        if problem := problem_of(text, typing, settled):
+        if problem := problem_of(text, typing, settled, revision):
             return _not_plain_text(name, problem)
     for place, evidence in enumerate(attestation.evidence):
-        if problem := problem_of(evidence.quote, typing, settled):
+        if problem := problem_of(evidence.quote, typing, settled, revision):
             return _not_plain_text(f"evidence[{place}].quote", problem)
     for place, work in enumerate(attestation.cited_works):
-        # A title is not among the contract's plain texts: `<i>E. coli</i>` in one refuses nothing.
-        if problem := problem_of(work.title, "lenient"):
+        # Under revision 1 a title was none of the contract's plain texts.
+        if problem := problem_of(work.title, typing if revision > 1 else "lenient", settled, revision):
             return _not_plain_text(f"cited_works[{place}].title", problem)
     return None
 
 
-def _uncovered(untrusted: dict[str, Any]) -> Fault | None:
+def _uncovered(untrusted: dict[str, Any], revision: int) -> Fault | None:
     """The first text in a frame that became a structure of [V §3] only by what was cut off or taken out of it."""
     quotes = [one["_untrusted_quote"]["quote"] for one in untrusted["evidence"]]
     names = ("rationale", "qualifications", *(f"evidence[{place}].quote" for place in range(len(quotes))))
     for name, text in zip(names, (untrusted["rationale"], untrusted["qualifications"], *quotes), strict=True):
-        if problem := structure_of(text):
+        if problem := structure_of(text, None, revision):
             return _not_plain_text(name, f"{problem} once it is cleaned")
     return None
 
@@ -280,7 +324,7 @@ def _entry(
 def _cut_works(works: list[CitedWork], name: str, trace: Trace) -> None:
     """Records the cited works past the last that stands: bytes of all URIs and titles, and of those that stand."""
     # A URI may hold a lone surrogate up to here; the hash refuses it.
-    sizes = [len(work.uri.encode(errors="replace")) + len(work.title.encode()) for work in works]
+    sizes = [len((work.uri or "").encode(errors="replace")) + len(work.title.encode()) for work in works]
     trace.cut(name, sum(sizes), sum(sizes[:MAX_WORKS]), len(works) - MAX_WORKS)
 
 
@@ -288,7 +332,7 @@ def _uri(uri: str | None, name: str, trace: Trace) -> str | None:
     """The URI as a person sees it [V §4.5]; None where there is none, and, recorded, where it is refused."""
     if uri is None:
         return None
-    shown, refusal = harden_uri(uri)
+    shown, refusal = harden_uri(uri, trace.revision)
     if refusal is not None:
         trace.reject_uri(name, refusal)
     return shown

@@ -10,9 +10,11 @@ ASCII text without `<` and `](` can be changed by the cap alone; that is the way
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal
 
 from ...codecs import unicode_text
+from ._chat import find_markers
 from ._markup import Piece, find_html, find_links, may_be_html, may_be_link, still_html
 from ._trace import Trace
 from ._uri import harden_uri
@@ -50,21 +52,49 @@ def clean(
         Text that is NFKC, holds no invisible character and no markup, of at most `cap` bytes; and `…` behind it
         where it was cut. For text that was not cut, cleaning twice is cleaning once.
     """
-    if text.isascii() and len(text) <= cap and "<" not in text and not may_be_link(text):
+    if text.isascii() and len(text) <= cap and "<" not in text and not may_be_link(text) and _is_said(text, trace):
         return text
     capped = cap_bytes(text, field, cap, trace)
     cut = len(capped) != len(text)
-    if settled is not None and not cut and settled.get(text) == text:  # typing has found nothing to settle
+    if trace.revision > 1:
+        capped = strip_controls(capped, field, trace)
+    if settled is not None and not cut and settled.get(text) == text == capped:  # typing has found nothing to settle
         plain = text
         trace.name_scripts(unicode_text.scripts(text))
     else:
         plain = settle_first(capped, field, confusables, trace)
         if settled is not None and not cut and confusables != "flag":
-            settled[text] = plain
+            settled[text] = plain if capped == text else unicode_text.settle(text, trace.revision)
     done = settle_markup(plain, field, confusables, trace)
     # NFKC can make a text eighteen times as long, and a look-alike's replacement is shorter: only now it is known.
     text = cap_bytes(done, field, cap, trace)
     return text + ELLIPSIS if cut or len(text) != len(done) else text
+
+
+def _is_said(text: str, trace: Trace) -> bool:
+    """Whether nothing in a plain text of ASCII is a control character or a chat marker."""
+    if trace.revision == 1:
+        return True
+    return (text.isprintable() or _CONTROL.search(text) is None) and not find_markers(text)
+
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def strip_controls(text: str, field: str, trace: Trace) -> str:
+    """Control characters other than tab and line feed go with what 4.4 strips, in any typing: some terminals and
+    renderers obey them, and some readers end a line at one. Before 4.2, which they would keep characters apart for."""
+    if text.isprintable() or not _CONTROL.search(text):
+        return text
+    names = unicode_text.CODE_POINTS
+    trace.strip(
+        field,
+        [
+            {"field": field, "position": found.start(), "character": names[found[0]]}
+            for found in _CONTROL.finditer(text)
+        ],
+    )
+    return _CONTROL.sub("", text)
 
 
 def cap_bytes(text: str, field: str, cap: int, trace: Trace) -> str:
@@ -174,16 +204,36 @@ def strip(text: str, field: str, trace: Trace, among: dict[int, str]) -> str:
 
 
 def settle_markup(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
-    """4.6, and 4.2 to 4.4 again where it took something out, until nothing changes."""
+    """4.6, chat markers, and 4.2 to 4.4 again where something was taken out, until nothing changes."""
     for _ in range(MAX_ROUNDS):
         before = text
         text = collapse_links(strip_html(text, field, trace), field, trace)
+        text = neutralise(text, field, trace)
         if text == before:
             break
         text = resettle(text, field, confusables, trace)
-    if (may_be_html(text) and (find_html(text) or still_html(text))) or (may_be_link(text) and find_links(text)):
+    if (
+        (may_be_html(text) and (find_html(text) or still_html(text)))
+        or (may_be_link(text) and find_links(text))
+        or (trace.revision > 1 and any(text[one.start] != ":" for one in find_markers(text)))
+    ):
         text = resettle(blunt(text, field, trace), field, confusables, trace)
+    if trace.revision > 1:
+        # Without `<` and `]` only a role can come to light, and each round takes a colon away.
+        while find_markers(text):
+            text = resettle(neutralise(text, field, trace), field, confusables, trace)
     return text
+
+
+def neutralise(text: str, field: str, trace: Trace) -> str:
+    """The delimiters of chat markers go, and the colons behind roles; the words stay (`_chat.py`)."""
+    if trace.revision == 1:
+        return text
+    pieces = find_markers(text)
+    if not pieces:
+        return text
+    trace.markup(field, pieces)
+    return _without(text, pieces)
 
 
 def resettle(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
@@ -201,6 +251,10 @@ def strip_html(text: str, field: str, trace: Trace) -> str:
     if not pieces:
         return text
     trace.markup(field, pieces)
+    return _without(text, pieces)
+
+
+def _without(text: str, pieces: list[Piece]) -> str:
     kept: list[str] = []
     end = 0
     for piece in pieces:
@@ -222,7 +276,7 @@ def collapse_links(text: str, field: str, trace: Trace) -> str:
     end = 0
     for link in links:
         kept += (text[end : link.start], link.text)
-        refusal = harden_uri(link.url)[1]
+        refusal = harden_uri(link.url, trace.revision)[1]
         if refusal is None:
             kept.append(f" — {link.url}" if link.text else link.url)
         elif link.url:

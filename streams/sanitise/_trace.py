@@ -6,8 +6,11 @@ kind, place and length, so that the record of an attack is not a second way for 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sized
 from typing import Any, Final, Literal, get_args
+
+from msgspec import UNSET
 
 from ...codecs.records import SanitationMeta
 from ...codecs.unicode_text import REVISION, UNICODE_VERSION
@@ -24,6 +27,10 @@ holds a hundred times as many, and would become a record of 25 MB that no topic 
 MAX_NAMES: Final = 200_000
 """So many characters the long names of fields in one list have together: deep in a chain a name has 1,500, in every
 entry about it. With both bounds `_meta` has less than 4 MB."""
+MAX_UNKNOWN: Final = 20
+"""So many members that nobody knows are named."""
+LONGEST_MEMBER: Final = 64
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_@.:-]")
 LONG_NAME: Final = 40
 """Longer than any name in an attestation, which are not added up: 0.2 us an entry less."""
 
@@ -53,6 +60,8 @@ class Trace:
         markup_stripped: `{field, position, kind, characters}`: `kind` is what a parser saw there, `characters` how
             long it was [V §4.6].
         scripts: the scripts of the characters outside ASCII, before anything was replaced; Unicode has 170.
+        unknown_members: members that no version of the record knows, `evidence[0].note`: at most `MAX_UNKNOWN`, and of
+            their names no more than the characters of identifiers.
         revision: of the rules by which texts are cleaned (`REVISION`). Records of fold version 1 have the first.
     """
 
@@ -68,6 +77,7 @@ class Trace:
         "scripts",
         "stripped_positions",
         "truncated",
+        "unknown_members",
         "uris_rejected",
     )
 
@@ -81,6 +91,7 @@ class Trace:
         self.normalised: list[str] = []
         self.scripts: list[str] = []
         self.confusables_present = False
+        self.unknown_members: list[str] = []
         self._fields: set[str] = set()  # those in `normalised`: 90,000 titles took 9 s in a list
         self._names: dict[str, int] = {}  # by list: the characters of its long names
         self._omitted: dict[str, dict[str, Entry]] = {}  # by full list and root: the counts at its end
@@ -96,6 +107,7 @@ class Trace:
             or self.uris_rejected
             or self.scripts
             or self.confusables_present
+            or self.unknown_members
         ):
             return _NOTHING
         return SanitationMeta(
@@ -109,6 +121,7 @@ class Trace:
             normalised=self.normalised,
             scripts=sorted(self.scripts),
             confusables_present=self.confusables_present,
+            unknown_members=self.unknown_members or UNSET,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -116,6 +129,7 @@ class Trace:
 
         0.3 us, where converting takes 0.6 for an empty record, 3.4 where every step had work and 20 for Russian.
         """
+        more = {"unknown_members": self.unknown_members} if self.unknown_members else {}
         return {
             "sanitation_version": SANITATION_VERSION,
             "unicode_version": UNICODE_VERSION,
@@ -127,6 +141,7 @@ class Trace:
             "normalised": self.normalised,
             "scripts": sorted(self.scripts),
             "confusables_present": self.confusables_present,
+            **more,
         }
 
     def take_over(self, later: Trace) -> None:
@@ -142,6 +157,8 @@ class Trace:
             self.normalise(field)
         self.name_scripts(later.scripts)
         self.confusables_present = self.confusables_present or later.confusables_present
+        for name in later.unknown_members:
+            self._name_member(name)
 
     def cut(self, field: str, before: int, after: int, omitted: int = 0) -> None:
         """A text, or a quote too many, was cut to `after` bytes; or a list to fewer items, so many omitted."""
@@ -185,6 +202,14 @@ class Trace:
     def reject_uri(self, field: str, reason: str) -> None:
         """A URI was refused."""
         self._add("uris_rejected", field, [{"field": field, "reason": reason}])
+
+    def leave_out(self, within: str, name: str) -> None:
+        """A member that nobody knows does not come out."""
+        self._name_member(within + _FOREIGN.sub("_", name[:LONGEST_MEMBER]))
+
+    def _name_member(self, name: str) -> None:
+        if len(self.unknown_members) < MAX_UNKNOWN and name not in self.unknown_members:
+            self.unknown_members.append(name)
 
     def name_scripts(self, names: list[str]) -> None:
         """These scripts occur."""

@@ -14,15 +14,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final, Literal
 
-from ...codecs.unicode_text import settle
+from ...codecs.unicode_text import REVISION, settle
+from ._chat import find_markers
 from ._markup import find_html, find_links, may_be_html, may_be_link, still_html
 
 Typing = Literal["strict", "lenient"]
 
 
-def problem_of(text: object, typing: Typing, settled: dict[str, str] | None = None) -> str | None:
+def problem_of(
+    text: object, typing: Typing, settled: dict[str, str] | None = None, revision: int = REVISION
+) -> str | None:
     """Why `text` is not of the type that the contract gives it [V §3]; None where it is.
 
     Checks are ordered by cost, each behind a cheap exit: 1 us for 300 characters of plain ASCII.
@@ -31,6 +35,7 @@ def problem_of(text: object, typing: Typing, settled: dict[str, str] | None = No
         text: as it came.
         typing: strict or lenient.
         settled: as in `clean`: gets what a text outside ASCII settles to, where that had to be found.
+        revision: of the rules; 1 is what blocks of fold version 1 were typed by.
     """
     if not isinstance(text, str):
         return "is not a string"
@@ -47,31 +52,43 @@ def problem_of(text: object, typing: Typing, settled: dict[str, str] | None = No
     return (
         (_html(text) if "<" in text else None)
         or (_link(text) if "]" in text else None)  # to look for two characters takes 0.3 us
-        or (_structure(text) if text.isascii() else structure_of(text, settled))
+        or (_structure(text, revision) if text.isascii() else structure_of(text, settled, revision))
     )
 
 
-def structure_of(text: str, settled: dict[str, str] | None = None) -> str | None:
+def structure_of(text: str, settled: dict[str, str] | None = None, revision: int = REVISION) -> str | None:
     """What there is in the text, or in what it settles to, that [V §3] rules out and no step of the pipeline removes.
 
     Also to be asked about what comes *out*, where something was taken out or cut: that can leave a structure behind
     which was none before. 3 us more for 300 characters of accented Latin, 12 for Russian, which is settled here.
     """
-    found = _structure(text)
+    found = _structure(text, revision)
     if found or text.isascii():
         return found
-    seen = settle(text)
+    seen = settle(text, revision)
     if settled is not None:
         settled[text] = seen
-    return None if seen == text else _structure(seen)
+    return None if seen == text else _structure(seen, revision)
 
 
-def _structure(text: str) -> str | None:
+def _structure(text: str, revision: int) -> str | None:
+    if revision > 1 and (found := _markup(text)):
+        return found
     return (
         ("holds a fenced code block" if ("`" in text or "~" in text) and _FENCE.search(_lines(text)) else None)
         or (_definition(text) if "]" in text else None)
         or ("is a JSON document" if ("]" in text or "}" in text) and _is_json_document(text) else None)
         or (_encoded(text) if len(text) >= _RUN else None)
+    )
+
+
+def _markup(text: str) -> str | None:
+    """What revision 2 rules out beyond links, code blocks and whole documents."""
+    return (
+        ("holds a chat marker" if find_markers(text) else None)
+        or ("holds a JSON object" if "}" in text and not _is_json_document(text) and _MEMBER.search(text) else None)
+        or ("holds a Markdown reference link" if "][" in text and _REFERENCE.search(text) else None)
+        or (_block(text) if "#" in text or "\n" in text or "\r" in text else None)
     )
 
 
@@ -89,6 +106,34 @@ _DEFINITION = re.compile(
     r"""(?:[ \t]++(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)))?+[ \t]*+$""",
     re.MULTILINE | re.DOTALL,
 )
+
+
+# CommonMark 6.3: a text and a label, one behind the other; not what is indexed twice in code, `m[i][j]`,
+# nor two numbers of sources.
+_REFERENCE = re.compile(r"(?<![\w\])])(?!\[\d++\]\[\d++\])\[[^\[\]]{1,999}+\]\[[^\[\]]{0,999}+\]")
+# The beginning of an object with a member, whatever comes behind it: part of it may be all that a parser is given.
+_MEMBER = re.compile(r'\{\s*+"(?:[^"\\]|\\.){0,200}+"\s*+:', re.DOTALL)
+_HEADING = re.compile(_START + r"#{1,6}(?:[ \t]|$)", re.MULTILINE)
+# GFM 4.10: below the head of a table, a line of dashes between bars.
+_BARS = re.compile(
+    r"[^\n]\n[ \t>]*+(?=[^\n|]*+\|)\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+(?::?+-++:?+[ \t]*+|$))*+$", re.MULTILINE
+)
+
+
+def _block(text: str) -> str | None:
+    """Headings (CommonMark 4.2, 4.3) and tables."""
+    lines = _lines(text)
+    if "#" in lines and _HEADING.search(lines):
+        return "holds a Markdown heading"
+    if "\n" in lines and ("=" in lines or "-" in lines):
+        if "|" in lines and _BARS.search(lines):
+            return "holds a Markdown table"
+        if any(_RULE.fullmatch(line) and before.strip(" \t>-=*_") for before, line in pairwise(lines.split("\n"))):
+            return "holds a Markdown heading"
+    return None
+
+
+_RULE = re.compile(r"[ \t>]*+(?:=++|-++)[ \t]*+")
 
 
 def _lines(text: str) -> str:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from typing import Final, Literal
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 from rfc3986 import URIReference, uri_reference
 from rfc3986.exceptions import RFC3986Exception
 from rfc3986.validators import Validator
 
-from ...codecs.unicode_text import find_invisible, settle
+from ...codecs.unicode_text import REVISION, find_invisible, settle
+from ._host import is_private
 from ._markup import may_be_html, may_be_link
 
 UriRefusal = Literal[
@@ -26,6 +27,9 @@ UriRefusal = Literal[
     "not-rfc3986",
     "scheme",
     "host",
+    "userinfo",
+    "private-host",
+    "type",
     "encoded-invisible",
     "encoded-control",
     "encoded-markup",
@@ -48,15 +52,17 @@ _syntax = (
 )
 
 
-def harden_uri(uri: str) -> tuple[str, None] | tuple[None, UriRefusal]:
+def harden_uri(uri: str, revision: int = REVISION) -> tuple[str, None] | tuple[None, UriRefusal]:
     """`[hostname] → URI` and None, or None and why the URI may not stand in the output.
 
-    The host is that of the real authority, never what stands before an `@`; a URI without an authority has its scheme
-    in the brackets.
+    Nobody is named before the host, and the host is none of the reader's own network (`_host.py`). It is that of the
+    real authority; a URI without an authority has its scheme in the brackets.
     """
     if len(uri) <= MAX_BYTES:
         plain = _PLAIN.fullmatch(uri) or _PLAIN_NAME.fullmatch(uri)
         if plain:
+            if revision > 1 and plain.re is _PLAIN and is_private(plain[1]):
+                return None, "private-host"
             return f"[{plain[plain.lastindex or 1]}] → {uri}", None
     if not uri:
         return None, "empty"
@@ -70,6 +76,8 @@ def harden_uri(uri: str) -> tuple[str, None] | tuple[None, UriRefusal]:
     if parsed is None:
         return None, "host" if _is_valid_for_nobody(uri) else "not-rfc3986"
     refusal = _refuse_scheme(uri, parsed) or (_refuse_encoded(uri) if "%" in uri else None)
+    if refusal is None and revision > 1:
+        refusal = _refuse_host(uri, parsed)
     if refusal is not None:
         return None, refusal
     return f"[{(parsed.host or parsed.scheme or '').lower()}] → {uri}", None
@@ -110,6 +118,18 @@ def _refuse_scheme(uri: str, parsed: URIReference) -> UriRefusal | None:
     if scheme == "did":
         return None if _DID.match(uri) else "not-rfc3986"
     return None if path else "not-rfc3986"
+
+
+_DID_WEB: Final = re.compile(r"did:web:([^:/?#]*)", re.IGNORECASE)
+
+
+def _refuse_host(uri: str, parsed: URIReference) -> UriRefusal | None:
+    """User information, and hosts of the reader's own network; `did:web` names one as well."""
+    if parsed.userinfo is not None:
+        return "userinfo"
+    web = _DID_WEB.match(uri)
+    host = unquote(web[1]).rpartition(":")[0] or unquote(web[1]) if web else parsed.host
+    return "private-host" if host and is_private(host) else None
 
 
 def _refuse_encoded(uri: str) -> UriRefusal | None:

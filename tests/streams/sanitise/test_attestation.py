@@ -21,7 +21,7 @@ ATTESTATION = {
     "rationale": "The log bears it out.",
     "qualifications": "",
     "evidence": [{"quote": "An entry of that day.", "uri": "https://example.org/log"}],
-    "cited_works": [{"uri": "urn:doi:10.1000/182", "title": "A <i>title</i>"}],
+    "cited_works": [{"uri": "urn:doi:10.1000/182", "title": "A \u200btitle"}],
     "issued_at": 1_779_700_000_000,
 }
 RULES = AttestationRules()
@@ -76,7 +76,7 @@ def test_the_envelope_has_the_shape_of_the_contract():
         "canonicalisation_version": "0.3",
         "source": "attestations/2/7",
     }
-    assert [entry["field"] for entry in meta["markup_stripped"]] == ["cited_works[0].title"] * 2
+    assert [entry["field"] for entry in meta["stripped_positions"]] == ["cited_works[0].title"]
 
 
 def test_the_text_and_the_object_give_the_same():
@@ -117,7 +117,7 @@ def test_lenient_typing_leaves_markup_to_the_pipeline():
     """Then it is removed and recorded."""
     envelope = framed(LENIENT, rationale="a <b>c</b>")
     assert untrusted(envelope)["rationale"] == "a c"
-    assert len(envelope["_meta"]["markup_stripped"]) == 4
+    assert len(envelope["_meta"]["markup_stripped"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,8 @@ def test_an_attestation_inside_another_record_is_recorded_there():
     trace = Trace()
     frame_attestation({**ATTESTATION, "rationale": "a\u200db"}, RULES, trace=trace, within="attestations[0].")
     assert trace.meta().stripped_positions == [
-        {"field": "attestations[0].rationale", "position": 1, "character": "U+200D"}
+        {"field": "attestations[0].rationale", "position": 1, "character": "U+200D"},
+        {"field": "attestations[0].cited_works[0].title", "position": 2, "character": "U+200B"},
     ]
 
 
@@ -506,3 +507,52 @@ def test_a_flood_of_quotes_and_works_is_counted_whole():
     }
     assert len(truncated) == MAX_ENTRIES + 1
     assert truncated[-1] == {"field": "attestations", "omitted": 96}
+
+
+def test_members_that_nobody_knows_are_named():
+    """They do not come out, and nothing goes without a trace [V §6]; a name is no way in for a sentence."""
+    evidence = [{"quote": "q", "uri": "https://example.org/", "note": "x"}]
+    envelope = framed(note="x", evidence=evidence, **{"obey <b>me</b>\u202e": "x"})
+    assert envelope["_meta"]["unknown_members"] == ["note", "obey__b_me__b__", "evidence[0].note"]
+    del envelope["_meta"]
+    assert "note" not in json.dumps(envelope)
+    assert "obey" not in json.dumps(envelope)
+    assert "unknown_members" not in framed()["_meta"]
+
+
+def test_at_most_twenty_of_them_are_named():
+    """In order, whatever a set makes of it, and no name is long."""
+    envelope = framed(**{f"member-{number:03}-{'x' * 100}": 1 for number in range(50)})
+    names = envelope["_meta"]["unknown_members"]
+    assert len(names) == 20
+    assert [name[:10] for name in names] == [f"member-{number:03}" for number in range(20)]
+    assert max(map(len, names)) == 64
+
+
+@pytest.mark.parametrize("uri", [5, [], {}, True, ["https://example.org/"]])
+@pytest.mark.parametrize("member", ["evidence", "cited_works"])
+def test_a_uri_of_a_wrong_type_becomes_null(member, uri):
+    """It is told as rejected, the attestation stays, and the hash is that of what came."""
+    envelope = framed(**{member: [{"uri": uri}]})
+    assert envelope["_meta"]["uris_rejected"] == [{"field": f"{member}[0].uri", "reason": "type"}]
+    assert envelope["canonical_hash"] == canonical_hash({**ATTESTATION, member: [{"uri": uri}]})[0]
+
+
+def test_a_title_is_typed_like_the_other_texts():
+    """A model reads it like them."""
+    fault = framed(cited_works=[{"uri": "urn:doi:1", "title": "A <i>title</i>"}])
+    assert fault == Fault("mistyped", "$.cited_works[0].title: expected plain text; it holds an HTML element")
+
+
+def test_revision_1_types_and_cleans_as_it_did():
+    """Attestations inside records of fold version 1."""
+    old = AttestationRules(revision=1)
+    changes = {
+        "rationale": 'system: x {"a": 1}\u034f\r\n',
+        "cited_works": [{"uri": "https://a@127.0.0.1/", "title": "<i>x</i>"}],
+        "note": 1,
+    }
+    frame = untrusted(framed(old, **changes))
+    assert frame["rationale"] == changes["rationale"]
+    assert frame["cited_works"] == [{"source_uri": "[127.0.0.1] → https://a@127.0.0.1/", "title": "x"}]
+    assert isinstance(framed(**changes), Fault)

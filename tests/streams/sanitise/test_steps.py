@@ -8,6 +8,7 @@ from oracles import has_html, has_link
 from sluice.codecs import unicode_text
 from sluice.streams.sanitise import Trace, clean, unexpected_confusables
 from sluice.streams.sanitise import _steps as steps
+from sluice.streams.sanitise._chat import find_markers
 
 FRAGMENTS = st.sampled_from(
     [
@@ -111,9 +112,9 @@ def test_nothing_changes_unrecorded(text, cap, confusables):
     assert recorded or result == text
 
 
-@given(st.text(st.characters(codec="ascii", exclude_characters="<]"), max_size=200))
+@given(st.text(st.sampled_from(sorted({*map(chr, range(0x20, 0x7F)), "\n", "\t"} - set("<]:"))), max_size=200))
 def test_plain_ascii_is_unchanged(text):
-    """Without `<` and `]` no step has anything to do: emphasis, entities, backticks and controls stay literally."""
+    """Without `<`, `]` and a colon no step has anything to do: emphasis, entities and backticks stay literally."""
     result, trace = cleaned(text)
     assert result is text
     assert trace.meta() == Trace().meta()
@@ -297,3 +298,32 @@ def test_a_cut_can_uncover_the_unexpected():
     assert unexpected_confusables(text, 2000)
     assert not unexpected_confusables(text, 2002)
     assert not unexpected_confusables(text, 1999)
+
+
+@pytest.mark.parametrize("point", [*range(9), *range(0x0B, 0x20), *range(0x7F, 0xA0)])
+def test_no_control_character_comes_out(point):
+    """But tab and line feed; each is recorded, in any typing."""
+    result, trace = cleaned(f"a\t\n{chr(point)}b")
+    assert result == "a\t\nb"
+    assert trace.stripped_positions == [{"field": "rationale", "position": 3, "character": f"U+{point:04X}"}]
+
+
+MARKERS = ["system", "user", ":", "<|", "|>", "[", "INST", "]", "/", "\n", " ", "a", "<b>", "(", ")", "*"]
+
+
+@given(st.lists(st.sampled_from(MARKERS), max_size=30).map("".join))
+@example("<|" * 9 + "a" + "|>" * 9)
+@example("[" * 9 + "INST" + "]" * 9)
+def test_no_chat_marker_comes_out(text):
+    """However they are put into one another; and once more changes nothing."""
+    result, _ = cleaned(text)
+    assert not find_markers(result)
+    again, trace = cleaned(result)
+    assert again == result
+    assert trace.meta() == Trace().meta()
+
+
+def test_revision_1_leaves_them():
+    """Texts of fold version 1."""
+    text = "system: [INST] <|a|> \r\x07\u034f\ue000"
+    assert clean(text, "f", 2000, "replace", Trace(1)) == text

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sluice.codecs import unicode_text
 from sluice.streams.sanitise import _uri
+from sluice.streams.sanitise._host import is_private
 from sluice.streams.sanitise._uri import harden_uri
 
 
@@ -19,9 +20,6 @@ from sluice.streams.sanitise._uri import harden_uri
         ("https://example.org/a?b=c&d#e", "example.org"),
         ("https://example.org?q", "example.org"),
         ("HTTPS://Example.ORG/", "example.org"),
-        ("https://good.org@evil.example/", "evil.example"),
-        ("https://user:password@evil.example:8080/", "evil.example"),
-        ("https://good.org%2F@evil.example/", "evil.example"),
         ("https://192.0.2.7/", "192.0.2.7"),
         ("https://[2001:db8::7]/", "[2001:db8::7]"),
         ("https://xn--e1afmkfd.example/", "xn--e1afmkfd.example"),
@@ -45,6 +43,11 @@ def test_a_good_uri_is_shown_behind_its_host(uri, shown):
     ("uri", "refusal"),
     [
         ("", "empty"),
+        ("https://good.org@evil.example/", "userinfo"),
+        ("https://user:password@evil.example:8080/", "userinfo"),
+        ("https://good.org%2F@evil.example/", "userinfo"),
+        ("https://localhost/", "private-host"),
+        ("did:web:127.0.0.1%3A8443:a", "private-host"),
         ("http://example.org/", "scheme"),
         ("javascript:alert(1)", "scheme"),
         ("data:text/html,x", "scheme"),
@@ -153,3 +156,32 @@ def test_the_short_cut_gives_what_the_parser_gives(scheme, rest):
 def test_nobody_before_an_at_is_refused_for_what_it_is(uri, reason):
     """Empty user information is valid RFC 3986 (3.2.1), and good for nothing but two readings of the host."""
     assert harden_uri(uri) == (None, reason)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("localhost", "LOCALHOST", "localhost.", "a.localhost", "printer.local", "db.internal", "ip6-localhost"),
+        *("127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "0"),
+        *("017700000001", "00000000000000000177.0.0.1", "10.1.2.3", "172.31.0.1", "192.168.0.1", "169.254.169.254"),
+        *("010.8.8.8", "0xa9fea9fe", "100.64.0.1", "224.0.0.1", "255.255.255.255", "1.2.3.4.5", "999.1.1.1"),
+        *("[::1]", "[::]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[fe80::1]"),
+        *("[fd12::1]", "[fec0::1]", "[ff02::1]", "[64:ff9b::7f00:1]", "[64:ff9b:1::1]", "[2002:7f00:1::]", "[v1.x]"),
+        "[2001:0:0:0:0:0:80ff:fffe]",  # Teredo, of 127.0.0.1
+    ],
+)
+def test_a_host_of_the_readers_own_network_is_private(host):
+    """In every spelling that some client reads as one."""
+    assert is_private(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("example.org", "localhost.example.org", "a-local.org", "mylocal", "8.8.8.8", "134744072", "0x08080808"),
+        *("172.32.0.1", "11.0.0.1", "[2606:4700::1111]", "[2001:4860:4860::8888]", "[64:ff9b::808:808]", "1.example"),
+    ],
+)
+def test_other_hosts_are_public(host):
+    """Also those that only look like one of these."""
+    assert not is_private(host)

@@ -1,0 +1,51 @@
+"""Chat markers: what a chat template puts around a turn, and what makes a text look like another speaker's.
+
+`<|im_start|>`, `[INST]` and a role at the beginning of a line (`system:`) tell a model, or the template in front of it,
+that somebody else speaks from here on. `<s>`, `<start_of_turn>` and `<<SYS>>` are tags for an HTML parser, and go with
+the other markup (`_markup.py`). What makes the others work goes: the delimiters, and the colon behind the role; the
+words between them stay. Strict typing refuses such a text [V §3].
+
+Every expression is linear: it is anchored at a delimiter or at the beginning of a line, and bounded or possessive.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ._markup import Piece
+
+KIND: Final = "chat-marker"
+ROLES: Final = ("system", "developer", "assistant", "user", "human", "ai", "tool")
+"""Who speaks in a chat, in any case. `model` and `function` begin lines of honest prose."""
+_SPECIAL: Final = r"<\|[ \t]*+[^\s<>|]{1,64}+[ \t]*+\|>"
+_BRACKETED: Final = (
+    r"\[[ \t]*+/?+[ \t]*+(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS?|TOOL_CONTENT)[ \t]*+\]"
+)
+_ROLE: Final = (
+    r"^[ \t>#*_~-]*+(?:" + "|".join(ROLES) + r")(?:[ \t]++(?:message|prompt|instructions?))?+[ \t*_]*+(?::[ \t*_]*+)++"
+)
+_MARKER: Final = re.compile(rf"(?P<special>{_SPECIAL})|(?P<bracketed>{_BRACKETED})|(?P<role>{_ROLE})", re.I | re.M)
+_LINE_ENDS: Final = str.maketrans("\r\u2028\u2029\x85\v\f", "\n\n\n\n\n\n")
+
+
+def may_be_marked(text: str) -> bool:
+    """The cheap look: False where no marker can stand."""
+    return ":" in text or "[" in text or "<|" in text
+
+
+def find_markers(text: str) -> list[Piece]:
+    """The characters that make a text look like a chat's, left to right: delimiters, and colons behind roles."""
+    if not may_be_marked(text):
+        return []
+    found: list[Piece] = []
+    seen = text if text.isprintable() else text.translate(_LINE_ENDS)
+    for match in _MARKER.finditer(seen):
+        start, end = match.span()
+        if match["role"] is not None:
+            colons = [place for place in range(text.index(":", start), end) if text[place] == ":"]
+            found += [Piece(place, place + 1, KIND) for place in colons]
+            continue
+        width = 2 if match["special"] is not None else 1
+        found += (Piece(start, start + width, KIND), Piece(end - width, end, KIND))
+    return found
