@@ -524,6 +524,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         unchecked: the parts of the sentence that no check speaks of, in its own code points.
         checks: the checks, in their order. These three are absent where nothing was checked.
         grounded: whether its emitter says so; where its chain does not bear that out it is rejected [C §2].
+        grounding: where it is grounded: `matched` if a retrieval of its emitter's chain names an observation that
+            counts or a file in which a check was seen to hold, else `claimed`.
         data: the categories of the values that it came from.
         confidence: the least of the assertion's own and its chain's steps'.
         emitted_at: the emission's.
@@ -557,6 +559,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     unchecked: list[tuple[int, int]] | UnsetType = UNSET
     checks: list[CheckCount] | UnsetType = UNSET
     grounded: bool
+    grounding: Literal["matched", "claimed"] | UnsetType = UNSET
     data: list[str]
     confidence: float | int | UnsetType = UNSET
     emitted_at: str

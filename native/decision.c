@@ -114,6 +114,31 @@ static int put_who(const Folder *self, Buffer *out, const AssertionState *assert
     return 1;
 }
 
+/* Whether an ASCII text has neither a control character, line feed and tab apart, nor a bracket. */
+static int is_said(View text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        if ((text.at[i] < ' ' && text.at[i] != '\n' && text.at[i] != '\t') || text.at[i] == 0x7f || text.at[i] == '[')
+            return 0;
+    return 1;
+}
+
+/* Whether some line may begin with a role and a colon (sanitise/_chat.py); Python says whether one does. */
+static int may_be_role(View text)
+{
+    size_t i = 0;
+    while (i < text.length) {
+        while (i < text.length && text.at[i] != '\n' && strchr(" \t>#*_~-", text.at[i]) != NULL && text.at[i])
+            i++;
+        const int role = i < text.length && text.at[i] && strchr("sdauhtSDAUHT", text.at[i]) != NULL;
+        for (; i < text.length && text.at[i] != '\n'; i++)
+            if (role && text.at[i] == ':')
+                return 1;
+        i++;
+    }
+    return 0;
+}
+
 /* Whether there is a text only, and sanitation leaves it as it is (sanitise/_steps.py, `clean`). */
 static int is_clean(const Folder *self, const AssertionState *assertion, View prose, const ClassEvidence **counted, size_t count)
 {
@@ -126,7 +151,7 @@ static int is_clean(const Folder *self, const AssertionState *assertion, View pr
     for (size_t i = 0; i < prose.length; i++)
         if (at[i] == '<' || (at[i] == '(' && i && at[i - 1] == ']'))
             return 0;
-    return 1;
+    return !self->text_rules || (is_said(prose) && !may_be_role(prose));
 }
 
 static PyObject *text_of(View text) { return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.length, NULL); }
@@ -644,17 +669,47 @@ static int put_evidence(const Folder *self, Buffer *out, const AssertionState *a
     return 1;
 }
 
-/* The union of the chain's data categories. */
-static int put_data(const Folder *self, Buffer *out, const AssertionState *assertion)
+/* What a chain's retrievals may have been matched to: the ids of what counts, the files where checks were seen to hold. */
+static PyObject *names_of_seen(const AssertionState *assertion, const ClassEvidence **counted, size_t count)
+{
+    PyObject *names = PyList_New(0);
+    Buffer name = {0};
+    int fine = names != NULL;
+    for (size_t i = 0; fine && i < count; i++)
+        if (counted[i]->id >= 0) {
+            name.length = 0;
+            put_whole_id(&name, assertion->ids[counted[i]->id]);
+            PyObject *one = name.failed ? PyErr_NoMemory() : bytes_of((View){name.data, name.length});
+            fine = one != NULL && PyList_Append(names, one) == 0;
+            Py_XDECREF(one);
+        }
+    for (size_t i = 0; fine && assertion->checks != NULL && i < assertion->checks->where_count; i++) {
+        PyObject *one = bytes_of(assertion->checks->wheres[i].path);
+        fine = one != NULL && PyList_Append(names, one) == 0;
+        Py_XDECREF(one);
+    }
+    buffer_free(&name);
+    if (!fine)
+        Py_CLEAR(names);
+    return names;
+}
+
+/* How far it was matched that it is grounded, and the union of the chain's data categories. */
+static int put_data(const Folder *self, Buffer *out, const AssertionState *assertion, const ClassEvidence **counted,
+                    size_t count)
 {
     if (!assertion->has_chain) {
-        put_text(out, assertion->grounded ? "[\"grounded\"]," : "[],");
+        if (assertion->grounded && self->text_rules)
+            PUT(out, "\"grounding\":\"claimed\",");
+        put_text(out, assertion->grounded ? "\"data\":[\"grounded\"]," : "\"data\":[],");
         return 1;
     }
-    PyObject *chain = bytes_of(assertion->chain), *data = NULL;
-    if (chain != NULL)
-        data = PyObject_CallFunctionObjArgs(self->functions[FUNCTION_DATA_OF], chain, assertion->grounded ? Py_True : Py_False, NULL);
+    PyObject *chain = bytes_of(assertion->chain), *names = names_of_seen(assertion, counted, count), *data = NULL;
+    if (chain != NULL && names != NULL)
+        data = PyObject_CallFunctionObjArgs(self->functions[FUNCTION_DATA_OF], chain,
+                                            assertion->grounded ? Py_True : Py_False, names, NULL);
     Py_XDECREF(chain);
+    Py_XDECREF(names);
     if (!put_python(out, data))
         return 0;
     put_byte(out, ',');
@@ -675,8 +730,8 @@ static int put_head(Folder *self, const AssertionState *assertion, Decision *dec
     if (!shown_checks_of(self, assertion, decision) || !put_evidence(self, out, assertion, counted, count))
         return 0;
     put_outside(out, decision->shown_checks);
-    put_text(out, assertion->grounded ? "\"grounded\":true,\"data\":" : "\"grounded\":false,\"data\":");
-    if (!put_data(self, out, assertion))
+    put_text(out, assertion->grounded ? "\"grounded\":true," : "\"grounded\":false,");
+    if (!put_data(self, out, assertion, counted, count))
         return 0;
     if (assertion->has_confidence) {
         PyObject *number = PyFloat_FromDouble(assertion->confidence);

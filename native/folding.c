@@ -689,6 +689,8 @@ static void emission_pack(Folder *self, const Emission *emission, const Before *
             put_view(out, before->waiting[i].raw);
 }
 
+#define MOST_SPANNED 4000000
+
 static int emitted(Folder *self, const Place *place, const Emission *emission, View record, View traceparent)
 {
     Before before = {0};
@@ -712,6 +714,10 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     }
     if (emission->attempt > self->max_attempts)
         return PYTHON; /* it may have come out of order */
+    uint64_t spanned = 0;
+    for (size_t i = 0; self->text_rules && i < emission->count; i++)
+        if ((spanned += emission->assertions[i].text.length) > MOST_SPANNED)
+            return PYTHON; /* validation.py, `overlapping`; characters are no more than bytes */
     done = assertions_fill(self, emission, &before, traceparent, &uncounted);
     if (done != DONE)
         return done;

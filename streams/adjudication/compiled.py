@@ -35,13 +35,13 @@ from .compiled_layout import (
     TermsInForce,
     Writing,
 )
-from .decision_json import DecisionWriter
+from .decision_json import DecisionWriter, said_grounding
 from .emission_state import CLASSES, Place, Terms
 from .mending import effects_with_looks
 from .outputs import Writer
 from .state import State
 from .verdicts import Renewed
-from .versions import MENDING
+from .versions import MENDING, TEXT
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -145,6 +145,7 @@ def _rules(policy: Policy, version: int) -> Rules:
         accepts_checks=BUILT_IN in policy.judging.accept,
         mending=CODES["mending"].index(_mending(policy, version)),
         names_vendors=bool(policy.emitters.vendor),
+        text_rules=version >= TEXT,
     )
 
 
@@ -159,9 +160,9 @@ def _mending(policy: Policy, version: int) -> str:
 def _functions(policy: Policy, decisions: DecisionWriter) -> Functions:
     return Functions(
         framed=_framer(decisions),
-        claim_hash=_claim_hash,
+        claim_hash=_claim_hash(decisions.revision),
         number_json=_encode,
-        data_of=_data_of,
+        data_of=_data_of(decisions.revision),
         chain_of=_chain_of,
         attestation_of=_attestation_of,
         shown_id=decisions.shown,
@@ -183,8 +184,8 @@ def _refuses(policy: Policy) -> Callable[[bytes], bool]:
     return lambda name: looks_like(name.decode(), refuse) is not None
 
 
-def _claim_hash(text: str, kind: str) -> bytes:
-    return assertion_hash(text, kind).encode()
+def _claim_hash(revision: int) -> Callable[[str, str], bytes]:
+    return lambda text, kind: assertion_hash(text, kind, revision).encode()
 
 
 _chains = msgspec.json.Decoder(list[AnyStep])
@@ -212,9 +213,15 @@ def _attestation_of(raw: bytes) -> bytes:
     return _encode(_objects.decode(raw))
 
 
-def _data_of(chain: bytes, grounded: bool) -> bytes:
-    steps = _chains.decode(chain)
-    return _encode(grounding.data_categories(grounded, steps))
+def _data_of(revision: int) -> Callable[[bytes, bool, list[bytes]], bytes]:
+    """What gives the members behind `grounded` where there is a chain; the names are what observers saw."""
+
+    def data_of(chain: bytes, grounded: bool, names: list[bytes]) -> bytes:
+        steps = _chains.decode(chain)
+        said = said_grounding(steps, {name.decode() for name in names}) if grounded and revision > 1 else ""
+        return said.encode() + b'"data":' + _encode(grounding.data_categories(grounded, steps))
+
+    return data_of
 
 
 def _derived(text: str, kind: Kind) -> str | None:

@@ -113,6 +113,7 @@ class Rules(NamedTuple):
         accepts_checks: whether the built-in judge's word counts.
         mending: what Python does for requests for another attempt (`CODES["mending"]`).
         names_vendors: whether it matters who owns what a service says.
+        text_rules: those of text and grounding since `versions.TEXT`.
     """
 
     classes: tuple[str, ...]
@@ -136,6 +137,7 @@ class Rules(NamedTuple):
     accepts_checks: bool
     mending: int
     names_vendors: bool
+    text_rules: bool
 
 
 class RecordTexts(NamedTuple):
@@ -213,7 +215,7 @@ class Functions(NamedTuple):
     framed: Callable[[str, bool, bytes | None, list[bytes], list[tuple[str, tuple[str, int, int, str]]] | None], Framed]
     claim_hash: Callable[[str, str], bytes]
     number_json: Callable[[Any], bytes]
-    data_of: Callable[[bytes, bool], bytes]
+    data_of: Callable[[bytes, bool, list[bytes]], bytes]
     chain_of: Callable[[bytes], KeptChain | None]
     attestation_of: Callable[[bytes], bytes]
     shown_id: Callable[[str, bool], bytes]

@@ -9,7 +9,7 @@ a property that the tests hold it to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from operator import attrgetter
@@ -23,6 +23,7 @@ from ...codecs.errors import Fault
 from ...codecs.records import AnyStep, Basis, Effect, Reason, Status
 from ...codecs.spans import Span, parse_span_key
 from ...codecs.times import format_time
+from ...codecs.unicode_text import REVISION
 from ..policy.policy import Policy
 from ..policy.privacy import RedactionPolicy, Secret
 from ..sanitise import (
@@ -37,7 +38,8 @@ from ..sanitise import (
 from .checked_json import Shown, shown
 from .compiled_layout import RecordTexts
 from .emission_state import ALONE, CLASSES, AssertionState, ClassEvidence, steps_of, whole
-from .grounding import data_categories
+from .grounding import data_categories, is_matched
+from .versions import revision_of
 from .witnesses import Witness
 
 _CHAIN_CAP = 2000
@@ -89,6 +91,7 @@ class DecisionWriter:
     def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
         header = block.header
         self._policy = policy
+        self.revision = revision_of(header.fold)
         self._redaction = RedactionPolicy(policy.privacy, secret)
         self._ledger = (
             f'"canonicalisation_version":"0.3","policy":"{policy_hash}",'
@@ -145,11 +148,21 @@ class DecisionWriter:
             f'{based}{because}{own}"revision":{state.revision},"effect":"{state.effect}","k":{state.k},'
             f'{observers}"classes":[{",".join(classes)}],"evidence":[{",".join(evidence)}],'
             f"{checked.outside if checked else ''}"
-            f'"grounded":{"true" if state.grounded else "false"},"data":{_data(state, steps)},{confidence}'
+            f'"grounded":{"true" if state.grounded else "false"},{self._grounding(state, steps, counted)}'
+            f'"data":{_data(state, steps)},{confidence}'
             f'"emitted_at":"{format_time(state.emitted_at)}",{frame}'
-            f'"canonical_hash":"{assertion_hash(state.text, state.kind)}",{self._ledger}'
+            f'"canonical_hash":"{assertion_hash(state.text, state.kind, self.revision)}",{self._ledger}'
         )
         return Decision(id_, head, self._behind + meta, len(counted))
+
+    def _grounding(self, state: AssertionState, steps: list[AnyStep] | None, counted: Sequence[ClassEvidence]) -> str:
+        """What stands beside `grounded` where that is claimed: whether a retrieval of the chain was matched to what
+        observers saw."""
+        if self.revision == 1 or not state.grounded:
+            return ""
+        names = [state.id_of(seen) for seen in counted]
+        names += [place.path for place in state.checking.places] if state.checking is not None else []
+        return said_grounding(steps, {name for name in names if name})
 
     def _who(self, state: AssertionState, seen: ClassEvidence | Witness) -> str:
         """Who saw it, and what, as far as privacy lets it out (privacy.py)."""
@@ -192,7 +205,7 @@ class DecisionWriter:
     ) -> tuple[str, str, list[str], str, str]:
         """What strangers wrote, sanitised: the text, attestations, the chain's steps, what was checked with a comma
         behind each member, and the `_meta` that says what changed in them; each as JSON."""
-        confusables, trace = self.confusables(effect), Trace()
+        confusables, trace = self.confusables(effect), Trace(self.revision)
         assertion = to_json(clean(text, "assertion", self._policy.sanitation.caps["assertion"], confusables, trace))
         framed = self._attestations(attestations, trace)
         own = [to_json(step) for step in self._own_chain(steps, confusables, trace)] if steps else []
@@ -222,7 +235,7 @@ class DecisionWriter:
         return framed
 
     def _attestation(self, attestation: bytes, place: int, trace: Trace) -> dict[str, Any] | None:
-        rules = attestation_rules(self._policy)
+        rules = attestation_rules(self._policy, self.revision)
         body = msgspec.json.decode(attestation, type=dict[str, Any])
         framed = frame_attestation(body, rules, trace=trace, within=f"attestations[{place}].")
         if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
@@ -235,13 +248,19 @@ def _meta(trace: Trace) -> str:
     return _META_UNCHANGED if meta is _UNCHANGED else to_json(meta)
 
 
-def attestation_rules(policy: Policy) -> AttestationRules:
-    """What the policy says about attestations, as the sanitiser takes it."""
+def said_grounding(chain: Sequence[AnyStep] | None, names: Collection[str]) -> str:
+    """The member `grounding`, with a comma behind it (`grounding.is_matched`)."""
+    return f'"grounding":"{"matched" if is_matched(chain, names) else "claimed"}",'
+
+
+def attestation_rules(policy: Policy, revision: int = REVISION) -> AttestationRules:
+    """What the policy says about attestations, as the sanitiser takes it; `revision` of its rules."""
     registry = policy.attestations
     return AttestationRules(
         consensus_domains=tuple(registry.consensus_domains),
         confusables={name: domain.confusables for name, domain in registry.domains.items()},
         caps=policy.sanitation.caps,
+        revision=revision,
     )
 
 

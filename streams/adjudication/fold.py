@@ -43,7 +43,7 @@ from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .trace import FoldTrace
 from .uncounted import Uncounted
 from .verdicts import Verdicts
-from .versions import AUTHORITY, COMPILED, FOLD_VERSION, MENDING, fold_version, rules_of
+from .versions import AUTHORITY, COMPILED, FOLD_VERSION, MENDING, TEXT, fold_version, rules_of
 
 DIGEST_BYTES: Final = 16
 """Of the SHA-256 of an emission's bytes: whether it is the one that is known already."""
@@ -289,6 +289,10 @@ class _Folding:
         first = known.attempt(emission.attempt) if known is not None else None
         if first is not None:
             return self.repeated(emission, first, digest)
+        if self.version >= TEXT:
+            fault = validation.overlapping(emission)
+            if fault is not None:
+                return fault
         if self.version >= AUTHORITY and emission.attempt:
             fault = validation.out_of_order(known, emission.attempt, self.rules.max_attempts)
             if fault is not None:

@@ -6,7 +6,7 @@ grounding, a quote that is not in its context, and a confidence below the floor 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ...codecs.records import AnyStep, Assertion, Derived, Emission, Retrieval, Severed
 from ...codecs.times import parse_time
@@ -52,6 +52,21 @@ def data_categories(grounded: bool, chain: Sequence[AnyStep] | None) -> list[str
     if grounded:
         found.add("grounded")
     return sorted(found)
+
+
+def is_matched(chain: Sequence[AnyStep] | None, names: Collection[str]) -> bool:
+    """Whether a retrieval of the emitter's chain is one that an observation bore out.
+
+    Args:
+        chain: the emitter's.
+        names: the ids of the observations that count, and the files in which observers saw a check hold.
+    """
+    for step in steps(chain):
+        if isinstance(step, Retrieval):
+            named = step.metadata.get("observation_id")
+            if step.source in names or (isinstance(named, str) and named in names):
+                return True
+    return False
 
 
 def citation_violation(emission: Emission, assertion: Assertion, text: str) -> tuple[int, int] | None:

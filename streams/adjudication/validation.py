@@ -6,12 +6,12 @@ Each returns the `Fault` with which the input becomes a dead letter, or None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from ...codecs.blocks import Event
-from ...codecs.errors import Fault
+from ...codecs.errors import Fault, schema_fault
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...codecs.records import Assertion, Emission, Emitter, Observation, Retrieval, Review, Sighting
 from ...codecs.sightings import decode_sighting
@@ -49,6 +49,21 @@ def wrong_partition(key: str, lane: int, lanes: int, partitioner: Partitioner) -
     if partition == lane:
         return None
     return Fault("misrouted", f"{partitioner} puts the key {key!r} into partition {partition} of {lanes}, got {lane}")
+
+
+MAX_SPANNED: Final = 4_000_000
+"""Characters that the assertions of one emission may have together: four times what a record holds."""
+
+
+def overlapping(emission: Emission) -> Fault | None:
+    """`schema` where spans lie over one another so often that a megabyte of text would become a gigabyte of state."""
+    total = 0
+    for assertion in emission.assertions or ():
+        chars = None if assertion.span is None else assertion.span.chars
+        total += chars[1] - chars[0] if chars is not None else len(assertion.assertion or "")
+    if total <= MAX_SPANNED:
+        return None
+    return schema_fault("$.assertions", f"spans of at most {MAX_SPANNED} characters together", str(total))
 
 
 def skewed(state: State, path: str, instant: int | None) -> Fault | None:

@@ -189,13 +189,13 @@ def test_the_attempt_and_the_span_are_part_of_the_id(adjudicate, emission, claim
         ({"chars": [0, 9]}, "em-1#c:0-9", {"chars": [0, 9]}),
         ({"tokens": [3, 9], "tokenizer": "bpe"}, "em-1#t:bpe:3-9", {"tokens": [3, 9], "tokenizer": "bpe"}),
         ({"path": "/a/b"}, "em-1#p:/a/b", {"path": "/a/b"}),
-        ({"path": "/c d/é~1x"}, "em-1#p:/c%20d/%C3%A9~1x", {"path": "/c%20d/%C3%A9~1x"}),
+        ({"path": "/c<d/!~1x"}, "em-1#p:/c%3Cd/%21~1x", {"path": "/c%3Cd/%21~1x"}),
     ],
 )
 def test_the_key_is_emission_id_and_span_key(adjudicate, emission, claim, span, key, shown):
     """The Kafka key joins the emission id and the canonical span key by `#`; a pointer's names are the emitter's
     words, so outside the frame they stand percent-encoded, as in the key."""
-    text = json.dumps({"a": {"b": "It is."}, "c d": {"é/x": "So."}})
+    text = json.dumps({"a": {"b": "It is."}, "c<d": {"!/x": "So."}})
 
     (line,) = adjudicate([emission(0, text=text, claims=[claim(span=span, kind="refusal")])]).lines_on("admitted")
 
@@ -549,3 +549,47 @@ def test_unrelated_emissions_do_not_touch_each_other(adjudicate, emission, obser
         alone = [placeless(line) for line in decisions(adjudicate(story, until=7200))]
         assert alone
         assert [placeless(line) for line in decisions(together) if line["value"]["emission_id"] == name] == alone
+
+
+CHAIN = {"step": "retrieval", "source": "sha256:e3b0c442", "timestamp": "2026-11-21T08:59:40Z", "metadata": {}}
+
+
+@pytest.mark.parametrize(
+    ("step", "observed", "said"),
+    [
+        ({}, "sha256:e3b0c442", "matched"),
+        ({"source": "CHANGELOG.md", "metadata": {"observation_id": "sha256:e3b0c442"}}, "sha256:e3b0c442", "matched"),
+        ({}, "sha256:other", "claimed"),
+        ({"source": "CHANGELOG.md"}, "sha256:e3b0c442", "claimed"),
+        ({"source": "CHANGELOG.md", "metadata": {"observation_id": ["sha256:e3b0c442"]}}, "sha256:e3b0c442", "claimed"),
+    ],
+)
+def test_grounding_is_matched_or_claimed(adjudicate, emission, observation, step, observed, said):
+    """A chain is the emitter's word, until one of its retrievals names what an observer saw ([C §3], records.md)."""
+    lines = [
+        emission(0, grounded=True, chain=[{**CHAIN, **step}]),
+        observation(1, "substrate.grep", observation_id=observed),
+        observation(2, "substrate.git.log"),
+    ]
+    (record,) = adjudicate(lines).on("admitted")
+    assert record["grounded"] is True
+    assert record["grounding"] == said
+
+
+def test_what_claims_no_grounding_says_nothing_of_it(adjudicate, emission, observation):
+    """Nobody claims it."""
+    lines = [emission(0), observation(1, "substrate.grep"), observation(2, "substrate.git.log")]
+    (record,) = adjudicate(lines).on("admitted")
+    assert record["grounded"] is False
+    assert "grounding" not in record
+
+
+def test_spans_are_bounded_together(adjudicate, emission, claim):
+    """A thousand assertions over one long text would be a thousand copies of it in the state."""
+    text = "word " * 60_000
+    spans = [{"chars": [n, len(text) - n]} for n in range(20)]
+    lines = [emission(0, text=text, claims=[claim(span=span) for span in spans])]
+    outputs = adjudicate(lines)
+    assert outputs.dead == ["schema"]
+    few = [emission(0, text=text, claims=[claim(span=span) for span in spans[:10]])]
+    assert adjudicate(few).dead == []
