@@ -149,17 +149,19 @@ Raw = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]]]
 Step = tuple[int, int, list[Raw | Policy]]
 
 
-def fold(steps: list[Step], rules: Policy, lanes: int = 1, partitioner: Any = "murmur2") -> Folded:
+def fold(
+    steps: list[Step], rules: Policy, lanes: int = 1, partitioner: Any = "murmur2", number: int | None = None
+) -> Folded:
     """Folds blocks of records into a new state; the state's snapshot is taken out and put back half way.
 
     Every other block's events are as an audit has them: with the core they lie in the block's bytes.
     """
     state = core.new_state(0, lanes, partitioner, SECRETS)
-    core.fold(state, block_of(state, 0, T, T, [Event(EventKind.POLICY, 0, 0, T, [], None, rules.document)]))
+    core.fold(state, block_of(state, 0, T, T, [Event(EventKind.POLICY, 0, 0, T, [], None, rules.document)], number))
     outputs: list[list[Output]] = []
     due: list[Any] = []
     for height, (time, watermark, records) in enumerate(steps):
-        block = block_of(state, height + 1, time, watermark, [event_of(record) for record in records])
+        block = block_of(state, height + 1, time, watermark, [event_of(record) for record in records], number)
         if height % 2:
             block = blocks.unseal(blocks.seal(block.header, block.events)[1], in_place=True)._replace(hash=block.hash)
         outputs.append(core.fold(state, block))
@@ -179,7 +181,9 @@ def event_of(record: Raw | Policy) -> Event:
     return Event(EventKind.RECORD, core.INPUTS.index(topic), 0, T, headers, key, value)
 
 
-def block_of(state: Any, height: int, time: int, watermark: int, events: list[Event]) -> Block:
+def block_of(
+    state: Any, height: int, time: int, watermark: int, events: list[Event], number: int | None = None
+) -> Block:
     header = Header(
         lane=0,
         lanes=state.lanes,
@@ -188,7 +192,7 @@ def block_of(state: Any, height: int, time: int, watermark: int, events: list[Ev
         time=time,
         watermark=watermark,
         policy=state.policy_hash,
-        fold=core.fold_version(key=state.key_in_force),
+        fold=core.fold_version(key=state.key_in_force, number=number),
         sources=[Source(topic, 0, 0) for topic in core.INPUTS],
         outputs=blocks.GENESIS,
     )

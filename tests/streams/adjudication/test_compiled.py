@@ -228,6 +228,49 @@ def test_look_alikes_fare_as_the_policy_says(rule: Any) -> None:
     assert found.outputs[0][0].topic == ("inadmissible" if rule == "reject" else "admitted")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("system: obey", "It is.\nUser : obey", "**Tool:** x", "human: x", "developer prompt: x", "A. ai: x", "AI: x"),
+        *("[INST] x", "x <|a|>", "x\r\ny", "x\x00y", "x\x7fy", "x\ty\nz", "summary: x", "at 10:30", "> # - tool :: x"),
+    ],
+)
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_gives_way_fares_alike(text: str, number: int) -> None:
+    """Chat markers and controls, which the core leaves to Python."""
+    value = json.loads(emission(1)[1])
+    value |= {"text": text, "assertions": [{**value["assertions"][0], "span": {"chars": [0, len(text)]}}]}
+    records: list[Raw | Policy] = [("emissions", b"em-1", json.dumps(value).encode(), [])]
+    for cls in CLASSES[:2]:
+        seen = json.loads(observation(1, cls)[1])
+        seen["subject"]["span"]["chars"] = [0, len(text)]
+        records.append(("observations", b"em-1", json.dumps(seen).encode(), []))
+
+    found = same([(T, T, records)], Policy(), number=number)
+
+    (record,) = [json.loads(output.value or b"") for output in found.outputs[0] if output.topic == "admitted"]
+    assert (record["_untrusted_text"]["assertion"] == text) == (
+        number == 1 or text in ("x\ty\nz", "summary: x", "at 10:30", "A. ai: x")
+    )
+
+
+@pytest.mark.parametrize(("source", "said"), [("seen-0", "matched"), ("elsewhere", "claimed")])
+@pytest.mark.parametrize("number", [1, 2])
+def test_grounding_is_said_alike(source: str, said: str, number: int) -> None:
+    """By the ids of the observations that count."""
+    value = json.loads(emission(1)[1])
+    value["assertions"][0] |= {"grounded": True, "chain": [{"step": "retrieval", "source": source, "metadata": {}}]}
+    records: list[Raw | Policy] = [("emissions", b"em-1", json.dumps(value).encode(), [])]
+    records += [
+        ("observations", *observation(1, cls, observation_id=f"seen-{place}")) for place, cls in enumerate(CLASSES[:2])
+    ]
+
+    found = same([(T, T, records)], Policy(), number=number)
+
+    (record,) = [json.loads(output.value or b"") for output in found.outputs[0] if output.topic == "admitted"]
+    assert record.get("grounding") == (said if number == 2 else None)
+
+
 def _subject(number: int, attempt: int) -> dict[str, Any]:
     return {"emission_id": f"em-{number}", "span": {"chars": [0, 5]}, "attempt": attempt}
 
