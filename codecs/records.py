@@ -253,7 +253,7 @@ class Attestation(Record, frozen=True, gc=False):
     """A validator's verdict on a claim [V §3]. Topic `attestations`, key `claim_hash`. Its text is untrusted."""
 
     claim_hash: Annotated[str, Meta(pattern=r"^0x[0-9a-fA-F]{64}(?![\s\S])")]
-    validator_did: Annotated[str, Meta(pattern=DID_PATTERN, max_length=256)]
+    validator_did: Annotated[str, Meta(pattern=DID_PATTERN)]
     verdict: Literal["VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"]
     consensus_domain: Identifier
     rationale: str = ""

@@ -17,6 +17,7 @@ from msgspec import field
 from ...codecs import times
 from ...codecs.canonical import MAX_DEPTH, CanonicalError, NotJsonError, canonical_hash, parse_json
 from ...codecs.decode import decode_json
+from ...codecs.dids import normalised
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.nesting import deeper_than
 from ...codecs.records import Attestation, AttestedQuote, CitedWork
@@ -135,7 +136,7 @@ def frame_attestation(
 _decoder = msgspec.json.Decoder(Attestation)
 _EXPECTED: Final = {
     "$.claim_hash": "0x and 64 hexadecimal digits",
-    "$.validator_did": "a DID URI of at most 256 characters, without path, query and fragment",
+    "$.validator_did": "a DID URI that percent-encodes nothing but printable ASCII",
     "$.verdict": "VERIFIED, SUPPORTED, DISPUTED, FALSE or UNVERIFIABLE",
     "$.consensus_domain": "the name of a consensus domain",
     "$.canonicalisation_version": '"0.2" or "0.3"',
@@ -152,6 +153,8 @@ def _typed(value: Any, rules: AttestationRules, settled: dict[str, str]) -> Atte
         return _mistyped(
             "consensus_domain", f"one of {', '.join(rules.consensus_domains)}", attestation.consensus_domain
         )
+    if rules.revision > 1 and normalised(attestation.validator_did) is None:
+        return _mistyped("validator_did", "a DID URI of at most 256 characters", attestation.validator_did)
     if attestation.issued_at is not None and times.parse_time(attestation.issued_at) is None:
         return _mistyped("issued_at", times.EXPECTED, attestation.issued_at)
     return _not_plain(attestation, rules, settled) or attestation
@@ -165,7 +168,7 @@ _LISTS: Final = {
 
 
 def _known(value: Any, trace: Trace, within: str) -> Any:
-    """The attestation with null for each URI that is no text, and a record of these and of members that nobody knows:
+    """The attestation with null for each URI of a cited work that is no text, and a record of these and of members that nobody knows:
     neither comes out, and nothing may go without a trace [V §6]."""
     if not isinstance(value, dict):
         return value
@@ -182,7 +185,7 @@ def _known(value: Any, trace: Trace, within: str) -> Any:
                 continue
             item = cast("dict[str, Any]", one)
             unknown = item.keys() - members
-            wrong = not isinstance(item.get("uri"), str | None)
+            wrong = member == "cited_works" and not isinstance(item.get("uri"), str | None)
             if (unknown or wrong) and place < most:
                 for name in sorted(map(str, unknown)):
                     trace.leave_out(f"{within}{member}[{place}].", name)
@@ -311,7 +314,7 @@ def _entry(
         trace.cut(f"{within}evidence[{place}].quote", len(one.quote.encode()), 0)
     entry: dict[str, Any] = {
         "claim_hash": attestation.claim_hash,
-        "validator_did": attestation.validator_did,
+        "validator_did": normalised(attestation.validator_did) if trace.revision > 1 else attestation.validator_did,
         "verdict": attestation.verdict,
         "consensus_domain": attestation.consensus_domain,
     }
