@@ -22,7 +22,7 @@ from laws import Finding
 from sluice.codecs import canonical, fast_decode
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams import sanitise
-from sluice.streams.judging import coverage, derivation, quotes, terms
+from sluice.streams.judging import cited, coverage, derivation, quotes, terms
 from sluice.streams.judging.checks import parse_check
 from sluice.streams.sanitise import _typing, _uri
 
@@ -69,6 +69,7 @@ STEPS: Final[dict[str, Callable[[str], object]]] = {
     "a URI": _uri.harden_uri,
     "the canonical hash": _canonical,
     "quotes": quotes.quotes,
+    "what is cited": cited.cited_spans,
     "code spans": quotes.code_spans,
     "terms": lambda text: terms.terms_of(text, "substrate.code.read", {}),
     "derived checks": lambda text: derivation.checks_of(text, "assertion", None),

@@ -389,6 +389,7 @@ class _Folding:
                     assertion,
                     terminal=claims.terminal,
                     unknown=claims.unknown,
+                    text_rules=self.version >= TEXT,
                 )
             )
         return cases

@@ -1,6 +1,6 @@
 """Whether an answer quotes only what its context says [C §4].
 
-The quotes are those that the lane looks for (`streams/judging/quotes.py`), and besides code spans and what stands
+The quotes are those that the lane looks for (`streams/judging/cited.py`), and besides all code spans and what stands
 between single straight quotation marks: the library may be stricter than the lane, never looser. `strictly=True` wants
 each of them in the context character for character; `"normalised"` lets white space, quotation marks, the ellipsis and
 the Unicode form differ.
@@ -16,7 +16,8 @@ import msgspec
 
 from ...codecs.errors import UsageError
 from ...codecs.unicode_text import nfkc
-from ..judging.quotes import CLOSERS, code_spans, quotes
+from ..judging.cited import cited_spans, outermost
+from ..judging.quotes import CLOSERS, code_spans
 from .errors import CitationViolation
 
 Strictness = Literal["normalised"] | bool
@@ -44,13 +45,7 @@ def check_strictness(prompt: str, strictly: object, cites: Sequence[str]) -> Non
 def quoted_spans(text: str) -> list[tuple[int, int]]:
     """Start and end of everything that the text quotes, in code points, without the marks; in order, outermost only."""
     single = [match.span(1) for match in _SINGLE.finditer(text) if len(match[1]) > 1]
-    found: list[tuple[int, int]] = []
-    past = 0
-    for start, end in sorted({*quotes(text), *code_spans(text), *single}):
-        if start >= past:  # a span inside another is borne out by that one
-            found.append((start, end))
-            past = end
-    return found
+    return outermost({*cited_spans(text), *code_spans(text), *single})
 
 
 def verify(prompt: str, parameter: str, answer: object, contexts: Sequence[str], strictly: Strictness) -> None:

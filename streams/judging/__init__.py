@@ -5,6 +5,7 @@ checks cover.
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
     "checks",
+    "cited",
     "claim_forms",
     "code",
     "commit_facts",

@@ -168,8 +168,8 @@ _LISTS: Final = {
 
 
 def _known(value: Any, trace: Trace, within: str) -> Any:
-    """The attestation with null for each URI of a cited work that is no text, and a record of these and of members that nobody knows:
-    neither comes out, and nothing may go without a trace [V §6]."""
+    """The attestation with null for each URI of a cited work that is no text, and a record of these and of members that
+    nobody knows: neither comes out, and nothing may go without a trace [V §6]."""
     if not isinstance(value, dict):
         return value
     body = cast("dict[str, Any]", value)

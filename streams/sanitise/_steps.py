@@ -293,7 +293,7 @@ def blunt(text: str, field: str, trace: Trace) -> str:
     return text.replace("<", "").replace("]", "")
 
 
-def unexpected_confusables(text: str, cap: int | None = None) -> bool:
+def unexpected_confusables(text: str, cap: int | None = None, revision: int = unicode_text.REVISION) -> bool:
     """Whether the policy `reject` refuses the text [V §4.3]: a letter or digit of another script looks like ASCII.
 
     A typographic quote, dash or space is replaced and recorded, but refuses nothing ([V §4]).
@@ -302,23 +302,24 @@ def unexpected_confusables(text: str, cap: int | None = None) -> bool:
         text: as it came.
         cap: in bytes, where the text is going to be cut: between a letter and its accent a cut leaves a look-alike
             that the whole text does not have.
+        revision: of the invisible characters that are looked past.
     """
     if text.isascii():
         return False
-    if _has_unexpected(text):
+    if _has_unexpected(text, revision):
         return True
     if cap is None or len(text) * 4 <= cap:
         return False
     raw = text.encode()
-    return len(raw) > cap and _has_unexpected(_cut(raw, cap))
+    return len(raw) > cap and _has_unexpected(_cut(raw, cap), revision)
 
 
-def _has_unexpected(text: str) -> bool:
+def _has_unexpected(text: str, revision: int) -> bool:
     while True:
         text = unicode_text.nfkc(text)
         if unicode_text.has_unexpected(text):
             return True
-        stripped = unicode_text.strip_invisible(text)[0]
+        stripped = unicode_text.strip_invisible(text, revision)[0]
         if stripped == text:
             return False
         text = stripped
