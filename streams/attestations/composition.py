@@ -93,6 +93,22 @@ def compose(verdicts: Mapping[Verdict, int], composition: Composition = "most", 
     )
 
 
+_STRENGTH: Final[tuple[Composition, ...]] = ("most", "majority", "unanimous")
+
+
+def stricter(
+    composition: Composition, quorum: int, asked: Composition | None, asked_quorum: int | None
+) -> tuple[Composition, int]:
+    """The rule that a consumer chooses, never weaker than the domain's [V §1.1, §2]: the stricter of both.
+
+    Args:
+        composition, quorum: the domain's, by the policy.
+        asked, asked_quorum: the consumer's; None for none.
+    """
+    chosen = composition if asked is None else max(composition, asked, key=_STRENGTH.index)
+    return chosen, max(quorum, asked_quorum or 1)
+
+
 def _is_met(votes: int, count: int, composition: Composition, quorum: int) -> bool:
     """Whether so many votes of `count` make a verdict."""
     if count < quorum:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .arguments import inside, stranger
+from .mapped import drops_its_input, escapes
 from .model import Arguments, Cell, Frame, Given, cells, holds_wrapped
 from .sites import UNWRAP
 from .standard import replaced
@@ -42,9 +43,16 @@ def _of_grounded(machine: Machine, frame: Frame, receiver: Value, name: str, giv
             SEVERED, receiver.confidence, receiver.data, receiver.open, note="severed", weakest=receiver.weakest
         )
     if name == "map":
-        # The function gets the plain value inside, and its result is wrapped anew: it cannot launder, only call.
-        machine.call(frame, given.value(0), Arguments(given.node, [Given(given.node, SOME_PLAIN)]))
-        return derive(receiver, SOME_PLAIN)
+        # The function gets the plain value inside, and its result is wrapped anew; what else it does may launder.
+        callback = given.value(0)
+        machine.call(frame, callback, Arguments(given.node, [Given(given.node, SOME_PLAIN)]))
+        how = escapes(machine, frame, callback) if frame.origin else ""
+        if how:
+            machine.coerced(frame, given.node, "argument", f"the function of map(): {how}")
+        found = derive(receiver, SOME_PLAIN)
+        if not drops_its_input(callback):
+            return found
+        return Value(SEVERED, found.confidence, found.data, found.open, note="severed", weakest=found.weakest)
     if name in ("format", "join"):
         found = receiver
         for one in given.each():

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast, overload
 from ...codecs.records import AnyStep, Retrieval, Severed
 from .carrier import Carrier, T_co, apply, carry, cited_by, parts
 from .chain import ProvenanceChain, derive, merge
+from .dropping import drops_its_input
 from .errors import UngroundedReturn
 from .operands import Add, Div, Item, Mul, R_co, RAdd, RDiv, RMul, RSub, S, Sub
 from .scope import record, record_declared, refuse_if_pure
@@ -281,11 +282,13 @@ class Grounded(Operators[T_co]):
         """The function's result for the plain value, with a `derived` step that bears the function's name.
 
         Args:
-            function: should return a plain value; what a grounded one carries is kept as well.
+            function: should return a plain value; what a grounded one carries is kept as well. One that never reads
+                what it gets makes its result up, so that the chain is severed.
         """
         name = getattr(function, "__name__", type(function).__name__)
         result = parts(function(self._value))
-        return carry(Grounded, result.value, derive(name, self._chain, result.chain), self._cited.with_(result.cited))
+        mapped = carry(Grounded, result.value, derive(name, self._chain, result.chain), self._cited.with_(result.cited))
+        return mapped.sever(f"{name} drops its input") if drops_its_input(function) else mapped
 
     def sever(self, reason: str) -> Grounded[T_co]:
         """The same value, that cannot claim to be grounded any more [C §3].

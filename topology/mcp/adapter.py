@@ -16,6 +16,7 @@ import msgspec
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
 from ...codecs.times import format_time
+from ...streams.attestations.composition import stricter
 from ...streams.policy.policy import DEFAULT_POLICY, Domain, Policy, policy_of_document
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
@@ -92,7 +93,12 @@ class Adapter:
             registry = (standing.policy or self._fallback).attestations
             domain = _domain(ask.consensus_domain, registry.consensus_domains)
             rules = registry.domains.get(domain, Domain())
-            return ground(db, ask.query, domain, ask.limit, ask.cursor, now, rules)
+            composition, quorum = stricter(rules.composition, rules.quorum, ask.composition, ask.quorum)
+            rules = msgspec.structs.replace(rules, composition=composition, quorum=quorum)
+            found = ground(db, ask.query, domain, ask.limit, ask.cursor, now, rules)
+            if ask.composition is None and ask.quorum is None:
+                return found
+            return msgspec.structs.replace(found, composition=composition, quorum=quorum)
 
         return await self._ask(answer)
 

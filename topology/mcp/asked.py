@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from ...codecs.records import Kind
 from ...codecs.spans import IDENTIFIER_PATTERN
+from ...streams.policy.policy import MAX_QUORUM, Composition
 from .answers import MAX_LIMIT, MAX_QUERY
 from .pages import Badly
 
@@ -39,6 +40,17 @@ class AskGround(msgspec.Struct, frozen=True, kw_only=True):
     consensus_domain: Annotated[
         Annotated[str, Meta(pattern=IDENTIFIER_PATTERN)] | None,
         Meta(description="The name of a consensus domain; may be left out where the policy has only one"),
+    ] = None
+    composition: Annotated[
+        Composition | None,
+        Meta(
+            description="What makes a primary verdict: most (more validators than any other verdict), majority (more "
+            "than half) or unanimous; where the domain's own rule is stricter, that one holds"
+        ),
+    ] = None
+    quorum: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_QUORUM)] | None,
+        Meta(description="So many validators at least, or there is no primary verdict; never fewer than the domain's"),
     ] = None
     limit: Limit = 10
     cursor: Cursor = None

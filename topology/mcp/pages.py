@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ...codecs.errors import UsageError
 from ...codecs.records import SanitationMeta
@@ -83,5 +83,5 @@ class Merged:
             normalised=self._normalised,
             scripts=sorted(self._scripts),
             confusables_present=self._confusables,
-            **self._lists,
+            **cast("Any", self._lists),  # without `unknown_members`: a model need not read names that strangers chose
         )

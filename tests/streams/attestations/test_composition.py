@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.attestations.composition import CAUTIOUS, Vote, compose, standing_votes, summary
+from sluice.streams.attestations.composition import CAUTIOUS, Vote, compose, standing_votes, stricter, summary
 
 
 def word(by: str = "did:x:a", verdict: str = "VERIFIED", hashed: str = "", counts: bool = True) -> Vote:
@@ -107,3 +107,17 @@ def test_a_domains_rule_only_ever_takes_a_verdict_away(verdicts, rules):
     assert (ruled.verdicts, ruled.validator_count) == (plain.verdicts, plain.validator_count)
     holds = {"most": True, "majority": votes > count - votes, "unanimous": votes == count}[composition]
     assert ruled.primary_verdict == (plain.primary_verdict if holds and count >= quorum else None)
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "expected"),
+    [
+        (("most", 1), (None, None), ("most", 1)),
+        (("most", 1), ("unanimous", 3), ("unanimous", 3)),
+        (("majority", 2), ("most", 1), ("majority", 2)),
+        (("unanimous", 5), ("majority", 7), ("unanimous", 7)),
+    ],
+)
+def test_a_consumer_chooses_no_weaker_rule(own, asked, expected):
+    """The stricter of both holds, of the composition and of the quorum each."""
+    assert stricter(*own, *asked) == expected

@@ -104,6 +104,12 @@ CONSTRUCTS: dict[str, list[tuple[str, str]]] = {
         ("template('{a}', a=g)", KEEPS),
         ("Pair('x', g)", KEEPS),
         ("g.map(str.upper)", KEEPS),
+        ("g.map(len)", KEEPS),
+        ("g.map(lambda v: v.strip() + f'{v}!')", KEEPS),
+        ("import re\ng.map(lambda v: re.sub('a', 'b', v))", KEEPS),
+        ("import json\ng.map(json.loads)", KEEPS),
+        ("def f(v):\n    own = []\n    own.append(v)\n    return own[0]\ng.map(f)", KEEPS),
+        ("g.map(print)", "argument"),
         ("[].append(g)", KEEPS),
     ],
     "Compare": [

@@ -430,3 +430,33 @@ def test_what_lies_in_a_container_is_taken_out() -> None:
     assert plain(grounded(["a"], "a.md") + [inner]) == ["a", "b"]
     assert plain(pair) == ("b", {"k": ["b"]})
     assert [one.source for one in pair.retrievals()] == ["a.md", "b.md"]
+
+
+def _never_reads(text: str, *, more: str = "") -> str:
+    return "made up"
+
+
+@pytest.mark.parametrize("function", [lambda _: "made up", lambda *_: "made up", _never_reads, lambda _: list("ab")])
+def test_a_mapped_function_that_drops_its_input_severs(function: Any) -> None:
+    """What it gives was made of nothing that the chain names [C §3]."""
+    cut = grounded("a").map(function)
+    assert not cut.grounded
+    assert isinstance(cut.sources()[-1], Severed)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda text: text,
+        lambda text, more="x": more + text,
+        lambda *texts: texts[0],
+        lambda text: [one + text for one in text],
+        lambda text: (lambda: text)(),
+        str.upper,
+        len,
+        operator.itemgetter(0),
+    ],
+)
+def test_a_mapped_function_that_reads_its_input_keeps_the_chain(function: Any) -> None:
+    """Also in a function inside, and where nobody can look into it."""
+    assert grounded("a").map(function).grounded

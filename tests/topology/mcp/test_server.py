@@ -92,6 +92,22 @@ async def test_ground_answers_as_structure_and_as_text(server, filled, mode):
     assert result.meta["sluice/ready"] is True
 
 
+async def test_a_consumer_chooses_how_verdicts_come_to_one(server, filled, mode):
+    """And is told what held; without a choice the domain's rule does [V §1.1, §2]."""
+    said = [attested("An entry.", by=name) for name in ("one", "two")]
+    filled.put("grounded", *said, attested("No entry.", by="three", verdict="FALSE"))
+
+    async def primary(**rule):
+        answer = (await client.call_tool("ground", {"query": "entry", **rule})).structured_content
+        return answer["verdict_summary"]["primary_verdict"], answer.get("composition"), answer.get("quorum")
+
+    async with Client(server, mode=mode) as client:
+        assert await primary() == ("VERIFIED", None, None)
+        assert await primary(composition="majority") == ("VERIFIED", "majority", 1)
+        assert await primary(composition="unanimous") == (None, "unanimous", 1)
+        assert await primary(quorum=4) == (None, "most", 4)
+
+
 async def test_check_assertion_says_until_when(server, filled, mode):
     """What is admitted about a text, valid until when; and what only has similar words apart from it."""
     filled.admit("It rains in Paris.")
