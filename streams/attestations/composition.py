@@ -105,7 +105,7 @@ def stricter(
         composition, quorum: the domain's, by the policy.
         asked, asked_quorum: the consumer's; None for none.
     """
-    chosen = composition if asked is None else max(composition, asked, key=_STRENGTH.index)
+    chosen = _STRENGTH[max(_STRENGTH.index(composition), 0 if asked is None else _STRENGTH.index(asked))]
     return chosen, max(quorum, asked_quorum or 1)
 
 

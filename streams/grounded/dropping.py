@@ -9,7 +9,7 @@ import dis
 import inspect
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, cast
 
 
 def drops_its_input(function: object) -> bool:
@@ -28,6 +28,7 @@ def _reads_nothing(code: CodeType) -> bool:
     for step in dis.get_instructions(code):
         if "FAST" in step.opname and (step.opname.startswith("LOAD") or "_LOAD_" in step.opname):
             argument: Any = step.argval
-            if not parameters.isdisjoint(argument if isinstance(argument, tuple) else (argument,)):
+            names: tuple[str, ...] = cast("tuple[str, ...]", argument) if isinstance(argument, tuple) else (argument,)
+            if not parameters.isdisjoint(names):
                 return False
     return True
