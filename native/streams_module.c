@@ -349,7 +349,7 @@ static int rules_parse(Folder *self, PyObject *rules)
            take_flag(rules, RULES_ACCEPTS_CHECKS, &self->accepts_checks) &&
            take_code(rules, RULES_MENDING, &self->mending) &&
            take_flag(rules, RULES_NAMES_VENDORS, &self->names_vendors) &&
-           take_code(rules, RULES_MENDING, &self->mending) && take_flag(rules, RULES_TEXT_RULES, &self->text_rules) &&
+           take_flag(rules, RULES_TEXT_RULES, &self->text_rules) &&
            take_object(rules, RULES_CLASSES, &PyTuple_Type, &classes) && same_classes(classes) &&
            take_object(rules, RULES_DISPOSITIONS, &PyBytes_Type, &dispositions) && take_dispositions(self, dispositions);
 }
