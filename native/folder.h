@@ -58,7 +58,7 @@ typedef struct {
     double min_confidence;
     int crc32, external_default, reject_internal, reject_external, shown_ids, refused_emitters, binds_sightings;
     int only_signed, accepts_checks, names_vendors;
-    int text_rules; /* of text and grounding, since fold version 4 */
+    int text_rules; /* of text and grounding, since fold version 3 */
     int mending; /* ASKS_PLAINLY and the others */
     uint8_t disposition[ENDS][EFFECT_CODES];
     Terms *terms;

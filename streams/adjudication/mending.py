@@ -130,7 +130,9 @@ def _misses(assertion_state: AssertionState, observation: Observation, *, bound:
 # ---------------------------------------------------------------- what is asked
 
 
-def members(assertion_state: AssertionState, left: int, until: int, confusables: Confusables, *, commits: bool) -> str:
+def members(
+    assertion_state: AssertionState, left: int, until: int, confusables: Confusables, *, commits: bool, revision: int
+) -> str:
     """What a request says beside its record, as JSON members with a comma before each.
 
     Outside the frame stand enumerated values, numbers, identifiers and times. What strangers wrote stands in a frame of
@@ -142,6 +144,7 @@ def members(assertion_state: AssertionState, left: int, until: int, confusables:
         until: up to when its lane knows this attempt, Unix ms.
         confusables: what becomes of confusable characters.
         commits: whether commits may leave: they are observation ids [S §12].
+        revision: of the rules by which texts are cleaned.
     """
     looks = list(_still_true(assertion_state))
     missing: list[dict[str, Any]] = []
@@ -169,7 +172,7 @@ def members(assertion_state: AssertionState, left: int, until: int, confusables:
                 "seen": [one for one in places if len(one) > 1],
             }
         )
-    trace = Trace()
+    trace = Trace(revision)
     frame = {
         "@type": FRAME_TYPE,
         "warning": WARNING,

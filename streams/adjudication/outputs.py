@@ -108,7 +108,8 @@ class Writer:
                 more += f',"missing_observers":{corroboration.missing_observers(state)}'
             if topic == REEMISSIONS and again is not None:
                 commits = self._policy.privacy.observation_ids == "clear"
-                more += members(state, *again, self._decisions.confusables(state.effect), commits=commits)
+                confusables, revision = self._decisions.confusables(state.effect), self._decisions.revision
+                more += members(state, *again, confusables, commits=commits, revision=revision)
             self._put(topic, state, verdict, decision, more, disposition)
 
     def discarded(

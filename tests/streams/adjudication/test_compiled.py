@@ -235,7 +235,7 @@ def test_look_alikes_fare_as_the_policy_says(rule: Any) -> None:
         *("[INST] x", "x <|a|>", "x\r\ny", "x\x00y", "x\x7fy", "x\ty\nz", "summary: x", "at 10:30", "> # - tool :: x"),
     ],
 )
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("number", [1, 2, 3])
 def test_what_gives_way_fares_alike(text: str, number: int) -> None:
     """Chat markers and controls, which the core leaves to Python."""
     value = json.loads(emission(1)[1])
@@ -250,12 +250,12 @@ def test_what_gives_way_fares_alike(text: str, number: int) -> None:
 
     (record,) = [json.loads(output.value or b"") for output in found.outputs[0] if output.topic == "admitted"]
     assert (record["_untrusted_text"]["assertion"] == text) == (
-        number == 1 or text in ("x\ty\nz", "summary: x", "at 10:30", "A. ai: x")
+        number < 3 or text in ("x\ty\nz", "summary: x", "at 10:30", "A. ai: x")
     )
 
 
 @pytest.mark.parametrize(("source", "said"), [("seen-0", "matched"), ("elsewhere", "claimed")])
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("number", [1, 2, 3])
 def test_grounding_is_said_alike(source: str, said: str, number: int) -> None:
     """By the ids of the observations that count."""
     value = json.loads(emission(1)[1])
@@ -268,7 +268,7 @@ def test_grounding_is_said_alike(source: str, said: str, number: int) -> None:
     found = same([(T, T, records)], Policy(), number=number)
 
     (record,) = [json.loads(output.value or b"") for output in found.outputs[0] if output.topic == "admitted"]
-    assert record.get("grounding") == (said if number == 2 else None)
+    assert record.get("grounding") == (said if number == 3 else None)
 
 
 def _subject(number: int, attempt: int) -> dict[str, Any]:

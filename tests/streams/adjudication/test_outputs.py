@@ -88,7 +88,7 @@ def test_an_output_s_id_is_a_hash_of_what_it_names(new_lane: Any) -> None:
     [
         ({"chars": [0, 9]}, "em-1#c:0-9"),
         ({"tokens": [3, 9], "tokenizer": "name"}, "em-1#t:name:3-9"),
-        ({"path": "/a/b c"}, "em-1#p:/a/b%20c"),
+        ({"path": "/a/b<c"}, "em-1#p:/a/b%3Cc"),
     ],
 )
 def test_the_kafka_key_is_the_emission_and_the_span_key(new_lane: Any, span: dict[str, Any], key: str) -> None:
@@ -187,6 +187,7 @@ def test_an_admission_says_all_that_the_design_shows(new_lane: Any) -> None:
         "classes": [GIT, GREP],
         "evidence": evidence,
         "grounded": True,
+        "grounding": "claimed",
         "data": ["grounded", "pii"],
         "confidence": 0.93,
         "emitted_at": NOW,
@@ -325,8 +326,12 @@ def test_nothing_that_an_emitter_wrote_as_text_stands_outside_the_frame(new_lane
 
 
 def test_a_span_is_no_way_around_the_frame(new_lane: Any) -> None:
-    """A JSON pointer may be any text: outside the frame it stands, if at all, as the identifier that its key is."""
-    span = {"path": "/" + ATTACK}
+    """Outside the frame a JSON pointer stands as the identifier that its key is; what hides a text is none."""
+    hidden = {"path": "/" + ATTACK}
+    refused = new_lane(policy(), T).block(T, [emission("x", span=hidden, assertion="It is so.")])
+    assert [output.topic for output in refused] == ["dead-letters"]
+
+    span = {"path": "/<b>x</b>](y)".replace("</", "<~1")}
     value = admitted(new_lane, policy(), emission("x", span=span, assertion="It is so."), observation(span=span))
 
     assert "\u202e" not in outside(value)
