@@ -96,7 +96,7 @@ def test_the_bill_of_materials_names_every_locked_package_with_its_hashes(tmp_pa
     hashes = [one["content"] for part in found["components"] for link in part["externalReferences"]
               for one in link.get("hashes", ())]  # fmt: skip
     assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
-    assert found["metadata"]["component"]["name"] == "sluice"
+    assert found["metadata"]["component"]["name"] == "sluice-verdicts"
     assert sorted((one["name"], one["version"]) for one in found["components"]) == sorted(locked)
     assert sorted(hashes) == sorted(re.findall("sha256:([0-9a-f]{64})", lock))
 

@@ -21,7 +21,7 @@ from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import Fault, UnreachableError, UsageError
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.records import Observation
-from sluice.codecs.signatures import holds
+from sluice.codecs.signatures import domain_of, holds
 from sluice.topology.brokers.embedded import PARTITIONS
 from sluice.topology.checkpoints.signing import new_signer, save_signer
 from sluice.topology.kafka.connect import open_consumer, open_producer
@@ -320,6 +320,7 @@ async def test_observations_are_signed_where_there_is_a_key(settings: Settings, 
             batches = await consumer.getmany(timeout_ms=100)
             values += [record.value for records in batches.values() for record in records]
 
-    assert all(holds(str(signer.verifier), json.loads(value)["signature"], value) for value in values)
+    domain, key = domain_of("observations", settings.app_id), str(signer.verifier)
+    assert all(holds(key, json.loads(value)["signature"], value, domain) for value in values)
     with pytest.raises(UsageError, match="private key"):
         await ObserverService(replace(settings, observer_key=str(tmp_path / "none"))).start()
