@@ -142,13 +142,15 @@ def test_what_part_1_does_not_list_is_left_alone(tell):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_cleaning_gives_nfkc(part, tell):
-    """With look-alikes left in place, a clean text is the fourth column; that NFKC changed something is recorded."""
+    """With look-alikes left in place, a clean text is the fourth column, but for the fillers that nobody sees; that
+    NFKC changed something is recorded."""
     wrong = []
     for columns in PARTS[part]:
+        wanted = "".join(one for one in columns[3] if one not in INVISIBLE)
         for column in dict.fromkeys(columns):
             result, trace = cleaned(column, "flag")
             recorded = trace.normalised == ([] if column == columns[3] else ["f"])
-            if result != columns[3] or not recorded:
+            if result != wanted or not recorded:
                 wrong.append(f"{part}, {shown(column)} becomes {shown(result)}, recorded as {trace.normalised}")
     tell("unicode-normalisation", sum(len(set(columns)) for columns in PARTS[part]), wrong)
 

@@ -24,7 +24,6 @@ from ...streams.attestations.composition import Verdict, compose
 from ...streams.policy.policy import Composition, Domain
 from ...streams.sanitise import Trace, clean
 from . import pages
-from .checked import with_names_inside
 from .entries import NOT_CHECKED
 from .pages import Merged, cursor_of, page_of, start_of
 from .search import find
@@ -326,17 +325,22 @@ def _near(db: sqlite3.Connection, text: str, hashed: str, limit: int, now: int) 
 
 
 def _withheld(db: sqlite3.Connection, hashed: str, limit: int) -> list[dict[str, Any]]:
-    names = ("emission_id", "attempt", "span", "kind", "status", "basis", "reason")
+    outside = ("attempt", "span", "kind", "status", "basis", "reason")
+    inside = ("@type", "warning", "emission_id", "span")
     rows = db.execute(
         "SELECT shown FROM assertions WHERE status='refused' AND canonical_hash=? ORDER BY id DESC LIMIT ?",
         (hashed, limit),
     )
     records = [_decode(shown) for (shown,) in rows]
-    return [with_names_inside({name: record[name] for name in names if name in record}) for record in records]
+    return [
+        {name: record[name] for name in outside if name in record}
+        | {"_untrusted_text": {name: one for name, one in record["_untrusted_text"].items() if name in inside}}
+        for record in records
+    ]
 
 
 def _assertion(shown: bytes, within: str, merged: Merged) -> dict[str, Any]:
-    """An admitted record as it stands on its topic; its `_meta` goes to the answer's, its names into the frame."""
+    """An admitted record as it stands in the view, its `_meta` moved to that of the answer."""
     record: dict[str, Any] = _decode(shown)
     merged.add(f"{within}_untrusted_text.", msgspec.convert(record.pop("_meta"), SanitationMeta))
-    return with_names_inside(record)
+    return record

@@ -23,7 +23,7 @@ from ...codecs.unicode_text import settle
 from ...streams.adjudication.checked_json import UNCHECKED
 from ...streams.adjudication.emission_state import COVERAGE
 from ...streams.sanitise import WARNING, AttestationRules, Trace, clean, frame_attestation
-from .checked import HOLDING, in_order, problem_of
+from .checked import HOLDING, in_order, problem_of, with_names_inside
 
 T = TypeVar("T")
 
@@ -205,7 +205,7 @@ def admitted_entry(value: bytes | None) -> AdmittedEntry:
     until = -1 if record.valid_until is UNSET else parse_time(record.valid_until)
     if until is None:
         raise Refused("valid_until is no time")
-    shown = in_order(record, shown)
+    shown = with_names_inside(in_order(record, shown))
     rendered: list[str] = shown["_untrusted_text"].get("rendered", [])
     return AdmittedEntry(
         canonical_hash=record.canonical_hash,

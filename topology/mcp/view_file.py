@@ -13,7 +13,7 @@ import structlog
 
 from ...codecs.errors import UsageError
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 """Of the schema and of what `entries` makes of a record: another one makes the view anew."""
 OURS: Final = 0x736C7663
 """The application id in the header of every view (SQLite's file format, 1.3.15): what has another one is not ours."""
