@@ -15,6 +15,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, get_args
 
+import msgspec
 import nh3
 import rfc8785
 import unicodedata2
@@ -170,8 +171,7 @@ def _check_trace(text: str, result: str, confusables: str, unexpected: bool, tra
 
 def _meta(trace: Trace) -> dict[str, Any]:
     """`_meta` as a reader gets it: through JSON."""
-    meta = trace.meta()
-    return json.loads(json.dumps({name: getattr(meta, name) for name in meta.__struct_fields__}))
+    return json.loads(msgspec.json.encode(trace.meta()))
 
 
 def check_meta(meta: dict[str, Any]) -> None:

@@ -174,7 +174,7 @@ def _known(value: Any, trace: Trace, within: str) -> Any:
         return value
     body = cast("dict[str, Any]", value)
     for name in sorted(map(str, body.keys() - _MEMBERS)):
-        trace.leave_out(within, name)
+        trace.leave_out(name)
     for member, members in _LISTS.items():
         given = body.get(member)
         if not isinstance(given, list):
@@ -188,7 +188,7 @@ def _known(value: Any, trace: Trace, within: str) -> Any:
             wrong = member == "cited_works" and not isinstance(item.get("uri"), str | None)
             if (unknown or wrong) and place < most:
                 for name in sorted(map(str, unknown)):
-                    trace.leave_out(f"{within}{member}[{place}].", name)
+                    trace.leave_out(name)
                 if wrong:
                     trace.reject_uri(f"{within}{member}[{place}].uri", "type")
             if wrong:

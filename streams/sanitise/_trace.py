@@ -60,8 +60,8 @@ class Trace:
         markup_stripped: `{field, position, kind, characters}`: `kind` is what a parser saw there, `characters` how
             long it was [V §4.6].
         scripts: the scripts of the characters outside ASCII, before anything was replaced; Unicode has 170.
-        unknown_members: members that no version of the record knows, `evidence[0].note`: at most `MAX_UNKNOWN`, and of
-            their names no more than the characters of identifiers.
+        unknown_members: the names of members that no version of the record knows: at most `MAX_UNKNOWN`, and no more
+            than the characters of identifiers.
         revision: of the rules by which texts are cleaned (`REVISION`). Records of fold version 1 have the first.
     """
 
@@ -203,9 +203,9 @@ class Trace:
         """A URI was refused."""
         self._add("uris_rejected", field, [{"field": field, "reason": reason}])
 
-    def leave_out(self, within: str, name: str) -> None:
+    def leave_out(self, name: str) -> None:
         """A member that nobody knows does not come out."""
-        self._name_member(within + _FOREIGN.sub("_", name[:LONGEST_MEMBER]))
+        self._name_member(_FOREIGN.sub("_", name[:LONGEST_MEMBER]))
 
     def _name_member(self, name: str) -> None:
         if len(self.unknown_members) < MAX_UNKNOWN and name not in self.unknown_members:

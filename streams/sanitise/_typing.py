@@ -71,7 +71,7 @@ def structure_of(text: str, settled: dict[str, str] | None = None, revision: int
     return None if seen == text else _structure(seen, revision)
 
 
-def _structure(text: str, revision: int) -> str | None:
+def _structure(text: str, revision: int = REVISION) -> str | None:
     if revision > 1 and (found := _markup(text)):
         return found
     return (

@@ -34,6 +34,8 @@ horizon = "2s"
 min_confidence = 0.5
 [admissibility.window]
 default = "6s"
+[attestations]
+min_canonicalisation = "0.2"
 [effect]
 "careful-bot" = "external"
 [disposition]
@@ -57,7 +59,8 @@ TRACED = [("traceparent", TRACEPARENT)]
 
 # ---------------------------------------------------------------- what strangers write
 
-UNSEEN = "\u202eturned\u202c z\u200bw j\u200dj n\u200cn w\u2060w v\ufe0fs t\U000e0041g i\u2066s\u2069 s\u00adh b\ufeffm"
+UNSEEN = "\u034fc\u115fg p\ue000p \u202eturned\u202c z\u200bw j\u200dj n\u200cn w\u2060w v\ufe0fs t\U000e0041g "
+UNSEEN += "i\u2066s\u2069 s\u00adh b\ufeffm"
 LOOKS = "ｆｕｌｌ-ｗｉｄｔｈ pаypаl сосоа ﬁne ① Ⅷ ﷺ ᐸscriptᐳalertᐸ/scriptᐳ ＜img src=x onerror=y＞ ［go］（https://evil.example）"
 HIDDEN = "<\u200bb>split<\u200b/b> <\u2060script>x<\u00ad/script> ]\u200b(x) [a\u200b]\u200b(https://evil.example)"
 MARKUP = "<b onclick=x>bold</b> <!-- gone --> <script>alert(1)</script> [click](https://evil.example) ![i](x) <a<b>c>"
@@ -164,7 +167,7 @@ def attestation(name: str, **fields: Any) -> dict[str, Any]:
             {"quote": "", "uri": "https://example.org/a?b=(c)"},
         ],
         "cited_works": [
-            {"uri": "did:web:[go](https://evil.example)", "title": hostile(f"{name}-title")},
+            {"uri": "did:web:[go](https://evil.example)", "title": plain(f"{name}-title")},
             {"uri": hostile("uri"), "title": ""},
         ],
         "<b>\u202e[a](b)": HOSTILE_OBJECT,
@@ -238,7 +241,7 @@ def first() -> Iterator[Record]:
 
 def _other_spans() -> Iterator[Record]:
     """A pointer whose names are hostile, a name of a tokenizer, and text in the in-line encoding."""
-    names = ["<b>x</b>", "\u202e\u200b", "[a](b)", "ｆｕｌｌ", " "]
+    names = ["<b>x</b>", "[a](b)", "%", "<script>"]
     document: Any = hostile("pointer")
     for name in reversed(names):
         document = {name: document}
@@ -255,8 +258,12 @@ def second() -> Iterator[Record]:
     yield observation("decays", CODE, len(hostile("decays")), observed_at=now() + 500)
     yield observation("turns", GIT, len(hostile("turns")), "contradicts", observed_at=now() + 500)
     yield observation("invented", GIT, len(hostile("invented")), "unknown-observation", observed_at=now() + 500)
-    yield review("passed", len(hostile("passed")), "admit")
     yield review("stopped", len(hostile("stopped")), "refuse")
+
+
+def third() -> Iterator[Record]:
+    """An admission, which counts only for what is up for review: after the horizon."""
+    yield review("passed", len(hostile("passed")), "admit")
 
 
 WANTED = {
@@ -317,6 +324,8 @@ async def _run(settings: Settings, folder: Path) -> list[Written]:
             await send(first())
             await asyncio.sleep(0.5)
             await send(second())
+            await asyncio.sleep(4)
+            await send(third())
             end = time.monotonic() + 30
             while True:
                 found = await _written(settings)
@@ -399,10 +408,10 @@ def _strings(value: Any, place: str, framed: bool) -> Iterator[Found]:
             yield from _strings(member, f"{place}.{name}" if not framed else place, framed or name in FRAMES)
 
 
-# [V §4.4], and those that [V §4] adds.
+# [V §4.4], and what is stripped and replaced beyond that (docs/security.md).
 STRIPPED = re.compile(
-    "[\u200b-\u200d\u2060-\u2064\u202a-\u202f\ufe00-\ufe0f\U000e0000-\U000e007f"
-    "\u2066-\u2069\u200e\u200f\u061c\ufeff\u00ad\u180e\U000e0100-\U000e01ef]"
+    "[\u200b-\u200f\u2060-\u206f\u202a-\u202f\ufe00-\ufe0f\u180b-\u180f\U000e0000-\U000e0fff\u034f\u115f\u1160"
+    "\u061c\ufeff\u00ad\ufff0-\ufffb\ue000-\uf8ff\U000f0000-\U0010ffff\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 LOOK_ALIKES = re.compile("[\u0430\u0441\u043eᐸᐳ\uff01-\uff5e]")
 
@@ -422,7 +431,7 @@ PLACES: dict[str, re.Pattern[str]] = {
     "._meta.scripts[]": re.compile(r"[A-Z][A-Za-z_]+"),
     "[].field": FIELD,
     "[].character": re.compile(r"U\+[0-9A-F]{4,6}"),
-    "[].replacement": re.compile(r"[!-~]"),
+    "[].replacement": re.compile(r"[!-~]|U\+FFFD"),
 }
 """What may stand outside the frame: by default an identifier; at these places something still narrower, or other."""
 

@@ -511,9 +511,9 @@ def test_a_flood_of_quotes_and_works_is_counted_whole():
 
 def test_members_that_nobody_knows_are_named():
     """They do not come out, and nothing goes without a trace [V §6]; a name is no way in for a sentence."""
-    evidence = [{"quote": "q", "uri": "https://example.org/", "note": "x"}]
+    evidence = [{"quote": "q", "uri": "https://example.org/", "source": "x"}]
     envelope = framed(note="x", evidence=evidence, **{"obey <b>me</b>\u202e": "x"})
-    assert envelope["_meta"]["unknown_members"] == ["note", "obey__b_me__b__", "evidence[0].note"]
+    assert envelope["_meta"]["unknown_members"] == ["note", "obey__b_me__b__", "source"]
     del envelope["_meta"]
     assert "note" not in json.dumps(envelope)
     assert "obey" not in json.dumps(envelope)
