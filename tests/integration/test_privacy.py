@@ -102,6 +102,8 @@ async def _run(settings: Settings, folder: Path, form: str) -> Run:
             await send(peers())
             await asyncio.sleep(0.5)
             await send(strangers.second())
+            await asyncio.sleep(4)
+            await send(strangers.third())
             end = time.monotonic() + 40
             while True:
                 written = await strangers._written(settings)
