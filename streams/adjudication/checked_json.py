@@ -100,7 +100,12 @@ def _rendered(check: Check, place: Place) -> str:
 
 
 def _checked(check: Check, place: Place) -> dict[str, Any]:
-    members: dict[str, Any] = {"check": inert(canonical(check))}
+    return {"check": inert(canonical(check)), **place_members(place)}
+
+
+def place_members(place: Place) -> dict[str, Any]:
+    """The members of a record that say where a check was looked at: `path`, `lines` and `commit`, as far as known."""
+    members: dict[str, Any] = {}
     if place.path:
         members["path"] = place.path
     if place.first:

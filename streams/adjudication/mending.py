@@ -23,7 +23,7 @@ from ..policy.privacy import binds_identity
 from ..sanitise import WARNING, Confusables, Trace, clean_tree
 from . import standing
 from .check_places import place_in
-from .checked_json import check_name, inert
+from .checked_json import check_name, inert, place_members
 from .decision_json import to_json
 from .emission_state import CLASSES, NUMBER_OF, AssertionState, Look, Looks, Miss, Place
 
@@ -216,12 +216,4 @@ def _seen(look: Look, miss: Miss) -> dict[str, Any]:
 
 
 def _where(place: Place, commits: bool) -> dict[str, Any]:
-    place = place if commits else replace(place, commit="")
-    found: dict[str, Any] = {}
-    if place.path:
-        found["path"] = place.path
-    if place.first:
-        found["lines"] = [place.first, place.last]
-    if place.commit:
-        found["commit"] = place.commit
-    return found
+    return place_members(place if commits else replace(place, commit=""))
