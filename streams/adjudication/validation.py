@@ -18,7 +18,7 @@ from ...codecs.sightings import decode_sighting
 from ...codecs.signatures import Domain, domain_of
 from ...codecs.times import format_time, parse_time
 from ..policy.identifiers import looks_like
-from ..policy.keys import Key, is_signed
+from ..policy.keys import Key, is_signed, what_came
 from ..policy.policy import Policy
 from . import corroboration, grounding
 from .emission_state import EmissionState
@@ -160,11 +160,7 @@ def unauthorised(checked: Checked, seen: Observation | Sighting, value: bytes | 
         return None
     if isinstance(seen, Observation) and seen.signature is None and (sighting := carried(value)) is not None:
         return _unvouched(checked, keys, seen, sighting)
-    return _refused("signature", f"the signature of {name!r}", _got(seen.signature))
-
-
-def _got(signature: str | None) -> str:
-    return "none" if signature is None else "one that does not hold"
+    return _refused("signature", f"the signature of {name!r}", what_came(seen.signature))
 
 
 def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | None) -> Fault | None:
@@ -181,7 +177,7 @@ def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | No
     if checked.is_signed(keys, "emissions", emission.signature, value):
         return None
     expected = f"the signature of {name!r}"
-    return Fault("unauthorised-emitter", f"$.signature: expected {expected}, got {_got(emission.signature)}")
+    return Fault("unauthorised-emitter", f"$.signature: expected {expected}, got {what_came(emission.signature)}")
 
 
 def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None) -> Fault | None:
@@ -200,7 +196,7 @@ def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None)
         if checked.is_signed(keys, "reviews", review.signature, value):
             return None
         expected = f"the signature of {owner}"
-        return Fault("unauthorised-reviewer", f"$.signature: expected {expected}, got {_got(review.signature)}")
+        return Fault("unauthorised-reviewer", f"$.signature: expected {expected}, got {what_came(review.signature)}")
     if not required:
         return None
     return Fault("unauthorised-reviewer", f"$.{path}: expected one with a key in the policy, got {owner}")
@@ -249,7 +245,7 @@ def _unvouched(checked: Checked, keys: Sequence[Key], bound: Observation, value:
     if isinstance(sighting, Fault):
         return _refused("sighting", "a sighting", f"one that is none ({sighting.detail})")
     if not checked.is_signed(keys, "sightings", sighting.signature, value):
-        return _refused("sighting.signature", f"the signature of {bound.observer!r}", _got(sighting.signature))
+        return _refused("sighting.signature", f"the signature of {bound.observer!r}", what_came(sighting.signature))
     signed = (sighting.observer, sighting.observation_id, sighting.tier, sighting.confidence)
     if (
         signed != (bound.observer, bound.observation_id, bound.tier, bound.confidence)

@@ -16,7 +16,7 @@ from ...codecs.errors import Fault
 from ...codecs.records import Time
 from ...codecs.signatures import ATTESTATION
 from ...codecs.times import format_time, parse_time
-from ..policy.keys import Key, is_signed
+from ..policy.keys import Key, is_signed, what_came
 from ..policy.policy import Attestations, Policy
 
 
@@ -71,8 +71,8 @@ def unauthorised_validator(validators: Validators, value: bytes, time: int) -> F
             return None
         return Fault("unauthorised-validator", f"$.validator_did: expected one with a key in the policy, got {did!r}")
     if not is_signed(keys, time, word.signature, value, ATTESTATION):
-        got = "none" if word.signature is None else "one that does not hold"
-        return Fault("unauthorised-validator", f"$.signature: expected the signature of {did!r}, got {got}")
+        expected = f"the signature of {did!r}"
+        return Fault("unauthorised-validator", f"$.signature: expected {expected}, got {what_came(word.signature)}")
     if word.issued_at is None:
         return Fault("mistyped", "$.issued_at: expected the time at which it was signed, got nothing")
     issued, latest = cast(int, parse_time(word.issued_at)), time + validators.max_skew

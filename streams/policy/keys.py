@@ -64,6 +64,11 @@ def is_signed(
     return any(key.counts_at(time) and holds(key.public_key, signature, record, domain) for key in keys)
 
 
+def what_came(signature: str | None) -> str:
+    """What a fault says came in place of a signature that holds."""
+    return "none" if signature is None else "one that does not hold"
+
+
 def same_key(keys: Mapping[str, Sequence[Key]]) -> list[tuple[str, str]]:
     """Pairs of names that have one and the same key: who holds it speaks under both."""
     owners: dict[str, str] = {}
