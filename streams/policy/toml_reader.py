@@ -320,16 +320,12 @@ def _reviewers(reader: _Reader, tables: Mapping[str, Any]) -> p.Reviewers:
     at = ("reviewers",)
     checks: dict[str, Check] = dict.fromkeys(("keys", "roles", "min_reviewers"), lambda value: value)
     found = reader.fields(tables, at, {**checks, _REQUIRED: _boolean})
-    least = reader.fields(found, (*at, "min_reviewers"), dict.fromkeys(get_args(Effect), _integer(1, p.MOST_REVIEWERS)))
-    internal = least.get("internal", 1)
-    external = least.get("external", internal)
-    if external < internal:
-        reader.wrong((*at, "min_reviewers"), "external must not be below internal: an effect can only raise the floor")
+    internal, external = _rising(reader, found, (*at, "min_reviewers"), _integer(1, p.MOST_REVIEWERS))
     return p.Reviewers(
         keys=_keys_by_name(reader, found, (*at, "keys")),
         roles=_keys_by_name(reader, found, (*at, "roles")),
         require_signatures=found.get(_REQUIRED, False),
-        min_reviewers=p.LeastReviewers(internal=internal, external=max(internal, external)),
+        min_reviewers=p.LeastReviewers(internal=internal, external=external),
     )
 
 
@@ -440,14 +436,20 @@ def _least_observers(reader: _Reader, found: Mapping[str, Any], at: Path) -> p.L
     """`min_observers`: one number, or one for each effect; what is not named asks for no more than internal does."""
     check = _integer(1, p.MOST_OBSERVERS)
     if isinstance(found.get("min_observers", {}), dict):
-        given = reader.fields(found, at, dict.fromkeys(get_args(Effect), check))
-        internal = given.get("internal", 1)
-        external = given.get("external", internal)
+        internal, external = _rising(reader, found, at, check)
     else:
         internal = external = reader.value(found["min_observers"], at, check) or 1
+    return p.LeastObservers(internal=internal, external=external)
+
+
+def _rising(reader: _Reader, found: Mapping[str, Any], at: Path, check: Check) -> tuple[int, int]:
+    """How many of something each effect asks for: internal (default 1) and external (default internal, never below)."""
+    given = reader.fields(found, at, dict.fromkeys(get_args(Effect), check))
+    internal = given.get("internal", 1)
+    external = given.get("external", internal)
     if external < internal:
         reader.wrong(at, "external must not be below internal: an effect can only raise the floor")
-    return p.LeastObservers(internal=internal, external=max(internal, external))
+    return internal, max(internal, external)
 
 
 def _dispositions(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.PerEffect]:
