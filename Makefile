@@ -14,7 +14,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
   tests/streams/adjudication/test_compiled_checks.py \
   tests/streams/adjudication/test_snapshot.py tests/streams/adjudication/test_table.py tests/streams/adjudication/test_timers.py
 
-.PHONY: demo test test-all test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
+.PHONY: demo test test-all test-deep test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -64,6 +64,10 @@ test-all: $(DEV) test-adapters ## all other tests: slow ones, documentation, man
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not path" --ignore=tests/integration/chaos tests/integration
 	$(BIN)/python -m pytest -q tests/integration/chaos  # with the machine to itself: it freezes and kills
 
+test-deep: $(DEV) ## the property tests with four times as many examples, as long searches want them
+	SLUICE_DEEP=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m hypothesis --ignore=tests/integration --ignore=tests/adapters_real
+	SLUICE_DEEP=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/streams/adjudication/test_compiled.py
+
 conformance: $(DEV) ## one test per requirement of the documents
 	$(BIN)/python tools/conformance_report.py $(ARGS)
 
@@ -88,12 +92,13 @@ soak: $(DEV) ## 100,000 seeds of the simulation
 chaos: $(DEV) ## workers and a real Kafka under faults; ends with faults=N lost=N doubled=N
 	PYTHONPATH=tests/support:tests/integration $(BIN)/python tests/integration/chaos/run.py $(ARGS)
 
-lint: $(DEV) ## ruff, the direction of imports, and the prose
+lint: $(DEV) ## ruff, the direction of imports, the prose, and the docstrings of the doors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_prose.py
 	$(BIN)/python tools/check_prose.py --python codecs streams record topology
+	$(BIN)/python tools/check_docstrings.py
 
 types: $(DEV) ## pyright, strict for codecs, streams and record
 	$(BIN)/pyright

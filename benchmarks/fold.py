@@ -1,9 +1,10 @@
 """The pure fold: CPU time of unsealing a block, folding it and rooting its outputs, an input, in one process.
 
-`.venv/bin/python benchmarks/fold.py [--emissions N] [--runs N] [--json] [--profile FILE]`. What an audit does for each
-block, and a lane but for the transport. The inputs are those of `throughput.py` (`workload.py`): an emission with two
-annotations, every second with a check, and two observations, of every fifth one only. Blocks are made once; each run
-folds them from a new state, and the best run counts, since the machine may be doing something else besides.
+`.venv/bin/python benchmarks/fold.py [--emissions N] [--runs N] [--verdicts WHAT] [--json] [--profile FILE]`. What an
+audit does for each block, and a lane but for the transport. The inputs are those of `throughput.py` (`workload.py`): an
+emission with two annotations, every second with a check, and two observations, of every fifth one only. Blocks are made
+once; each run folds them from a new state, and the best run counts, since the machine may be doing something else
+besides.
 
 Two workloads. `live`: nothing expires, as while a worker catches up. `whole-life`: time goes on until every assertion
 has had its last word and every memory has ended, as in the audit of a long ledger. `sha256` tells whether two
@@ -21,6 +22,7 @@ import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import get_args
 
 sys.path.insert(0, str(Path(__file__).parent))
 from workload import records
@@ -30,7 +32,7 @@ from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import snapshot
-from sluice.streams.policy.policy import Policy
+from sluice.streams.policy.policy import Policy, Told
 
 T = 1_790_000_000_000
 MINUTE, DAY = 60_000, 86_400_000
@@ -93,9 +95,9 @@ class Ledger:
             self.add(at, [])
 
 
-def make(emissions: int, *, early: bool, to_the_end: bool) -> list[bytes]:
-    """The ledger of a workload."""
-    ledger, some, at = Ledger(Policy()), list[Event](), T
+def make(emissions: int, *, early: bool, to_the_end: bool, told: Told = "settled") -> list[bytes]:
+    """The ledger of a workload; `told`: what its policy has told on `verdicts`."""
+    ledger, some, at = Ledger(Policy(verdicts=told)), list[Event](), T
     for event in events(emissions, early):
         some.append(event)
         if len(some) == BLOCK:
@@ -159,18 +161,23 @@ def main() -> None:
     )
     parser.add_argument("--profile", metavar="FILE", help="one run of `live` under cProfile; writes its figures there")
     parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--verdicts", choices=get_args(Told), default="settled", help="the policy's key")
     arguments = parser.parse_args()
     if not arguments.collect:
         gc.disable()
     inputs = sum(1 for _ in events(arguments.emissions, arguments.early))
     if arguments.profile:
-        blocks = make(arguments.emissions, early=arguments.early, to_the_end=False)
+        blocks = make(arguments.emissions, early=arguments.early, to_the_end=False, told=arguments.verdicts)
         profile = cProfile.Profile()
         profile.runcall(run, blocks)
         profile.dump_stats(arguments.profile)
         return
     results = {
-        name: measure(make(arguments.emissions, early=arguments.early, to_the_end=whole), inputs, arguments.runs)
+        name: measure(
+            make(arguments.emissions, early=arguments.early, to_the_end=whole, told=arguments.verdicts),
+            inputs,
+            arguments.runs,
+        )
         for name, whole in (("live", False), ("whole-life", True))
     }
     if arguments.json:

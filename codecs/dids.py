@@ -57,6 +57,15 @@ def key_of(did: str) -> str | None:
     return base64.b64encode(decoded[2:]).decode()
 
 
+def did_of(public_key: bytes) -> str:
+    """The `did:key` of an Ed25519 public key of 32 bytes: what `key_of` reads back."""
+    number, digits = int.from_bytes(_ED25519_MULTICODEC + public_key, "big"), ""
+    while number:  # the multicodec does not begin with a zero byte, so that no leading `1` is needed
+        number, digit = divmod(number, 58)
+        digits = _BASE58[digit] + digits
+    return f"did:key:z{digits}"
+
+
 def _base58(text: str) -> bytes | None:
     number = 0
     for character in text:

@@ -693,6 +693,73 @@ class Request(Inadmissible, frozen=True, gc=False, kw_only=True):
     mending: MendingText | UnsetType = UNSET
 
 
+VerdictStatus = Status | Literal["pending"]
+"""What `verdicts` says of an assertion; never `renewed`, which is a word about one that is `admitted`."""
+
+
+class CheckVerdict(msgspec.Struct, frozen=True, gc=False):
+    """How many distinct classes verified a check by name; `number` is its place among the assertion's checks, from 0
+    (of an assertion that declares none, 0 is the check that its words give)."""
+
+    number: int
+    classes: int
+
+
+class AssertionVerdict(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What became of one assertion.
+
+    Attributes:
+        attempt: of the emission, which makes it.
+        status: `pending` until something is decided; of one whose validity ended, the status that it ended with.
+        reason: why, where there is one.
+        disposition: what was done with one that was not admitted. With `review`, whether a reviewer is still waited
+            for stands on `review-requests`.
+        coverage: how much of the sentence its checks speak of; absent where none was verified.
+        checks: absent where it declares none and none was verified.
+        classes_seen: the classes that bore it out, fresh or not.
+        missing_floor: how many classes more it would have needed.
+        valid_until: of one that was admitted; hold it against a clock of your own.
+    """
+
+    attempt: int
+    span_key: str
+    kind: Kind
+    effect: Effect
+    status: VerdictStatus
+    reason: Reason | UnsetType = UNSET
+    disposition: Disposition | UnsetType = UNSET
+    coverage: CoverageLevel | UnsetType = UNSET
+    checks: list[CheckVerdict] | UnsetType = UNSET
+    classes_seen: list[str]
+    missing_floor: int
+    valid_until: str | UnsetType = UNSET
+
+
+class Verdicts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """Topic `verdicts`: what became of each assertion of an emission, without any text. The last record of an emission
+    says all of it.
+
+    Attributes:
+        attempt: the newest that is known.
+        emitter: who made it; absent where it does not say.
+        settled: none of the assertions is pending.
+        decided_at: the time of the block.
+        assertions: of every attempt that the lane knows: first those that were closed, then those that live.
+        policy: in force in the block, by its hash.
+    """
+
+    type_: Literal["sluice:Verdicts"] = field(name="@type", default="sluice:Verdicts")
+    version: Literal["1.0"] = field(name="@version", default="1.0")
+    emission_id: str
+    attempt: int
+    emitter: str | UnsetType = UNSET
+    settled: bool
+    decided_at: str
+    assertions: list[AssertionVerdict]
+    policy: str
+    ledger: LedgerPlace
+
+
 class UntrustedQuote(msgspec.Struct, frozen=True, gc=False):
     """A quote in its own frame; `source_uri` is the hardened URI, null where it was refused [V §4.5]."""
 
@@ -773,5 +840,6 @@ OUTPUTS: dict[str, type[msgspec.Struct]] = {
     "inadmissible": Inadmissible,
     "review-request": Request,
     "re-emission-request": Request,
+    "verdicts": Verdicts,
     "grounded": Grounded,
 }

@@ -158,15 +158,29 @@ def holds(public_key: str, signature: str, record: bytes, domain: Domain | None)
         record: a JSON object in UTF-8.
         domain: what it has to be signed for; None for the bare form of fold version 1.
     """
-    key, raw = _key(public_key), unbase64(signature)
-    if key is None or raw is None or len(raw) != SIGNATURE_BYTES:
-        return False
     try:
         said = cast("dict[str, Any]", parse_json(record))
         said.pop(SIGNATURE, None)
         form = fast_canonical(said)
-        key.verify(raw, form if domain is None else signed_bytes(domain, form))
-    except (CanonicalError, InvalidSignature):
+    except CanonicalError:
+        return False
+    return is_signature(public_key, signature, form if domain is None else signed_bytes(domain, form))
+
+
+def is_signature(public_key: str, signature: str, data: bytes) -> bool:
+    """Whether these bytes are signed with this key.
+
+    Args:
+        public_key: in any form that `public_key_of` reads; with what is none, nothing is signed.
+        signature: standard base64 of 64 bytes.
+        data: what has to be signed, all of it.
+    """
+    key, raw = _key(public_key), unbase64(signature)
+    if key is None or raw is None or len(raw) != SIGNATURE_BYTES:
+        return False
+    try:
+        key.verify(raw, data)
+    except InvalidSignature:
         return False
     return True
 

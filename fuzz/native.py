@@ -106,6 +106,7 @@ def run(seconds: float, seed: int) -> int:
     """Runs seeds for so long."""
     _load("sluice.codecs._native", _path("codecs"))
     _load("sluice.streams._native", _path("streams"))
+    _load("builders", WORLD.with_name("builders.py"))  # the world is made with them
     world = _load("native_world", WORLD)
     from sluice.streams.adjudication import compiled_core
 

@@ -55,6 +55,18 @@ FOLLOWS(ASSERTION_STATE_CHECKING, ASSERTION_STATE_WITNESSES);
 FOLLOWS(ASSERTION_STATE_REVIEWERS, ASSERTION_STATE_CHECKING);
 LAST(ASSERTION_STATE, ASSERTION_STATE_REVIEWERS);
 
+FOLLOWS(CLOSED_KIND, CLOSED_SPAN_KEY);
+FOLLOWS(CLOSED_EFFECT, CLOSED_KIND);
+FOLLOWS(CLOSED_STATUS, CLOSED_EFFECT);
+FOLLOWS(CLOSED_REASON, CLOSED_STATUS);
+FOLLOWS(CLOSED_DISPOSITION, CLOSED_REASON);
+FOLLOWS(CLOSED_COVERAGE, CLOSED_DISPOSITION);
+FOLLOWS(CLOSED_CLASSES, CLOSED_COVERAGE);
+FOLLOWS(CLOSED_MISSING, CLOSED_CLASSES);
+FOLLOWS(CLOSED_CHECKS, CLOSED_MISSING);
+FOLLOWS(CLOSED_VALID_UNTIL, CLOSED_CHECKS);
+LAST(CLOSED, CLOSED_VALID_UNTIL);
+
 FOLLOWS(DECLARED_ID, DECLARED_NUMBER);
 FOLLOWS(DECLARED_TS, DECLARED_ID);
 FOLLOWS(DECLARED_CONFIRMED, DECLARED_TS);
@@ -98,7 +110,8 @@ FOLLOWS(PENDING_EVIDENCE_NEGATIVE, PENDING_EVIDENCE_SPAN_KEY);
 FOLLOWS(PENDING_EVIDENCE_ORDER, PENDING_EVIDENCE_NEGATIVE);
 FOLLOWS(PENDING_EVIDENCE_CLOCK, PENDING_EVIDENCE_ORDER);
 FOLLOWS(PENDING_EVIDENCE_DUE, PENDING_EVIDENCE_CLOCK);
-LAST(PENDING_EVIDENCE, PENDING_EVIDENCE_DUE);
+FOLLOWS(PENDING_EVIDENCE_SLOT, PENDING_EVIDENCE_DUE);
+LAST(PENDING_EVIDENCE, PENDING_EVIDENCE_SLOT);
 
 enum { RANGE_START, RANGE_END, RANGE_FIELDS }; /* a pair in Python */
 #define MOST ((uint64_t)1 << 20) /* of anything in one emission; a record holds less */
@@ -423,6 +436,29 @@ int drop_looks(AssertionState *self, Arena *arena)
     return checking_of(self, arena) != NULL;
 }
 
+enum { ASKED_STATUS, ASKED_REASON, ASKED_FIELDS }; /* a pair in Python */
+
+/* What its admission rests on, or why it waits for a reviewer. */
+static int basis_read(AssertionState *self, Reader *reader)
+{
+    self->has_asked = reader->at < reader->end && *reader->at == ARRAY_OF(ASKED_FIELDS);
+    self->basis = (View){NULL, 0};
+    return self->has_asked ? take_array_of(reader, ASKED_FIELDS) && take_int(reader, &self->asked_status) &&
+                                 take_int(reader, &self->asked_reason)
+                           : take_text(reader, &self->basis);
+}
+
+static void basis_pack(Buffer *out, const AssertionState *self)
+{
+    if (!self->has_asked) {
+        pack_text(out, self->basis);
+        return;
+    }
+    pack_array(out, ASKED_FIELDS);
+    pack_int(out, self->asked_status);
+    pack_int(out, self->asked_reason);
+}
+
 int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, const EmissionState *known, View emission_id)
 {
     uint64_t count;
@@ -455,7 +491,7 @@ int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, con
         if (!seen_read(&self->seen[i], reader, (int64_t)self->id_count))
             return 0;
     if (!take_int(reader, &self->fresh) || !take_bool(reader, &self->aged) || !take_int(reader, &self->revision) ||
-        !take_text(reader, &self->basis) || !take_int(reader, &self->admitted_at) ||
+        !basis_read(self, reader) || !take_int(reader, &self->admitted_at) ||
         !take_int(reader, &self->valid_until) || !take_bool(reader, &self->touched) ||
         !due_read(reader, &self->clock, &self->has_due, &self->due))
         return 0;
@@ -472,14 +508,63 @@ int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, con
     return 1;
 }
 
+/* So many numbers, each at least 0 and below a bound (-1: none). */
+static int numbers_read(int64_t *numbers, size_t *count, size_t most, int64_t bound, Reader *reader)
+{
+    uint64_t found;
+    if (!take_array(reader, &found) || found > most)
+        return 0;
+    *count = found;
+    for (uint64_t i = 0; i < found; i++)
+        if (!take_int(reader, &numbers[i]) || numbers[i] < 0 || (bound >= 0 && numbers[i] >= bound))
+            return 0;
+    return 1;
+}
+
+int closed_read(Closed *self, Reader *reader, int *told)
+{
+    *told = reader->at < reader->end && *reader->at == ARRAY_OF(CLOSED_FIELDS);
+    if (!*told)
+        return take_text(reader, &self->span_key);
+    return take_array_of(reader, CLOSED_FIELDS) && take_text(reader, &self->span_key) && take_int(reader, &self->kind) &&
+           take_int(reader, &self->external) && take_int(reader, &self->status) && take_int(reader, &self->reason) &&
+           take_int(reader, &self->disposition) && take_int(reader, &self->coverage) &&
+           numbers_read(self->classes, &self->class_count, CLASSES, CLASSES, reader) && take_int(reader, &self->missing) &&
+           numbers_read(self->checks, &self->check_count, MOST_CHECKS, -1, reader) && take_int(reader, &self->valid_until);
+}
+
+static void numbers_pack(Buffer *out, const int64_t *numbers, size_t count)
+{
+    pack_array(out, count);
+    for (size_t i = 0; i < count; i++)
+        pack_int(out, numbers[i]);
+}
+
+void closed_pack(Buffer *out, const Closed *self)
+{
+    pack_array(out, CLOSED_FIELDS);
+    pack_text(out, self->span_key);
+    pack_int(out, self->kind);
+    pack_int(out, self->external);
+    pack_int(out, self->status);
+    pack_int(out, self->reason);
+    pack_int(out, self->disposition);
+    pack_int(out, self->coverage);
+    numbers_pack(out, self->classes, self->class_count);
+    pack_int(out, self->missing);
+    numbers_pack(out, self->checks, self->check_count);
+    pack_int(out, self->valid_until);
+}
+
 int known_closed(const EmissionState *self, View span_key)
 {
     Reader reader = {self->closed_start, self->closed_end};
-    View key;
     for (uint64_t i = 0; i < self->closed; i++) {
-        if (!take_text(&reader, &key))
+        Closed one;
+        int told;
+        if (!closed_read(&one, &reader, &told))
             return -1;
-        if (same_view(key, span_key))
+        if (same_view(one.span_key, span_key))
             return 1;
     }
     return 0;
@@ -491,7 +576,7 @@ int waiting_read(PendingEvidence *self, Reader *reader)
     if (!take_array_of(reader, PENDING_EVIDENCE_FIELDS) || !take_bytes(reader, &self->record) ||
         !take_int(reader, &self->attempt) || !take_text(reader, &self->span_key) ||
         !take_bool(reader, &self->negative) || !take_int(reader, &self->order) ||
-        !due_read(reader, &self->clock, &self->has_due, &self->due))
+        !due_read(reader, &self->clock, &self->has_due, &self->due) || !take_text(reader, &self->slot))
         return 0;
     self->raw = (View){start, (size_t)(reader->at - start)};
     return 1;
@@ -611,7 +696,7 @@ void assertion_state_pack(Buffer *out, const AssertionState *self)
     pack_int(out, self->fresh);
     pack_bool(out, self->aged);
     pack_int(out, self->revision);
-    pack_text(out, self->basis);
+    basis_pack(out, self);
     pack_int(out, self->admitted_at);
     pack_int(out, self->valid_until);
     pack_bool(out, self->touched);
@@ -624,13 +709,14 @@ void assertion_state_pack(Buffer *out, const AssertionState *self)
     self->reviewers.length ? put_view(out, self->reviewers) : pack_array(out, 0);
 }
 
-void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due)
+void waiting_pack(Buffer *out, const PendingEvidence *self)
 {
     pack_array(out, PENDING_EVIDENCE_FIELDS);
-    pack_bytes(out, record);
-    pack_int(out, attempt);
-    pack_text(out, span_key);
-    pack_bool(out, negative);
-    pack_int(out, order);
-    due_pack(out, ON_WATERMARK, 1, due);
+    pack_bytes(out, self->record);
+    pack_int(out, self->attempt);
+    pack_text(out, self->span_key);
+    pack_bool(out, self->negative);
+    pack_int(out, self->order);
+    due_pack(out, ON_WATERMARK, 1, self->due);
+    pack_text(out, self->slot);
 }

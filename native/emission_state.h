@@ -98,7 +98,17 @@ typedef struct {
     int64_t phase, fresh, revision, admitted_at, valid_until, clock, due;
     int aged, touched, has_due, ascii; /* `ascii`: its text */
     int64_t start, end;                /* its span */
+    int has_asked;                     /* why it waits for a reviewer, in the place of `basis` */
+    int64_t asked_status, asked_reason;
 } AssertionState;
+
+/* What is remembered of a closed assertion; -1 for no reason, disposition, coverage and validity. */
+typedef struct {
+    View span_key;
+    int64_t kind, external, status, reason, disposition, coverage, missing, valid_until;
+    int64_t classes[CLASSES], checks[MOST_CHECKS];
+    size_t class_count, check_count;
+} Closed;
 
 /* An observation as far as it can corroborate, or find an assertion's words. */
 typedef struct {
@@ -125,7 +135,7 @@ typedef struct {
 } EmissionState;
 
 typedef struct {
-    View record, span_key, raw;
+    View record, span_key, slot, raw;
     int64_t attempt, order, clock, due;
     int negative, has_due;
 } PendingEvidence;
@@ -147,11 +157,15 @@ int waiting_read(PendingEvidence *self, Reader *reader);
 /* What an item, named by its order, waits for: 1 found, 0 it is gone, -1 Python has to look. */
 int known_timer(View packed, int64_t order, int64_t *clock, int *has_due, int64_t *due);
 
+/* What is remembered of a closed assertion; `told` 0: of this one its span key only. 0 where Python has to look. */
+int closed_read(Closed *self, Reader *reader, int *told);
+void closed_pack(Buffer *out, const Closed *self);
+
 /* Whether a span's assertion has been closed: 1, 0, or -1 where Python has to look. */
 int known_closed(const EmissionState *self, View span_key);
 
 void assertion_state_pack(Buffer *out, const AssertionState *self);
-void waiting_pack(Buffer *out, View record, int64_t attempt, View span_key, int negative, int64_t order, int64_t due);
+void waiting_pack(Buffer *out, const PendingEvidence *self); /* on the watermark */
 
 /* An observation id as `short` has it, in the arena; 0 where memory was refused. And back. */
 int short_id(View id, Arena *arena, View *kept);

@@ -49,16 +49,18 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *state, *packed, *open, *counters, *pending, *expiring, *outputs; /* the lane's own, and the block's */
-    PyObject *output_type, *headers, *effects, *observers, *renewed, *functions[FUNCTION_FIELDS];
+    PyObject *state, *packed, *open, *crowds, *held, *counters, *pending, *expiring, *outputs; /* the lane's own, and the block's */
+    PyObject *output_type, *headers, *effects, *observers, *renewed, *changed, *verdict_texts, *functions[FUNCTION_FIELDS];
     PyObject *texts[TEXT_FIELDS]; /* what the views below point into */
     View ledger, behind, frame, frame_type, no_text, meta;
     int64_t time, latest, oldest, watermark, lane, lanes;
     int64_t k_internal, k_external, horizon, review_window, max_attempts, cap, terms_number;
+    int64_t max_waiting, waiting_share; /* `max_waiting` 0: no bound */
     double min_confidence;
     int crc32, external_default, reject_internal, reject_external, shown_ids, refused_emitters, binds_sightings;
     int only_signed, accepts_checks, names_vendors;
     int text_rules; /* of text and grounding, since fold version 3 */
+    int verdicts; /* what is told on the topic: VERDICTS_NONE and the others */
     int mending; /* ASKS_PLAINLY and the others */
     uint8_t disposition[ENDS][EFFECT_CODES];
     Terms *terms;
@@ -94,10 +96,18 @@ void about_leave(About *self);
 int folder_has_unknown(Folder *self, const AssertionState *assertion);
 int folder_covers_enough(Folder *self, const AssertionState *assertion);
 void folder_count(Folder *self, int counter, int64_t by);
+int folder_hold(Folder *self, View slot, int64_t more); /* `Table.hold`: 0 with an exception */
+int64_t waiting_cost(const PendingEvidence *one);
 
 /* timers.c */
 int queue_push(PyObject *heap, int64_t due, int64_t order, View name);
 int64_t folder_fire(Folder *self, int64_t most, int64_t mark); /* how many; -1 with an exception */
+
+/* verdicts.c */
+int verdicts_begin(void); /* before anything else; 0 with an exception */
+int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter); /* something about an emission changed */
+int folder_closed(Folder *self, const AssertionState *assertion, int64_t status, int64_t reason, int64_t disposition, Closed *closed); /* what is remembered of it */
+int folder_tell(Folder *self, View id, View emitter); /* `emitter.at` NULL: it does not say */
 
 /* decision.c */
 int decision_begin(void); /* before anything else; 0 with an exception */

@@ -19,6 +19,9 @@ int folder_look(Folder *self, View id, Place *place)
     place->name = PyUnicode_DecodeUTF8((const char *)id.at, (Py_ssize_t)id.length, NULL);
     if (place->name == NULL)
         return FAILED;
+    int crowd = PyDict_GET_SIZE(self->crowds) ? PyDict_Contains(self->crowds, place->name) : 0;
+    if (crowd)
+        return crowd < 0 ? FAILED : PYTHON; /* waiting.py */
     int open = PyDict_GET_SIZE(self->open) ? PyDict_Contains(self->open, place->name) : 0;
     if (open) { /* Python has taken it apart in this block: 2 us, where taking the record in there costs 8 */
         PyObject *lay = open > 0 ? PyDict_GetItemWithError(self->packed, place->name) : NULL;
@@ -405,6 +408,7 @@ static int apply_observation(Folder *self, const Place *place, const EmissionSta
     }
     if (folder_is_pythons(self, assertion) || (assertion->phase != PENDING && assertion->phase != ADMITTED))
         return PYTHON;
+    size_t classes = assertion->seen_count;
     int counts = weigh(self, assertion, one);
     if (counts < 0)
         return counts == RAISED ? FAILED : PYTHON;
@@ -428,6 +432,9 @@ static int apply_observation(Folder *self, const Place *place, const EmissionSta
     }
     if (!counts)
         folder_count(self, NOT_COUNTED, 1);
+    int tells = admitted || (self->verdicts == VERDICTS_ALL && (counts || assertion->seen_count != classes));
+    if (tells && folder_mark(self, place->name, assertion->has_emitter, assertion->emitter) == FAILED)
+        return FAILED;
     return keep_assertion(self, place, known, assertion, lay);
 }
 
@@ -455,6 +462,8 @@ int folder_renew(Folder *self, PyObject *renewed)
             if (assertion.phase == ADMITTED) {
                 assertion.revision++;
                 done = say_admitted(self, &assertion, "renewed", NULL, 1);
+                if (done == DONE)
+                    done = folder_mark(self, place.name, assertion.has_emitter, assertion.emitter);
             }
             if (done == DONE)
                 done = keep_assertion(self, &place, &known, &assertion, sought.place);
@@ -464,11 +473,64 @@ int folder_renew(Folder *self, PyObject *renewed)
     return done;
 }
 
+enum { FEW = 16, SMALL = 32768, BESIDE = 256 }; /* as in waiting.py */
+
+int64_t waiting_cost(const PendingEvidence *one) { return (int64_t)one->record.length + BESIDE; }
+
+int folder_hold(Folder *self, View slot, int64_t more)
+{
+    PyObject *done = PyObject_CallMethod(self->state, "hold", "s#L", (const char *)slot.at, (Py_ssize_t)slot.length, (long long)more);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+/* Whether one more record may wait, as waiting.py has it: DONE with its slot, PYTHON where that has to look or makes a
+ * crowd. `repeated`: it waits already. */
+static int may_wait(Folder *self, const EmissionState *known, const Observation *one, PendingEvidence *waiting, int *repeated)
+{
+    uint64_t count = known == NULL ? 0 : known->waiting;
+    size_t bytes = waiting->record.length;
+    waiting->slot = (View){(const uint8_t *)"", 0};
+    if (count >= FEW || bytes > SMALL || (self->max_waiting && (int64_t)count >= self->max_waiting))
+        return PYTHON;
+    Reader reader = {NULL, NULL};
+    if (known != NULL)
+        reader = (Reader){known->waiting_start, known->whole.at + known->whole.length};
+    for (uint64_t i = 0; i < count; i++) {
+        PendingEvidence other;
+        if (!waiting_read(&other, &reader) || (bytes += other.record.length) > SMALL)
+            return PYTHON;
+        *repeated |= self->max_waiting && same_view(other.record, waiting->record);
+    }
+    if (*repeated || !self->max_waiting)
+        return DONE;
+    if (entry_of(self, one->observer) != NULL)
+        waiting->slot = one->observer;
+    else if (PyErr_Occurred())
+        return FAILED;
+    PyObject *name = PyUnicode_DecodeUTF8((const char *)waiting->slot.at, (Py_ssize_t)waiting->slot.length, NULL);
+    PyObject *held = name == NULL ? NULL : PyDict_GetItemWithError(self->held, name);
+    long long bytes_held = held == NULL ? 0 : PyLong_AsLongLong(held);
+    Py_XDECREF(name);
+    if (PyErr_Occurred())
+        return FAILED;
+    return bytes_held + waiting_cost(waiting) > self->waiting_share ? PYTHON : DONE;
+}
+
 /* Evidence whose assertion is not known, kept for the horizon. `known` NULL: nothing of its emission is. */
 static int put_aside(Folder *self, const Place *place, const EmissionState *known, const Observation *one, View record)
 {
     Buffer *out = &self->packing;
     int64_t due = self->time + self->horizon, order = self->order + 1;
+    PendingEvidence waiting = {.record = record, .attempt = one->attempt, .span_key = one->span_key, .order = order,
+                               .due = due, .negative = one->outcome != CORROBORATES};
+    int repeated = 0, may = may_wait(self, known, one, &waiting, &repeated);
+    if (may != DONE)
+        return may;
+    if (repeated) {
+        folder_count(self, DUPLICATE, 1);
+        return DONE;
+    }
     out->length = 0;
     if (known == NULL) {
         put(out, NO_ATTEMPT, sizeof NO_ATTEMPT);
@@ -478,8 +540,9 @@ static int put_aside(Folder *self, const Place *place, const EmissionState *know
         pack_array(out, known->waiting + 1);
         put(out, known->waiting_start, (size_t)(known->whole.at + known->whole.length - known->waiting_start));
     }
-    waiting_pack(out, record, one->attempt, one->span_key, one->outcome != CORROBORATES, order, due);
-    if (folder_keep(self, place) == FAILED || queue_push(self->pending, due, order, one->emission_id) < 0)
+    waiting_pack(out, &waiting);
+    if (!folder_hold(self, waiting.slot, waiting_cost(&waiting)) || folder_keep(self, place) == FAILED ||
+        queue_push(self->pending, due, order, one->emission_id) < 0)
         return FAILED;
     self->order = order;
     self->asides++;
@@ -723,6 +786,11 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
         return done;
     if (assertions_begin(self, emission) == FAILED)
         return FAILED;
+    int tells = self->verdicts == VERDICTS_ALL;
+    for (size_t i = 0; i < emission->count; i++)
+        tells |= emission->assertions[i].phase == ADMITTED;
+    if (tells && folder_mark(self, place->name, emission->has_system, emission->system) == FAILED)
+        return FAILED;
     emission_pack(self, emission, &before, record);
     folder_count(self, NEWER_VOCABULARY, 0);
     if (uncounted)
@@ -730,6 +798,9 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     self->order += 1 + (int64_t)emission->count;
     self->live += (int64_t)emission->count;
     self->asides -= (int64_t)before.matched;
+    for (uint64_t i = 0; i < before.count; i++)
+        if (before.assertions[i] >= 0 && !folder_hold(self, before.waiting[i].slot, -waiting_cost(&before.waiting[i])))
+            return FAILED;
     return folder_keep(self, place);
 }
 

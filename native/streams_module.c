@@ -188,6 +188,20 @@ static PyObject *renew(Folder *self, PyObject *renewed)
     return done == FAILED ? NULL : PyBool_FromLong(done == DONE);
 }
 
+/* tell(emission_id, emitter): what became of an emission; whether that was done, else it is Python's. */
+static PyObject *tell(Folder *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    Py_ssize_t length, by_length = 0;
+    const char *id = nargs == 2 ? PyUnicode_AsUTF8AndSize(args[0], &length) : NULL, *by = NULL;
+    if (nargs != 2)
+        PyErr_SetString(PyExc_TypeError, "tell(emission_id, emitter)");
+    if (id == NULL || (args[1] != Py_None && (by = PyUnicode_AsUTF8AndSize(args[1], &by_length)) == NULL))
+        return NULL;
+    arena_reset(&self->arena);
+    int done = folder_tell(self, (View){(const uint8_t *)id, (size_t)length}, (View){(const uint8_t *)by, (size_t)by_length});
+    return done == FAILED ? NULL : PyBool_FromLong(done == DONE);
+}
+
 /* ---------------------------------------------------------------- made and unmade */
 
 static void *array_of(Py_ssize_t count, size_t size) { return PyMem_Calloc(count ? (size_t)count : 1, size); }
@@ -306,12 +320,15 @@ static int tables_parse(Folder *self, PyObject *tables)
     return take_held(tables, TABLES_STATE, &PyBaseObject_Type, &self->state) &&
            take_held(tables, TABLES_PACKED, &PyDict_Type, &self->packed) &&
            take_held(tables, TABLES_OPEN, &PyDict_Type, &self->open) &&
+           take_held(tables, TABLES_CROWDS, &PyDict_Type, &self->crowds) &&
+           take_held(tables, TABLES_HELD, &PyDict_Type, &self->held) &&
            take_held(tables, TABLES_COUNTERS, &PyDict_Type, &self->counters) &&
            take_held(tables, TABLES_PENDING, &PyList_Type, &self->pending) &&
            take_held(tables, TABLES_EXPIRING, &PyList_Type, &self->expiring) &&
            take_held(tables, TABLES_OUTPUTS, &PyList_Type, &self->outputs) &&
            take_held(tables, TABLES_OUTPUT_TYPE, &PyType_Type, &self->output_type) &&
-           take_held(tables, TABLES_RENEWED, &PyList_Type, &self->renewed);
+           take_held(tables, TABLES_RENEWED, &PyList_Type, &self->renewed) &&
+           take_held(tables, TABLES_CHANGED, &PyDict_Type, &self->changed);
 }
 
 static int moment_parse(Folder *self, PyObject *moment)
@@ -350,17 +367,27 @@ static int rules_parse(Folder *self, PyObject *rules)
            take_code(rules, RULES_MENDING, &self->mending) &&
            take_flag(rules, RULES_NAMES_VENDORS, &self->names_vendors) &&
            take_flag(rules, RULES_TEXT_RULES, &self->text_rules) &&
+           take_integer(rules, RULES_MAX_WAITING, &self->max_waiting) &&
+           take_integer(rules, RULES_WAITING_SHARE, &self->waiting_share) &&
+           take_code(rules, RULES_VERDICTS, &self->verdicts) &&
            take_object(rules, RULES_CLASSES, &PyTuple_Type, &classes) && same_classes(classes) &&
            take_object(rules, RULES_DISPOSITIONS, &PyBytes_Type, &dispositions) && take_dispositions(self, dispositions);
 }
 
 static int writing_parse(Folder *self, PyObject *writing)
 {
-    PyObject *texts, *headers, *functions;
+    PyObject *texts, *verdicts, *headers, *functions;
     if (!take_tuple(writing, WRITING_TEXTS, TEXT_FIELDS, &texts) ||
+        !take_tuple(writing, WRITING_VERDICTS, VERDICT_TEXT_FIELDS, &verdicts) ||
         !take_tuple(writing, WRITING_HEADERS, RECORD_HEADER_FIELDS, &headers) ||
         !take_tuple(writing, WRITING_FUNCTIONS, FUNCTION_FIELDS, &functions) || !take_texts(self, texts))
         return 0;
+    for (int i = 0; i < VERDICT_TEXT_FIELDS; i++) {
+        PyObject *text;
+        if (!take_object(verdicts, i, &PyBytes_Type, &text))
+            return 0;
+    }
+    self->verdict_texts = Py_NewRef(verdicts);
     self->headers = Py_NewRef(headers);
     for (int i = 0; i < FUNCTION_FIELDS; i++)
         self->functions[i] = Py_NewRef(field_of(functions, i));
@@ -388,7 +415,8 @@ static void folder_dealloc(Folder *self)
 {
     PyObject **const held[] = {&self->state,   &self->packed,      &self->open,    &self->counters, &self->pending,
                                &self->expiring, &self->outputs,    &self->output_type, &self->headers, &self->effects,
-                               &self->observers, &self->renewed};
+                               &self->observers, &self->renewed,    &self->crowds,  &self->held,
+                               &self->changed,  &self->verdict_texts};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         Py_CLEAR(*held[i]);
     for (int i = 0; i < FUNCTION_FIELDS; i++)
@@ -428,6 +456,8 @@ static PyMethodDef folder_methods[] = {
     {"fire", (PyCFunction)(void (*)(void))fire, METH_FASTCALL,
      "Fires what is due, at most so many, up to the first that is Python's; how many."},
     {"renew", (PyCFunction)renew, METH_O, "Tells of one renewal; False where it is Python's."},
+    {"tell", (PyCFunction)(void (*)(void))tell, METH_FASTCALL,
+     "Tells what became of an emission; False where it is Python's."},
     {"apply", (PyCFunction)(void (*)(void))apply, METH_FASTCALL,
      "Takes events in, in order; those that are Python's go to a callable. How many those were."},
     {NULL, NULL, 0, NULL},
@@ -486,7 +516,7 @@ static int find_event_in_place(void)
 
 static int on_start(PyObject *module)
 {
-    if (!find_event_in_place() || !members_begin(&event_members) || !decision_begin())
+    if (!find_event_in_place() || !members_begin(&event_members) || !decision_begin() || !verdicts_begin())
         return -1;
     for (int i = 0; i < STATE_NUMBER_FIELDS; i++)
         if (!is_interned(&state_names[i], STATE_NUMBERS[i]))

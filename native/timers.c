@@ -182,7 +182,7 @@ static int64_t least_max_validity(const Folder *self, int64_t emitted_at)
 
 /* Writes the emission with its attempt as it is now, less the assertion that lies there (`lay.at` NULL: none); an attempt of
  * which nothing assertions is remembered until a repetition would be too old. */
-static int keep_attempt(Folder *self, const Place *place, EmissionState *known, View lay, View span_key)
+static int keep_attempt(Folder *self, const Place *place, EmissionState *known, View lay, const Closed *one)
 {
     Buffer *out = &self->packing;
     uint64_t assertions = known->assertions - (lay.at != NULL), closed = known->closed + (lay.at != NULL);
@@ -190,6 +190,8 @@ static int keep_attempt(Folder *self, const Place *place, EmissionState *known, 
     out->length = 0;
     if (!assertions) {
         int64_t until = known->emitted_at + least_max_validity(self, known->emitted_at);
+        if (lay.at != NULL && self->verdicts != VERDICTS_NONE && until < self->time)
+            until = self->time; /* until what became of it has been told */
         if (until < self->time) {
             if (!known->waiting)
                 return PyDict_DelItem(self->packed, place->name) < 0 ? FAILED : DONE;
@@ -219,17 +221,22 @@ static int keep_attempt(Folder *self, const Place *place, EmissionState *known, 
     pack_array(out, closed);
     put(out, known->closed_start, (size_t)(known->closed_end - known->closed_start));
     if (lay.at != NULL)
-        pack_text(out, span_key);
+        one->status < 0 ? pack_text(out, one->span_key) : closed_pack(out, one);
     pack_int(out, known->clock);
     known->has_due ? pack_int(out, known->due) : pack_nil(out);
     put_view(out, waiting);
     return folder_keep(self, place);
 }
 
-static int close_assertion(Folder *self, Due *due)
+/* `status` -1: nobody knows it. */
+static int close_assertion(Folder *self, Due *due, int64_t status, int64_t reason, int64_t disposition)
 {
+    Closed one = {.span_key = due->assertion.span_key, .status = -1};
     self->live--;
-    return keep_attempt(self, &due->place, &due->known, due->lay, due->assertion.span_key);
+    if (self->verdicts != VERDICTS_NONE && status >= 0 &&
+        folder_closed(self, &due->assertion, status, reason, disposition, &one) != DONE)
+        return FAILED;
+    return keep_attempt(self, &due->place, &due->known, due->lay, &one);
 }
 
 static int drop_waiting(Folder *self, Due *due)
@@ -237,6 +244,8 @@ static int drop_waiting(Folder *self, Due *due)
     EmissionState *known = &due->known;
     Buffer *out = &self->packing;
     if (queue_pop(self->pending) < 0)
+        return FAILED;
+    if (!folder_hold(self, due->waiting.slot, -waiting_cost(&due->waiting)))
         return FAILED;
     self->asides--;
     folder_count(self, UNMATCHED, 1);
@@ -279,6 +288,10 @@ static int end_assertion(Folder *self, Due *due)
     static const char *const statuses[ENDS] = {"below-floor", "decayed-to-uncertainty", "unverified-inference",
                                                "unannotated"};
     static const char *const reasons[ENDS] = {"below-floor", "aged-out", "no-corroboration", "no-corroboration"};
+    static const int64_t TOLD[ENDS] = {STATUS_BELOW_FLOOR, STATUS_DECAYED_TO_UNCERTAINTY, STATUS_UNVERIFIED_INFERENCE,
+                                       STATUS_UNANNOTATED};
+    static const int64_t BECAUSE[ENDS] = {REASON_BELOW_FLOOR, REASON_AGED_OUT, REASON_NO_CORROBORATION,
+                                          REASON_NO_CORROBORATION};
     AssertionState *assertion = &due->assertion;
     if (assertion->phase != PENDING || folder_is_pythons(self, assertion))
         return PYTHON;
@@ -291,6 +304,9 @@ static int end_assertion(Folder *self, Due *due)
               : words || assertion->annotated              ? UNVERIFIED
                                                       : UNANNOTATED;
     const char *reason = !covers ? "partly-checked" : how == UNVERIFIED && words ? "not-checked" : reasons[how];
+    int64_t status = TOLD[how], why = !covers                        ? REASON_PARTLY_CHECKED
+                                        : how == UNVERIFIED && words ? REASON_NOT_CHECKED
+                                                                     : BECAUSE[how];
     int disposition = self->disposition[how][assertion->external ? 1 : 0];
     if (disposition == RE_EMIT && assertion->attempt + 1 >= self->max_attempts)
         disposition = TO_REVIEW;
@@ -298,25 +314,28 @@ static int end_assertion(Folder *self, Due *due)
         return PYTHON;
     if (disposition == REFUSE || (disposition != DISCARD && !can_speak(self, assertion)))
         return PYTHON;
-    if (queue_pop(self->pending) < 0)
+    if (queue_pop(self->pending) < 0 || folder_mark(self, due->place.name, assertion->has_emitter, assertion->emitter) == FAILED)
         return FAILED;
     if (assertion->arrival + self->terms[assertion->terms_number].horizon >= self->watermark)
         folder_count(self, STALLED, 1);
     assertion->has_due = 0;
     if (disposition == DISCARD) {
         folder_count(self, DISCARDED, 1);
-        return close_assertion(self, due);
+        return close_assertion(self, due, status, why, disposition);
     }
     assertion->revision++;
     if (say_inadmissible(self, assertion, statuses[how], reason, disposition) == FAILED)
         return FAILED;
     if (disposition != TO_REVIEW)
-        return close_assertion(self, due);
+        return close_assertion(self, due, status, why, disposition);
     if (!drop_looks(assertion, &self->arena)) {
         PyErr_NoMemory();
         return FAILED;
     }
     assertion->phase = REVIEW;
+    assertion->has_asked = self->verdicts != VERDICTS_NONE;
+    assertion->asked_status = status;
+    assertion->asked_reason = why;
     assertion->clock = ON_TIME;
     assertion->has_due = 1;
     assertion->due = self->time + self->review_window;
@@ -336,16 +355,18 @@ static int expire(Folder *self, Due *due)
         return FAILED;
     if (due->kind == AN_ATTEMPT) {
         due->known.has_due = 0;
-        return keep_attempt(self, &due->place, &due->known, (View){NULL, 0}, (View){NULL, 0});
+        return keep_attempt(self, &due->place, &due->known, (View){NULL, 0}, NULL);
     }
     if (assertion->phase == ADMITTED) {
         assertion->revision++;
-        if (say_admitted(self, assertion, "decayed-to-uncertainty", "validity-ended", 0) == FAILED)
+        if (say_admitted(self, assertion, "decayed-to-uncertainty", "validity-ended", 0) == FAILED ||
+            folder_mark(self, due->place.name, assertion->has_emitter, assertion->emitter) == FAILED)
             return FAILED;
-    } else {
-        folder_count(self, UNREVIEWED, 1);
+        return close_assertion(self, due, STATUS_DECAYED_TO_UNCERTAINTY, REASON_VALIDITY_ENDED, -1);
     }
-    return close_assertion(self, due);
+    folder_count(self, UNREVIEWED, 1);
+    return close_assertion(self, due, assertion->has_asked ? assertion->asked_status : -1, assertion->asked_reason,
+                           DISPOSITION_REVIEW);
 }
 
 int64_t folder_fire(Folder *self, int64_t most, int64_t mark)

@@ -156,8 +156,8 @@ class HttpSink(_Closing):
     Args:
         url: `https:`, or `http:` to this host.
         token: goes as `Authorization: Bearer`.
-        seconds: to wait for an answer.
-        buffer_octets: what is kept while the endpoint does not answer.
+        seconds: to wait for an answer, in s.
+        buffer_bytes: how many bytes of emissions are kept while the endpoint does not answer.
 
     Raises:
         UsageError: the address is none, or the token would go over the network in clear.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import signal
 
 import hypothesis
+from search import examples
 
 # How long an example takes says more about what else the machine does than about the code: a timed test is none.
-hypothesis.settings.register_profile("sluice", deadline=None)
+# How many examples are tried says `search` (tests/support): few in every run, more in `make test-deep`.
+hypothesis.settings.register_profile("sluice", deadline=None, max_examples=examples(100))
 hypothesis.settings.load_profile("sluice")
 
 # A shell has what it puts into the background ignore SIGINT, and children inherit that: the commands that tests tell to

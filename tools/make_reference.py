@@ -27,6 +27,7 @@ from sluice.topology.cli.asyncapi_document import MESSAGES
 from sluice.topology.kafka.topics import TOPICS
 from sluice.topology.mcp.metering import AdapterMetrics
 from sluice.topology.observers.metering import ObserverMetrics
+from sluice.topology.serve.metering import ServiceMetrics
 from sluice.topology.worker.metrics import Metrics
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -128,6 +129,7 @@ def metrics() -> str:
         "Workers": Metrics(lambda: ()).registry,
         "Observers": ObserverMetrics().registry,
         "The adapter": AdapterMetrics().registry,
+        "The service": ServiceMetrics().registry,
     }
     for who, registry in registries.items():
         parts.append(f"## {who}\n| metric | type | what it says |\n| --- | --- | --- |")

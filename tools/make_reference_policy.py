@@ -28,6 +28,8 @@ KEYS: Mapping[str, str] = {
     "admissibility.review_window": "how long a reviewer's word is waited for; by default `max_validity`",
     "admissibility.min_confidence": "the least confidence of a grounded value",
     "admissibility.max_attempts": "how many attempts an emission has, the first one included",
+    "admissibility.max_waiting": "how many observations of one observer wait for one emission",
+    "admissibility.max_waiting_bytes": "how many bytes of evidence wait in a lane, in equal shares",
     "admissibility.min_observers": "how many distinct observers the evidence must come from, by effect; or one number",
     "admissibility.k_by_check": "how many distinct fresh classes one check needs, by effect, if that differs from `k`",
     "judging.min_coverage": "how much of a sentence its checks must speak of, by effect: `whole`, `part` or `none`",
@@ -72,6 +74,7 @@ KEYS: Mapping[str, str] = {
     "observers.NAME.public_key": "with what this observer signs",
     "observers.NAME.classes": "the classes it may speak for; all where none is named",
     "observers.NAME.writable_by": "emitters that can write to what it looks at: its word counts for none of theirs",
+    "verdicts": "what is told on `verdicts`: every change, only what is settled and what becomes of it, or nothing",
     "sightings.classes": "the classes whose annotations are cited, so that sightings can be bound to them",
 }
 MORE = (

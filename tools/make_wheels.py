@@ -73,8 +73,8 @@ def run(pythons: list[str], dist: Path, *, twice: bool) -> None:
         FailedError: one is not as it must be.
         MissingError: an interpreter is missing.
     """
+    found = _interpreters(pythons)
     tools = _tools()
-    found = _interpreters(pythons, tools)
     with tempfile.TemporaryDirectory(prefix="untested-", dir=WORK) as fresh:
         made = _build(found, tools, Path(fresh))
         _check(made, found, tools, twice)
@@ -114,12 +114,12 @@ def _tools() -> Path:
     return folder / "bin"
 
 
-def _interpreters(wanted: list[str], tools: Path) -> list[Path]:
+def _interpreters(wanted: list[str]) -> list[Path]:
     found: list[Path] = []
     missing: list[str] = []
     for one in wanted:
         try:
-            found.append(find(one, WORK / "pythons", tools / "patchelf"))
+            found.append(find(one, WORK / "pythons", lambda: _tools() / "patchelf"))
         except MissingError as error:
             missing.append(f"{one}: {error}")
     if missing:

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -26,13 +26,13 @@ class MissingError(Exception):
     """There is no such interpreter, and why not."""
 
 
-def find(wanted: str, folder: Path, patchelf: Path) -> Path:
+def find(wanted: str, folder: Path, patchelf: Callable[[], Path]) -> Path:
     """An interpreter that runs and has its headers.
 
     Args:
         wanted: `3.14`, or the path of an interpreter.
         folder: where interpreters are unpacked, and found again.
-        patchelf: the program of that name.
+        patchelf: gives the program of that name, once one is fetched.
 
     Raises:
         MissingError: none was found, and none could be fetched.
@@ -73,7 +73,7 @@ def _here(version: str, folder: Path) -> Iterator[Path]:
     yield folder / version / "root" / "usr" / "bin" / name
 
 
-def _unpacked(version: str, folder: Path, patchelf: Path) -> Path:
+def _unpacked(version: str, folder: Path, patchelf: Callable[[], Path]) -> Path:
     mirror = _mirror()
     shutil.rmtree(folder, ignore_errors=True)
     reasons: list[str] = []
@@ -109,7 +109,7 @@ def _mirror() -> str:
     raise MissingError(f"it is not on this machine, and apt has no mirror of {codename[1]} to fetch it from")
 
 
-def _from(mirror: str, suite: str, version: str, folder: Path, patchelf: Path) -> Path:
+def _from(mirror: str, suite: str, version: str, folder: Path, patchelf: Callable[[], Path]) -> Path:
     apt = _Apt(mirror, suite, folder / "apt")
     apt.run("update")
     name = f"python{version}"
@@ -125,7 +125,7 @@ def _from(mirror: str, suite: str, version: str, folder: Path, patchelf: Path) -
         _call("dpkg-deb", "--extract", archive, root)
     python = root / "usr" / "bin" / name
     (loader,) = root.glob("usr/lib/*-linux-gnu*/ld-linux*.so.*")
-    _call(patchelf, "--set-interpreter", loader, "--force-rpath", "--set-rpath", loader.parent, python)
+    _call(patchelf(), "--set-interpreter", loader, "--force-rpath", "--set-rpath", loader.parent, python)
     _call(python, "-I", "-c", "import ctypes, hashlib, sqlite3, ssl, venv, zlib")
     if why := unfit(python, version):
         raise MissingError(f"what was unpacked {why}")

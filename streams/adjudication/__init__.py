@@ -19,4 +19,5 @@ __all__ = [
     "uncounted",
     "validation",
     "versions",
+    "waiting",
 ]

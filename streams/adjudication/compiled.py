@@ -21,7 +21,7 @@ from ...codecs.times import LATEST
 from ..judging.derivation import checks_of
 from ..policy.identifiers import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
-from . import compiled_core, grounding
+from . import compiled_core, grounding, waiting
 from .checked_json import pieces_of, shown_at
 from .compiled_layout import (
     CODES,
@@ -40,8 +40,8 @@ from .emission_state import CLASSES, Place, Terms
 from .mending import effects_with_looks
 from .outputs import Writer
 from .state import State
-from .verdicts import Renewed
-from .versions import MENDING, TEXT
+from .verdicts import Verdicts, told
+from .versions import MENDING, TEXT, WAITING
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -65,28 +65,36 @@ def is_common(state: State, policy: Policy) -> bool:
 
 
 def folder_for(
-    state: State, policy: Policy, block: Block, writer: Writer, renewed: list[Renewed], version: int
+    state: State, policy: Policy, block: Block, writer: Writer, verdicts: Verdicts, version: int
 ) -> Folder | None:
     """What folds the common part of a block, or None where Python does all of it; `version`: by whose rules."""
     if compiled_core.core is None or not is_common(state, policy):
         return None
-    packed, unpacked, counters, pending, expiring = state.tables()
+    packed, unpacked, crowds, held, counters, pending, expiring = state.tables()
     tables = Tables(
         state=state,
         packed=packed,
         open=unpacked,
+        crowds=crowds,
+        held=held,
         counters=counters,
         pending=pending,
         expiring=expiring,
         outputs=writer.outputs,
         output_type=Output,
-        renewed=renewed,
+        renewed=verdicts.renewed,
+        changed=verdicts.changed,
     )
     return compiled_core.core.Folder(
         tables,
         _moment(state, policy),
         _rules(policy, version),
-        Writing(writer.decisions.texts(), writer.headers(), _functions(policy, writer.decisions)),
+        Writing(
+            writer.decisions.texts(),
+            writer.verdicts.texts,
+            writer.headers(),
+            _functions(policy, writer.decisions),
+        ),
     )
 
 
@@ -146,6 +154,9 @@ def _rules(policy: Policy, version: int) -> Rules:
         mending=CODES["mending"].index(_mending(policy, version)),
         names_vendors=bool(policy.emitters.vendor),
         text_rules=version >= TEXT,
+        max_waiting=rules.max_waiting if version >= WAITING else 0,
+        waiting_share=waiting.share_of(policy),
+        verdicts=CODES["verdicts"].index(told(policy, version)),
     )
 
 

@@ -23,22 +23,28 @@ class Tables(NamedTuple):
     Attributes:
         state: the lane's; the core takes `STATE_NUMBERS` of it and gives them back.
         packed, open: emissions at rest, and those that Python has unpacked.
+        crowds: emissions for which so much waits that all about them is Python's (waiting.py).
+        held: the bytes that wait, by slot.
         counters: the fates that leave no record.
         pending, expiring: the keys of the timers by the watermark and by time.
         outputs: of the block so far.
         output_type: makes one.
         renewed: `RENEWED` of each assertion whose validity moved on in the block.
+        changed: the emissions of which `verdicts` may have to tell, with their emitters, in order.
     """
 
     state: Any
     packed: dict[str, bytes]
     open: dict[str, Any]
+    crowds: dict[str, Any]
+    held: dict[str, int]
     counters: dict[str, int]
     pending: list[bytes]
     expiring: list[bytes]
     outputs: list[Output]
     output_type: type[Output]
     renewed: list[tuple[str, int, str]]
+    changed: dict[str, str | None]
 
 
 class TermsInForce(NamedTuple):
@@ -114,6 +120,9 @@ class Rules(NamedTuple):
         mending: what Python does for requests for another attempt (`CODES["mending"]`).
         names_vendors: whether it matters who owns what a service says.
         text_rules: those of text and grounding since `versions.TEXT`.
+        max_waiting: how much evidence of one slot may wait for an emission; 0 for no bound.
+        waiting_share: the bytes of one slot that may wait in the lane.
+        verdicts: what is told on the topic `verdicts` (`CODES["verdicts"]`).
     """
 
     classes: tuple[str, ...]
@@ -138,6 +147,9 @@ class Rules(NamedTuple):
     mending: int
     names_vendors: bool
     text_rules: bool
+    max_waiting: int
+    waiting_share: int
+    verdicts: int
 
 
 class RecordTexts(NamedTuple):
@@ -149,6 +161,16 @@ class RecordTexts(NamedTuple):
     frame_type: bytes
     no_text: bytes
     meta: bytes
+
+
+class VerdictTexts(NamedTuple):
+    """What stands in each record of `verdicts` of a block, as JSON, and its identifier up to the index
+    (`verdict_json.py`)."""
+
+    at: bytes
+    ledger: bytes
+    behind: bytes
+    id: bytes
 
 
 class RecordHeaders(NamedTuple):
@@ -228,6 +250,7 @@ class Writing(NamedTuple):
     """What records are written with."""
 
     texts: RecordTexts
+    verdicts: VerdictTexts
     headers: RecordHeaders
     functions: Functions
 
@@ -252,13 +275,17 @@ PACKED: Final[Mapping[str, Fields]] = {
         *("declared", "phase", "seen", "fresh", "aged", "revision", "basis", "admitted_at", "valid_until", "touched"),
         *("clock", "due", "witnesses", "checking", "reviewers"),
     ),
+    "closed": (
+        *("span_key", "kind", "effect", "status", "reason", "disposition", "coverage", "classes", "missing", "checks"),
+        "valid_until",
+    ),
     "declared": ("number", "id", "ts", "confirmed"),
     "class_evidence": ("number", "latest", "ts", "id", "observer", "identity_bound", "attestation"),
     "checking": ("texts", "needs", "classes", "words", "coverage", "unchecked", "places", "elsewhere"),
     "verified": ("number", "stamps", "named", "coverage", "unchecked", "looked"),
     "place": ("path", "first", "last", "commit"),
     "looks": ("words", "looks"),
-    "pending_evidence": ("record", "attempt", "span_key", "negative", "order", "clock", "due"),
+    "pending_evidence": ("record", "attempt", "span_key", "negative", "order", "clock", "due", "slot"),
 }
 """The structs of `emission_state.py` as they lie packed, by their names in C."""
 
@@ -270,6 +297,7 @@ TUPLES: Final[Mapping[str, Fields]] = {
     "rules": Rules._fields,
     "writing": Writing._fields,
     "text": RecordTexts._fields,
+    "verdict_text": VerdictTexts._fields,
     "record_header": RecordHeaders._fields,
     "function": Functions._fields,
     "framed": Framed._fields,
@@ -302,6 +330,17 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "clock": ("watermark", "time"),
     "coverage": ("none", "part", "whole"),
     "mending": ("asks-plainly", "asks", "keeps-looks"),
+    "verdicts": ("none", "settled", "all"),
+    "kind": ("assertion", "denial", "refusal"),
+    "status": (
+        *("pending", "admitted", "decayed-to-uncertainty", "contradicted", "rejected", "refused"),
+        *("unverified-inference", "below-floor", "unannotated"),
+    ),
+    "reason": (
+        *("declared-terminal", "unknown-class", "ungrounded", "citation-violation", "low-confidence"),
+        *("confusable-text", "fabricated-annotation", "contradicted", "superseded", "partly-checked", "below-floor"),
+        *("aged-out", "not-checked", "no-corroboration", "review", "validity-ended"),
+    ),
 }
 """Numbers that stand for words: each word's place in its list."""
 

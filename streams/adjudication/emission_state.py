@@ -16,11 +16,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
-from ...codecs.records import AnyStep, Basis, CoverageLevel, Effect, Kind
+from ...codecs.records import AnyStep, Basis, CoverageLevel, Disposition, Effect, Kind, Reason
 from ...codecs.vocabulary import CLASSES_1_0
 from .timers import TIME, WATERMARK
 from .witnesses import Witness
@@ -48,12 +48,26 @@ NO_COVERAGE, PART, WHOLE = range(3)
 COVERAGE: Final[tuple[CoverageLevel, ...]] = ("none", "part", "whole")
 
 
+STATUSES: Final = (
+    *("pending", "admitted", "decayed-to-uncertainty", "contradicted", "rejected", "refused", "unverified-inference"),
+    *("below-floor", "unannotated"),
+)
+"""What `verdicts` says of an assertion, by the number that stands for it at rest."""
+REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+"""Reasons by the number that stands for them at rest; -1 for none."""
+DISPOSITIONS: Final[tuple[Disposition, ...]] = ("discard", "review", "re-emit", "refuse")
+"""Dispositions by number; -1 for none."""
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+
 class CheckTerms(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What a policy says of checks and of independence (policy.py, `Judging`).
 
     Attributes:
         min_coverage: internal, external.
         k_by_check: internal, external; 0 for the effect's own k.
+        same_bytes: what looked at the same bytes counts once.
+        same_root: so many of k come from one root at the most; 0 for no bound.
         groups: classes by number.
     """
 
@@ -285,6 +299,30 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
         return self.words.words if isinstance(self.words, Looks) else self.words
 
 
+class Closed(msgspec.Struct, frozen=True, gc=False, eq=False, array_like=True):
+    """What is remembered of a closed assertion, for `verdicts` (verdict_json.py). Words stand as their numbers.
+
+    Attributes:
+        coverage: how much of the sentence its checks speak of; -1 where nothing was verified by name.
+        classes: by number, those that bore it out, fresh or not.
+        missing: how many classes more it would have needed.
+        checks: how many classes verified each check by name.
+        valid_until: Unix ms; -1 where it was never admitted.
+    """
+
+    span_key: str
+    kind: int
+    effect: int
+    status: int
+    reason: int
+    disposition: int
+    coverage: int
+    classes: list[int]
+    missing: int
+    checks: list[int]
+    valid_until: int
+
+
 class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     """One assertion of one attempt, from its arrival to its last word.
 
@@ -317,7 +355,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     fresh: int = 0  # how many of `seen` count: distinct classes
     aged: bool = False  # corroboration was seen that was already too old
     revision: int = 0
-    basis: Basis = "corroboration"
+    basis: Basis | list[int] = "corroboration"  # while it waits for a reviewer: `asked`
     admitted_at: int = -1
     valid_until: int = -1
     touched: bool = False  # its validity moved on in this block
@@ -332,6 +370,18 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
         """The terms that it began with."""
         assert self.terms is not None, "an assertion is looked at unpacked"
         return self.terms
+
+    @property
+    def based_on(self) -> Basis:
+        """What its admission rests on."""
+        assert isinstance(self.basis, str), "it is admitted"
+        return self.basis
+
+    @property
+    def asked(self) -> list[int]:
+        """Why it waits for a reviewer: status and reason, by number. Empty where it does not, or where that was kept by
+        nobody (`versions.VERDICTS`)."""
+        return [] if isinstance(self.basis, str) else self.basis
 
     @property
     def min_observers(self) -> int:
@@ -377,6 +427,7 @@ class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True)
     Attributes:
         digest: the first 16 bytes of the SHA-256 of its record; behind them, where an emitter signed it, the first 8 of
             the SHA-256 of that emitter's name (fold.py, `owner_of`).
+        closed: of each closed assertion the span key; with what became of it, where `verdicts` is to tell that.
     """
 
     number: int
@@ -384,7 +435,7 @@ class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True)
     digest: bytes
     order: int
     assertions: list[AssertionState] = []
-    closed: list[str] = []  # span keys
+    closed: list[str | Closed] = []
     clock: int = TIME
     due: int | None = None
 
@@ -395,6 +446,10 @@ class Attempt(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True)
                 return state
         return None
 
+    def has_closed(self, span_key: str) -> bool:
+        """Whether the assertion of a span has been closed."""
+        return any(span_key == (one if isinstance(one, str) else one.span_key) for one in self.closed)
+
 
 class PendingEvidence(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
     """An observation that came before its emission, or names a span that the emission does not have.
@@ -403,6 +458,7 @@ class PendingEvidence(msgspec.Struct, gc=False, eq=False, kw_only=True, array_li
         record: the observation as it came, JSON.
         attempt, span_key: the assertion that it speaks of.
         negative: it corroborates nothing.
+        slot: whose share of what may wait it takes (waiting.py).
     """
 
     record: bytes
@@ -412,6 +468,7 @@ class PendingEvidence(msgspec.Struct, gc=False, eq=False, kw_only=True, array_li
     order: int
     clock: int = WATERMARK
     due: int | None = None
+    slot: str = ""
 
 
 class EmissionState(msgspec.Struct, gc=False, eq=False, array_like=True):

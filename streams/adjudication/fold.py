@@ -32,6 +32,7 @@ from . import (
     mending,
     standing,
     validation,
+    waiting,
 )
 from .citing import Citing
 from .claims import Claims, claims_of
@@ -43,7 +44,7 @@ from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .trace import FoldTrace
 from .uncounted import Uncounted
 from .verdicts import Verdicts
-from .versions import AUTHORITY, COMPILED, FOLD_VERSION, MENDING, TEXT, fold_version, rules_of
+from .versions import AUTHORITY, COMPILED, FOLD_VERSION, MENDING, TEXT, WAITING, fold_version, rules_of
 
 DIGEST_BYTES: Final = 16
 """Of the SHA-256 of an emission's bytes: whether it is the one that is known already."""
@@ -78,6 +79,7 @@ def fold(state: State, block: Block, trace: FoldTrace | None = None) -> list[Out
     folding.fire()
     folding.apply(block.events)
     folding.verdicts.renew(folding.core)
+    folding.verdicts.tell(folding.core)
     state.settle(None if folding.core is None else 0)  # the compiled core takes up only what lies packed
     return folding.writer.outputs
 
@@ -152,11 +154,10 @@ class _Folding:
         self.checked = validation.Checked(policy, state.time, version >= AUTHORITY)
         self.authenticates = policy.emitters.authenticates
         is_compiled = version <= COMPILED and trace is None
-        self.core = (
-            folder_for(state, policy, block, self.writer, self.verdicts.renewed, version) if is_compiled else None
-        )
+        self.core = folder_for(state, policy, block, self.writer, self.verdicts, version) if is_compiled else None
         self.looks_kept = mending.effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
         self.topics = topics_of(block, policy)
+        state.lingers = self.verdicts.told != "none"
 
     def fire(self) -> None:
         """Fires what is due, at most `MAX_TIMERS`, in the order of the instants, on whichever clock."""
@@ -210,7 +211,7 @@ class _Folding:
             self.counters["unreviewed"] += 1
             if self.trace is not None:
                 self.trace.ended(item)
-            self.state.close(item)
+            self.verdicts.unreviewed(item)
 
     def apply(self, events: Sequence[Event]) -> None:
         """Applies events in order: the compiled core what is common, where it is there."""
@@ -285,7 +286,7 @@ class _Folding:
             if fault is not None:
                 return fault
             digest += owner
-        newer_known, waiting = False, False
+        newer_known, waits = False, False
         first = known.attempt(emission.attempt) if known is not None else None
         if first is not None:
             return self.repeated(emission, first, digest)
@@ -298,19 +299,22 @@ class _Folding:
             if fault is not None:
                 return fault
         if known is not None:
-            newer_known, waiting = known.newest() > emission.attempt, bool(known.waiting)
+            newer_known, waits = known.newest() > emission.attempt, state.waits(emission_id)
             self.supersede(known, emission.attempt)
         attempt = Attempt(number=emission.attempt, emitted_at=emitted_at, digest=digest, order=state.next_order())
         state.remember(emission_id, attempt)
         if self.trace is not None:
             self.trace.taken_in(emission_id, emission.attempt)
         cases = self.cases(emission, all_claims, attempt, traceparent_of(event))
-        came_before = self.matched(emission_id, attempt) if waiting else _NOTHING
+        came_before = self.matched(emission_id, attempt) if waits else _NOTHING
         for case in cases:
             case.newer = newer_known
             self.begin(case, came_before.get(case.state.span_key, ()))
+        emitter = emission.emitter.system if emission.emitter is not None else None
+        self.verdicts.heard(emission_id, emitter)
         if not cases:
-            state.rest(emission_id, attempt)
+            self.verdicts.empty(emission_id, emitter)
+            state.rest(emission_id, attempt, closing=True)
         if self.cited:
             self.cite(emission, cases)
         return None
@@ -417,13 +421,13 @@ class _Folding:
     def matched(self, emission_id: str, attempt: Attempt) -> dict[str, list[PendingEvidence]]:
         """The evidence that waited for this attempt's assertions, by span key, in the order of its coming."""
         found: dict[str, list[PendingEvidence]] = {}
-        known = self.state.known(emission_id)
-        for waiting in known.waiting if known is not None else ():
-            if waiting.attempt == attempt.number and attempt.assertion(waiting.span_key) is not None:
-                found.setdefault(waiting.span_key, []).append(waiting)
+        spans = {assertion.span_key for assertion in attempt.assertions}
+        for one in self.state.waiting_for(emission_id, attempt.number):
+            if one.span_key in spans:
+                found.setdefault(one.span_key, []).append(one)
         for matched in found.values():
-            for waiting in matched:
-                self.state.drop(emission_id, waiting)
+            for one in matched:
+                self.state.drop(emission_id, one)
         return found
 
     def begin(self, case: Case, came_before: Sequence[PendingEvidence]) -> None:
@@ -432,13 +436,13 @@ class _Folding:
         if case.newer or assertion_state.kind == "refusal":
             self.counters["late"] += len(came_before)
             if trace is not None:
-                for waiting in came_before:
+                for before in came_before:
                     trace.late(
                         assertion_state.emission_id,
                         assertion_state.attempt,
                         assertion_state.span_key,
                         "closed",
-                        waiting.order,
+                        before.order,
                     )
             if case.newer:  # an earlier attempt that comes later is superseded on arrival (docs/reference/records.md)
                 self.verdicts.judge(Moment.NEWER, case)
@@ -448,15 +452,15 @@ class _Folding:
         if self.rules.trust == "declared":
             corroboration.count_declarations(assertion_state)
         # Corroborations first: a negative holds only if none has come since.
-        for waiting in sorted(came_before, key=lambda one: one.negative) if came_before else ():
-            observation = read_observation(waiting.record)
+        for before in sorted(came_before, key=lambda one: one.negative) if came_before else ():
+            observation = read_observation(before.record)
             assert not isinstance(observation, Fault), "it was decoded when it came"
             cls, ts = corroboration.class_of(observation), corroboration.observed_at(observation)
             why = "class-unknown" if cls is None else self.weigh(case, observation, ts, cls)
             if why is not None:
                 self.counters["not-counted"] += 1
             if trace is not None:
-                trace.weighed(assertion_state, why, waiting.order)
+                trace.weighed(assertion_state, why, before.order)
         if not self.verdicts.judge(Moment.ARRIVAL, case):
             self.state.pending.wait(
                 assertion_state.emission_id, assertion_state, assertion_state.arrival + self.terms.horizon
@@ -498,27 +502,41 @@ class _Folding:
         assertion_state = attempt.assertion(key) if attempt is not None else None
         if assertion_state is not None:
             self.apply_observation(assertion_state, observation, ts, cls)
-        elif attempt is not None and key in attempt.closed:
+        elif attempt is not None and attempt.has_closed(key):
             self.counters["late"] += 1
             if self.trace is not None:
                 self.trace.late(emission_id, attempt.number, key, "closed")
         else:
-            self.put_aside(event, observation, key)
+            return self.put_aside(event, observation, key)
         return None
 
-    def put_aside(self, event: Event, observation: Observation, key: str) -> None:
-        """Keeps evidence whose assertion is not known for the horizon, as it came."""
+    def put_aside(self, event: Event, observation: Observation, key: str) -> Fault | None:
+        """Keeps evidence whose assertion is not known for the horizon, as it came, where so much may wait."""
         state, subject = self.state, observation.subject
-        waiting = PendingEvidence(
-            record=event.value or b"",
+        emission_id, record, slot = subject.emission_id, event.value or b"", waiting.OTHERS
+        if self.version >= WAITING:
+            if state.has_waiting(emission_id, record):
+                self.counters["duplicate"] += 1
+                if self.trace is not None:
+                    self.trace.uncounted(emission_id, subject.attempt, key, "repeated")
+                return None
+            slot = waiting.slot_of(self.policy, observation.observer)
+            count, held = state.count_waiting(emission_id, slot), state.held.get(slot, 0)
+            fault = waiting.too_many(self.policy, repr(emission_id), slot, count, held, record)
+            if fault is not None:
+                return fault
+        one = PendingEvidence(
+            record=record,
             attempt=subject.attempt,
             span_key=key,
             negative=observation.outcome != "corroborates",
             order=state.next_order(),
+            slot=slot,
         )
-        state.put_aside(subject.emission_id, waiting, state.time + self.rules.horizon)
+        state.put_aside(emission_id, one, state.time + self.rules.horizon)
         if self.trace is not None:
-            self.trace.put_aside(subject.emission_id, waiting)
+            self.trace.put_aside(emission_id, one)
+        return None
 
     def apply_observation(self, assertion_state: AssertionState, observation: Observation, ts: int, cls: str) -> None:
         """Evidence for an assertion that is there."""
@@ -530,9 +548,11 @@ class _Folding:
                     assertion_state.emission_id, assertion_state.attempt, assertion_state.span_key, "waits-for-reviewer"
                 )
             return
-        verdicts = self.verdicts
+        verdicts, classes = self.verdicts, len(assertion_state.seen)
         case = verdicts.case(assertion_state)
         why = self.weigh(case, observation, ts, cls)
+        if why is None or len(assertion_state.seen) != classes:
+            verdicts.heard(assertion_state.emission_id, assertion_state.emitter)
         if trace is not None:
             trace.weighed(assertion_state, why)
         if why is not None:

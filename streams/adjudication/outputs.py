@@ -23,16 +23,19 @@ from . import corroboration, standing
 from .compiled_layout import RecordHeaders
 from .decision_json import Decision, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
-from .emission_state import AssertionState
+from .emission_state import AssertionState, EmissionState
 from .mending import members
 from .trace import FoldTrace
+from .verdict_json import VerdictWriter
 
 ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
 REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
 DEAD_LETTERS = "dead-letters"
 CITATIONS = "citations"
+VERDICTS = "verdicts"
 
 _encode = msgspec.json.Encoder().encode
+_SETTLED, _UNSETTLED = ("ce_type", b"sluice.verdicts.settled"), ("ce_type", b"sluice.verdicts.pending")
 _SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application/json")
 
 
@@ -50,6 +53,7 @@ class Writer:
         self.outputs: list[Output] = []
         self._block, self._policy, self._trace = block, policy, trace
         self._decisions = DecisionWriter(block, policy, policy_hash, secret)
+        self.verdicts = VerdictWriter(block, policy_hash)
         self._source = ("ce_source", f"/sluice/lanes/{block.header.lane}".encode())
         self._time = ("ce_time", format_time(block.header.time).encode())
 
@@ -153,6 +157,20 @@ class Writer:
         if traceparent is not None:
             headers.append(("traceparent", traceparent))
         self.outputs.append(Output(CITATIONS, key, value, headers))
+
+    def verdict(self, emission_id: str, emitter: str | None, known: EmissionState) -> None:
+        """What became of an emission's assertions, without their texts (verdict_json.py)."""
+        index = len(self.outputs)
+        value, settled = self.verdicts.record(emission_id, emitter, known, index)
+        headers = [
+            _SPECVERSION,
+            ("ce_id", self.verdicts.texts.id + str(index).encode()),
+            self._source,
+            _SETTLED if settled else _UNSETTLED,
+            self._time,
+            _JSON,
+        ]
+        self.outputs.append(Output(VERDICTS, emission_id.encode(), value, headers))
 
     def dead_letter(self, event: Event, fault: Fault) -> None:
         """An input that was refused."""

@@ -22,11 +22,14 @@ from ..policy.policy import Policy, policy_of_document
 from ..policy.privacy import NO_SECRETS, Secrets
 from .emission_state import (
     CLASSES,
+    REASONS,
+    STATUSES,
     AssertionState,
     Attempt,
     Checking,
     CheckTerms,
     ClassEvidence,
+    Closed,
     Declared,
     Elsewhere,
     EmissionState,
@@ -90,6 +93,7 @@ _STRUCTS = (
     CheckTerms,
     EmissionState,
     Attempt,
+    Closed,
     AssertionState,
     Declared,
     ClassEvidence,
@@ -103,8 +107,11 @@ _STRUCTS = (
     Looks,
     PendingEvidence,
 )
-LAYOUT: Final = layout_of(repr((FORMAT, CLASSES)), *_STRUCTS)
+LAYOUT: Final = layout_of(repr((FORMAT, CLASSES, STATUSES, REASONS)), *_STRUCTS)
 """Changes with the structs by itself; where bytes only come to mean something else, raise `FORMAT`."""
+READABLE: Final = ("408fd7d15605ea19",)
+"""Layouts of before that are read as well: what came since are last fields with a default that holds for what was kept
+then. The one named had no `PendingEvidence.slot`."""
 
 _encoder = msgspec.msgpack.Encoder(order="sorted")
 _head = msgspec.msgpack.Decoder(Head)

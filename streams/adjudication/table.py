@@ -14,9 +14,21 @@ from collections import Counter, deque
 from collections.abc import Iterator
 
 from ..policy.policy import Policy
-from . import compiled_core
-from .emission_state import AssertionState, Attempt, EmissionState, PendingEvidence, Phase, Terms, fill, pack, unpack
+from . import compiled_core, waiting
+from .emission_state import (
+    AssertionState,
+    Attempt,
+    Closed,
+    EmissionState,
+    PendingEvidence,
+    Phase,
+    Terms,
+    fill,
+    pack,
+    unpack,
+)
 from .timers import TIME, WATERMARK, TimerQueue
+from .waiting import Crowd
 
 OPEN = 1000
 """So many emissions stay unpacked between blocks: what belongs together mostly comes together. About 2 MB."""
@@ -26,7 +38,7 @@ class Table:
     """The state of one lane. `fold` is the only writer.
 
     Invariant: every emission of which anything is known is in `_packed`, in the order in which it was first heard of;
-    where it is in `_open` as well, that is what holds.
+    where it is in `_open` as well, that is what holds. What waits for it lies there, or in `_crowds`, never in both.
 
     Attributes:
         time, watermark: of the last block, Unix ms; neither ever decreases.
@@ -34,7 +46,10 @@ class Table:
         order: the next item's place in the lane's history.
         terms: the bounds that assertions began with, by their numbers.
         counters: the fates that leave no record: discarded, duplicate, late, unmatched, not-counted, and others.
+        lingers: whether an attempt of which the last assertion has ended outlives the block, so that `verdicts` can
+            tell of it; set by the fold for each block.
         live, asides: how many assertions live, and how much evidence waits for its emission.
+        held: the bytes of the evidence that waits, by slot (waiting.py); a slot of which nothing waits is not there.
     """
 
     def __init__(self, lane: int, lanes: int) -> None:
@@ -55,8 +70,11 @@ class Table:
         self.max_validities: list[tuple[int, int]] = []  # (in force since, milliseconds), oldest first
         self.running: deque[tuple[int, int]] = deque()  # (ran, time) about once a second of running: for max_stall
         self.live = self.asides = 0
+        self.held: dict[str, int] = {}
+        self.lingers = False
         self._packed: dict[str, bytes] = {}
         self._open: dict[str, EmissionState] = {}
+        self._crowds: dict[str, Crowd] = {}
 
     # ------------------------------------------------------------ emissions
 
@@ -80,11 +98,17 @@ class Table:
 
     def item(self, emission_id: str, order: int) -> AssertionState | Attempt | PendingEvidence | None:
         """The item that a timer stands for."""
+        crowd = self._crowds.get(emission_id)
+        if crowd is not None and (found := crowd.item(order)) is not None:
+            return found
         known = self.known(emission_id)
         return None if known is None else known.item(order)
 
     def timer(self, emission_id: str, order: int) -> tuple[int, int | None] | None:
         """The clock and the instant of an item; the compiled core tells them without taking the emission apart."""
+        crowd = self._crowds.get(emission_id)
+        if crowd is not None and (waits := crowd.item(order)) is not None:
+            return waits.clock, waits.due
         if compiled_core.core is not None and emission_id not in self._open:
             packed = self._packed.get(emission_id)
             found = None if packed is None else compiled_core.core.timer(packed, order)
@@ -93,9 +117,20 @@ class Table:
         item = self.item(emission_id, order)
         return None if item is None else (item.clock, item.due)
 
-    def tables(self) -> tuple[dict[str, bytes], dict[str, EmissionState], Counter[str], list[bytes], list[bytes]]:
+    def tables(
+        self,
+    ) -> tuple[
+        dict[str, bytes],
+        dict[str, EmissionState],
+        dict[str, Crowd],
+        dict[str, int],
+        Counter[str],
+        list[bytes],
+        list[bytes],
+    ]:
         """What holds everything, for the compiled core (compiled.py), which works on what lies packed."""
-        return self._packed, self._open, self.counters, self.pending.keys(), self.expiring.keys()
+        counters, pending, expiring = self.counters, self.pending.keys(), self.expiring.keys()
+        return self._packed, self._open, self._crowds, self.held, counters, pending, expiring
 
     def settle(self, most: int | None = None) -> None:
         """Between blocks: packs what lies open, where that has become more than `most` (`OPEN`)."""
@@ -117,7 +152,13 @@ class Table:
         for emission_id, known in self._open.items():
             self._packed[emission_id] = pack(known)
             fill(emission_id, known, self.terms)
-        return self._packed
+        if not self._crowds:
+            return self._packed
+        rest = dict(self._packed)
+        for emission_id, crowd in self._crowds.items():
+            known = unpack(emission_id, rest[emission_id], self.terms)
+            rest[emission_id] = pack(EmissionState(known.attempts, crowd.items()))
+        return rest
 
     def put_back(self, packed: dict[str, bytes]) -> None:
         """Takes in what another table had at rest, in its order, into a table that has nothing; `terms` come first."""
@@ -128,12 +169,17 @@ class Table:
             for attempt in known.attempts:
                 self.live += len(attempt.assertions)
             self.asides += len(known.waiting)
+            for one in known.waiting:
+                self.hold(one.slot, waiting.cost(one.record))
             for item in known.items():
                 if item.due is not None:
                     queues[item.clock].file(emission_id, item.order, item.due)
+            if waiting.is_much(known.waiting):
+                self._crowds[emission_id], known.waiting = Crowd(known.waiting), []
+                packed[emission_id] = pack(known)
 
     def _forget_if_empty(self, emission_id: str, known: EmissionState) -> None:
-        if not known.attempts and not known.waiting:
+        if not known.attempts and not known.waiting and emission_id not in self._crowds:
             del self._packed[emission_id], self._open[emission_id]
 
     # ------------------------------------------------------------ attempts and assertions
@@ -157,9 +203,17 @@ class Table:
         """Takes an attempt in. Once nothing of it lives, `rest` must be told."""
         self._opened(emission_id).attempts.append(attempt)
 
-    def rest(self, emission_id: str, attempt: Attempt) -> None:
-        """Nothing of an attempt lives (any more): it is forgotten when a repetition would be too old."""
+    def rest(self, emission_id: str, attempt: Attempt, *, closing: bool = False) -> None:
+        """Nothing of an attempt lives (any more): it is forgotten when a repetition would be too old.
+
+        Args:
+            emission_id: whose attempt.
+            attempt: which.
+            closing: its last assertion ends in this block.
+        """
         until = attempt.emitted_at + self.least_max_validity(attempt.emitted_at)
+        if closing and self.lingers:
+            until = max(until, self.time)
         if until < self.time:
             self.forget(emission_id, attempt)
         else:
@@ -185,18 +239,19 @@ class Table:
         attempt.assertions.append(assertion_state)
         self.live += 1
 
-    def close(self, assertion_state: AssertionState) -> None:
-        """Ends an assertion: only its span key is remembered, to tell late evidence from unmatched evidence."""
+    def close(self, assertion_state: AssertionState, closed: Closed | None = None) -> None:
+        """Ends an assertion: only its span key is remembered, to tell late evidence from unmatched evidence; or what
+        became of it as well."""
         assertion_state.phase = Phase.CLOSED
         assertion_state.due = None
         attempt = self.attempt(assertion_state.emission_id, assertion_state.attempt)
         if attempt is None:
             raise AssertionError(f"{assertion_state.emission_id} lives without its attempt {assertion_state.attempt}")
         attempt.assertions.remove(assertion_state)
-        attempt.closed.append(assertion_state.span_key)
+        attempt.closed.append(assertion_state.span_key if closed is None else closed)
         self.live -= 1
         if not attempt.assertions:
-            self.rest(assertion_state.emission_id, attempt)
+            self.rest(assertion_state.emission_id, attempt, closing=True)
 
     def _opened(self, emission_id: str) -> EmissionState:
         known = self._open.get(emission_id) or self.known(emission_id)
@@ -207,16 +262,66 @@ class Table:
 
     # ------------------------------------------------------------ waiting evidence
 
-    def put_aside(self, emission_id: str, waiting: PendingEvidence, until: int) -> None:
+    def put_aside(self, emission_id: str, one: PendingEvidence, until: int) -> None:
         """Keeps evidence whose assertion is not known until the watermark has passed `until`."""
-        self._opened(emission_id).waiting.append(waiting)
+        known, crowd = self._opened(emission_id), self._crowds.get(emission_id)
+        if crowd is not None:
+            crowd.add(one)
+        else:
+            known.waiting.append(one)
+            if waiting.is_much(known.waiting):
+                self._crowds[emission_id], known.waiting = Crowd(known.waiting), []
         self.asides += 1
-        self.pending.wait(emission_id, waiting, until)
+        self.hold(one.slot, waiting.cost(one.record))
+        self.pending.wait(emission_id, one, until)
 
-    def drop(self, emission_id: str, waiting: PendingEvidence) -> None:
+    def drop(self, emission_id: str, one: PendingEvidence) -> None:
         """Takes waiting evidence out: it was matched, or its time is over."""
-        known = self._opened(emission_id)
-        known.waiting.remove(waiting)
-        waiting.due = None
+        known, crowd = self._opened(emission_id), self._crowds.get(emission_id)
+        if crowd is None:
+            known.waiting.remove(one)
+        else:
+            crowd.remove(one)
+            if not crowd:
+                del self._crowds[emission_id]
+        one.due = None
         self.asides -= 1
+        self.hold(one.slot, -waiting.cost(one.record))
         self._forget_if_empty(emission_id, known)
+
+    def hold(self, slot: str, more: int) -> None:
+        """So many bytes more of a slot wait, or fewer; the compiled core tells of what it does as well."""
+        held = self.held.get(slot, 0) + more
+        if held:
+            self.held[slot] = held
+        else:
+            self.held.pop(slot, None)
+
+    def waits(self, emission_id: str) -> bool:
+        """Whether any evidence waits for an emission."""
+        known = self.known(emission_id)
+        return emission_id in self._crowds or (known is not None and bool(known.waiting))
+
+    def waiting_for(self, emission_id: str, attempt: int) -> list[PendingEvidence]:
+        """The evidence that waits for an attempt, in the order of its coming."""
+        crowd = self._crowds.get(emission_id)
+        if crowd is not None:
+            return crowd.of(attempt)
+        known = self.known(emission_id)
+        return [] if known is None else [one for one in known.waiting if one.attempt == attempt]
+
+    def count_waiting(self, emission_id: str, slot: str) -> int:
+        """How much evidence of one slot waits for an emission."""
+        crowd = self._crowds.get(emission_id)
+        if crowd is not None:
+            return crowd.count(slot)
+        known = self.known(emission_id)
+        return 0 if known is None else sum(one.slot == slot for one in known.waiting)
+
+    def has_waiting(self, emission_id: str, record: bytes) -> bool:
+        """Whether evidence with these bytes waits for an emission."""
+        crowd = self._crowds.get(emission_id)
+        if crowd is not None:
+            return crowd.has(record)
+        known = self.known(emission_id)
+        return known is not None and any(one.record == record for one in known.waiting)

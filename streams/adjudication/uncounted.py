@@ -27,5 +27,6 @@ Uncounted: TypeAlias = Literal[
     "not-declared",
     "declarations-only",
     "outweighed",
+    "repeated",
 ]
 """topology/explain/why.py has a sentence for each."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...codecs.records import Basis, Disposition
+from ...codecs.records import Basis, Disposition, Reason, Status
 from ...codecs.spans import Span
-from ..policy.policy import Policy
+from ..policy.policy import Policy, Told
 from . import corroboration, standing
 from .decisions import Case, Moment, Verdict, citation, decide
 from .emission_state import AssertionState, Phase
@@ -17,7 +17,8 @@ from .outputs import Writer
 from .state import State
 from .timers import TIME
 from .trace import FoldTrace
-from .versions import MENDING
+from .verdict_json import asked, closed, is_settled, remembered
+from .versions import MENDING, VERDICTS
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -32,10 +33,21 @@ Renewed = tuple[str, int, str]
 """An assertion whose validity moved on: emission id, attempt, span key. Not its state, which may be packed."""
 
 
+def told(policy: Policy, version: int) -> Told:
+    """What is told on the topic `verdicts`, by whose rules."""
+    return policy.verdicts if version >= VERDICTS else "none"
+
+
 class Verdicts:
     """The verdicts of one block.
 
     Invariant: an assertion is in the phase that its last word says, and waits on that phase's clock.
+
+    Attributes:
+        renewed: whose validity moved on in the block.
+        changed: the emissions of which `verdicts` may have to tell, with their emitters, in the order of their first
+            change.
+        told: what is told there.
     """
 
     def __init__(
@@ -45,6 +57,8 @@ class Verdicts:
         self._mends = version >= MENDING
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
+        self.changed: dict[str, str | None] = {}
+        self.told = told(policy, version)
 
     def case(self, assertion_state: AssertionState) -> Case:
         """What the table looks at, for an assertion that is there already."""
@@ -55,6 +69,7 @@ class Verdicts:
         verdict = decide(moment, case)
         if verdict is None:
             return False
+        self._changes(case.state)
         if verdict.status == "admitted":
             self._admit(case)
         else:
@@ -64,14 +79,16 @@ class Verdicts:
     def pass_on(self, assertion_state: AssertionState) -> None:
         """A refusal to answer is no claim: it is passed on, never adjudicated [S §5]."""
         assertion_state.revision += 1
+        self._changes(assertion_state)
         self._emit(assertion_state, "refused", "emitter", text=True)
-        self._state.close(assertion_state)
+        self._close(assertion_state, "refused")
 
     def close_admitted(self, assertion_state: AssertionState, status: Closing, reason: ClosingReason) -> None:
         """The last word on an admitted assertion: on `admitted`, never on `inadmissible`."""
         assertion_state.revision += 1
-        self._writer.admitted(assertion_state, status, assertion_state.basis, reason, text=False)
-        self._state.close(assertion_state)
+        self._changes(assertion_state)
+        self._writer.admitted(assertion_state, status, assertion_state.based_on, reason, text=False)
+        self._close(assertion_state, status, reason)
 
     def review_admitted(self, assertion_state: AssertionState, decision: Literal["admit", "refuse"]) -> None:
         """A reviewer on what is already admitted: a refusal closes it, another admission can make it last longer."""
@@ -106,7 +123,46 @@ class Verdicts:
             assertion_state.touched = False
             if assertion_state.phase == Phase.ADMITTED:
                 assertion_state.revision += 1
-                self._emit(assertion_state, "renewed", assertion_state.basis, text=True)
+                self._changes(assertion_state)
+                self._emit(assertion_state, "renewed", assertion_state.based_on, text=True)
+
+    def tell(self, core: Folder | None) -> None:
+        """Writes the block's records on `verdicts`: of each emission that changed, as it is now, where it is settled
+        or the policy wants to hear of all."""
+        for emission_id, emitter in self.changed.items():
+            if core is not None and core.tell(emission_id, emitter):
+                continue
+            known = self._state.known(emission_id)
+            if known is not None and (self.told == "all" or is_settled(known)):
+                self._writer.verdict(emission_id, emitter, known)
+
+    def heard(self, emission_id: str, emitter: str | None) -> None:
+        """Something about an emission changed that is no verdict: it came, or evidence counts."""
+        if self.told == "all":
+            self.changed[emission_id] = emitter
+
+    def empty(self, emission_id: str, emitter: str | None) -> None:
+        """An emission came that asserts nothing: it is settled."""
+        if self.told != "none":
+            self.changed[emission_id] = emitter
+
+    def unreviewed(self, assertion_state: AssertionState) -> None:
+        """No reviewer's word came in time: the verdict stands."""
+        self._state.close(assertion_state, remembered(assertion_state) if self.told != "none" else None)
+
+    def _changes(self, assertion_state: AssertionState) -> None:
+        if self.told != "none":
+            self.changed[assertion_state.emission_id] = assertion_state.emitter
+
+    def _close(
+        self,
+        assertion_state: AssertionState,
+        status: Status,
+        reason: Reason | None = None,
+        disposition: Disposition | None = None,
+    ) -> None:
+        kept = closed(assertion_state, status, reason, disposition) if self.told != "none" else None
+        self._state.close(assertion_state, kept)
 
     def _assertion_state(self, emission_id: str, number: int, span_key: str) -> AssertionState | None:
         attempt = self._state.attempt(emission_id, number)
@@ -126,7 +182,7 @@ class Verdicts:
         assertion_state.admitted_at, assertion_state.valid_until = state.time, until
         self._wait(assertion_state, until)
         assertion_state.revision += 1
-        self._emit(assertion_state, "admitted", assertion_state.basis, text=True)
+        self._emit(assertion_state, "admitted", assertion_state.based_on, text=True)
 
     def _refuse(self, case: Case, verdict: Verdict) -> None:
         """What is not admitted goes where the policy sends its status and effect [S §7]."""
@@ -137,7 +193,7 @@ class Verdicts:
             state.counters["discarded"] += 1
             if self._trace is not None:
                 self._writer.discarded(self._trace, assertion_state, verdict, _quote(case, verdict), request)
-            state.close(assertion_state)
+            self._close(assertion_state, *verdict, disposition)
             return
         assertion_state.revision += 1
         again = self._again(assertion_state) if disposition == "re-emit" and self._mends else None
@@ -148,9 +204,11 @@ class Verdicts:
         if disposition == "review" and request:
             standing.drop_looks(assertion_state)
             assertion_state.phase = Phase.REVIEW
+            if self.told != "none":
+                assertion_state.basis = asked(*verdict)
             self._wait(assertion_state, state.time + self._rules.review_window)
         else:
-            state.close(assertion_state)
+            self._close(assertion_state, *verdict, disposition)
 
     def _wait(self, assertion_state: AssertionState, until: int) -> None:
         """Makes an assertion wait on time, wherever it waited before."""
@@ -191,7 +249,7 @@ class Verdicts:
                 if other is not None:
                     if self._trace is not None:
                         self._trace.ended(other, by_attempt=assertion_state.attempt)
-                    self._state.close(other)
+                    self._close(other, "rejected", "superseded")
 
 
 def _quote(case: Case, verdict: Verdict) -> dict[str, Any] | None:

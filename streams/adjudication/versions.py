@@ -23,11 +23,16 @@ from ..sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
 _DATA_OF_1: Final = (
     f"vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} sanitation={SANITATION_VERSION}"
 )
-FOLD_VERSIONS: Final[dict[int, str]] = {1: f"1 {_DATA_OF_1}", 2: f"2 {_DATA_OF_1}", 3: f"3 {_DATA_OF_1}"}
+FOLD_VERSIONS: Final[dict[int, str]] = {
+    1: f"1 {_DATA_OF_1}",
+    2: f"2 {_DATA_OF_1}",
+    3: f"3 {_DATA_OF_1}",
+    4: f"4 {_DATA_OF_1}",
+}
 """What headers name, by number: the versions that this package folds."""
 FOLD_VERSION: Final = FOLD_VERSIONS[max(FOLD_VERSIONS)]
 """Names everything that decides. Any change that alters an output changes it."""
-COMPILED: Final = 3
+COMPILED: Final = 4
 """The newest version that the compiled core folds (native/README.md)."""
 AUTHORITY: Final = 2
 """From this version on signatures are bound to their use, a review counts only where one was asked for, and attempts
@@ -40,6 +45,10 @@ TERMINALS: Final = 3
 TEXT: Final = 3
 """From this version on texts are cleaned by revision 2 (`unicode_text.REVISION`), records say how far grounding was
 matched (`grounding.py`), and the spans of one emission are bounded together (`validation.overlapping`)."""
+WAITING: Final = 4
+"""From this version on evidence that waits is bounded, for each emission and observer and for the lane (waiting.py)."""
+VERDICTS: Final = 4
+"""From this version on the topic `verdicts` is written (verdict_json.py)."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

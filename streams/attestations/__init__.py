@@ -3,4 +3,4 @@ verdicts.
 """
 
 # pyright: reportUnsupportedDunderAll=false
-__all__ = ["composition", "framing"]
+__all__ = ["composition", "framing", "framing_state"]

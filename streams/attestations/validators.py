@@ -1,8 +1,8 @@
 """Who may attest: a validator's word counts under its own signature, and in one spelling of its DID [V §3, §5],
 docs/security.md.
 
-Pure, and without memory: a lane of attestations has no ledger, so it cannot know that an older word comes back. Where
-signatures are required a word has to say when it was issued, and not in the future.
+Pure, and without memory: which word is a validator's newest is known to the lane's state (framing_state.py). A signed
+word has to say when it was issued; no word may say that it was issued in the future, or it would never grow old.
 """
 
 from __future__ import annotations
@@ -66,19 +66,31 @@ def unauthorised_validator(validators: Validators, value: bytes, time: int) -> F
     if did is None:
         return Fault("mistyped", f"$.validator_did: expected a DID, got {word.validator_did[:80]!r}")
     keys = _keys(rules, did)
-    if not keys:
-        if not rules.require_signatures:
-            return None
+    if not keys and rules.require_signatures:
         return Fault("unauthorised-validator", f"$.validator_did: expected one with a key in the policy, got {did!r}")
-    if not is_signed(keys, time, word.signature, value, ATTESTATION):
+    if keys and not is_signed(keys, time, word.signature, value, ATTESTATION):
         expected = f"the signature of {did!r}"
         return Fault("unauthorised-validator", f"$.signature: expected {expected}, got {what_came(word.signature)}")
-    if word.issued_at is None:
+    if keys and word.issued_at is None:
         return Fault("mistyped", "$.issued_at: expected the time at which it was signed, got nothing")
-    issued, latest = cast(int, parse_time(word.issued_at)), time + validators.max_skew
-    if issued > latest:
+    issued, latest = _issued(word), time + validators.max_skew
+    if issued is not None and issued > latest:
         return Fault("clock-skew", f"$.issued_at: expected a time up to {format_time(latest)}, got {word.issued_at}")
     return None
+
+
+def issue_of(value: bytes) -> tuple[str, int | None]:
+    """Whose word an attestation is, by the one spelling of its DID, and when it was issued (Unix ms), if it says so.
+
+    Args:
+        value: as it came; it is one that `unauthorised_validator` finds nothing against.
+    """
+    word = _words.decode(value)
+    return cast(str, normalised(word.validator_did)), _issued(word)
+
+
+def _issued(word: _Word) -> int | None:
+    return None if word.issued_at is None else cast(int, parse_time(word.issued_at))
 
 
 def _keys(rules: Attestations, did: str) -> list[Key]:

@@ -58,7 +58,7 @@ def verify_last_changed(check: Check, changed_at_ns: int | None, commit: str | N
         changed_at_ns: the date of the newest reachable commit that touched the path, in nanoseconds since 1970; None
             where there is none, or it was not found.
         commit: that commit.
-        offset_seconds: from UTC where it was made: a day named without a zone may be the day there.
+        offset_seconds: how many seconds from UTC where it was made: a day named without a zone may be the day there.
     """
     if changed_at_ns is None:
         return NOT_FOUND

@@ -3,6 +3,10 @@
 One name may have several keys: a successor is listed beside the key that it replaces, each with its own time. A key
 holds for a record when the block's time lies in that time. `revoked` ends a key like `until`; it says besides that what
 the key signed before may not be the owner's word, which the audit tells of.
+
+A successor can be signed by the key that it follows (`signed_by`, `signature`). Such a key stands only where that key
+is listed under the same name, stands itself, and was not revoked before: so whoever writes the policy cannot pass a key
+of their own off as another's successor, and neither can a thief once the stolen key is revoked.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ...codecs.signatures import Domain, holds
+from ...codecs.canonical import fast_canonical
+from ...codecs.signatures import Domain, holds, is_signature, signed_bytes
 from ...codecs.times import LATEST
 
 
@@ -23,14 +28,20 @@ class Key(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_
         since: signatures count from here on.
         until: signatures count before this.
         revoked: the same, and the key is not trusted any more.
+        signed_by: the public key that this one follows; None where the policy alone vouches for it.
+        signature: base64 of that key's signature over name and public key (`succession_bytes`).
     """
 
     public_key: str
     since: int | None = None
     until: int | None = None
     revoked: int | None = None
+    signed_by: str | None = None
+    signature: str | None = None
 
     def __post_init__(self) -> None:
+        if (self.signed_by is None) != (self.signature is None):
+            raise ValueError("a key has signed_by and signature together")
         given = [one for one in (self.since, self.until, self.revoked) if one is not None]
         if not all(0 <= one <= LATEST for one in given):
             raise ValueError("times of a key are Unix milliseconds")
@@ -45,6 +56,38 @@ class Key(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_
 
 Keys = dict[str, list[Key]]
 """The keys of each name."""
+
+
+def succession_bytes(name: str, public_key: str, origin: str) -> bytes:
+    """What a key signs to be followed by another one.
+
+    Args:
+        name: whose both are.
+        public_key: the successor, base64 of its 32 bytes.
+        origin: the deployment's name: elsewhere the signature does not hold.
+    """
+    form = fast_canonical({"name": name, "public_key": public_key})
+    return signed_bytes(Domain("policies", "succession", origin), form)
+
+
+def standing(name: str, keys: Sequence[Key], origin: str) -> list[Key]:
+    """The keys of a name that count: all but successors whose signature does not hold, in their order."""
+    stands = [key for key in keys if key.signed_by is None]
+    waiting = [key for key in keys if key.signed_by is not None]
+    while found := [key for key in waiting if any(_is_signed_by(key, one, name, origin) for one in stands)]:
+        stands += found
+        waiting = [key for key in waiting if key not in found]
+    return [key for key in keys if key in stands]
+
+
+def _is_signed_by(key: Key, before: Key, name: str, origin: str) -> bool:
+    if key.signed_by != before.public_key or key.signature is None:
+        return False
+    # Nobody knows when a signature was made. A thief's could be as old as the owner's, so that the successor has to
+    # have begun before the key was revoked.
+    if before.revoked is not None and (key.since is None or key.since >= before.revoked):
+        return False
+    return is_signature(before.public_key, key.signature, succession_bytes(name, key.public_key, origin))
 
 
 def is_signed(

@@ -22,11 +22,13 @@ from ...codecs.signatures import DEFAULT_ORIGIN
 from ...codecs.vocabulary import CLASSES_1_0
 from ..judging.checks import TABLE as CHECKS
 from .identifiers import problem_of
-from .keys import Key, Keys, same_key
+from .keys import Key, Keys, same_key, standing
 
 Trust = Literal["observed", "declared", "both"]
 Confusables = Literal["reject", "replace", "flag"]
 Privacy = Literal["clear", "hashed", "omitted"]
+Told = Literal["all", "settled", "none"]
+"""What is told on `verdicts`: every change, only emissions of which nothing is pending any more, or nothing."""
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 INADMISSIBLE = (
@@ -45,6 +47,9 @@ CAPS = {"rationale": 2000, "qualifications": 2000, "quote": 1000, "quotes": 5, "
 
 
 MAX_QUORUM = 1_000_000
+MOST_WAITING: Final = 1_000_000
+"""No policy lets more evidence of one observer wait for one emission."""
+MOST_WAITING_BYTES: Final = 1 << 40
 LONGEST = 3650 * DAY
 """No duration of a policy is longer: ten years, so that no sum of times leaves what RFC 8785 can write."""
 
@@ -111,7 +116,14 @@ class FloorOfCheck(Part, frozen=True, gc=False):
 
 
 class Admissibility(Part, frozen=True, gc=False):
-    """How evidence is counted, and how long everything may take (milliseconds)."""
+    """How evidence is counted, and how long everything may take (milliseconds).
+
+    Attributes:
+        max_waiting: so many observations of one observer may wait for one emission; all that the policy does not list
+            count as one.
+        max_waiting_bytes: so much evidence may wait in a lane, in bytes; each listed observer has an equal share of
+            it, and all others together have one (adjudication/waiting.py).
+    """
 
     trust: Trust = "observed"
     k: Floor = Floor()
@@ -121,6 +133,8 @@ class Admissibility(Part, frozen=True, gc=False):
     max_stall: int = HOUR
     min_confidence: float = 0.0
     max_attempts: int = 3
+    max_waiting: int = 100
+    max_waiting_bytes: int = 128 << 20
     review_window: int = DAY
     window: dict[str, int] = field(default_factory=lambda: dict(REFERENCE_WINDOWS))
     min_observers: LeastObservers = LeastObservers()
@@ -134,6 +148,8 @@ class Admissibility(Part, frozen=True, gc=False):
             raise ValueError(f"durations are from 1 to {LONGEST} milliseconds, of max_skew from 0")
         if not 0 <= self.min_confidence <= 1 or self.max_attempts < 1:
             raise ValueError("min_confidence is from 0 to 1, and max_attempts at least 1")
+        if not 1 <= self.max_waiting <= MOST_WAITING or not 1 <= self.max_waiting_bytes <= MOST_WAITING_BYTES:
+            raise ValueError(f"max_waiting is from 1 to {MOST_WAITING}, max_waiting_bytes to {MOST_WAITING_BYTES}")
         if self.window.keys() != CLASSES_1_0:
             raise ValueError("every class of the vocabulary has a window")
 
@@ -156,7 +172,7 @@ class Judging(Part, frozen=True, gc=False):
         min_coverage: below it an assertion whose checks stand is `partly-checked`.
         require_checks: observations that verify no check count for nothing.
         accept: whose word counts: `checks` for the built-in ones, else the names of judges.
-        same_bytes: grep and code.read of one content count once.
+        same_bytes: grep and code.read that looked at the same bytes count once.
         same_root: one root gives at most so many of k; 0 for no bound.
         groups: classes that count once.
     """
@@ -377,7 +393,8 @@ class Policy(Part, frozen=True, gc=False):
     """One policy, normalised; the defaults are the reference file of ARCHITECTURE.md.
 
     `writers` says of every class who can write to what it looks at [S §3]. It decides nothing: the operator has to
-    see to it, and `warnings` says where an emitter could.
+    see to it, and `warnings` says where an emitter could. `verdicts` says which changes stand on the topic of that
+    name (docs/verdicts.md).
     """
 
     admissibility: Admissibility = Admissibility()
@@ -396,6 +413,7 @@ class Policy(Part, frozen=True, gc=False):
     checkpoints: CheckpointKeys = CheckpointKeys()
     origin: str = DEFAULT_ORIGIN
     writers: dict[str, list[str]] = field(default_factory=lambda: dict(REFERENCE_WRITERS))
+    verdicts: Told = "none"
 
     def __post_init__(self) -> None:
         if self.writers.keys() != CLASSES_1_0 or not all(
@@ -431,10 +449,31 @@ class Policy(Part, frozen=True, gc=False):
         """What makes this policy unusable, as (path, sentence)."""
         rules = self.admissibility
         long = [name for name, window in sorted(rules.window.items()) if window + rules.horizon > rules.max_validity]
-        if not long:
-            return []
-        why = "is less than horizon and window together, so evidence could come too late to admit anything"
-        return [("admissibility.max_validity", f"{why}: {', '.join(long)}")]
+        found = self._false_successors()
+        if long:
+            why = "is less than horizon and window together, so evidence could come too late to admit anything"
+            found.append(("admissibility.max_validity", f"{why}: {', '.join(long)}"))
+        return found
+
+    def _key_tables(self) -> list[tuple[str, Keys]]:
+        """Every table of keys, by its path."""
+        return [
+            ("observers", {name: one.all_keys for name, one in self.observers.items()}),
+            ("reviewers.keys", self.reviewers.keys),
+            ("reviewers.roles", self.reviewers.roles),
+            ("emitters.keys", self.emitters.keys),
+            ("checkpoints.keys", self.checkpoints.keys),
+            ("attestations.validators", self.attestations.validators),
+        ]
+
+    def _false_successors(self) -> list[tuple[str, str]]:
+        why = "lists a key as signed by one that did not sign it, is not listed beside it, or was revoked before"
+        return [
+            (f"{at}.{name}", why)
+            for at, table in self._key_tables()
+            for name, keys in table.items()
+            if len(standing(name, keys, self.origin)) < len(keys)
+        ]
 
     def warnings(self) -> list[tuple[str, str]]:
         """What is allowed but unwise, as (path, sentence)."""
@@ -493,13 +532,7 @@ class Policy(Part, frozen=True, gc=False):
         if self.attestations.require_signatures and not self.attestations.validators:
             why = "takes any did:key, and keys cost nothing: one party can be any number of validators"
             found.append(("attestations.require_signatures", why))
-        for at, keys in (
-            ("observers", {name: one.all_keys for name, one in self.observers.items()}),
-            ("reviewers.keys", reviewers.keys),
-            ("emitters.keys", emitters.keys),
-            ("checkpoints.keys", self.checkpoints.keys),
-            ("attestations.validators", self.attestations.validators),
-        ):
+        for at, keys in self._key_tables():
             found += [
                 (f"{at}.{name}", f"has the key of {other!r}: whoever holds it speaks under both names")
                 for other, name in same_key(keys)
@@ -548,8 +581,11 @@ _LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
     (("checkpoints",), {"keys": {}}),
     (("origin",), DEFAULT_ORIGIN),
     (("admissibility", "k_by_check"), {}),
+    (("admissibility", "max_waiting"), 100),
+    (("admissibility", "max_waiting_bytes"), 128 << 20),
     (("judging",), msgspec.to_builtins(Judging())),
     (("writers",), dict(REFERENCE_WRITERS)),
+    (("verdicts",), "none"),
 )
 """Members that earlier documents do not have, and what their absence means: it is left out, so that a document from
 before has the hash that it always had, and decides as it always did."""

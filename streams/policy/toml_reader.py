@@ -146,7 +146,11 @@ def _public_key(value: Any) -> str:
     return key
 
 
-_KEY_FORMS = f"{PUBLIC_KEY}, a table with that as public_key, and since, until or revoked, or a list of such tables"
+_KEY_FORMS = (
+    f"{PUBLIC_KEY}, a table with that as public_key, and since, until or revoked, or signed_by and signature, or a "
+    "list of such tables"
+)
+_KEY_TIMES = frozenset(("since", "until", "revoked"))
 
 
 def _keys(value: Any) -> list[Key]:
@@ -159,11 +163,15 @@ def _keys(value: Any) -> list[Key]:
 
 def _one_key(value: Any) -> Key:
     table = cast("dict[str, Any]", value) if isinstance(value, dict) else {"public_key": value}
-    if not table.keys() <= {"public_key", "since", "until", "revoked"} or "public_key" not in table:
+    if not table.keys() <= {"public_key", *_KEY_TIMES, "signed_by", "signature"} or "public_key" not in table:
         raise _Expected(_KEY_FORMS)
-    times = {name: _moment(one) for name, one in table.items() if name != "public_key"}
+    times = {name: _moment(one) for name, one in table.items() if name in _KEY_TIMES}
+    signed_by, signature = table.get("signed_by"), table.get("signature")
+    before = None if signed_by is None else _public_key(signed_by)
+    if signature is not None and not isinstance(signature, str):
+        raise _Expected("a signature in base64")
     try:
-        return Key(public_key=_public_key(table["public_key"]), **times)
+        return Key(public_key=_public_key(table["public_key"]), **times, signed_by=before, signature=signature)
     except ValueError as error:
         raise _Expected(f"a key with a time ({error})") from None
 
@@ -202,6 +210,7 @@ _EFFECT = _one_of(get_args(Effect))
 _DISPOSITION = _one_of(get_args(Disposition))
 _CONFUSABLES = _one_of(get_args(p.Confusables))
 _PRIVACY = _one_of(get_args(p.Privacy))
+_TOLD = _one_of(get_args(p.Told))
 _REQUIRED = "require_signatures"
 _RESERVED = ("consensus_domains", "validators", _REQUIRED, "min_canonicalisation")
 """Keys of `[attestations]` that are no domain's name."""
@@ -266,7 +275,7 @@ def _shown(value: Any) -> str:
 
 _TABLES = (
     *("admissibility", "effect", "disposition", "sanitation", "attestations", "privacy", "observers", "sightings"),
-    *("emitters", "judging", "reviewers", "checkpoints", "origin", "writers"),
+    *("emitters", "judging", "reviewers", "checkpoints", "origin", "writers", "verdicts"),
 )
 _TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
 
@@ -296,7 +305,14 @@ def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
         checkpoints=_checkpoints(reader, tables),
         **({"origin": reader.value(tables["origin"], ("origin",), _origin) or ""} if "origin" in tables else {}),
         writers=_writers(reader, tables),
+        verdicts=_told(reader, tables),
     )
+
+
+def _told(reader: _Reader, tables: Mapping[str, Any]) -> p.Told:
+    if "verdicts" not in tables:
+        return p.DEFAULT_POLICY.verdicts
+    return reader.value(tables["verdicts"], ("verdicts",), _TOLD) or p.DEFAULT_POLICY.verdicts
 
 
 def _emitters(reader: _Reader, tables: Mapping[str, Any]) -> p.Emitters:
@@ -373,6 +389,8 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
         **dict.fromkeys(_TIMES, _duration),
         "min_confidence": _fraction,
         "max_attempts": _integer(1, 1000),
+        "max_waiting": _integer(1, p.MOST_WAITING),
+        "max_waiting_bytes": _integer(1, p.MOST_WAITING_BYTES),
         "window": lambda value: value,
         "k_by_check": lambda value: value,
     }

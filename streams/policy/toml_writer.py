@@ -20,6 +20,7 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     rules = policy.admissibility
     if policy.origin != DEFAULT_ORIGIN:
         yield f"origin = {_text(policy.origin)}\n"
+    yield f"verdicts = {_text(policy.verdicts)}\n"
     yield "[admissibility]"
     yield f"trust = {_text(rules.trust)}"
     yield f"k = {{ internal = {rules.k.internal}, external = {rules.k.external} }}"
@@ -27,6 +28,8 @@ def _lines(policy: p.Policy) -> Iterator[str]:
         yield f"{name} = {_text(format_duration(getattr(rules, name)))}"
     yield f"min_confidence = {rules.min_confidence!r}"
     yield f"max_attempts = {rules.max_attempts}"
+    yield f"max_waiting = {rules.max_waiting}"
+    yield f"max_waiting_bytes = {rules.max_waiting_bytes}"
     least = rules.min_observers
     yield f"min_observers = {{ internal = {least.internal}, external = {least.external} }}"
     if rules.k_by_check:
@@ -109,12 +112,15 @@ def _keys_by_name(name: str, keys: Keys) -> Iterator[str]:
 
 
 def _keys(keys: list[Key]) -> str:
-    return f"[{', '.join(map(_key, keys))}]"
+    return f"[{', '.join(map(key_entry, keys))}]"
 
 
-def _key(key: Key) -> str:
+def key_entry(key: Key) -> str:
+    """A key as a list of keys has it: an inline table."""
     times = (("since", key.since), ("until", key.until), ("revoked", key.revoked))
     given = "".join(f", {name} = {_text(format_time(time))}" for name, time in times if time is not None)
+    if key.signed_by is not None and key.signature is not None:
+        given += f", signed_by = {_text(key.signed_by)}, signature = {_text(key.signature)}"
     return f"{{ public_key = {_text(key.public_key)}{given} }}"
 
 

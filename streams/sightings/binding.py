@@ -27,11 +27,11 @@ from ...codecs.records import Citation, Sighting
 from ...codecs.sightings import decode_citation, decode_sighting
 from ...codecs.times import parse_time
 from ...codecs.vocabulary import recognise
-from ..adjudication import validation
+from ..adjudication import validation, waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import AUTHORITY, rules_of
+from ..adjudication.versions import AUTHORITY, WAITING, rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
@@ -77,7 +77,7 @@ def fold(state: BindState, block: Block) -> list[Output]:
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
         return []
     checked = validation.Checked(rules.policy, rules.time, version >= AUTHORITY)
-    binding = _Binding(state, checked, block)
+    binding = _Binding(state, checked, block, version)
     binding.pair()
     if not state.jobs:  # who is still to be paired must not be forgotten before
         binding.forget()
@@ -99,10 +99,10 @@ def _announce(state: BindState, event: Event) -> bool:
 class _Binding:
     """One block being folded."""
 
-    def __init__(self, state: BindState, checked: validation.Checked, block: Block) -> None:
+    def __init__(self, state: BindState, checked: validation.Checked, block: Block, version: int) -> None:
         self.outputs: list[Output] = []
         self._state, self._policy, self._block, self._rules = state, checked.policy, block, state.rules
-        self._checked = checked
+        self._checked, self._version = checked, version
         self._counters = state.counters
         self._mark = state.rules.evidence_mark()
         self._takers = [_TAKERS.get(source.topic, _Binding._foreign) for source in block.header.sources]
@@ -154,18 +154,19 @@ class _Binding:
             or validation.unauthorised(self._checked, sighting, event.value)
             or _too_large(event, sighting)
         )
-        if fault is None:
-            self._take("sighting", event, sighting.observation_id, sighting.substrate_class)
-        return fault
+        if fault is not None:
+            return fault
+        name, slot = sighting.observation_id, waiting.slot_of(self._policy, sighting.observer)
+        return self._take("sighting", event, name, sighting.substrate_class, slot)
 
     def _citation(self, event: Event) -> Fault | None:
         citation = decode_citation(event.value)
         if isinstance(citation, Fault):
             return citation
         fault = self._misrouted(event, citation.observation_id)
-        if fault is None:
-            self._take("citation", event, citation.observation_id, citation.substrate_class)
-        return fault
+        if fault is not None:
+            return fault
+        return self._take("citation", event, citation.observation_id, citation.substrate_class, waiting.OTHERS)
 
     def _misrouted(self, event: Event, name: str) -> Fault | None:
         rules = self._rules
@@ -174,17 +175,21 @@ class _Binding:
             return fault  # the partition of what was taken in has passed its test
         return validation.wrong_partition(name, rules.lane, rules.lanes, rules.partitioner)
 
-    def _take(self, side: Side, event: Event, name: str, substrate_class: str) -> None:
-        """Lets one side wait for the other, and asks for its pairs with what is there."""
+    def _take(self, side: Side, event: Event, name: str, substrate_class: str, slot: str) -> Fault | None:
+        """Lets one side wait for the other, where so much may, and asks for its pairs with what is there."""
         state, rules, bounds = self._state, self._rules, self._policy.admissibility
         found = recognise(substrate_class)
         if found.name is None or found.terminal:
             self._counters["not-counted"] += 1
-            return
+            return None
         digest = blake2b(event.value or b"", digest_size=16, person=side.encode()).digest()
         if state.knows(digest):
             self._counters["duplicate"] += 1
-            return
+            return None
+        if self._version < WAITING:
+            slot = waiting.OTHERS
+        elif fault := self._too_many(side, name, slot, event.value or b""):
+            return fault
         until = rules.time + bounds.window[found.name] + bounds.horizon
         order = rules.next_order()
         held = Held(
@@ -197,9 +202,22 @@ class _Binding:
             traceparent=traceparent_of(event),
             until=until,
             forget=until,
+            slot=slot,
         )
         state.take(held)
         state.jobs.append(Job(name, order, -1, self._mark))
+        return None
+
+    def _too_many(self, side: Side, name: str, slot: str, record: bytes) -> Fault | None:
+        """Half of the lane's budget is for sightings, in equal shares; the other half is for citations, of which any
+        number may name one id, since our own lanes write them."""
+        state, policy = self._state, self._policy
+        held = state.bytes_of(side, slot)
+        if side == "sighting":
+            count, share = state.count_waiting(name, slot), waiting.share_of(policy) // 2
+            return waiting.too_many(policy, repr(name), slot, count, held, record, share)
+        share = policy.admissibility.max_waiting_bytes // 2
+        return waiting.too_many(policy, repr(name), slot, 0, held, record, share)
 
     # ------------------------------------------------------------ pairs
 

@@ -13,19 +13,19 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.partition import Partitioner
-from ..adjudication import snapshot
+from ..adjudication import snapshot, waiting
 from ..adjudication.state import MAX_TIMERS, TICK, State, new_state
 from ..adjudication.timers import WATERMARK, TimerQueue
 
 Side = Literal["sighting", "citation"]
-FORMAT: Final = 1
+FORMAT: Final = 2
 CHUNK: Final = 512
 """So many records make a chunk of a snapshot; a record may have a megabyte, and most have less than one kilobyte."""
 
@@ -44,6 +44,7 @@ class Held(msgspec.Struct, gc=False, eq=False, kw_only=True):
         until: waits for the other side up to this instant on the watermark, Unix ms.
         forget: is remembered up to this one.
         met: has had a partner.
+        slot: whose share of what may wait it takes (adjudication/waiting.py); of a citation, nobody's own.
         clock, due: its timer (timers.py); `due` is `forget` while it waits.
     """
 
@@ -57,8 +58,22 @@ class Held(msgspec.Struct, gc=False, eq=False, kw_only=True):
     until: int
     forget: int
     met: bool = False
+    slot: str = waiting.OTHERS
     clock: int = WATERMARK
     due: int | None = None
+
+
+class _Orders:
+    """The orders of one side under one id and class, rising; what was dropped is passed over, and goes in bulk.
+
+    So a side that is dropped costs the same however many stand there: no list is moved up for each.
+    """
+
+    __slots__ = ("all", "dead")
+
+    def __init__(self) -> None:
+        self.all: list[int] = []
+        self.dead = 0
 
 
 class Job(msgspec.Struct, gc=False, eq=False, array_like=True):
@@ -80,8 +95,9 @@ class Job(msgspec.Struct, gc=False, eq=False, array_like=True):
 class BindState:
     """The state of one binding lane. `binding.fold` is the only writer.
 
-    Invariant: every side in `_held`, by its order, is in `_orders` under its id, has its digest in `_known`, and waits
-    in `waiting` until its `forget`. Both dictionaries' values are in the order in which the sides came.
+    Invariant: every side in `_held`, by its order, is in `_orders` under its id, side and class, is counted in
+    `_names`, has its digest in `_known`, and waits in `waiting` until its `forget`. A sighting without a partner is
+    counted in `_unmet`. `_held` is in the order in which the sides came.
 
     Attributes:
         rules: clocks, and the policy in force.
@@ -96,12 +112,15 @@ class BindState:
         self.waiting: TimerQueue[Held] = TimerQueue(WATERMARK, self.item)
         self.counters: Counter[str] = Counter()
         self._held: dict[int, Held] = {}
-        self._orders: dict[str, list[int]] = {}
+        self._orders: dict[tuple[str, Side, int], _Orders] = {}
+        self._names: Counter[str] = Counter()
+        self._unmet: Counter[tuple[str, str]] = Counter()
+        self._bytes: Counter[tuple[Side, str]] = Counter()
         self._known: set[bytes] = set()
 
     def __contains__(self, name: str) -> bool:
         """Whether anything is held under an id."""
-        return name in self._orders
+        return name in self._names
 
     def item(self, name: str, order: int) -> Held | None:
         """The side that a timer or a job stands for."""
@@ -110,11 +129,20 @@ class BindState:
 
     def partners(self, side: Held, past: int) -> Iterator[Held]:
         """What came before a side under the same id, is of the other side and the same class, from behind `past` on."""
-        orders = self._orders[side.name]
+        found = self._orders.get((side.name, _OTHER[side.side], side.number))
+        orders = [] if found is None else found.all
         for place in range(bisect_right(orders, past), bisect_left(orders, side.order)):
-            held = self._held[orders[place]]
-            if held.side != side.side and held.number == side.number:
+            held = self._held.get(orders[place])
+            if held is not None:
                 yield held
+
+    def count_waiting(self, name: str, slot: str) -> int:
+        """How many sightings of one slot under an id have had no partner."""
+        return self._unmet[name, slot]
+
+    def bytes_of(self, side: Side, slot: str) -> int:
+        """How many bytes of one slot are held."""
+        return self._bytes[side, slot]
 
     def knows(self, digest: bytes) -> bool:
         """Whether a record with these bytes is remembered."""
@@ -123,7 +151,10 @@ class BindState:
     def take(self, held: Held) -> None:
         """Takes a side in; it waits from now on."""
         self._held[held.order] = held
-        self._orders.setdefault(held.name, []).append(held.order)
+        self._orders.setdefault((held.name, held.side, held.number), _Orders()).all.append(held.order)
+        self._names[held.name] += 1
+        self._bytes[held.side, held.slot] += waiting.cost(held.record)
+        self._count_unmet(held, 1)
         self._known.add(held.digest)
         self.waiting.wait(held.name, held, held.forget)
 
@@ -133,6 +164,7 @@ class BindState:
         A snapshot that is under way still has the old one.
         """
         if until > held.forget or not held.met:
+            self._count_unmet(self._held[held.order], -1)
             newer = replace(held, forget=max(until, held.forget), met=True)
             self._held[held.order] = newer
             self.waiting.wait(held.name, newer, newer.forget)
@@ -140,11 +172,21 @@ class BindState:
     def drop(self, held: Held) -> None:
         """Forgets a side."""
         del self._held[held.order]
-        orders = self._orders[held.name]
-        del orders[bisect_left(orders, held.order)]  # nearly always the first
-        if not orders:
-            del self._orders[held.name]
+        key = (held.name, held.side, held.number)
+        found = self._orders[key]
+        found.dead += 1
+        if found.dead == len(found.all):
+            del self._orders[key]
+        elif 2 * found.dead > len(found.all):
+            found.all, found.dead = [order for order in found.all if order in self._held], 0
+        _add(self._names, held.name, -1)
+        _add(self._bytes, (held.side, held.slot), -waiting.cost(held.record))
+        self._count_unmet(held, -1)
         self._known.discard(held.digest)
+
+    def _count_unmet(self, held: Held, more: int) -> None:
+        if held.side == "sighting" and not held.met:
+            _add(self._unmet, (held.name, held.slot), more)
 
     @property
     def held(self) -> int:
@@ -154,6 +196,17 @@ class BindState:
     def at_rest(self) -> list[Held]:
         """Everything that is held, in the order in which it came."""
         return list(self._held.values())
+
+
+_OTHER: Final[dict[Side, Side]] = {"sighting": "citation", "citation": "sighting"}
+_Counted = TypeVar("_Counted")
+
+
+def _add(counts: Counter[_Counted], name: _Counted, more: int) -> None:
+    """Counts; what has come to nothing goes."""
+    counts[name] += more
+    if not counts[name]:
+        del counts[name]
 
 
 # ---------------------------------------------------------------- when something is due
@@ -193,7 +246,7 @@ class Head(msgspec.Struct, gc=False, kw_only=True):
     counters: dict[str, int]
 
 
-_Row = tuple[str, int, Side, int, bytes, bytes, bytes | None, int, int, bool]
+_Row = tuple[str, int, Side, int, bytes, bytes, bytes | None, int, int, bool, str]
 LAYOUT: Final = snapshot.layout_of(snapshot.LAYOUT, repr((FORMAT, _Row)), Head, Job, Held)
 """As `snapshot.LAYOUT`."""
 
@@ -230,6 +283,7 @@ def _row(held: Held) -> _Row:
         held.until,
         held.forget,
         held.met,
+        held.slot,
     )
 
 
@@ -249,7 +303,8 @@ def load(chunks: Iterable[bytes]) -> BindState:
             raise DoesNotHoldError("the snapshot has another format", expected=str(FORMAT), got=str(head.bind))
         state.jobs, state.counters = deque(head.jobs), Counter(head.counters)
         for chunk in given:
-            for name, order, side, number, digest, record, traceparent, until, forget, met in _chunk.decode(chunk):
+            for row in _chunk.decode(chunk):
+                name, order, side, number, digest, record, traceparent, until, forget, met, slot = row
                 held = Held(
                     name=name,
                     order=order,
@@ -261,6 +316,7 @@ def load(chunks: Iterable[bytes]) -> BindState:
                     until=until,
                     forget=forget,
                     met=met,
+                    slot=slot,
                 )
                 state.take(held)
     except msgspec.MsgspecError as error:

@@ -12,6 +12,7 @@ from block_samples import EVENTS, HEADER, HEADERS, OUTPUTS, TWO_EVENTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from search import examples
 
 from sluice.codecs import blocks, compiled_core, merkle
 from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, stretches
@@ -102,7 +103,7 @@ def test_no_changed_byte_gives_another_content_the_same_hash() -> None:
     assert all(block == sealed for _, block in _same_hash_after_one_byte())
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(HEADERS, st.lists(EVENTS, max_size=4), st.data())
 def test_a_damaged_block_is_refused_or_has_another_hash_or_content(
     header: Header, events: list[Event], data: st.DataObject

@@ -10,6 +10,7 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect as info
+from search import examples
 
 from sluice.codecs import canonical as c
 from sluice.codecs import records, unicode_text
@@ -72,7 +73,7 @@ def structs(kind: type[msgspec.Struct]) -> st.SearchStrategy:
 def test_the_fast_way_gives_the_bytes_of_rfc_8785(kind):
     """For every record type on the wire, whatever its fields hold."""
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @given(structs(kind))
     def agree(record):
         assert c.fast_canonical(record) == rfc8785.dumps(msgspec.to_builtins(record))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.dids import key_of, normalised
+from sluice.codecs.dids import did_of, key_of, normalised
 
 ID = "did:web:validators.example:one"
 SAME = [
@@ -74,3 +74,11 @@ def test_a_did_key_holds_its_key():
 )
 def test_other_dids_hold_none(did: str):
     assert key_of(did) is None
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_the_did_of_a_key_holds_that_key(public_key: bytes):
+    """And has one spelling."""
+    did = did_of(public_key)
+    assert base64.b64decode(key_of(did) or "") == public_key
+    assert normalised(did) == did

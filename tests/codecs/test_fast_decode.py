@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.codecs.decode import decode_emission, decode_observation
 from sluice.codecs.errors import Fault
@@ -78,7 +79,7 @@ OBSERVATIONS = spoilt(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.one_of(EMISSIONS.map(lambda one: ("emission", one)), OBSERVATIONS.map(lambda one: ("observation", one))))
 def test_the_fold_reads_what_everybody_decodes(record: tuple[str, dict[str, Any]]) -> None:
     """The same fields, or the same fault word for word."""

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from builders import emission_value, encoded, observation_value
 
 from sluice.codecs import decode, fast_decode
 from sluice.codecs.errors import Fault
@@ -27,14 +28,11 @@ PLAIN = ["a", "a%3Cb", "a%2Fb", "a%3Ab", "100%", "a%zz", "a%25", "%", "a%22"]
 
 
 def emission(**fields):
-    body = {"emission_id": "e", "emitted_at": NOW, "text": "It is so.", "assertions": [{"span": {"chars": [0, 9]}}]}
-    return json.dumps({**body, **fields}).encode()
+    return encoded(emission_value(**{"emission_id": "e", "at": NOW, **fields}))
 
 
 def observation(**fields):
-    subject = {"emission_id": "e", "span": {"chars": [0, 9]}}
-    body = {"observation_id": "o", "substrate_class": "substrate.grep", "observed_at": NOW, "observer": "o"}
-    return json.dumps({**body, "subject": subject, "outcome": "absent", **fields}).encode()
+    return encoded(observation_value(outcome="absent", emission_id="e", at=NOW, **fields))
 
 
 @pytest.mark.parametrize("name", HIDING)

@@ -13,6 +13,7 @@ from aiokafka.record.util import calc_crc32c
 from batch_samples import BLOBS, NOUGHT, NULL, RECORDS, T, cursor_of, packed, raw_cursor, record, text, zigzag
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.codecs import compiled_core, record_batches
 from sluice.codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Event, EventKind, Output
@@ -91,7 +92,7 @@ def test_portions_make_the_whole(core: None, records: list[Any], most: int, room
     assert found == read_events(cursor_of(packed(records)), 0, first, 10**6, 10**9, event_for)[0]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(RECORDS, st.data())
 def test_damage_is_reported_alike(core: None, records: list[Any], data: st.DataObject) -> None:
     """Bytes changed, lost or added anywhere: the compiled core reads, or refuses, what Python does."""
@@ -201,7 +202,7 @@ def test_too_many_headers_are_too_large(core: None, count: int, kind: EventKind)
     assert len(event.headers) == (count if kind == EventKind.RECORD else 0)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(RECORDS, st.data())
 def test_every_offset_of_a_dense_batch_becomes_an_event(core: None, records: list[Any], data: st.DataObject) -> None:
     """Whatever its bytes are: what is a record is one, what is none has its bytes for a value."""

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from search import examples
 
 from sluice.codecs import records
 from sluice.streams.sanitise import AttestationRules, frame_attestation
@@ -165,6 +166,33 @@ INADMISSIBLE |= {
 REQUEST = INADMISSIBLE | {"missing_floor": 1, "classes_seen": ["substrate.code.read"]}
 
 # Not written by hand: what the sanitiser makes of the attestation above must be what the struct says.
+VERDICTS = {
+    "@type": "sluice:Verdicts",
+    "@version": "1.0",
+    "emission_id": "em-7f3a",
+    "attempt": 0,
+    "emitter": "release-notes-bot",
+    "settled": True,
+    "decided_at": "2026-11-21T09:10:00Z",
+    "assertions": [
+        {
+            "attempt": 0,
+            "span_key": "c:0-43",
+            "kind": "assertion",
+            "effect": "internal",
+            "status": "below-floor",
+            "reason": "below-floor",
+            "disposition": "discard",
+            "coverage": "whole",
+            "checks": [{"number": 0, "classes": 1}],
+            "classes_seen": ["substrate.grep"],
+            "missing_floor": 1,
+            "valid_until": "2026-11-21T10:00:02Z",
+        }
+    ],
+    "policy": "sha256:" + "ab" * 32,
+    "ledger": {"partition": 2, "height": 4711, "index": 17, "block": "sha256:" + "cd" * 32},
+}
 GROUNDED = frame_attestation(ATTESTATION, AttestationRules(), source="attestations/0/17")
 SAMPLES: dict[str, Any] = {
     "emission": EMISSION,
@@ -177,6 +205,7 @@ SAMPLES: dict[str, Any] = {
     "inadmissible": INADMISSIBLE,
     "review-request": REQUEST,
     "re-emission-request": REQUEST | {"disposition": "re-emit"},
+    "verdicts": VERDICTS,
     "grounded": GROUNDED,
 }
 STRUCTS = {**records.INPUTS, **records.OUTPUTS}
@@ -188,7 +217,7 @@ NAMES = sorted(STRUCTS)
     "name",
     [
         *("emission", "observation", "sighting", "citation", "attestation", "review"),
-        *("admitted", "inadmissible", "review-request", "re-emission-request", "grounded"),
+        *("admitted", "inadmissible", "review-request", "re-emission-request", "verdicts", "grounded"),
     ],
 )
 def test_every_record_of_the_design_is_a_struct(name: str) -> None:
@@ -301,7 +330,7 @@ REPLACEMENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(st.sampled_from(NAMES), st.data())
 def test_the_schema_says_what_the_decoder_does(name: str, data: st.DataObject) -> None:
     """Whatever is replaced or removed in a record: the schema takes it if and only if the decoder does."""

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from builders import assertion_value, emission_value, observation_value, present, review_value, span_of
 from click.testing import CliRunner, Result
 
 Line = dict[str, Any]
@@ -131,12 +132,8 @@ def _annotation(substrate_class: str, seen: float | None = None, observation_id:
 
 
 def _claim(text: str = TEXT, start: int = 0, **fields: Any) -> Line:
-    claim: Line = {
-        "span": {"chars": [start, start + len(text)]},
-        "provenance": [_annotation("substrate.code.read", observation_id=DECLARED_ID)],
-    }
-    claim.update(fields)
-    return {name: value for name, value in claim.items() if value is not None}
+    note = _annotation("substrate.code.read", observation_id=DECLARED_ID)
+    return present(assertion_value(text, note, **{"span": span_of(text, start), **fields}))
 
 
 def _emission(
@@ -151,13 +148,8 @@ def _emission(
     fields: Line | None = None,
     **claim: Any,
 ) -> Line:
-    value: Line = {
-        "emission_id": emission_id,
-        "emitted_at": _at(when if emitted is None else emitted),
-        "text": text,
-        "assertions": [_claim(text, **claim)] if claims is None else claims,
-    }
-    value.update(fields or {})
+    value = emission_value(emission_id, text, at=_at(when if emitted is None else emitted))
+    value |= {"assertions": [_claim(text, **claim)] if claims is None else claims, **(fields or {})}
     line: Line = {"at": _at(when), "topic": "emissions", "key": emission_id if key is None else key, "value": value}
     return line if headers is None else line | {"headers": headers}
 
@@ -170,24 +162,19 @@ def _observation(
     emission_id: str = "em-1",
     seen: float | None = None,
     observation_id: str | None = None,
-    observer: str = "observer-1",
     span: Line | None = None,
-    attempt: int | None = None,
     key: str | None = None,
     **fields: Any,
 ) -> Line:
-    subject: Line = {"emission_id": emission_id, "span": span or {"chars": [0, len(TEXT)]}}
-    if attempt is not None:
-        subject["attempt"] = attempt
-    value: Line = {
-        "observation_id": observation_id or "seen:" + substrate_class,
-        "substrate_class": substrate_class,
-        "observed_at": _at(when if seen is None else seen),
-        "observer": observer,
-        "subject": subject,
-        "outcome": outcome,
+    value = observation_value(
+        substrate_class,
+        outcome,
+        emission_id=emission_id,
+        span=span or span_of(TEXT),
+        at=_at(when if seen is None else seen),
+        observation_id=observation_id or "seen:" + substrate_class,
         **fields,
-    }
+    )
     return {"at": _at(when), "topic": "observations", "key": emission_id if key is None else key, "value": value}
 
 
@@ -201,15 +188,8 @@ def _review(
     key: str | None = None,
     **fields: Any,
 ) -> Line:
-    value: Line = {
-        "emission_id": emission_id,
-        "span": span or {"chars": [0, len(TEXT)]},
-        "decision": decision,
-        "reviewer": "reviewer-1",
-        **fields,
-    }
-    if attempt is not None:
-        value["attempt"] = attempt
+    value = review_value(decision, emission_id=emission_id, span=span or span_of(TEXT), **fields)
+    value |= present({"attempt": attempt})
     return {"at": _at(when), "topic": "reviews", "key": emission_id if key is None else key, "value": value}
 
 

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.client.client import Client
 from mcp_types import TextContent
+from search import examples
 
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import CheckCount
@@ -303,7 +304,7 @@ FRAGMENTS = sorted(
 spliced = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=4).map("".join)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spliced, spliced)
 def test_whatever_is_spliced_of_the_corpus_comes_through_clean(corpus_view, attested, asked):
     """As an attestation in each of its fields, as a query, as an assertion that was admitted, and as what was verified

@@ -7,6 +7,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 GIT = "substrate.git.log"
 GREP = "substrate.grep"
@@ -516,7 +517,7 @@ def placeless(line):
     return line | {"value": {name: value for name, value in line["value"].items() if name != "ledger"}}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(choices=st.lists(st.booleans(), max_size=12))
 def test_unrelated_emissions_do_not_touch_each_other(adjudicate, emission, observation, review, choices):
     """However two stories are interleaved at one time, each reads as if it were told alone, its place apart."""

@@ -11,6 +11,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from builders import attestation_value
 from click.testing import CliRunner
 
 from sluice.topology.cli import main
@@ -33,13 +34,7 @@ ORACLES = runpy.run_path(str(Path(__file__).parents[1] / "support" / "oracles.py
 
 
 def attestation(**fields):
-    return {
-        "claim_hash": "0x" + "00" * 32,
-        "validator_did": "did:web:university.example",
-        "verdict": "VERIFIED",
-        "consensus_domain": "scientific-default",
-        **fields,
-    }
+    return attestation_value(**{"claim_hash": "0x" + "00" * 32, **fields})
 
 
 def sanitise(body, case=None):

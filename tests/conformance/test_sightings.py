@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import pytest
+from builders import sighting_value
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from foreign_signing import sign
@@ -75,14 +76,7 @@ def sighting(at):
     """`sighting(seen, content=…, **fields)`: one of the cited observation."""
 
     def make(seen: float = 0, content: Any = "## 2026-05-25", **fields: Any) -> Record:
-        value = {
-            "observation_id": CITED,
-            "substrate_class": READ,
-            "observed_at": at(seen),
-            "observer": "observer-2",
-            "content": content,
-        }
-        return "sightings", value | fields
+        return "sightings", sighting_value(CITED, at=at(seen), content=content, **fields)
 
     return make
 

@@ -1,10 +1,11 @@
-"""Attestations on a real Kafka: positions and outputs as one, and one fate for each, whatever is killed."""
+"""Attestations on a real Kafka: one fate for each, whatever is killed, and lanes of before are taken over in place."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -14,16 +15,17 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+from builders import attestation_value
 from lanes_on_kafka import Workers, read
 
-from sluice.codecs.blocks import Output
+from sluice.codecs.blocks import EventKind, Output, Source, unseal
 from sluice.codecs.errors import Fault
 from sluice.streams.sanitise import AttestationRules, frame_attestation
 from sluice.topology.kafka import partition_reader
-from sluice.topology.kafka.connect import open_admin
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.kafka.transactions import FencedError
-from sluice.topology.ledger.positions import StatelessLedger
+from sluice.topology.ledger.folds import FrameAttestations
+from sluice.topology.ledger.ledger import ledger_of
 from sluice.topology.settings.settings import Settings, bootstrap
 
 
@@ -35,123 +37,68 @@ async def settings(kafka: str, prefix: str) -> Settings:
     return settings
 
 
-# ---------------------------------------------------------------- positions
+# ---------------------------------------------------------------- lanes of before, without a ledger
 
 
 @asynccontextmanager
-async def opened(settings: Settings, lane: int = 0) -> AsyncIterator[StatelessLedger]:
-    """The open ledger of a framing lane."""
-    ledger = StatelessLedger(settings, "frame", lane, "attestations", "grounded")
-    await ledger.open()
+async def former(settings: Settings, lane: int = 0) -> AsyncIterator[AIOKafkaProducer]:
+    """What a framing lane of an earlier package wrote with: no blocks, and its positions as a consumer group's."""
+    producer = AIOKafkaProducer(
+        bootstrap_servers=bootstrap(settings), transactional_id=f"{settings.app_id}-frame-{lane}", acks="all"
+    )
+    await producer.start()
     try:
-        yield ledger
+        yield producer
     finally:
-        await ledger.close()
+        await producer.stop()
+
+
+async def frame_as_before(settings: Settings, producer: AIOKafkaProducer, outputs: list[Output], at: int) -> None:
+    """Outputs and the position behind them, as one."""
+    async with producer.transaction():
+        for output in outputs:
+            name = settings.topic_prefix + output.topic
+            await producer.send(name, output.value, key=output.key, headers=output.headers, partition=0)
+        place = TopicPartition(settings.topic_prefix + "attestations", 0)
+        await producer.send_offsets_to_transaction({place: at}, f"{settings.app_id}-frame")
 
 
 def grounded(offset: int) -> Output:
     return Output("grounded", b"0xab", b'{"source":"attestations/0/%d"}' % offset, [])
 
 
-async def sources(settings: Settings, lane: int = 0) -> list[str]:
-    """The sources of what any reader sees on a partition of `grounded`."""
-    return [json.loads(one.value)["source"] for one in (await read(settings, "grounded"))[lane]]
+async def begins_at(settings: Settings, lane: int = 0) -> dict[str, int]:
+    """Where the first block of the lane's ledger begins. Whoever wrote as the lane before is fenced by that."""
+    ledger = ledger_of(settings, FrameAttestations(), lane)
+    await ledger.open()
+    try:
+        return dict(await ledger.positions())
+    finally:
+        await ledger.close()
 
 
-async def positions(settings: Settings, lane: int = 0) -> dict[str, int]:
-    """Where the next owner of a lane goes on. The present one is fenced by that."""
-    async with opened(settings, lane) as next_owner:
-        return dict(await next_owner.positions())
+async def test_a_new_ledger_begins_where_the_group_stood(settings: Settings):
+    """At once after the last commit, whatever the last output was; and of another lane nothing is known."""
+    for number in range(6):
+        async with former(settings) as producer:
+            await frame_as_before(settings, producer, [grounded(number)], number + 3)
+            assert await begins_at(settings) == {"attestations": number + 3}
+    assert await begins_at(settings, lane=1) == {}
 
 
-@pytest.mark.path
-async def test_outputs_and_positions_are_committed_together(settings: Settings):
-    """Both are there once the write is done; a new group has none, and any client may ask for the group's lag."""
-    async with opened(settings) as ledger:
-        assert await ledger.positions() == {}
-        await ledger.write(b"block", [grounded(0), grounded(2)], {"attestations": 3})
+async def test_the_first_owner_of_a_ledger_fences_a_lane_without_one(settings: Settings):
+    """From then on the former one writes nothing, and what it had not committed is not there."""
+    async with former(settings) as producer:
+        await frame_as_before(settings, producer, [grounded(0)], 1)
+        await producer.begin_transaction()
+        await producer.send_and_wait(settings.topic_prefix + "grounded", grounded(1).value, partition=0)
 
-    assert await positions(settings) == {"attestations": 3}
-    assert await sources(settings) == ["attestations/0/0", "attestations/0/2"]
-    async with open_admin(settings) as admin:
-        reported = await admin.list_consumer_group_offsets(f"{settings.app_id}-frame")
-    assert {place: at.offset for place, at in reported.items()} == {
-        TopicPartition(settings.topic_prefix + "attestations", 0): 3
-    }
-    assert (await read(settings, "ledger"))[0] == []
-
-
-async def test_who_takes_over_at_once_sees_what_was_committed(settings: Settings):
-    """The broker answers a commit before the group's offsets show it: opening must wait, or outputs would double."""
-    for number in range(12):
-        async with opened(settings) as ledger:
-            assert await ledger.positions() == ({"attestations": number} if number else {})
-            await ledger.write(b"block", [grounded(number)], {"attestations": number + 1})
-
-            assert await positions(settings) == {"attestations": number + 1}
-
-
-async def test_an_output_that_the_broker_refuses_takes_the_positions_with_it(settings: Settings):
-    """Nothing is committed without one of its outputs."""
-    incompressible = b"".join(n.to_bytes(4, "big") for n in range(0, 2**32, 2**32 // 1_300_000))
-    async with opened(settings) as ledger:
-        await ledger.write(b"block", [grounded(0)], {"attestations": 1})
-
-        with pytest.raises(Exception, match=r"(?i)too ?large"):
-            await ledger.write(
-                b"block", [grounded(1), Output("grounded", b"k", incompressible, [])], {"attestations": 9}
-            )
-
-    assert await positions(settings) == {"attestations": 1}
-    assert await sources(settings) == ["attestations/0/0"]
-
-
-@pytest.mark.parametrize("outputs", [[grounded(1)], []], ids=["with outputs", "positions alone"])
-async def test_the_next_owner_fences_the_last_one(settings: Settings, outputs: list[Output]):
-    """From the moment that a lane is taken over, its former owner writes nothing and moves nothing."""
-    async with opened(settings) as ledger:
-        await ledger.write(b"block", [grounded(0)], {"attestations": 1})
-        async with opened(settings) as other:
-            with pytest.raises(FencedError):
-                await ledger.write(b"zombie", outputs, {"attestations": 5})
-            assert await other.positions() == {"attestations": 1}
-
-            await other.write(b"block", [grounded(1)], {"attestations": 2})
-
-    assert await positions(settings) == {"attestations": 2}
-    assert await sources(settings) == ["attestations/0/0", "attestations/0/1"]
-
-
-async def test_another_lane_is_not_fenced(settings: Settings):
-    """Each has a transactional id of its own."""
-    async with opened(settings) as ledger, opened(settings, lane=1) as neighbour:
-        await ledger.write(b"block", [grounded(0)], {"attestations": 1})
-        await neighbour.write(b"block", [], {"attestations": 7})
-
-    assert await positions(settings) == {"attestations": 1}
-    assert await positions(settings, lane=1) == {"attestations": 7}
-
-
-async def test_what_a_crash_left_open_is_aborted_by_the_next_owner(settings: Settings, monkeypatch: pytest.MonkeyPatch):
-    """Outputs and positions that were sent and not committed are not there."""
-    async with opened(settings) as ledger:
-        await ledger.write(b"block", [grounded(0)], {"attestations": 1})
-        producer = ledger._producer._producer
-        assert producer is not None
-
-        async def crash() -> None:
-            raise RuntimeError("crashed")
-
-        monkeypatch.setattr(producer, "commit_transaction", crash)
-        with pytest.raises(RuntimeError, match="crashed"):
-            await ledger.write(b"block", [grounded(1)], {"attestations": 2})
-
-        async with opened(settings) as other:
-            assert await other.positions() == {"attestations": 1}
-            assert await sources(settings) == ["attestations/0/0"]
-            await other.write(b"block", [grounded(1)], {"attestations": 2})
-
-    assert await sources(settings) == ["attestations/0/0", "attestations/0/1"]
+        assert await begins_at(settings) == {"attestations": 1}
+        place = TopicPartition(settings.topic_prefix + "attestations", 0)
+        with pytest.raises(KafkaError):
+            await producer.send_offsets_to_transaction({place: 2}, f"{settings.app_id}-frame")
+    assert await begins_at(settings) == {"attestations": 1}
+    assert len((await read(settings, "grounded"))[0]) == 1
 
 
 async def forget(settings: Settings) -> None:
@@ -166,35 +113,17 @@ async def forget(settings: Settings) -> None:
 async def test_a_forgotten_group_goes_on_behind_the_last_output(settings: Settings, monkeypatch: pytest.MonkeyPatch):
     """Though markers, records that were aborted and dead letters came after it."""
     monkeypatch.setattr(partition_reader, "TAIL", 1)  # the last offset is a marker: the stretch has to grow
-    async with opened(settings) as ledger:
-        await ledger.write(b"block", [grounded(3), grounded(11)], {"attestations": 12})
-        await ledger.write(b"block", [Output("dead-letters", None, b"raw", [])], {"attestations": 14})
-        producer = ledger._producer._producer
-        assert producer is not None
+    async with former(settings) as producer:
+        await frame_as_before(settings, producer, [grounded(3), grounded(11)], 12)
+        await frame_as_before(settings, producer, [Output("dead-letters", None, b"raw", [])], 14)
         for offset in range(20, 30):
             await producer.begin_transaction()
             await producer.send_and_wait(settings.topic_prefix + "grounded", grounded(offset).value, partition=0)
             await producer.abort_transaction()
-    assert await positions(settings) == {"attestations": 14}
+    assert await begins_at(settings) == {"attestations": 14}
     await forget(settings)
 
-    async with opened(settings) as after:
-        assert await after.positions() == {"attestations": 12}
-        await after.write(b"block", [grounded(12)], {"attestations": 13})
-    assert await positions(settings) == {"attestations": 13}
-
-
-async def test_a_forgotten_group_without_outputs_begins_anew(settings: Settings):
-    """Only aborted records stand there: all of the input is to be read."""
-    async with opened(settings) as ledger:
-        producer = ledger._producer._producer
-        assert producer is not None
-        await producer.begin_transaction()
-        await producer.send_and_wait(settings.topic_prefix + "grounded", grounded(5).value, partition=0)
-        await producer.abort_transaction()
-
-    async with asyncio.timeout(150):
-        assert await positions(settings) == {}
+    assert await begins_at(settings) == {"attestations": 12}
 
 
 # ---------------------------------------------------------------- workers
@@ -210,16 +139,15 @@ class Sent(NamedTuple):
 
 def attestation(number: int, **fields: Any) -> dict[str, Any]:
     """One of three validators' word on a claim, with a look-alike and something invisible in its text."""
-    return {
+    stated = {
         "claim_hash": "0x" + sha256(str(number // 3).encode()).hexdigest(),
         "validator_did": f"did:web:validator-{number % 3}.example",
         "verdict": ("VERIFIED", "DISPUTED", "FALSE")[number % 3],
-        "consensus_domain": "scientific-default",
         "rationale": f"Number {number}: the lоg\u200b bears it out – see ＜b＞there＜/b＞.",
         "evidence": [{"quote": "An entry.", "uri": "https://example.org/log"}, {"quote": "x", "uri": "javascript:x"}],
         "issued_at": 1_779_700_000_000 + number,
-        **fields,
     }
+    return attestation_value(**stated | fields)
 
 
 def sent(number: int) -> Sent:
@@ -368,27 +296,71 @@ async def test_every_attestation_has_one_fate_though_the_worker_is_killed(settin
     assert sorted(map(json.dumps, shown)) == sorted(json.dumps(json.loads(record.value)) for record in good)
 
 
-async def test_a_worker_goes_on_after_its_group_was_forgotten(settings: Settings, tmp_path: Path):
-    """What came meanwhile is framed, and nothing that was framed before comes again."""
-    good = [number for number in range(200) if number % 10 > 4]
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))
-    await producer.start()
-
-    async def send(numbers: list[int]) -> None:
-        for number in numbers:
+async def test_a_worker_takes_over_from_one_without_a_ledger(settings: Settings, tmp_path: Path):
+    """The first block begins where the former lane's group stood: none is framed twice, and none is passed over."""
+    good = [number for number in range(120) if number % 10 > 4]
+    async with former(settings) as producer:
+        for number in good[:30]:
             key, value, headers = sent(number)
-            await producer.send_and_wait(settings.topic_prefix + "attestations", value, key=key, headers=headers)
+            await producer.begin_transaction()
+            await producer.send(settings.topic_prefix + "attestations", value, key=key, headers=headers, partition=0)
+            await producer.commit_transaction()
+        inputs = [record for source, record in _inputs(await read(settings, "attestations"))]
+        done = [
+            Output(
+                "grounded",
+                record.key,
+                msgspec.json.encode({"source": f"attestations/0/{record.offset}", "by": "before"}),
+                [],
+            )
+            for record in inputs[:20]
+        ]
+        await frame_as_before(settings, producer, done, inputs[19].offset + 1)
 
     with Workers(settings, tmp_path) as workers:
         first = workers.start()
-        await send(good[:50])
-        await until_fates(settings, 50)
-        first.terminate()
-        assert await asyncio.to_thread(first.wait, 10) == 0
+        await workers.until_taken_over(first)
+        found = await until_fates(settings, 30)
+        first.kill()  # between blocks: the next one goes on from the ledger, whatever the group says
         await forget(settings)
-        await send(good[50:])
         second = workers.start()
+        await workers.until_taken_over(second)
+        await load(settings, range(120, 160))
+        found = await until_fates(settings, 30 + 40)
+        assert "the lane had no ledger before" in workers.said(first)
+        assert "the lane had no ledger before" not in workers.said(second)
 
-        await assert_one_fate_each(settings, len(good))
-        assert "the group's offsets are gone" in workers.said(second)
-    await producer.stop()
+    assert {source: len(records) for source, records in found.items()} == dict.fromkeys(found, 1)
+    kept = [unseal(one.value) for one in (await read(settings, "frame-ledger"))[0]]
+    assert kept[0].header.sources[0] == Source("attestations", inputs[19].offset + 1, inputs[19].offset + 1)
+    assert [event.offset for block in kept for event in block.events if event.kind == EventKind.RECORD][:10] == [
+        record.offset for record in inputs[20:]
+    ]
+
+
+async def test_an_old_word_does_not_come_back_after_a_restart(settings: Settings, tmp_path: Path):
+    """The ledger remembers the newest word of each validator, whoever folds it."""
+    now = int(time.time() * 1000)
+
+    async def send(*words: tuple[int, str]) -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))
+        await producer.start()
+        for at, verdict in words:
+            value = attestation(0, issued_at=at, verdict=verdict)
+            raw, key = json.dumps(value).encode(), value["claim_hash"].encode()
+            await producer.send_and_wait(settings.topic_prefix + "attestations", raw, key=key)
+        await producer.stop()
+
+    with Workers(settings, tmp_path) as workers:
+        first = workers.start()
+        await send((now - 60_000, "VERIFIED"), (now - 30_000, "FALSE"))
+        await until_fates(settings, 2)
+        first.kill()
+        second = workers.start()
+        await workers.until_taken_over(second)
+        await send((now - 60_000, "VERIFIED"), (now - 30_000, "VERIFIED"), (now - 20_000, "FALSE"))
+        found = await until_fates(settings, 5)
+
+    records = [records for _, records in sorted(found.items(), key=lambda one: _place(one[0]))]
+    reasons = [dict(record.headers).get("sluice-reason", b"").decode() for (record,) in records]
+    assert reasons == ["", "", "stale-word", "stale-word", ""]

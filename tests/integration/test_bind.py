@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
+from builders import assertion_value, emission_value, observation_value, sighting_value
 from lanes_on_kafka import Workers, ended, read
 
 from sluice.codecs.blocks import EventKind, outputs_root, unseal
@@ -36,34 +37,18 @@ def now() -> str:
 
 
 def emission(number: int, cited: str) -> Sent:
-    name = f"em-{number}"
-    annotations = [{"substrate_class": READ, "observation_id": cited}, {"substrate_class": LOG}]
-    assertion = {"span": SPAN, "provenance": annotations, "checks": ["contains(2026-05-25)"]}
-    return "emissions", name, {"emission_id": name, "emitted_at": now(), "text": TEXT, "assertions": [assertion]}
+    name, note = f"em-{number}", {"substrate_class": READ, "observation_id": cited}
+    assertion = assertion_value(TEXT, note, LOG, checks=["contains(2026-05-25)"])
+    return "emissions", name, emission_value(name, TEXT, at=now(), assertions=[assertion])
 
 
 def observation(number: int) -> Sent:
     name = f"em-{number}"
-    value = {
-        "observation_id": "5b1c2d3",
-        "substrate_class": LOG,
-        "observed_at": now(),
-        "observer": "observer-1",
-        "subject": {"emission_id": name, "span": SPAN},
-        "outcome": "corroborates",
-    }
-    return "observations", name, value
+    return "observations", name, observation_value(LOG, emission_id=name, span=SPAN, at=now(), observation_id="5b1c2d3")
 
 
 def sighting(name: str, content: str = "## 2026-05-25 CHANGELOG.md") -> Sent:
-    value = {
-        "observation_id": name,
-        "substrate_class": READ,
-        "observed_at": now(),
-        "observer": "observer-2",
-        "content": content,
-    }
-    return "sightings", name, value
+    return "sightings", name, sighting_value(name, at=now(), content=content)
 
 
 async def send(settings: Settings, records: Iterator[Sent] | list[Sent]) -> None:

@@ -52,7 +52,7 @@ async def admitted(settings: Settings) -> list[bytes]:
 
 async def test_block_and_outputs_are_committed_together(settings: Settings, ledger: KafkaLedger):
     """Both are there once the write is done, and the broker tells its own time for the block."""
-    written = await ledger.write(b"block", ONE, {})
+    written = await ledger.write(b"block", ONE)
 
     assert await blocks(ledger) == [b"block"]
     assert await admitted(settings) == [b"v"]
@@ -61,13 +61,13 @@ async def test_block_and_outputs_are_committed_together(settings: Settings, ledg
 
 async def test_the_next_owner_fences_the_last_one(settings: Settings, ledger: KafkaLedger):
     """From the moment that a ledger is opened anew, nobody else writes to it."""
-    await ledger.write(b"first", [], {})
+    await ledger.write(b"first", [])
     other = KafkaLedger(settings, 0)
     await other.open()
 
     with pytest.raises(FencedError):
-        await ledger.write(b"zombie", ONE, {})
-    await other.write(b"second", [], {})
+        await ledger.write(b"zombie", ONE)
+    await other.write(b"second", [])
 
     assert await blocks(other) == [b"first", b"second"]
     assert await admitted(settings) == []
@@ -84,7 +84,7 @@ async def test_what_a_crash_left_open_is_aborted_by_the_next_owner(settings: Set
     await other.open()
 
     assert await blocks(other) == []
-    await other.write(b"whole", [], {})
+    await other.write(b"whole", [])
     assert await blocks(other) == [b"whole"]
     await other.close()
 
@@ -94,7 +94,7 @@ async def test_an_output_that_the_broker_refuses_takes_the_block_with_it(setting
     incompressible = b"".join(n.to_bytes(4, "big") for n in range(0, 2**32, 2**32 // 1_300_000))
 
     with pytest.raises(TooLargeError):
-        await ledger.write(b"block", [*ONE, Output("admitted", b"k", incompressible, [])], {})
+        await ledger.write(b"block", [*ONE, Output("admitted", b"k", incompressible, [])])
     await ledger.close()
     await ledger.open()
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from adapter_world import attested, decided
 from aiokafka import AIOKafkaProducer
+from builders import assertion_value, attestation_value, emission_value, encoded, observation_value, span_of
 from lanes_on_kafka import CLASSES, Workers
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
@@ -140,34 +141,17 @@ TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 
 
 def observation(outcome: str, substrate_class: str) -> bytes:
-    return json.dumps(
-        {
-            "observation_id": "sha256:" + "0" * 64,
-            "substrate_class": substrate_class,
-            "observed_at": format_time(time.time_ns() // 1_000_000),
-            "observer": "observer-2",
-            "subject": {"emission_id": "em-1", "span": {"chars": [0, len(TEXT)]}},
-            "outcome": outcome,
-        }
-    ).encode()
+    at, seen = format_time(time.time_ns() // 1_000_000), "sha256:" + "0" * 64
+    about = {"span": span_of(TEXT), "at": at, "observer": "observer-2"}
+    return encoded(observation_value(substrate_class, outcome, observation_id=seen, **about))
 
 
 @pytest.mark.path
 async def test_from_the_topics_to_the_client(settings: Settings, path: Path, tmp_path: Path):
     """An attestation is found, an admitted assertion is admitted with its story, and, contradicted, is gone."""
-    attestation = {
-        "claim_hash": "0x" + "ab" * 32,
-        "validator_did": "did:web:university.example",
-        "verdict": "VERIFIED",
-        "consensus_domain": "scientific-default",
-        "rationale": "The chаnge\u200blog bears it out.",
-    }
-    emission = {
-        "emission_id": "em-1",
-        "emitted_at": format_time(time.time_ns() // 1_000_000),
-        "text": TEXT,
-        "assertions": [{"span": {"chars": [0, len(TEXT)]}}],
-    }
+    attestation = attestation_value(rationale="The chаnge\u200blog bears it out.")
+    at = format_time(time.time_ns() // 1_000_000)
+    emission = emission_value(text=TEXT, at=at, assertions=[assertion_value(TEXT)])
     with Workers(settings, tmp_path) as workers:
         worker = workers.start()
         async with producer(settings) as client, Client(stdio(settings, path)) as adapter:

@@ -21,6 +21,7 @@ import msgspec
 import pytest
 import unicodedata2
 from aiokafka import AIOKafkaProducer
+from builders import attestation_value, emission_value, observation_value, review_value, span_of
 from lanes_on_kafka import Workers, read
 from oracles import has_html, has_link
 
@@ -93,21 +94,15 @@ def emission(name: str, *, text: str = "", **fields: Any) -> Record:
     """An emission of one assertion with hostile text, chain and context, under a hostile trace."""
     text = text or hostile(name)
     known = ("kind", "provenance", "cites", "grounded", "chain", "confidence", "effect", "span", "assertion")
-    assertion = {
-        "span": {"chars": [0, len(text)]},
-        "provenance": [annotation(GIT), annotation(CODE)],
-        "chain": chain(name),
-        **{field: fields.pop(field) for field in known if field in fields},
-    }
-    value = {
-        "emission_id": f"em-{name}",
-        "emitted_at": now(),
+    own = {"provenance": [annotation(GIT), annotation(CODE)], "chain": chain(name)}
+    own |= {field: fields.pop(field) for field in known if field in fields}
+    fields = {
+        "assertions": [{"span": span_of(text), **own}],
         "emitter": {"system": "plain-bot", "model": "model-1", "prompt": "p-1"},
-        "text": text,
-        "assertions": [assertion],
         "contexts": {"ctx": hostile("context")},
         **fields,
     }
+    value = emission_value(f"em-{name}", text, at=now(), **fields)
     trace = [("traceparent", b"<b>mark-trace</b>" + UNSEEN.encode()), ("x-note", b"<script>")]
     return Record("emissions", f"em-{name}".encode(), value, trace if name != "refusal" else TRACED)
 
@@ -137,27 +132,23 @@ def chain(name: str) -> list[dict[str, Any]]:
 
 def observation(name: str, cls: str, length: int, outcome: str = "corroborates", **fields: Any) -> Record:
     """An observation with hostile locator and detail, and an attestation as hostile as typing lets it be."""
-    value = {
-        "observation_id": f"seen:{cls}",
-        "substrate_class": cls,
-        "observed_at": now(),
+    fields = {
         "observer": "observer-2",
-        "subject": {"emission_id": f"em-{name}", "span": {"chars": [0, length]}},
-        "outcome": outcome,
         "locator": {"path": hostile("locator"), **HOSTILE_OBJECT},
         "detail": {"found": [hostile("detail")], **HOSTILE_OBJECT},
         "attestation": attestation(f"{name}-{cls.rpartition('.')[2]}"),
         **fields,
     }
+    about = {"emission_id": f"em-{name}", "span": {"chars": [0, length]}, "at": now()}
+    value = observation_value(cls, outcome, **{**about, **fields})
     return Record("observations", f"em-{name}".encode(), value, [("traceparent", b"<b>mark-trace</b>")])
 
 
 def attestation(name: str, **fields: Any) -> dict[str, Any]:
-    return {
+    stated = {
         "claim_hash": "0x" + sha256(name.encode()).hexdigest(),
         "validator_did": "did:web:validator.example",
         "verdict": "DISPUTED",
-        "consensus_domain": "scientific-default",
         "rationale": plain(f"{name}-rationale"),
         "qualifications": plain(f"{name}-qualifications"),
         "evidence": [
@@ -171,8 +162,8 @@ def attestation(name: str, **fields: Any) -> dict[str, Any]:
             {"uri": hostile("uri"), "title": ""},
         ],
         "<b>\u202e[a](b)": HOSTILE_OBJECT,
-        **fields,
     }
+    return attestation_value(**stated | fields)
 
 
 def attested(name: str, **fields: Any) -> Record:
@@ -182,13 +173,8 @@ def attested(name: str, **fields: Any) -> Record:
 
 
 def review(name: str, length: int, decision: str) -> Record:
-    value = {
-        "emission_id": f"em-{name}",
-        "span": {"chars": [0, length]},
-        "decision": decision,
-        "reviewer": "reviewer-1",
-        "reason": hostile("review"),
-    }
+    span = {"chars": [0, length]}
+    value = review_value(decision, emission_id=f"em-{name}", span=span, reason=hostile("review"))
     return Record("reviews", f"em-{name}".encode(), value, [])
 
 

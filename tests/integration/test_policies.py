@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
+from builders import attestation_value
 from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, until_read
 
 from sluice.codecs.blocks import EventKind
@@ -95,12 +96,7 @@ async def test_attestations_go_by_the_newest_policy_from_the_first_record_on(set
     file.write_text(DOMAIN)
     sluice(settings, "policy", "apply", str(file))
     claim = b"0x" + b"ab" * 32
-    attestation = {
-        "claim_hash": claim.decode(),
-        "validator_did": "did:web:v.example",
-        "verdict": "FALSE",
-        "consensus_domain": "astronomy",
-    }
+    attestation = attestation_value(claim_hash=claim.decode(), verdict="FALSE", consensus_domain="astronomy")
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))
     await producer.start()
     await producer.send_and_wait(

@@ -70,16 +70,22 @@ async def test_lanes_that_stay_resume_within_a_second(lanes: tuple[Settings, Wor
     await workers.until_said(third, "lane taken over", FOLDS)
     sent = await under_load
 
-    after = [moves(workers, worker) for worker in pair_of_them]
-    taken, resumed, left = (
-        sum(now[move] - then[move] for now, then in zip(after, before, strict=True)) for move in range(3)
-    )
+    # Each of the lanes that stay resumes once a rebalance, of which a slow machine may have more.
+    async with asyncio.timeout(120):
+        while since(workers, pair_of_them, before)[1] < 3 * FOLDS:  # noqa: ASYNC110  (other processes write what it reads)
+            await asyncio.sleep(0.2)
+    taken, _, left = since(workers, pair_of_them, before)
     assert (taken, left) == (0, FOLDS)
-    assert resumed in range(3 * FOLDS, 10 * FOLDS, 3 * FOLDS)  # once a rebalance, of which a slow machine may have more
     seconds = seconds_of_resuming(workers, pair_of_them)
     print("lanes stood still for", *seconds)
     assert seconds
     await assert_exactly_once(settings, sent)
+
+
+def since(workers: Workers, processes: list[subprocess.Popen[bytes]], before: list[list[int]]) -> list[int]:
+    """What all of them together said more often than before, by move."""
+    now = [moves(workers, process) for process in processes]
+    return [sum(after[move] - then[move] for after, then in zip(now, before, strict=True)) for move in range(3)]
 
 
 def seconds_of_resuming(workers: Workers, processes: list[subprocess.Popen[bytes]]) -> list[float]:

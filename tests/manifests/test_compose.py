@@ -11,6 +11,9 @@ from pathlib import Path
 import manifests
 import pytest
 import yaml
+from composed import Composed
+
+from sluice.streams.policy.toml_reader import load_policy
 
 SERVICES = manifests.compose()["services"]
 OURS = sorted(name for name, service in SERVICES.items() if str(service["image"]).startswith("sluice"))
@@ -20,15 +23,65 @@ UNPINNED = {"kafka-ui"}
 
 
 def test_all_the_services_are_there():
-    """Kafka, its topics, two workers, observers, the adapter, and what one looks with."""
-    wanted = {"kafka", "topics", "worker-1", "worker-2", "observer", "adapter", "kafka-ui", "prometheus", "grafana"}
-    assert set(SERVICES) == wanted
+    """Kafka, its topics, keys, two workers, observers, the adapter, what one looks with; and who signs by hand."""
+    wanted = {"kafka", "keys", "topics", "worker-1", "worker-2", "observer", "adapter", "kafka-ui", "prometheus"}
+    by_hand = {"emitter", "reviewer-1", "reviewer-2", "validator", "auditor"}
+    assert set(SERVICES) == wanted | by_hand | {"grafana"}
+    assert {name for name, service in SERVICES.items() if "profiles" in service} == by_hand
+
+
+def test_each_party_sees_its_own_key_and_no_other(tmp_path: Path):
+    """Made by the service `keys` into one volume, of which each mounts a folder of its own, read-only."""
+    one = Composed(tmp_path)
+    made = one.run("keys")
+    assert made.returncode == 0, made.stderr
+
+    keys = {name: one.keys(name) for name in SERVICES if name != "keys"}
+    files = sorted(tmp_path.rglob("private.key"))
+    assert sorted(file for found in keys.values() for file in found) == files
+    assert {name for name, found in keys.items() if found} == {
+        "worker-1", "worker-2", "observer", "emitter", "reviewer-1", "reviewer-2", "validator",
+    }  # fmt: skip
+    assert all(len(found) <= 1 for found in keys.values())
+    for name in keys:
+        assert all(mount.read_only for mount in one.mounts(name) if (tmp_path / "keys") in mount.source.parents)
+    with_secret = {name for name in keys if any(mount.source.name == "privacy" for mount in one.mounts(name))}
+    assert with_secret == {"worker-1", "worker-2", "auditor"}
+
+
+def test_the_policy_is_the_strict_one_with_the_keys(tmp_path: Path):
+    """No party alone has anything admitted; a second start makes nothing anew."""
+    one = Composed(tmp_path)
+    one.run("keys")
+    policy = load_policy((tmp_path / "keys" / "policy" / "policy.toml").read_text("utf-8"))
+    strict = load_policy((manifests.ROOT / "policies" / "strict.toml").read_text("utf-8"))
+
+    assert policy.exposures() == []
+    assert (policy.admissibility, policy.judging, policy.disposition) == (
+        strict.admissibility,
+        strict.judging,
+        strict.disposition,
+    )
+    assert (policy.effect_default, policy.effect) == ("external", {"docs-bot": "internal"})
+    assert len(policy.attestations.validators) == 1
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    assert "made" not in one.run("keys").stdout
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+
+
+def test_keys_are_made_without_a_network():
+    """Whoever makes them tells nobody."""
+    assert SERVICES["keys"]["network_mode"] == "none"
 
 
 @pytest.mark.parametrize("name", sorted(set(SERVICES) - set(OURS)))
 def test_an_image_of_others_is_fixed(name: str):
-    """By digest where it is known, and never by a tag that moves."""
+    """By digest where it is known, else with a variable for it, and never by a tag that moves."""
     image = SERVICES[name]["image"]
+    if name in UNPINNED:
+        variable = "${SLUICE_" + name.upper().replace("-", "_") + "_DIGEST:-}"
+        assert image.endswith(variable)
+        image = image.removesuffix(variable)
     pinned = re.fullmatch(r"[a-z0-9/-]+:v?\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?", image)
     assert pinned, image
     assert bool(pinned[1]) == (name not in UNPINNED)
@@ -142,7 +195,7 @@ def test_the_observed_folder_and_the_configuration_cannot_be_written():
     """Whatever comes from the host comes read-only."""
     for service in SERVICES.values():
         for volume in service.get("volumes", ()):
-            if volume.startswith((".", "${")):
+            if isinstance(volume, str) and volume.startswith((".", "${")):
                 assert volume.endswith(":ro"), volume
 
 
@@ -150,6 +203,8 @@ def test_what_is_mounted_is_there():
     """Each path of this repository that a service mounts exists."""
     for service in SERVICES.values():
         for volume in service.get("volumes", ()):
+            if not isinstance(volume, str):
+                continue
             default = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", volume).split(":")[0]
             if default.startswith("."):
                 assert (manifests.ROOT / default).exists(), volume

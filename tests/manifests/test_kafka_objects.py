@@ -88,7 +88,7 @@ def test_the_worker_may_write_what_its_folds_write_and_nothing_else():
 
 
 def test_the_worker_may_read_what_its_folds_read_and_its_own_past():
-    """Inputs, policies, ledgers, checkpoints; of the outputs `grounded`, whose last record says how far it came."""
+    """Inputs, policies, ledgers, checkpoints; and `grounded`: its last record may say where a lane stood before."""
     read = {topic for fold in folds() for topic in fold.inputs} | LEDGERS | {"policies", "grounded"}
     may = {topic for topic, who in allowed("Read").items() if WORKER in who}
     assert may == read | {"sightings", "citations"}
@@ -135,11 +135,10 @@ def test_rights_name_topics_that_exist():
 
 
 def test_groups_and_transactional_ids_are_the_workers_own():
-    """The lanes' group, that of the lane without a ledger, and every transactional id belong to the worker alone."""
+    """The lanes' group, that of framing lanes of before, and every transactional id belong to the worker alone."""
     app = Settings().app_id
-    stateless = {f"{app}-{fold.name}" for fold in folds() if fold.stateless}
     groups = {group for group, who in allowed("Read", "group").items() if WORKER in who}
-    assert groups == {app} | stateless
+    assert groups == {app, f"{app}-frame"}
     assert all(allowed("Read", "group")[group] == {WORKER} for group in groups)
     assert allowed("Write", "transactionalId") == {f"{app}-": {WORKER}}
 

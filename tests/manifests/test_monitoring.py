@@ -11,6 +11,7 @@ import yaml
 
 from sluice.topology.mcp.metering import AdapterMetrics
 from sluice.topology.observers.metering import ObserverMetrics
+from sluice.topology.serve.metering import ServiceMetrics
 from sluice.topology.worker.metrics import Metrics
 
 DOCS = manifests.ROOT / "docs"
@@ -41,10 +42,15 @@ def test_every_metric_that_is_asked_for_is_explained():
 
 
 def test_every_metric_that_is_reported_is_explained_and_the_other_way_round():
-    """The tables of workers, observers and adapter are whole, and have nothing of their own."""
+    """The tables of workers, observers, adapter and service are whole, and have nothing of their own."""
     reported = {
         f"{family.name}_total" if family.type == "counter" else family.name
-        for registry in (Metrics(lambda: ()).registry, ObserverMetrics().registry, AdapterMetrics().registry)
+        for registry in (
+            Metrics(lambda: ()).registry,
+            ObserverMetrics().registry,
+            AdapterMetrics().registry,
+            ServiceMetrics().registry,
+        )
         for family in registry.collect()
     }
     assert reported == explained()

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -51,7 +52,7 @@ def variables() -> Iterator[tuple[str, str]]:
         yield "components/signed-observations", variable
     for name, service in manifests.compose()["services"].items():
         if str(service["image"]).startswith("sluice"):
-            for variable in service["environment"]:
+            for variable in service.get("environment", ()):
                 yield f"compose {name}", variable
 
 
@@ -76,8 +77,10 @@ def test_a_variable_is_a_setting(where: str, name: str):
     assert name in SETTINGS, where
 
 
-def test_values_are_what_their_settings_take(monkeypatch: pytest.MonkeyPatch):
-    """What the ConfigMaps and the Compose file give loads without an error."""
+def test_values_are_what_their_settings_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What the ConfigMaps and the Compose file give loads without an error; there is a file with the secret."""
+    secret = tmp_path / "privacy-secret"
+    secret.write_text("0123456789abcdef")
     from sluice.topology.settings.settings import load_settings
 
     for given in (
@@ -88,7 +91,7 @@ def test_values_are_what_their_settings_take(monkeypatch: pytest.MonkeyPatch):
         with monkeypatch.context() as patched:
             for name, value in given.items():
                 default = value[2:-1].partition(":-")[2] if value.startswith("${") else value
-                patched.setenv(name, default)
+                patched.setenv(name, str(secret) if name == "SLUICE_PRIVACY_SECRET_FILE" else default)
             assert load_settings(None, {}).session_timeout > 0
 
 

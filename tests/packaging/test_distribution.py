@@ -67,7 +67,7 @@ def test_this_interpreter_is_fit() -> None:
     version = f"3.{sys.version_info[1]}"
 
     assert unfit(Path(sys.executable), version) == ""
-    assert find(sys.executable, Path("none"), Path("none")) == Path(sys.executable)
+    assert find(sys.executable, Path("none"), Path) == Path(sys.executable)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_interpreter_that_is_not_fit_is_told_why(text: str, why: str, tmp_pat
 def test_an_interpreter_by_a_path_is_never_replaced(tmp_path: Path) -> None:
     """Whoever names one wants that one."""
     with pytest.raises(MissingError, match="does not run"):
-        find(str(tmp_path / "python3.14"), tmp_path, tmp_path)
+        find(str(tmp_path / "python3.14"), tmp_path, Path)
 
 
 def test_a_version_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_a_version_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.Monk
     wanted = script(tmp_path / "bin" / "python3.99", f"echo 3.99 {tmp_path}/include")
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
 
-    assert find("3.99", tmp_path / "kept", tmp_path) == wanted
+    assert find("3.99", tmp_path / "kept", Path) == wanted
 
 
 def test_an_interpreter_that_nobody_has_is_one_sentence(tmp_path: Path) -> None:

@@ -232,8 +232,8 @@ def test_long_lines_of_secrets_words_are_read_in_linear_time(word: str) -> None:
 
 
 def test_a_message_of_very_many_texts_is_read() -> None:
-    """Each is told once; compared with all others they would take an hour."""
-    texts = [{"type": "text", "text": f"text {number:06}."} for number in range(100_000)]
+    """Each is told once; compared with all others they would take a quarter of an hour, and the test's time is over."""
+    texts = [{"type": "text", "text": f"text {number:06}."} for number in range(50_000)]
     record = {"type": "assistant", "uuid": "a", "sessionId": "s", "message": {"id": "m", "content": texts}}
     events = read_transcript("claude-code", [json.dumps(record).encode()])
     assert [one.text for one in events if isinstance(one, Said)] == [one["text"] for one in texts]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.errors import UsageError
@@ -203,7 +204,7 @@ ANSWERS = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(ANSWERS, st.lists(st.integers(1, 9), min_size=1, max_size=5))
 def test_however_an_answer_is_cut_nothing_of_it_is_lost(answer: str, sizes: list[int]) -> None:
     """Streamed or not, the texts joined are the answer, and unstreamed cuts make no difference at all."""

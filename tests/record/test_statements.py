@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.record import blocks
 from sluice.record.statements import statements
@@ -49,7 +50,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=200))
 def test_spans_slice_back_to_the_text(text: str) -> None:
     """In order, without overlap, not empty, and each the very words that stand there."""

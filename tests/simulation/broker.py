@@ -220,6 +220,11 @@ class Broker:
         """The first offset and the end of each partition: not the last stable one."""
         return {place: (self.partition(*place).first, self.partition(*place).end) for place in places}
 
+    def ends(self, places: Sequence[Place], committed: bool) -> dict[Place, int]:
+        """`ListOffsets`: the last stable offset of each partition, or its end."""
+        found = {place: self.partition(*place) for place in places}
+        return {place: one.stable if committed else one.end for place, one in found.items()}
+
     def committed(self, group: str, place: Place) -> int | None:
         """What a group has committed for a partition."""
         return self.offsets.get((group, place))

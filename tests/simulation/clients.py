@@ -22,7 +22,9 @@ from aiokafka.errors import (
 )
 
 import sluice.topology.kafka.connect
+import sluice.topology.kafka.partition_reader
 import sluice.topology.kafka.transactions
+from sluice.topology.kafka.requests import End
 
 from .broker import Broker, Place, handled
 from .loop import OWNER
@@ -161,7 +163,6 @@ class Consumer:
         self._place: Place = ("", 0)
         self._position: int | None = None
         self._end: int | None = None
-        self._stable: int | None = None
         self._answered: int | None = None
         self._fetching: asyncio.Task[Any] | None = None
         self._paused = False
@@ -201,7 +202,7 @@ class Consumer:
         read, self._fetching = self._fetching.result(), None
         if read is None:
             return {}
-        self._position, self._end, self._stable = read.next, read.end, read.stable
+        self._position, self._end = read.next, read.end
         process = OWNER.get()
         self._answered = process.now_ms() if process else 0
         return {TopicPartition(*self._place): read.records} if read.records else {}
@@ -228,8 +229,13 @@ class Consumer:
     def highwater(self, place: TopicPartition) -> int | None:
         return self._end
 
-    def last_stable_offset(self, place: TopicPartition) -> int | None:
-        return self._stable
+    async def log_end(self, place: TopicPartition, *, committed: bool = False) -> End | None:
+        """Where the log ends, in the leader's own words; None where it does not answer."""
+        try:
+            found = await self._broker.network.ask(handled(self._broker.ends, [self._place], committed))
+        except KafkaError:
+            return None
+        return End(found[self._place], 0)
 
     def last_poll_timestamp(self, place: TopicPartition) -> int | None:
         return self._answered
@@ -271,5 +277,10 @@ def substitutes(broker: Broker) -> list[tuple[Any, str, Any]]:
     return [
         (aiokafka.producer.producer, "AIOKafkaClient", lambda **_: Connection(broker)),
         (sluice.topology.kafka.transactions, "AIOKafkaProducer", Producer),
+        (
+            sluice.topology.kafka.partition_reader,
+            "log_end",
+            lambda consumer, place, **how: consumer.log_end(place, **how),
+        ),
         (sluice.topology.kafka.connect, "AIOKafkaConsumer", lambda **options: Consumer(broker, **options)),
     ]

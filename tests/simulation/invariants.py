@@ -14,9 +14,9 @@ from unittest.mock import patch
 
 import msgspec
 
-from sluice.codecs import blocks, merkle
 from sluice.codecs import compiled_core as codecs_native
-from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, Source, outputs_root, unseal
+from sluice.codecs import merkle
+from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Output, Source, outputs_root, unseal
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Head, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Verifier, demand_signed, parse_note
@@ -25,6 +25,8 @@ from sluice.streams.adjudication import compiled_core
 from sluice.streams.adjudication import fold as core
 from sluice.streams.attestations import framing
 from sluice.streams.sightings import binding
+from sluice.topology.ledger.folds import folds
+from sluice.topology.ledger.interfaces import Fold
 
 from .broker import Broker
 from .partition import Partition, Record
@@ -46,9 +48,7 @@ def demand(holds: Any, invariant: str, detail: str) -> None:
 def check(
     broker: Broker,
     *,
-    frame_policy: bytes,
-    group: str,
-    origins: Sequence[str],
+    origins: Mapping[str, Sequence[str]],
     verifiers: Sequence[Verifier],
     true_clocks: bool,
 ) -> None:
@@ -56,9 +56,7 @@ def check(
 
     Args:
         broker: as the run left it.
-        frame_policy: the document under which attestations were framed.
-        group: under which the framing lanes keep their positions.
-        origins: the names of the lanes' logs.
+        origins: the names of the lanes' logs, by ledger.
         verifiers: whose signatures checkpoints may have.
         true_clocks: whether no worker's clock was ever wrong, so that watermarks can be judged.
 
@@ -75,6 +73,7 @@ def check(
         for topic, fold, new, names in (
             ("ledger", core.fold, core.new_state, core.INPUTS),
             ("bind-ledger", binding.fold, binding.new_state, binding.INPUTS),
+            ("frame-ledger", framing.fold, _new_framing, framing.INPUTS),
         ):
             partition = broker.partition(topic, lane)
             demand(partition.stable == partition.end, "settled", f"a transaction is open on {topic}/{lane}")
@@ -91,12 +90,15 @@ def check(
                 else:
                     number = PARTITIONERS["murmur2"](output.key or b"", broker.lanes)
                     spread.setdefault((output.topic, number), Counter())[written] += 1
-        frames = frame_again(inputs["attestations"], lane, broker.lanes, frame_policy)
-        check_outputs(outputs, wanted, frames, inputs["attestations"].first, lane)
-        check_group(broker, inputs["attestations"], group, lane)
+        check_outputs(outputs, wanted, lane)
     check_spread(broker, spread)
     check_unique(broker)
-    check_checkpoints(broker, origins, verifiers)
+    for fold in folds():
+        check_checkpoints(broker, fold, origins[fold.ledger], verifiers)
+
+
+def _new_framing(lane: int, lanes: int) -> framing.State:
+    return framing.State(lane, lanes, "murmur2")
 
 
 def check_chain(chain: Sequence[Block], lane: int, lanes: int) -> None:
@@ -194,46 +196,20 @@ def fold_again(chain: Sequence[Block], lane: int, fold: Any, state: Any) -> Iter
         yield from outputs
 
 
-def frame_again(partition: Partition, lane: int, lanes: int, policy: bytes) -> dict[str, list[Written]]:
-    """What the attestations are framed as, by topic: each of them, once, in order."""
-    records = [record for record, _ in partition.visible()]
-    header = Header(
-        lane=lane, lanes=lanes, height=0, prev="", time=0, watermark=0, policy="", fold="",
-        sources=[Source("attestations", 0, partition.end)], outputs="",
-    )  # fmt: skip
-    events = [Event(EventKind.POLICY, 0, 0, 0, [], None, policy)]
-    events += [core.event_for(0, r.offset, r.timestamp, list(r.headers), r.key, r.value) for r in records]
-    found: dict[str, list[Written]] = {topic: [] for topic in OUTPUTS}
-    for output in framing.fold(framing.State(lane, lanes, "murmur2"), blocks.Block(header, events, "")):
-        found[output.topic].append(_written(output))
-    return found
-
-
 def _written(one: Output | Record) -> Written:
     return one.key, one.value, tuple((name, value) for name, value in one.headers)
 
 
-def check_outputs(
-    outputs: dict[str, Partition],
-    wanted: dict[str, list[Written]],
-    frames: dict[str, list[Written]],
-    first: int,
-    lane: int,
-) -> None:
+def check_outputs(outputs: dict[str, Partition], wanted: dict[str, list[Written]], lane: int) -> None:
     """What stands on the output topics is, byte for byte and in order, the fold of what was read.
 
-    Of attestations before `first`, which retention has deleted since, some may not have been read.
+    Three lanes write dead letters to one partition, each in its own order.
     """
     for topic, partition in outputs.items():
         found = [_written(record) for record, _ in partition.visible()]
-        framed = [one for one in found if topic == "grounded" or _is_framings(one)]
-        decided = [one for one in found if topic != "grounded" and not _is_framings(one)]
-        for of_bind in (False, True):  # two lanes write dead letters to one partition, each in its own order
-            own = [[one for one in some if _is_binds(one) == of_bind] for some in (decided, wanted.get(topic, []))]
-            _demand_same(own[0], own[1], f"{topic}/{lane}")
-        there = set(framed)
-        kept = [one for one in frames[topic] if one in there or _source_of(one) >= first]
-        _demand_same(framed, kept, f"{topic}/{lane}, of attestations")
+        for fold in folds():
+            own = [[one for one in some if _writer(one) == fold.name] for some in (found, wanted.get(topic, []))]
+            _demand_same(own[0], own[1], f"{topic}/{lane}, of {fold.name}")
 
 
 def check_spread(broker: Broker, wanted: Mapping[tuple[str, int], Counter[Written]]) -> None:
@@ -257,20 +233,14 @@ _CONTENT_TYPE = ("content-type", b"application/json")
 """What lanes write has this header; what the simulated producers send has not."""
 
 
-def _source_of(one: Written) -> int:
-    """The offset of the attestation that a framing lane's output was made from."""
-    reported = [value for name, value in one[2] if name == "sluice-source"]
-    source = reported[0].decode() if reported else msgspec.json.decode(one[1] or b"")["source"]
-    return int(source.rpartition("/")[2])
-
-
-def _is_framings(one: Written) -> bool:
-    return any(name == "sluice-source" and value.startswith(b"attestations/") for name, value in one[2])
-
-
-def _is_binds(one: Written) -> bool:
-    sources = (b"sightings/", b"citations/")
-    return any(name == "sluice-source" and value.startswith(sources) for name, value in one[2])
+def _writer(one: Written) -> str:
+    """The fold that wrote an output; a dead letter's source tells."""
+    if any(name == "sluice-source" for name, _ in one[2]):
+        source = next(value for name, value in one[2] if name == "sluice-source")
+        return {b"attestations": "frame", b"sightings": "bind", b"citations": "bind"}.get(
+            (source or b"").split(b"/")[0], "adjudicate"
+        )
+    return "adjudicate" if any(name == "ce_id" for name, _ in one[2]) else "frame"
 
 
 def _demand_same(found: list[Written], wanted: list[Written], where: str) -> None:
@@ -282,17 +252,6 @@ def _demand_same(found: list[Written], wanted: list[Written], where: str) -> Non
     raise ViolationError(
         f"outputs: {where} has {len(found)} records, the fold {len(wanted)}; they part at {place}: "
         f"{found[place : place + 1]} is not {wanted[place : place + 1]}"
-    )
-
-
-def check_group(broker: Broker, partition: Partition, group: str, lane: int) -> None:
-    """The framing lane's position is behind the last attestation."""
-    last = max((record.offset for record, _ in partition.visible()), default=-1)
-    reported = broker.offsets.get((group, ("attestations", lane)))
-    demand(
-        reported is not None and last < reported <= partition.end,
-        "positions",
-        f"the framing lane {lane} is at {reported}, attestations end at {partition.end}, the last one is {last}",
     )
 
 
@@ -315,15 +274,15 @@ def _name_of(topic: str, record: Record) -> bytes:
     return next(iter(names)) if wanted == "ce_id" else b"source:" + next(iter(names))
 
 
-def check_checkpoints(broker: Broker, origins: Sequence[str], verifiers: Sequence[Verifier]) -> None:
+def check_checkpoints(broker: Broker, fold: Fold, origins: Sequence[str], verifiers: Sequence[Verifier]) -> None:
     """Each checkpoint is signed, continues the one before, and says what the ledgers were when it was written."""
     lanes = range(broker.lanes)
     chains = [
-        [unseal(record.value or b"") for record, _ in broker.partition("ledger", lane).visible()] for lane in lanes
+        [unseal(record.value or b"") for record, _ in broker.partition(fold.ledger, lane).visible()] for lane in lanes
     ]
     for lane, chain in enumerate(chains):
-        partition = broker.partition("checkpoints", lane)
-        demand(partition.stable == partition.end, "settled", f"a transaction is open on checkpoints/{lane}")
+        partition = broker.partition(fold.checkpoints, lane)
+        demand(partition.stable == partition.end, "settled", f"a transaction is open on {fold.checkpoints}/{lane}")
         previous, size = NO_CHECKPOINT, 0
         for record, _ in partition.visible():
             note = parse_note(record.value or b"")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -11,6 +11,7 @@ from aiokafka.errors import KafkaError
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, Output
+from sluice.streams.attestations.framing_state import NewestWords
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
 from sluice.topology.kafka.frames import Fetched
 from sluice.topology.kafka.transactions import LaneProducer, Written
@@ -18,7 +19,6 @@ from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import KafkaLedger, Ledger
-from sluice.topology.ledger.positions import StatelessLedger
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker.intake import Intake
 from sluice.topology.worker.watermark import InputMarks
@@ -44,10 +44,10 @@ class OutputsFirst(KafkaLedger):
         await super().open()
         await self._first.open()
 
-    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+    async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         if firsts := [output for output in outputs if self.first(output)]:
             await self._first.commit(None, firsts)
-        return await super().write(block, [output for output in outputs if not self.first(output)], positions)
+        return await super().write(block, [output for output in outputs if not self.first(output)])
 
     async def close(self) -> None:
         await self._first.close()
@@ -63,9 +63,9 @@ class CheckpointsFirst(OutputsFirst):
 class Deaf(KafkaLedger):
     """Takes a failed commit for a block that stands."""
 
-    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+    async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         try:
-            return await super().write(block, outputs, positions)
+            return await super().write(block, outputs)
         except (KafkaError, TimeoutError):
             return Written(0, None)
 
@@ -77,19 +77,6 @@ class Hasty(KafkaLedger):
         async for found in super().blocks(start):
             yield found
             return
-
-
-class PositionsLast(StatelessLedger):
-    """Commits positions in a transaction of their own, after the outputs."""
-
-    _before: Mapping[str, int] | None = None
-
-    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
-        if self._before is not None and outputs:
-            await super().write(block, outputs, self._before)
-            outputs = []
-        self._before = positions
-        return await super().write(block, outputs, positions)
 
 
 class Remembering(Adjudicate):
@@ -119,6 +106,14 @@ class Uncounting(FrameAttestations):
         return super().fold(state, block)[:1]
 
 
+class Forgetting(FrameAttestations):
+    """Forgets each validator's newest word at once: whatever comes again is taken again."""
+
+    def fold(self, state: Any, block: Block) -> list[Output]:
+        state.words = NewestWords()
+        return super().fold(state, block)
+
+
 class Unknowing(Bind):
     """Forgets a pair at once: whatever comes again is bound again."""
 
@@ -141,13 +136,6 @@ def adjudicating(kind: Callable[[Settings, int], Ledger]) -> Mutation:
     return Mutation(make_ledger=make)
 
 
-def framing(settings: Settings, fold: Fold, number: int) -> Ledger:
-    """Another one for framing."""
-    if not fold.stateless:
-        return make_ledger(settings, fold, number)
-    return PositionsLast(settings, fold.name, number, fold.inputs[0], fold.outputs[0])
-
-
 def unfenced() -> Mutation:
     """Every ledger's transactional id is its own, so nobody fences anybody."""
     numbers = count()
@@ -160,15 +148,10 @@ def with_frames(change: Callable[[Intake, Fetched], Fetched]) -> Mutation:
     return Mutation(patches=[(Intake, "offer", lambda intake, frame: offer(intake, change(intake, frame)))])
 
 
-def answered_at_once() -> Mutation:
-    """The watermark takes an answer's end for true at the moment at which it came."""
-    answered = InputMarks.answered
-
-    def mutated(marks: InputMarks, end: int, time: int) -> None:
-        answered(marks, end, time - 1)
-        answered(marks, end, time)
-
-    return Mutation(patches=[(InputMarks, "answered", mutated)])
+def passed_at_once() -> Mutation:
+    """An input counts as read to the end that its leader named before it was."""
+    read_to = InputMarks.read_to
+    return Mutation(patches=[(InputMarks, "read_to", lambda marks, position: read_to(marks, 10**12))])
 
 
 def believed_at_once() -> Mutation:
@@ -191,7 +174,10 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     "outputs outside the transaction": (lambda: adjudicating(OutputsFirst), "outputs|twice"),
     "a failed commit that is not noticed": (lambda: adjudicating(Deaf), "heights|exactly-once|failure"),
     "a ledger that is not read to its end": (lambda: adjudicating(Hasty), "heights|failure"),
-    "positions outside the transaction": (lambda: Mutation(make_ledger=framing), "outputs|twice"),
+    "words that are not remembered": (
+        lambda: Mutation(make_folds=lambda: (Adjudicate(), Bind(), Forgetting())),
+        "outputs|fold|failure",
+    ),
     "no fencing": (unfenced, "heights|failure"),
     "a gap that is taken for real at once": (
         lambda: with_frames(lambda _, f: f._replace(start=0)),
@@ -211,14 +197,14 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     ),
     "attestations that get lost": (
         lambda: Mutation(make_folds=lambda: (Adjudicate(), Bind(), Uncounting())),
-        "outputs",
+        "outputs|fold",
     ),
     "a pair that is not remembered": (
         lambda: Mutation(make_folds=lambda: (Adjudicate(), Unknowing(), FrameAttestations())),
         "outputs|fold|failure",
     ),
     "citations that go to the wrong lane": (misplaced, "outputs"),
-    "a watermark that runs ahead": (answered_at_once, "watermark"),
+    "a watermark that runs ahead": (passed_at_once, "watermark"),
     "checkpoints outside the transaction": (lambda: adjudicating(CheckpointsFirst), "checkpoints|failure"),
     "checkpoints that are believed too soon": (believed_at_once, "checkpoints|failure"),
 }

@@ -23,7 +23,6 @@ from sluice.topology.kafka.frames import Bounds, Fetched
 from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import Ledger, ledger_of
-from sluice.topology.ledger.positions import StatelessLedger
 from sluice.topology.ledger.replay import Restored
 from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler
 from sluice.topology.recovery.standby import Standby, Standbys
@@ -41,14 +40,13 @@ from .shelf import Shelves
 POLL_SECONDS = 0.25
 HEARTBEAT_SECONDS = 0.5
 STALL_SECONDS = 20.0
+ASK_SECONDS = 1.0
 SOURCES = {topic: place for fold in folds() for place, topic in enumerate(fold.inputs)}
 MakeLedger = Callable[[Settings, Fold, int], Ledger]
 
 
 def make_ledger(settings: Settings, fold: Fold, number: int) -> Ledger:
     """The ledgers that a worker really has."""
-    if fold.stateless:
-        return StatelessLedger(settings, fold.name, number, fold.inputs[0], fold.outputs[0])
     return ledger_of(settings, fold, number)
 
 
@@ -106,6 +104,20 @@ class Fetcher:
                 await asyncio.sleep(0.1)
                 continue
             self._apply({place: answers[place] for place, one in placed.items() if self._placed[place] is one})
+
+    async def ask_for_ends(self) -> None:
+        """Asks where inputs end that lanes want to know of, about once a second."""
+        while True:
+            await asyncio.sleep(self._random.uniform(0.2, ASK_SECONDS))
+            places, asked = self.lanes.asks(), self._process.now_ms()
+            if not places:
+                continue
+            try:
+                found = await self._network.ask(handled(self._broker.ends, places, False))
+            except KafkaError:
+                continue
+            for (topic, number), end in found.items():
+                self.lanes.ended(number, topic, end, asked)
 
     async def _fetch(self, starts: dict[Place, int]) -> dict[Place, Any]:
         most = self._random.choice((1, 3, 20, 500))
@@ -194,19 +206,19 @@ class Worker:
         self.name = process.name if is_static else f"{process.name}-{loop.time()}"
         self._is_static, self._has_standbys = is_static, snapshots_every is not None
         self.fetcher = Fetcher(process, loop, broker, random)
-        tips = Tips(settings.partitions)
+        tips = {fold.name: Tips(settings.partitions) for fold in folds}
 
         def scheduler(
             fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None
         ) -> SnapshotScheduler | None:
-            if fold.stateless or snapshots_every is None:
+            if snapshots_every is None:
                 return None
             return SnapshotScheduler(shelves.of(process.name, fold.name, number), fold, snapshots_every, standby)
 
         def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
-            if fold.ledger != "ledger" or signer is None:
+            if signer is None:
                 return None
-            return checkpoints_of(settings, signer, number, tips)
+            return checkpoints_of(settings, signer, number, tips[fold.name], None, fold.ledger, fold.checkpoints)
 
         def make_standby(fold: Fold, number: int) -> Standby:
             kept = scheduler(fold, number)
@@ -227,8 +239,9 @@ class Worker:
             )
 
         self.lanes = self.fetcher.lanes = Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)
-        self.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in folds if not fold.stateless}
+        self.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in folds}
         process.spawn(self.fetcher.run())
+        process.spawn(self.fetcher.ask_for_ends())
         self._member = process.spawn(self._belong())
 
     async def _belong(self) -> None:

@@ -177,15 +177,19 @@ class Workload:
 
     def _attestation(self, number: int) -> None:
         random = self._random
-        claim = f"0x{random.randrange(4):064x}"
+        claim, at = f"0x{random.randrange(4):064x}", random.uniform(0, self._seconds)
         attestation = {
             "claim_hash": claim,
-            "validator_did": f"did:web:validator-{number}.example",
+            "validator_did": f"did:web:validator-{number % 3}.example",
             "verdict": random.choice(("VERIFIED", "FALSE", "UNVERIFIABLE")),
             "consensus_domain": random.choice(("scientific-default", "scientific-default", "elsewhere")),
-            "rationale": "It is <b>so</b>.",
+            "rationale": random.choice(("It is <b>so</b>.", "It is so.", "It is so.")),
         }
-        self._put(random.uniform(0, self._seconds), "attestations", claim.encode(), attestation)
+        if random.random() < 0.7:  # of these some come late, after newer ones
+            attestation["issued_at"] = self._ms(at) - random.choice((0, 0, 3000, 20_000))
+        self._put(at, "attestations", claim.encode(), attestation)
+        if random.random() < 0.2:
+            self._put(at + random.uniform(0, 4), "attestations", claim.encode(), attestation | {"replayed": True})
 
     # ------------------------------------------------------------ batches
 

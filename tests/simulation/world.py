@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sluice.codecs.checkpoints import origin
 from sluice.codecs.notes import Signer
-from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
+from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations, folds
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.settings.settings import Settings
 
@@ -103,9 +103,10 @@ class World:
             raise ViolationError(f"failure: {self._failures[0]}")
         invariants.check(
             self.broker,
-            frame_policy=self._policy.document,
-            group=f"{self.settings.app_id}-frame",
-            origins=[origin(self.settings.app_id, "ledger", lane) for lane in range(self.plan.lanes)],
+            origins={
+                fold.ledger: [origin(self.settings.app_id, fold.ledger, lane) for lane in range(self.plan.lanes)]
+                for fold in folds()
+            },
             verifiers=[signer.verifier for signer in self._signers],
             true_clocks=self.plan.true_clocks,
         )

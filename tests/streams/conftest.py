@@ -50,7 +50,10 @@ class Lane:
         self.block(start, [("policies", policy)])
 
     def block(self, time: int, records: Iterable[Record] = (), watermark: int | None = None) -> list[Shown]:
-        """Closes a block with these records, folds it, and returns its outputs."""
+        """Closes a block with these records, folds it, and returns what it says of assertions and inputs.
+
+        What it says of whole emissions on `verdicts` repeats that; `verdicts` returns it.
+        """
         first = dict(self._next)
         events = [self._event(time, topic, value) for topic, value in records]
         header = Header(
@@ -70,7 +73,12 @@ class Lane:
         self._root = blocks.outputs_root(outputs)
         self.ledger.append(block)
         self.outputs += outputs
-        return [show(output) for output in outputs]
+        self._told = [show(output) for output in outputs if output.topic == "verdicts"]
+        return [show(output) for output in outputs if output.topic != "verdicts"]
+
+    def verdicts(self) -> list[Shown]:
+        """What the last block says on `verdicts`."""
+        return self._told
 
     def _event(self, time: int, topic: str, value: Any) -> Event:
         if topic == "policies":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from builders import attestation_value
 
 from sluice.codecs import records
 from sluice.codecs.canonical import assertion_hash
@@ -38,14 +39,8 @@ def attested(
     **fields: Any,
 ) -> bytes:
     """A record of `grounded`, as the framing lane makes it."""
-    body = {
-        "claim_hash": claim(about),
-        "validator_did": f"did:web:{by}.example",
-        "verdict": verdict,
-        "consensus_domain": domain,
-        "rationale": rationale,
-        **fields,
-    }
+    stated = {"claim_hash": claim(about), "validator_did": f"did:web:{by}.example", "consensus_domain": domain}
+    body = attestation_value(**{**stated, "verdict": verdict, "rationale": rationale, **fields})
     framed = frame_attestation(
         body, rules or AttestationRules(typing="lenient", consensus_domains=(domain,)), source="attestations/0/7"
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from builders import assertion_value, emission_value, encoded, observation_value, span_of
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, seal, unseal
@@ -26,7 +27,7 @@ from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
 from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.export_files import MANIFEST, Manifest, Stored, Writing, file_name
 from sluice.topology.ledger.folds import Adjudicate
-from sluice.topology.ledger.log_reader import AUDITED
+from sluice.topology.ledger.log_reader import AUDITED, LATER
 
 LANES = 3
 START = 1_790_000_000_000
@@ -78,28 +79,14 @@ def _id_of(lane: int, number: int) -> tuple[int, bytes]:
 
 
 def _emission(key: bytes, seen: str, time: int) -> bytes:
-    notes = [{"substrate_class": name, "observation_id": seen, "ts": format_time(time)} for name in CLASSES[:2]]
-    return msgspec.json.encode(
-        {
-            "emission_id": key.decode(),
-            "emitted_at": format_time(time),
-            "text": TEXT,
-            "assertions": [{"span": {"chars": [0, len(TEXT)]}, "provenance": notes}],
-        }
-    )
+    at = format_time(time)
+    notes = [{"substrate_class": name, "observation_id": seen, "ts": at} for name in CLASSES[:2]]
+    return encoded(emission_value(key.decode(), TEXT, at=at, assertions=[assertion_value(TEXT, *notes)]))
 
 
 def _observation(key: bytes, seen: str, name: str, time: int) -> bytes:
-    return msgspec.json.encode(
-        {
-            "observation_id": seen,
-            "substrate_class": name,
-            "observed_at": format_time(time),
-            "observer": "observer-2",
-            "subject": {"emission_id": key.decode(), "span": {"chars": [0, len(TEXT)]}},
-            "outcome": "corroborates",
-        }
-    )
+    about = {"emission_id": key.decode(), "span": span_of(TEXT), "at": format_time(time)}
+    return encoded(observation_value(name, observation_id=seen, observer="observer-2", **about))
 
 
 class _Fold(Adjudicate):
@@ -144,7 +131,7 @@ class World:
         fold: Adjudicate | None = None,
     ) -> None:
         self.topics: dict[tuple[str, int], list[Stored]] = {
-            (topic, lane): [] for topic in AUDITED for lane in range(LANES)
+            (topic, lane): [] for topic in (*AUDITED, *LATER) for lane in range(LANES)
         }
         self.first: dict[tuple[str, int], int] = {}
         self._ends = dict.fromkeys(self.topics, 0)
@@ -206,11 +193,14 @@ class World:
     def save(self, folder: Path) -> Path:
         """Writes all of it down as an export."""
         folder.mkdir(parents=True, exist_ok=True)
-        ranges: dict[str, list[tuple[int, int]]] = {topic: [] for topic in AUDITED}
+        there = [*AUDITED, *(topic for topic in LATER if any(self.topics[topic, lane] for lane in range(LANES)))]
+        ranges: dict[str, list[tuple[int, int]]] = {topic: [] for topic in there}
         files: dict[str, str] = {}
         for (topic, lane), records in self.topics.items():
             name = file_name(topic, lane)
             (folder / name).unlink(missing_ok=True)
+            if topic not in ranges:
+                continue
             with Writing(folder / name) as file:
                 file.write(records)
             files[name] = file.digest

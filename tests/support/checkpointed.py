@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from builders import assertion_value, emission_value, observation_value
 from exported import ExportedLane
 
 from sluice.codecs import merkle
@@ -51,19 +52,11 @@ class CheckpointedLane(ExportedLane):
 
 
 def emission(name: str = "em-1", at: int = T, text: str = "It is so.", **fields: Any) -> dict[str, Any]:
-    claim = {"span": {"chars": [0, 9]}, "provenance": [{"substrate_class": GREP}, {"substrate_class": GIT}]}
-    return {"emission_id": name, "emitted_at": at, "text": text, "assertions": [claim], **fields}
+    return emission_value(name, text, at=at, **{"assertions": [assertion_value("It is so.", GREP, GIT)], **fields})
 
 
 def observation(name: str = "em-1", at: int = T, cls: str = GREP) -> dict[str, Any]:
-    return {
-        "observation_id": f"o-{cls}",
-        "substrate_class": cls,
-        "observed_at": at,
-        "observer": "observer-1",
-        "subject": {"emission_id": name, "span": {"chars": [0, 9]}},
-        "outcome": "corroborates",
-    }
+    return observation_value(cls, emission_id=name, at=at, observation_id=f"o-{cls}")
 
 
 def history(lane: int = 0, lanes: int = 1, names: tuple[str, ...] = ("em-1", "em-2", "em-3")) -> CheckpointedLane:

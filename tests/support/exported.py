@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from builders import assertion_value, emission_value, observation_value, present, review_value
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Event, EventKind, Output
@@ -19,6 +20,7 @@ from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.folds import Adjudicate
 from sluice.topology.ledger.log_reader import (
     AUDITED,
+    LATER,
     MANIFEST,
     FolderLogs,
     Manifest,
@@ -83,13 +85,15 @@ class ExportedLane:
     def export(self, folder: Path) -> Path:
         """The folder, with an export in it; other lanes than this one are empty."""
         folder.mkdir(parents=True, exist_ok=True)
-        stored: dict[str, list[Stored]] = {topic: [] for topic in AUDITED}
+        stored: dict[str, list[Stored]] = {topic: [] for topic in (*AUDITED, *LATER)}
         # Offsets with holes, as transactions' markers leave them.
         stored["ledger"] = [Stored(2 * at, 0, None, data, []) for at, data in enumerate(self.blocks)]
         for topic, key, value, headers in (one for one in self.outputs if one.topic in stored):
             stored[topic].append(Stored(len(stored[topic]), 0, key, value, headers))
         ranges: dict[str, list[tuple[int, int]]] = {}
         for topic, records in stored.items():
+            if topic in LATER and not records:
+                continue
             ranges[topic] = [(0, 0)] * self.lanes
             ranges[topic][self.lane] = (0, records[-1].offset + 1 if records else 0)
             with open(folder / file_name(topic, self.lane), "wb") as file:
@@ -130,44 +134,30 @@ DECLARED = "sha256:e3b0c442"
 def emission(at: int = 0, emission_id: str = "em-1", *, text: str = TEXT, attempt: int = 0, **claim: Any) -> Record:
     """An emission of one assertion over its text, emitted so many ms after the base; `claim` are its own fields.
 
-    `fields` are the emission's; `provenance=None` leaves it unannotated.
+    `fields` are the emission's; `provenance=None` leaves it unannotated. The order of the members is part of the
+    golden ledgers.
     """
     fields = claim.pop("fields", {})
     note = {"substrate_class": "substrate.code.read", "observation_id": DECLARED, "ts": BASE + at}
-    assertion = {"span": {"chars": [0, len(text)]}, "provenance": [note], **claim}
-    value = {
+    assertion = present(assertion_value(text, note, **claim))
+    order = {
         "emission_id": emission_id,
         "attempt": attempt,
-        "emitted_at": BASE + at,
+        "emitted_at": 0,
         "emitter": {"system": "bot", "model": "model-1"},
-        "text": text,
-        "assertions": [{name: one for name, one in assertion.items() if one is not None}],
     }
-    return "emissions", value | fields
+    return "emissions", order | emission_value(emission_id, text, at=BASE + at, assertions=[assertion]) | fields
 
 
 def observation(at: int, name: str, outcome: str = "corroborates", **fields: Any) -> Record:
     """What an observer saw then in the class `substrate.NAME`; `attempt`, `span` and `emission_id` say of what."""
-    subject = {
-        "emission_id": fields.pop("emission_id", "em-1"),
-        "span": fields.pop("span", SPAN),
-        "attempt": fields.pop("attempt", 0),
-    }
-    value = {
-        "observation_id": f"seen:{name}",
-        "substrate_class": f"substrate.{name}",
-        "observed_at": BASE + at,
-        "observer": "observer-1",
-        "subject": subject,
-        "outcome": outcome,
-    }
-    return "observations", value | fields
+    about = {"substrate_class": f"substrate.{name}", "span": SPAN, "attempt": 0, "at": BASE + at}
+    return "observations", observation_value(outcome=outcome, **{**about, "observation_id": f"seen:{name}", **fields})
 
 
 def review(decision: str, **fields: Any) -> Record:
     """A person's decision about em-1."""
-    value = {"emission_id": "em-1", "span": SPAN, "decision": decision, "reviewer": "reviewer-1"}
-    return "reviews", value | fields
+    return "reviews", review_value(decision, **{"span": SPAN, **fields})
 
 
 def lane_after(

@@ -314,7 +314,9 @@ class Naive:
             return None
         key, attempt = (subject["emission_id"], *subject["span"]["chars"]), subject["attempt"]
         claim = self.find(key, attempt)
-        if claim is None:
+        if claim is None and any(one["observation"] == value for one in self.aside):
+            self.fates["duplicate"] += 1
+        elif claim is None:
             waiting = {"key": key, "attempt": attempt, "state": "aside", "observation": value}
             self.aside.append({**waiting, "until": self.now + self.rules.horizon, "order": self.next_order()})
         elif claim["state"] in ("review", "closed"):

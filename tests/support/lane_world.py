@@ -27,7 +27,6 @@ class ToyFold:
     form = "state=toy"
     inputs = INPUTS
     outputs = ("admitted",)
-    stateless = False
 
     def __init__(self) -> None:
         self.folded = 0
@@ -65,6 +64,9 @@ class ToyFold:
 
     def named(self, state: Any, ledger: str = "") -> str:
         return self.version
+
+    def policy_in_force(self, state: Any) -> None:
+        return None
 
     def policy_hash(self, state: Any) -> str:
         return state.policy
@@ -126,7 +128,7 @@ class ToyLedger:
     async def positions(self) -> Mapping[str, int]:
         return {}
 
-    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+    async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         await self.gate.wait()
         if self.fail_before:
             raise self.fail_before.pop(0)
@@ -226,6 +228,7 @@ class World:
                 await asyncio.sleep(0.001)
 
     def read(self, time: int) -> None:
-        """Fetch answers say, at `time`, that every input ends where it ends."""
+        """Fetch answers come, and the leaders, asked at `time`, say of every input that it ends where it ends."""
         for topic in INPUTS:
             self.lane.answered(topic, len(self.inputs.logs[topic]), time)
+            self.lane.ended(topic, len(self.inputs.logs[topic]), time)

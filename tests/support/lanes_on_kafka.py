@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from builders import ENTRY, assertion_value, emission_value, keyed, observation_value, span_of
 
 from sluice.codecs.blocks import Block, EventKind, unseal
 from sluice.codecs.times import format_time
@@ -90,31 +90,17 @@ async def ended(process: subprocess.Popen[bytes], seconds: float = 150) -> int:
 
 def records(number: int) -> Iterator[tuple[str, bytes, bytes]]:
     """(topic, key, value) of one emission and its evidence: every fifth has evidence of one class only."""
-    now, key = time.time_ns() // 1_000_000, f"em-{number}"
-    text = "CHANGELOG.md has an entry dated 2026-05-25."
-    span = {"chars": [0, len(text)]}
-    annotations = [
-        {"substrate_class": name, "observation_id": f"sha256:{number:064x}", "ts": format_time(now - 1000)}
-        for name in CLASSES
-    ]
-    emission = {
-        "emission_id": key,
-        "emitted_at": format_time(now),
+    now, name, seen = time.time_ns() // 1_000_000, f"em-{number}", f"sha256:{number:064x}"
+    at, before = format_time(now), format_time(now - 1000)
+    notes = [{"substrate_class": cls, "observation_id": seen, "ts": before} for cls in CLASSES]
+    fields: dict[str, Any] = {
+        "assertions": [assertion_value(ENTRY, *notes)],
         "emitter": {"system": "release-notes-bot"},
-        "text": text,
-        "assertions": [{"span": span, "provenance": annotations}],
     }
-    yield "emissions", key.encode(), json.dumps(emission).encode()
-    for name in CLASSES[: 2 if number % 5 else 1]:
-        observation = {
-            "observation_id": f"sha256:{number:064x}",
-            "substrate_class": name,
-            "observed_at": format_time(now),
-            "observer": "observer-2",
-            "subject": {"emission_id": key, "span": span},
-            "outcome": "corroborates",
-        }
-        yield "observations", key.encode(), json.dumps(observation).encode()
+    yield "emissions", *keyed(emission_value(name, ENTRY, at=at, **fields))
+    for cls in CLASSES[: 2 if number % 5 else 1]:
+        about = {"emission_id": name, "span": span_of(ENTRY), "at": at}
+        yield "observations", *keyed(observation_value(cls, observation_id=seen, observer="observer-2", **about))
 
 
 async def load(settings: Settings, first: int, count: int, seconds: float = 0.0) -> int:

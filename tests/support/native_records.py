@@ -5,42 +5,30 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from builders import assertion_value, emission_value, observation_value, span_of
 from hypothesis import HealthCheck, settings
 from native_world import CLASSES, COMMIT, MINUTE, PLAIN_TEXT, SHA, Step, T
+from search import examples
 
 from sluice.codecs.times import format_time
 
-WIDE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+WIDE = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def _raw(number: int, value: dict[str, Any]) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
+    """As Python's `json` writes it, with white space: the core has to read that too."""
+    return f"em-{number}".encode(), json.dumps(value).encode(), []
 
 
 def emission(number: int, **more: Any) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
-    value = {
-        "emission_id": f"em-{number}",
-        "emitted_at": format_time(T),
-        "emitter": {"system": "bot"},
-        "text": PLAIN_TEXT,
-        "assertions": [
-            {
-                "span": {"chars": [0, 5]},
-                "provenance": [{"substrate_class": cls, "observation_id": SHA, "ts": T} for cls in CLASSES[:2]],
-            }
-        ],
-        **more,
-    }
-    return f"em-{number}".encode(), json.dumps(value).encode(), []
+    notes = [{"substrate_class": cls, "observation_id": SHA, "ts": T} for cls in CLASSES[:2]]
+    fields = {"assertions": [assertion_value("First", *notes)], "emitter": {"system": "bot"}, **more}
+    return _raw(number, emission_value(f"em-{number}", at=format_time(T), **{"text": PLAIN_TEXT, **fields}))
 
 
 def observation(number: int, cls: str, **more: Any) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
-    value = {
-        "observation_id": SHA,
-        "substrate_class": cls,
-        "observed_at": format_time(T),
-        "observer": "observer-1",
-        "subject": {"emission_id": f"em-{number}", "span": {"chars": [0, 5]}},
-        "outcome": "corroborates",
-        **more,
-    }
-    return f"em-{number}".encode(), json.dumps(value).encode(), []
+    about = {"emission_id": f"em-{number}", "span": span_of("First"), "at": format_time(T)}
+    return _raw(number, observation_value(**{**about, "substrate_class": cls, "observation_id": SHA, **more}))
 
 
 LATER: tuple[Step, ...] = tuple(

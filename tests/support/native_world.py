@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pytest
+from builders import attestation_value
 
 from sluice.codecs import blocks
 from sluice.codecs import compiled_core as codecs_native
@@ -44,14 +45,12 @@ CLASSES = (
     "substrate.unix.peercred",
 )
 SHA = "sha256:" + "ab" * 32
-ATTESTATION = {
-    "claim_hash": "0x" + "ab" * 32,
-    "validator_did": "did:key:z6Mk",
-    "verdict": "SUPPORTED",
-    "consensus_domain": "scientific-default",
-    "rationale": "Be\u200bcause <i>it</i> is so.",
-    "evidence": [{"quote": "q", "uri": "https://a.example/b"}],
-}
+ATTESTATION = attestation_value(
+    validator_did="did:key:z6Mk",
+    verdict="SUPPORTED",
+    rationale="Be\u200bcause <i>it</i> is so.",
+    evidence=[{"quote": "q", "uri": "https://a.example/b"}],
+)
 BARE = [name.removeprefix("1.0.") for name in CLASSES]
 IDS = (
     SHA,
@@ -260,6 +259,7 @@ class World:
             ),
             sightings=policy.Sightings(self.rarely([BARE[0]], [], 4)),
             require_signatures=self.rarely(True, False, 6),
+            verdicts=self.choose("all", "settled", "none"),
             observers=self.choose(
                 {},
                 {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -33,17 +32,20 @@ def module_of(path: Path) -> str:
 FILES = {module_of(path): path for top in TOPS for path in sorted((ROOT / top).rglob("*.py"))}
 
 
-def imports_of(module: str) -> Iterator[tuple[str, str]]:
+@cache
+def imports_of(module: str) -> list[tuple[str, str]]:
     """What a module imports of ours, also for types only: (module, name), the name empty where it is a module."""
     path = FILES[module]
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    found: list[tuple[str, str]] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if not isinstance(node, ast.ImportFrom) or not node.level:
             continue
         target = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
         for alias in node.names:
             full = ".".join([*target, alias.name])
-            yield (full, "") if full in FILES else (".".join(target), alias.name)
+            found.append((full, "") if full in FILES else (".".join(target), alias.name))
+    return found
 
 
 @cache
@@ -59,6 +61,7 @@ def room_of(module: str) -> str:
     return room if room in ROOMS else parts[0]
 
 
+@cache
 def door_of(room: str) -> set[str]:
     """The names in a room's `__all__`."""
     for node in ast.parse((ROOT / room / "__init__.py").read_text("utf-8")).body:

@@ -39,14 +39,17 @@ class ChainCheck:
         witness: by height, the block hash that something outside the ledger names; filled by the caller.
     """
 
-    def __init__(self, findings: Findings, lane: int, signed: Mapping[int, CheckpointedSize]) -> None:
+    def __init__(
+        self, findings: Findings, lane: int, signed: Mapping[int, CheckpointedSize], ledger: str = "ledger"
+    ) -> None:
         """
         Args:
             findings: told what is wrong.
             lane: whose ledger it is.
             signed: by size, what the lane's own checkpoints say of its first blocks.
+            ledger: the logical name of its topic.
         """
-        self._findings, self._lane, self._signed = findings, lane, signed
+        self._findings, self._lane, self._signed, self._ledger = findings, lane, signed, ledger
         self._ahead, self._strays = deque[Record](), list[Record]()
         self._ended = False
         self._hash: str | None = GENESIS  # that the next block must name; None: not known
@@ -336,4 +339,4 @@ class ChainCheck:
         )
 
     def _place(self, offset: int) -> str:
-        return f"ledger/{self._lane}/{offset}"
+        return f"{self._ledger}/{self._lane}/{offset}"

@@ -20,9 +20,9 @@ from ...codecs.times import format_time
 from ..ledger.export_files import Cut, Stored
 from ..ledger.interfaces import Logs
 from .divergences import Divergence, Findings
+from .groups import ADJUDICATE, Group
 from .records import CheckpointedSize
 
-TOPIC = "checkpoints"
 TOGETHER = 8
 """Of so many lanes the first checkpoints are on their way while those of others are read."""
 
@@ -68,37 +68,38 @@ class _Unverified(NamedTuple):
     digest: str
 
 
-def expect_checkpoints(logs: Logs, first: int = 0) -> None:
+def expect_checkpoints(logs: Logs, first: int = 0, group: Group = ADJUDICATE) -> None:
     """Says that checkpoints will be read: those of some lanes from this one on."""
     for lane in range(first, min(first + TOGETHER, logs.lanes)):
-        logs.expect(TOPIC, lane)
+        logs.expect(group.checkpoints, lane)
 
 
 class Signed:
-    """Reads the checkpoints of every lane. `verifiers`: whose signatures are believed; empty: none is checked."""
+    """Reads the checkpoints of a group's lanes. `verifiers`: whose signatures are believed; empty: none is checked."""
 
-    def __init__(self, logs: Logs, cut: Cut, verifiers: Sequence[Verifier]) -> None:
+    def __init__(self, logs: Logs, cut: Cut, verifiers: Sequence[Verifier], group: Group = ADJUDICATE) -> None:
         self._logs, self._cut, self._verifiers = logs, cut, verifiers
+        self._group, self._topic = group, group.checkpoints
         self.claims = [Claims() for _ in range(logs.lanes)]
-        self.findings = [Findings(lane) for lane in range(logs.lanes)]
+        self.findings = [Findings(lane, fold=group.name) for lane in range(logs.lanes)]
 
     async def read(self) -> None:
         """Reads all of them."""
         for lane in range(self._logs.lanes):
-            expect_checkpoints(self._logs, lane)
-            first = (await self._logs.range(TOPIC, lane)).first
-            async with aclosing(self._logs.batches(TOPIC, lane, end=self._end(lane))) as batches:
+            expect_checkpoints(self._logs, lane, self._group)
+            first = (await self._logs.range(self._topic, lane)).first
+            async with aclosing(self._logs.batches(self._topic, lane, end=self._end(lane))) as batches:
                 try:
                     await self._read_lane(lane, batches, first)
                 except DoesNotHoldError as error:
-                    self.findings[lane].add("unreadable", str(error), place=f"{TOPIC}/{lane}")
+                    self.findings[lane].add("unreadable", str(error), place=f"{self._topic}/{lane}")
             self._tell_unverified(lane)
 
     def _end(self, lane: int) -> int:
-        return self._cut.ends.get(TOPIC, [0] * self._logs.lanes)[lane]
+        return self._cut.ends.get(self._topic, [0] * self._logs.lanes)[lane]
 
     async def _read_lane(self, lane: int, batches: AsyncIterator[list[Stored]], first: int) -> None:
-        settled = self._cut.settled.get(TOPIC, [self._end(lane)] * self._logs.lanes)[lane]
+        settled = self._cut.settled.get(self._topic, [self._end(lane)] * self._logs.lanes)[lane]
         before: str | None = NO_CHECKPOINT if first == 0 else None
         unverified = before  # the newest that was read, if it is signed by none of the keys
         claims, findings = self.claims[lane], self.findings[lane]
@@ -107,7 +108,7 @@ class Signed:
         async for batch in batches:
             for record in batch:
                 claims.count += 1
-                place = f"{TOPIC}/{lane}/{record.offset}"
+                place = f"{self._topic}/{lane}/{record.offset}"
                 if record.offset <= at:
                     findings.add("unreadable", "the offsets of the checkpoints do not increase", place=place)
                 at = record.offset
@@ -142,7 +143,7 @@ class Signed:
     def _checkpoint(
         self, findings: Findings, lane: int, record: Stored, place: str
     ) -> Checkpoint | _Unverified | Divergence:
-        log_name = origin(self._logs.app_id, self._logs.ledger, lane)
+        log_name = origin(self._logs.app_id, self._group.log_name(self._logs.ledger), lane)
         try:
             note = parse_note(record.value or b"")
             checkpoint = parse_checkpoint(note.text)
@@ -212,7 +213,13 @@ class Signed:
             )
 
 
-def demand_all(claims: Claims, findings: Findings, blocks: int, illegible: Divergence | None = None) -> None:
+def demand_all(
+    claims: Claims,
+    findings: Findings,
+    blocks: int,
+    illegible: Divergence | None = None,
+    group: Group = ADJUDICATE,
+) -> None:
     """That the ledger and the lane's checkpoints reach as far as anybody says.
 
     Args:
@@ -220,6 +227,7 @@ def demand_all(claims: Claims, findings: Findings, blocks: int, illegible: Diver
         findings: told what is missing.
         blocks: how many the ledger has, by its chain.
         illegible: the divergence that the ledger could not be read to its end; that it ends early follows from it.
+        group: whose ledger it is.
     """
     beyond = {size: claim for size, claim in {**claims.named, **claims.own}.items() if size > blocks}
     if beyond and illegible is not None:
@@ -247,7 +255,7 @@ def demand_all(claims: Claims, findings: Findings, blocks: int, illegible: Diver
         for size, claim in claims.named.items()
         if size <= blocks and size not in claims.own and claims.unverified.get(size) != claim.root
     )
-    place = f"{TOPIC}/{findings.lane}"
+    place = f"{group.checkpoints}/{findings.lane}"
     unread = next((one for one in findings.found if one.kind == "unreadable" and one.place == place), None)
     if gone and unread is not None:
         unread.follows["checkpoint-missing"] = len(gone)

@@ -95,6 +95,7 @@ class Divergence(msgspec.Struct, kw_only=True):
         count: how many times, where more of the kind were folded into this entry.
         time: of the block, Unix ms; 0 where it is not known.
         follows: what merely follows from this, by kind.
+        fold: whose lane it is.
     """
 
     kind: Kind
@@ -107,6 +108,7 @@ class Divergence(msgspec.Struct, kw_only=True):
     count: int = 1
     time: int = 0
     follows: dict[Kind, int] = {}
+    fold: str = "adjudicate"
 
 
 class Findings:
@@ -118,13 +120,13 @@ class Findings:
             fold finds from its height on follows from it.
     """
 
-    def __init__(self, lane: int, since: int = 0, until: int = 1 << 62) -> None:
+    def __init__(self, lane: int, since: int = 0, until: int = 1 << 62, fold: str = "adjudicate") -> None:
         """
         Args:
-            lane: whose they are.
+            lane, fold: whose they are.
             since, until: block times, Unix ms; of the kinds `IN_TIME`, what lies outside is not told.
         """
-        self.lane, self.found, self.broken = lane, list[Divergence](), None
+        self.lane, self.fold, self.found, self.broken = lane, fold, list[Divergence](), None
         self._since, self._until = since, until
         self._last: dict[Kind, Divergence] = {}
         self._counts: dict[Kind, int] = {}
@@ -164,6 +166,7 @@ class Findings:
             got=short(got),
             sentence=printable(sentence),
             time=time,
+            fold=self.fold,
         )
         if is_reported:
             self._last[kind] = one

@@ -33,7 +33,14 @@ class Named(msgspec.Struct):
     policy: str = ""
 
 
+class Sourced(msgspec.Struct):
+    """What a record on `grounded` says of its original."""
+
+    source: str
+
+
 _named = msgspec.json.Decoder(Named)
+_sourced = msgspec.json.Decoder(Sourced)
 
 
 def named_by(record: Stored | Output) -> tuple[int, str] | None:
@@ -55,13 +62,24 @@ def source_of(record: Stored | Output) -> bytes | None:
     return next((value for name, value in record.headers if name == "sluice-source"), None)
 
 
+def original_of(record: Stored | Output) -> bytes | None:
+    """The input that a dead letter was, or a record on `grounded` was made from; None where the record is neither."""
+    source = source_of(record)
+    if source is not None:
+        return source
+    try:
+        return _sourced.decode(record.value or b"").source.encode()
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
 def identity_of(record: Stored | Output) -> Identity | None:
     """What the record says that it is."""
     source = source_of(record)
     if source is not None:
         return source
     found = claimed_by(record)
-    return None if found is None else (found.ledger.height, found.ledger.index)
+    return original_of(record) if found is None else (found.ledger.height, found.ledger.index)
 
 
 def policy_of(record: Stored | Output) -> str:

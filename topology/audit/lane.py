@@ -8,25 +8,31 @@ reach. The ledger is gone through by `ledger.replay.follow`, with checks that no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
+from functools import partial
 from operator import attrgetter
 from time import monotonic
 from typing import NamedTuple
 
+import msgspec
+
 from ...codecs.blocks import Block, Header, Output
 from ...codecs.errors import DoesNotHoldError
+from ...codecs.partition import PARTITIONERS, Partitioner
+from ...streams.adjudication.outputs import CITATIONS
 from ..kafka.topics import TOPICS
-from ..ledger.export_files import Cut, Range, Stored
+from ..ledger.export_files import LATER, Cut, Range, Stored
+from ..ledger.folds import partitioner_named
 from ..ledger.interfaces import Logs
-from ..ledger.log_reader import OUTPUTS
 from ..ledger.replay import Followed, Linked, follow
 from ..ledger.retention import taken
 from .checkpoint_check import Claims
 from .divergences import Divergence, Findings
-from .identity import named_by
+from .groups import ADJUDICATE, FRAME, GROUPS
+from .identity import named_by, original_of, source_of
 from .ledger_checks import LedgerChecks
-from .models import AuditProgress, LaneReport, Span
+from .models import AuditProgress, Counts, LaneReport, Span, added
 from .outputs import Comparison, Expected
 
 
@@ -38,17 +44,19 @@ class Task(NamedTuple):
         lane: which.
         claims: what checkpoints say of it.
         span: what to compare.
+        fold: the name of its group.
     """
 
     cut: Cut
     lane: int
     claims: Claims
     span: Span
+    fold: str = ADJUDICATE.name
 
 
-def expect_lane(logs: Logs, lane: int) -> None:
+def expect_lane(logs: Logs, lane: int, fold: str = ADJUDICATE.name) -> None:
     """Says that a lane will be audited."""
-    for topic in ("ledger", *OUTPUTS):
+    for topic in (GROUPS[fold].ledger, *GROUPS[fold].outputs):
         logs.expect(topic, lane)
 
 
@@ -67,13 +75,22 @@ async def audit_lane(
         UnreachableError: no broker answers.
         UsageError: the ledger's identifiers are hashed with a secret that is not given.
     """
-    expect_lane(logs, task.lane)
+    expect_lane(logs, task.lane, task.fold)
     async with AsyncExitStack() as opened:
         auditing = _Auditing(logs, task, callback, ending)
         await auditing.open(opened)
         return await auditing.run()
 
 
+class _Cited(msgspec.Struct, gc=False):
+    """Whose lane wrote a citation."""
+
+    emission_id: str
+
+
+_cited = msgspec.json.Decoder(_Cited)
+Foreign = Callable[[Stored, bool], bool]
+"""As `Comparison` takes it."""
 _topic_of = attrgetter("topic")
 
 
@@ -106,10 +123,12 @@ class _Stream:
 class _OutputStream(_Stream):
     """Of an output topic: retention may take what is still to be read of it, and its comparison is told so."""
 
-    def __init__(self, findings: Findings, logs: Logs, topic: str, lane: int, kept: Range, end: int) -> None:
+    def __init__(
+        self, findings: Findings, logs: Logs, topic: str, lane: int, kept: Range, end: int, foreign: Foreign | None
+    ) -> None:
         super().__init__(findings, topic, lane)
         compacts = "compact" in TOPICS[topic].config["cleanup.policy"]
-        self.comparison = Comparison(findings, topic, lane, kept.first, compacts)
+        self.comparison = Comparison(findings, topic, lane, kept.first, compacts, foreign)
         self._logs, self._due, self._end = logs, kept.first, end
 
     async def next(self) -> list[Stored] | None:
@@ -128,7 +147,7 @@ class _Checks(LedgerChecks):
         self, findings: Findings, logs: Logs, task: Task, witnesses: Callable[[], Awaitable[None]],
         ending: Callable[[], None],
     ) -> None:  # fmt: skip
-        super().__init__(findings, logs, task.lane, task.claims.own)
+        super().__init__(findings, logs, task.lane, task.claims.own, GROUPS[task.fold])
         self._witnesses, self._ending, self._until = witnesses, ending, task.span.until
 
     def end(self) -> None:
@@ -153,24 +172,52 @@ class _Auditing:
         self, logs: Logs, task: Task, callback: Callable[[AuditProgress], None], ending: Callable[[], None]
     ) -> None:
         self._logs, self._callback = logs, callback
-        self._cut, self._lane, self._claims, self._span = task
-        self.findings = Findings(self._lane, *self._span)
+        self._cut, self._lane, self._claims, self._span, fold = task
+        self._group = GROUPS[fold]
+        self.findings = Findings(self._lane, *self._span, fold)
+        self._partitioner: Partitioner = "murmur2"
+        self._begins: int | None = None  # of a group with one input: the first offset of it that the ledger reads
         self._checks = _Checks(self.findings, logs, task, self._note_witnesses, ending)
         self._chain = self._checks.chain
-        self._ledger = _Stream(self.findings, "ledger", self._lane)
+        self._ledger = _Stream(self.findings, self._group.ledger, self._lane)
         self._topics: dict[str, tuple[_Stream, Comparison]] = {}
-        self._report = LaneReport(lane=self._lane)
+        self._citations: dict[int, tuple[_Stream, Comparison]] = {}  # by partition
+        self._report = LaneReport(lane=self._lane, fold=fold)
 
     async def open(self, opened: AsyncExitStack) -> None:
         """Begins to read the ledger and every output topic."""
         ends, lane = self._cut.ends, self._lane
-        await self._ledger.open(opened, self._logs, ends["ledger"][lane])
-        ranges = await asyncio.gather(*(self._logs.range(topic, lane) for topic in OUTPUTS))
-        for topic, kept in zip(OUTPUTS, ranges, strict=True):
-            end = ends[topic][lane]
-            stream = _OutputStream(self.findings, self._logs, topic, lane, kept, end)
+        await self._ledger.open(opened, self._logs, ends[self._group.ledger][lane])
+        topics = [topic for topic in self._group.outputs if topic in ends]
+        ranges = await asyncio.gather(*(self._logs.range(topic, lane) for topic in topics))
+        for topic, kept in zip(topics, ranges, strict=True):
+            end, shared = ends[topic][lane], topic in ("dead-letters", "grounded")
+            foreign = partial(self._is_foreign, topic) if shared else None
+            stream = _OutputStream(self.findings, self._logs, topic, lane, kept, end, foreign)
             await stream.open(opened, self._logs, end)
             self._topics[topic] = (stream, stream.comparison)
+        if self._group is ADJUDICATE and CITATIONS in ends:
+            await self._open_citations(opened, ends[CITATIONS])
+
+    async def _open_citations(self, opened: AsyncExitStack, ends: Sequence[int]) -> None:
+        """Every partition of `citations`: a lane's are spread over them by their own keys, in order in each."""
+        for partition, end in enumerate(ends):
+            kept = await self._logs.range(CITATIONS, partition)
+            foreign = partial(self._is_cited_elsewhere, partition)
+            stream = _OutputStream(self.findings, self._logs, CITATIONS, partition, kept, end, foreign)
+            await stream.open(opened, self._logs, end)
+            self._citations[partition] = (stream, stream.comparison)
+
+    def _is_cited_elsewhere(self, partition: int, record: Stored, _: bool) -> bool:
+        """Whether a citation is another lane's; one that says nothing of its emission is that of its partition's."""
+        try:
+            emission = _cited.decode(record.value or b"").emission_id
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return partition != self._lane
+        return self._partition_of(emission.encode()) != self._lane
+
+    def _partition_of(self, key: bytes) -> int:
+        return PARTITIONERS[self._partitioner](key, self._logs.lanes)
 
     async def run(self) -> LaneReport:
         """Follows the ledger to its end."""
@@ -183,6 +230,15 @@ class _Auditing:
                 await asyncio.sleep(0)  # what was taken of an answer is asked for anew, and comes while we fold
         await self._finish(followed)
         return self._report
+
+    def _is_foreign(self, topic: str, record: Stored, begun: bool) -> bool:
+        """Whether another group wrote it, or a lane of before, which had no ledger."""
+        if topic == "dead-letters" and not self._group.is_its_letter(source_of(record) or b""):
+            return True
+        if begun or self._group is not FRAME:
+            return False
+        at = (original_of(record) or b"").rpartition(b"/")[2]
+        return self._begins is None or (at.isdigit() and int(at) < self._begins)
 
     async def _note_witnesses(self) -> None:
         """Which blocks the outputs name that come next: they tell a block that was changed from its neighbours."""
@@ -200,6 +256,9 @@ class _Auditing:
         (block, offset, height, changed), outputs, _ = followed
         if block is not None:
             self._count(block)
+            if height == 0:
+                self._partitioner = partitioner_named(block.header.fold)
+                self._begins = block.header.sources[0].first if block.header.sources else None
         if block is not None and outputs is not None:
             self._report.folded += 1
             if outputs:
@@ -222,15 +281,17 @@ class _Auditing:
 
     def _tell(self, offset: int) -> None:
         outputs = sum(comparison.counts.equal for _, comparison in self._topics.values())
-        end = self._cut.ends["ledger"][self._lane]
-        self._callback(AuditProgress(self._lane, offset, end, self._report.inputs, outputs, monotonic()))
+        end, report = self._cut.ends[self._group.ledger][self._lane], self._report
+        self._callback(AuditProgress(self._lane, offset, end, report.inputs, outputs, monotonic(), report.fold))
 
     async def _compare(self, outputs: list[Output], linked: Linked, header: Header) -> None:
-        newer = linked.offset >= self._cut.settled["ledger"][self._lane]
+        newer = linked.offset >= self._cut.settled[self._group.ledger][self._lane]
         topics = dict.fromkeys(map(_topic_of, outputs))
         for topic in topics:
+            if topic == CITATIONS:
+                await self._compare_citations(outputs, linked, header, newer)
             if topic not in self._topics:
-                continue  # citations: spread over partitions by their own keys; the outputs root covers them
+                continue  # observations: others write there as well; the outputs root covers them
             stream, comparison = self._topics[topic]
             some = outputs if len(topics) == 1 else [output for output in outputs if output.topic == topic]
             at = await _pass_equal(stream, comparison, some)
@@ -238,6 +299,19 @@ class _Auditing:
                 places = [place for place, output in enumerate(outputs) if output.topic == topic]
                 about = (header.time, newer, self._checks.policy)
                 comparison.expect([Expected(outputs[place], linked.height, place, *about) for place in places[at:]])
+                await _satisfy(stream, comparison)
+
+    async def _compare_citations(self, outputs: list[Output], linked: Linked, header: Header, newer: bool) -> None:
+        about = (header.time, newer, self._checks.policy)
+        expected: dict[int, list[Expected]] = {}
+        for place, output in enumerate(outputs):
+            if output.topic == CITATIONS and output.key is not None:
+                partition = self._partition_of(output.key)
+                expected.setdefault(partition, []).append(Expected(output, linked.height, place, *about))
+        for partition, some in expected.items():
+            if self._citations:  # exports of earlier packages have none
+                stream, comparison = self._citations[partition]
+                comparison.expect(some)
                 await _satisfy(stream, comparison)
 
     def _hold_checkpoints(self, height: int, block: Block | None) -> None:
@@ -275,12 +349,14 @@ class _Auditing:
             # Outputs of the blocks that nobody can read are there, and no block gives them: that follows.
             self._ledger.illegible.height = self._chain.height + 1
             findings.broken = self._ledger.illegible
-        for topic, (stream, comparison) in self._topics.items():
+        found = [*self._topics.items(), *((CITATIONS, one) for one in self._citations.values())]
+        for topic, (stream, comparison) in found:
             while (whole or comparison.is_missing_some) and (batch := await stream.next()) is not None:
                 comparison.feed(batch)
                 comparison.settle(judged=whole)
             comparison.close(judged=whole)
-            report.topics[topic] = comparison.counts
+            if topic not in LATER or comparison.counts != Counts():
+                report.topics[topic] = added(report.topics.get(topic), comparison.counts)
         if last is not None and whole and checks.fold is not None:
             report.counters = dict(checks.fold.counters(last.state))
         report.chain = self._chain.height + 1

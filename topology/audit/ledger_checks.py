@@ -13,11 +13,12 @@ from typing import Any
 from ...codecs.blocks import Block, Header, Output, outputs_root
 from ...codecs.errors import UsageError
 from ..ledger.export_files import Stored
-from ..ledger.folds import Adjudicate, FoldByVersion
-from ..ledger.interfaces import Logs
+from ..ledger.folds import FoldByVersion
+from ..ledger.interfaces import Fold, Logs
 from ..ledger.replay import Linked
 from .chain_check import ChainCheck
 from .divergences import Findings
+from .groups import ADJUDICATE, Group
 from .records import CheckpointedSize
 from .rules import Rules
 
@@ -34,7 +35,12 @@ class LedgerChecks:
     """
 
     def __init__(
-        self, findings: Findings, logs: Logs, lane: int, signed: Mapping[int, CheckpointedSize] | None = None
+        self,
+        findings: Findings,
+        logs: Logs,
+        lane: int,
+        signed: Mapping[int, CheckpointedSize] | None = None,
+        group: Group = ADJUDICATE,
     ) -> None:
         """
         Args:
@@ -42,15 +48,17 @@ class LedgerChecks:
             logs: whose ledger it is; nothing is read here.
             lane: which of its lanes.
             signed: by size, what the lane's own checkpoints say of its first blocks.
+            group: of which the lane is.
         """
         self.findings = findings
-        self.chain = ChainCheck(findings, lane, signed or {})
-        self.rules = Rules(findings, lane, logs.lanes)
+        self.chain = ChainCheck(findings, lane, signed or {}, group.ledger)
+        self.rules = Rules(findings, lane, logs.lanes, group.ledger, group.inputs)
         self.folding, self.policy = True, ""
-        self._lane, self._by_version = lane, FoldByVersion(logs.secrets)
+        self._lane, self._ledger, self._by_version = lane, group.ledger, FoldByVersion(logs.secrets, group.make)
 
     @property
-    def fold(self) -> Adjudicate | None:
+    def fold(self) -> Fold | None:
+        """What folds the ledger; None before its first block."""
         return self._by_version.fold
 
     def feed(self, batch: Sequence[Stored], /) -> None:
@@ -62,7 +70,7 @@ class LedgerChecks:
     async def take(self) -> Linked | None:
         return self.chain.take()
 
-    def judge(self, linked: Linked, state: Any, /) -> Adjudicate | None:
+    def judge(self, linked: Linked, state: Any, /) -> Fold | None:
         block = linked.block
         if block is None:
             self.folding = False
@@ -105,7 +113,7 @@ class LedgerChecks:
             "fold-version",
             "the block was decided by another version of the fold; decisions cannot be recomputed from here on",
             height=linked.height,
-            place=f"ledger/{self._lane}/{linked.offset}",
+            place=f"{self._ledger}/{self._lane}/{linked.offset}",
             expected=" or ".join(expected),
             got=header.fold,
             time=header.time,

@@ -18,7 +18,7 @@ class Counts(msgspec.Struct):
         equal: of these, the ones that stand there, byte for byte.
         compacted, expired: absent in order.
         newer: absent because they came after what was read.
-        foreign: dead letters of lanes of other folds, which have another ledger or none.
+        foreign: records of lanes of other folds, or from before the ledger began.
         unjudged: records behind what was folded or asked for.
     """
 
@@ -31,6 +31,13 @@ class Counts(msgspec.Struct):
     unjudged: int = 0
 
 
+def added(before: Counts | None, counts: Counts) -> Counts:
+    """The counts of two partitions of one topic together."""
+    if before is None:
+        return counts
+    return Counts(*(getattr(before, name) + getattr(counts, name) for name in Counts.__struct_fields__))
+
+
 class Span(NamedTuple):
     """The block times that are asked about, Unix ms, both included."""
 
@@ -41,7 +48,8 @@ class Span(NamedTuple):
 class AuditProgress(NamedTuple):
     """How far a lane's audit is: the ledger's offset, and what was read up to there. `end` is the ledger's.
 
-    `at` is `time.monotonic()` when it was so: the machine's, so it is that of all processes of an audit.
+    `at` is `time.monotonic()` when it was so: the machine's, so it is that of all processes of an audit. `fold` names
+    the group of the lane.
     """
 
     lane: int
@@ -50,6 +58,7 @@ class AuditProgress(NamedTuple):
     inputs: int
     outputs: int
     at: float
+    fold: str = "adjudicate"
 
 
 class LaneReport(msgspec.Struct, kw_only=True):
@@ -67,6 +76,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
         held: how many of the trees that checkpoints name were compared with the ledger.
         covered: of the newest of the lane's checkpoints, blocks and time; None where there is none.
         counters: the fates of the inputs, where all were folded.
+        fold: the group of the lane.
     """
 
     lane: int
@@ -84,5 +94,6 @@ class LaneReport(msgspec.Struct, kw_only=True):
     held: int = 0
     covered: tuple[int, int] | None = None
     counters: dict[str, int] = {}
+    fold: str = "adjudicate"
     timeline: Timeline = msgspec.field(default_factory=Timeline)
     divergences: list[Divergence] = []

@@ -13,7 +13,7 @@ later one yet to come: compaction leaves no more of them than there are live ass
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, takewhile
 from operator import lt
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ from ...codecs import compiled_core
 from ...codecs.blocks import Output
 from ..ledger.export_files import Stored
 from .divergences import Findings, Kind, short
-from .identity import Identity, claimed_by, difference, digest_of, identity_of, policy_of, source_of
+from .identity import Identity, claimed_by, difference, digest_of, identity_of, policy_of
 from .models import Counts
 
 AHEAD: Final = 256
@@ -32,10 +32,6 @@ STRAYS: Final = 1024
 """So many records that no block gave are kept, in case they are the later place of an absent one."""
 ABSENT: Final = 2_000_000
 """So many absent outputs wait for a later record of their key; what exceeds it is judged as it stands."""
-
-
-_FOREIGN: Final = (b"attestations/", b"sightings/", b"citations/")
-"""Sources of dead letters that other lanes write: of the same partition, and of no block of this ledger."""
 
 
 class Expected(NamedTuple):
@@ -97,15 +93,25 @@ class Comparison:
         topic, lane: what is compared.
         first: the first offset that is kept: greater than 0 where retention has taken something.
         compacts: whether the topic keeps only the last of a key.
+        foreign: whether a record is none of this lane's, and of no block of this ledger; it is told whether one of the
+            lane's stands before it. None: all are this lane's.
     """
 
-    def __init__(self, findings: Findings, topic: str, lane: int, first: int, compacts: bool) -> None:
-        self._findings, self._topic, self._lane = findings, topic, lane
+    def __init__(
+        self,
+        findings: Findings,
+        topic: str,
+        lane: int,
+        first: int,
+        compacts: bool,
+        foreign: Callable[[Stored, bool], bool] | None = None,
+    ) -> None:
+        self._findings, self._topic, self._lane, self._foreign = findings, topic, lane, foreign
         self._first, self._compacts = first, compacts
         self._wanted = deque[Expected]()
         self._ahead = deque[Stored]()
         self._byte_count = 0
-        self._ended = self._begun = False
+        self._ended = self._begun = self._has_own = False
         self._values: Counter[bytes | None] | None = None  # of what is ahead, once something was searched for
         self._strays: OrderedDict[int, Stored] = OrderedDict()
         self._absent: OrderedDict[bytes | None, list[Absent]] = OrderedDict()
@@ -151,7 +157,7 @@ class Comparison:
 
     def feed(self, batch: Sequence[Stored]) -> None:
         """More records of the topic."""
-        plain = self._topic != "dead-letters" and self._values is None
+        plain = self._foreign is None and self._values is None
         if plain and (byte_count := run_of(batch, self._offset)) is not None:
             self._offset = batch[-1].offset if batch else self._offset
             self._ahead.extend(batch)
@@ -162,9 +168,11 @@ class Comparison:
             if record.offset <= self._offset:
                 self._say("unreadable", record, None, "the offsets of the topic's records do not increase")
             self._offset = record.offset
-            if self._is_foreign(record):
-                self.counts.foreign += 1
-                continue
+            if self._foreign is not None:
+                if self._foreign(record, self._has_own):
+                    self.counts.foreign += 1
+                    continue
+                self._has_own = True
             self._ahead.append(record)
             self._byte_count += len(record.value or b"")
             if self._values is not None:
@@ -342,11 +350,6 @@ class Comparison:
             del self._absent[key]
 
     # ------------------------------------------------------------ telling
-
-    def _is_foreign(self, record: Stored) -> bool:
-        if self._topic != "dead-letters":
-            return False
-        return (source_of(record) or b"").startswith(_FOREIGN)
 
     def _missing(self, key: bytes | None, one: Absent) -> None:
         if one.newer:

@@ -14,7 +14,7 @@ from ...codecs.errors import printable
 from ...codecs.times import format_time
 from .divergences import MEANING, Divergence
 from .models import LaneReport
-from .report import COLUMNS, Report, notes, row
+from .report import COLUMNS, Report, lane_name, notes, row
 from .timeline import ROWS, Timeline
 
 _STYLE: Final = """
@@ -61,13 +61,13 @@ def _page(report: Report) -> Iterator[str]:
     if report.keys:
         keys = "".join(f"<li><code>{_text(key)}</code></li>" for key in report.keys)
         yield f"<p>Keys whose signatures were believed:</p><ul>{keys}</ul>"
-    yield from _lanes(report.lanes)
+    yield from _lanes(report.all_lanes)
     if said := "".join(f"<li>{_text(note)}</li>" for note in notes(report)):
         yield f"<ul>{said}</ul>"
     yield from _divergences(report.divergences)
     yield "<h2>Timeline</h2>"
-    for lane in report.lanes:
-        yield f"<h3>Lane {lane.lane}</h3>"
+    for lane in report.all_lanes:
+        yield f"<h3>Lane {lane_name(lane)}</h3>"
         yield from _timeline(lane)
     yield "</main></body></html>\n"
 
@@ -93,11 +93,16 @@ def _divergences(found: Sequence[Divergence]) -> Iterator[str]:
         follows = ", ".join(f"{count:,} {kind}" for kind, count in one.follows.items())
         what = f"{one.sentence}; follows from it: {follows}" if follows else one.sentence
         yield f'<tr><td><abbr title="{_text(MEANING[one.kind])}">{one.kind}</abbr></td>'
-        yield f'<td class="n">{one.lane if one.lane >= 0 else ""}</td>'
+        yield f'<td class="n">{_lane(one)}</td>'
         yield f'<td class="n">{one.height if one.height >= 0 else ""}</td>'
         yield "".join(f"<td><code>{_text(cell)}</code></td>" for cell in (one.place, one.expected, one.got))
         yield f'<td>{_text(what)}</td><td class="n">{one.count:,}</td></tr>'
     yield "</tbody></table></div>"
+
+
+def _lane(one: Divergence) -> str:
+    name = str(one.lane) if one.lane >= 0 else ""
+    return name if one.fold == "adjudicate" else f"{one.fold} {name}"
 
 
 def _timeline(lane: LaneReport) -> Iterator[str]:

@@ -43,7 +43,9 @@ class Report(msgspec.Struct, kw_only=True):
         at: when it was made.
         keys: the verifiers whose signatures were believed; none: no signature was checked.
         since, until: the block times that were asked about, as given.
-        of_lanes: how many lanes there are, audited or not.
+        lanes: those that adjudicate.
+        bind, frame: those that bind sightings, and that frame attestations.
+        of_lanes: how many lanes of each there are, audited or not.
         seconds: how long it took.
         start_seconds: of these, until the first ledger began to be read: clients, the cut, processes.
     """
@@ -59,9 +61,17 @@ class Report(msgspec.Struct, kw_only=True):
     verdict: Verdict
     lanes: list[LaneReport]
     divergences: list[Divergence]
+    bind: list[LaneReport] = []
+    frame: list[LaneReport] = []
     of_lanes: int = 0
     seconds: float = 0.0
     start_seconds: float = 0.0
+
+    @property
+    def all_lanes(self) -> Sequence[LaneReport]:
+        """The lanes of all groups; of those that bind and frame only the ones of which anything is there."""
+        others = [lane for lane in (*self.bind, *self.frame) if lane.chain or lane.checkpoints or lane.divergences]
+        return [*self.lanes, *others]
 
     @property
     def holds(self) -> bool:
@@ -88,7 +98,7 @@ def judge(lanes: Sequence[LaneReport], divergences: Sequence[Divergence], keys: 
     unread = [one.place for one in divergences if one.kind == "unreadable"]
     unverified = [one for one in lanes if one.unverified]
     of_blocks = [one for one in lanes if one.blocks]
-    uncovered = [str(one.lane) for one in of_blocks if one.covered is None]
+    uncovered = [lane_name(one) for one in of_blocks if one.covered is None]
     if missing:
         kinds = ", ".join(dict.fromkeys(missing))
         gone = "is there no more, or cannot be read" if unread else "is there no more"
@@ -100,7 +110,7 @@ def judge(lanes: Sequence[LaneReport], divergences: Sequence[Divergence], keys: 
         why = "no key was given, so no signature was checked; name the checkpoints' keys with --key"
     elif unverified:
         completeness, until = "not-shown", None
-        some = ", ".join(f"{one.unverified:,} of {one.checkpoints:,} in lane {one.lane}" for one in unverified)
+        some = ", ".join(f"{one.unverified:,} of {one.checkpoints:,} in lane {lane_name(one)}" for one in unverified)
         why = f"checkpoints are signed by none of the keys that were named: {some}"
     elif uncovered or not of_blocks:
         completeness, until = "not-shown", None
@@ -134,6 +144,11 @@ def counted(lane: LaneReport, name: str) -> int:
     return sum(getattr(counts, name) for counts in lane.topics.values())
 
 
+def lane_name(lane: LaneReport) -> str:
+    """A lane's number, and before it the name of its group where that does not adjudicate."""
+    return str(lane.lane) if lane.fold == "adjudicate" else f"{lane.fold} {lane.lane}"
+
+
 COLUMNS = ("lane", "blocks", "inputs", "outputs", "equal", "compacted", "expired", "checkpoints", "covered")
 
 
@@ -143,13 +158,12 @@ def row(lane: LaneReport) -> list[str]:
     covered = f"{size:,} of {lane.chain:,} blocks" if size <= lane.chain else f"{size:,} blocks; {lane.chain:,} there"
     covered = covered if size else ""
     numbers = (
-        lane.lane,
         lane.blocks,
         lane.inputs,
         *(counted(lane, name) for name in ("expected", "equal", "compacted", "expired")),
         lane.checkpoints,
     )
-    return [f"{number:,}" for number in numbers] + [covered]
+    return [lane_name(lane), *(f"{number:,}" for number in numbers), covered]
 
 
 def notes(report: Report) -> Iterator[str]:
@@ -166,13 +180,13 @@ def notes(report: Report) -> Iterator[str]:
         ("compacted", "outputs were taken by compaction, and a later record of their key stands"),
         ("expired", "outputs were taken by retention"),
         ("newer", "outputs of the last blocks came after their topic was read"),
-        ("foreign", "dead letters are of lanes that have another ledger, or none"),
+        ("foreign", "records are of lanes that have another ledger, or came before the ledger began"),
         ("unjudged", "records stand behind the last block that was folded, and were not judged"),
     ):
-        if count := sum(counted(lane, name) for lane in report.lanes):
+        if count := sum(counted(lane, name) for lane in report.all_lanes):
             covered = "; the ledger's outputs roots still cover them" if name in ("compacted", "expired") else ""
             yield f"{count:,} {text}{covered}"
-    if not report.keys and any(lane.checkpoints for lane in report.lanes):
+    if not report.keys and any(lane.checkpoints for lane in report.all_lanes):
         yield "no key was given: the checkpoints' signatures were not checked"
 
 
@@ -182,10 +196,10 @@ def lines(report: Report) -> Iterator[str]:
     yield f"audit of {report.where}, {report.ledger}, at {report.at}"
     yield f"integrity: {verdict.integrity}"
     yield f"completeness: {verdict.completeness}: {verdict.why}"
-    for lane in report.lanes:
+    for lane in report.all_lanes:
         counts = zip(COLUMNS[1:], row(lane)[1:], strict=True)
         counted = ", ".join(f"{name} {value}" for name, value in counts if value not in ("", "0"))
-        yield f"lane {lane.lane}: {counted or 'nothing is there'}"
+        yield f"lane {lane_name(lane)}: {counted or 'nothing is there'}"
     yield from notes(report)
     if report.divergences:
         count = sum(one.count for one in report.divergences)
@@ -196,7 +210,7 @@ def lines(report: Report) -> Iterator[str]:
 
 def describe(one: Divergence) -> str:
     """A divergence in one line."""
-    where = "" if one.lane < 0 else f" lane {one.lane}"
+    where = "" if one.lane < 0 else f" lane {one.lane}" if one.fold == "adjudicate" else f" lane {one.fold} {one.lane}"
     where += "" if one.height < 0 else f", block {one.height}"
     where += f" ({one.place})" if one.place else ""
     text = f"{one.kind}:{where}: {one.sentence}"

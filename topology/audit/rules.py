@@ -5,6 +5,7 @@ Each rule has its own name here; `chain.Tip.demand_next` demands the same of a l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 from ...codecs.blocks import INPUT_KINDS, Block, EventKind, Header, stretches
@@ -22,8 +23,11 @@ class Rules:
         inputs: how many the last block has.
     """
 
-    def __init__(self, findings: Findings, lane: int, lanes: int) -> None:
+    def __init__(
+        self, findings: Findings, lane: int, lanes: int, ledger: str = "ledger", inputs: Sequence[str] = INPUTS
+    ) -> None:
         self._findings, self._lane, self._lanes = findings, lane, lanes
+        self._ledger, self._inputs = ledger, inputs
         self._height, self._time, self._mark = -1, 0, 0
         self._next: dict[str, int] = {}
         self.root: str | None = NO_OUTPUTS
@@ -79,7 +83,8 @@ class Rules:
                 self._add("offsets", header, height, text, f"first {first}", f"{source.first} to {source.next}")
         topics = [source.topic for source in header.sources]
         # From the first one on that was applied, a block also says how far the policies have been taken in.
-        wanted = [*INPUTS, POLICIES] if POLICIES in topics or (follows and POLICIES in self._next) else list(INPUTS)
+        has_policies = POLICIES in topics or (follows and POLICIES in self._next)
+        wanted = [*self._inputs, *([POLICIES] if has_policies else [])]
         if topics != wanted:
             self._add("offsets", header, height, "the block has other inputs", ", ".join(wanted), ", ".join(topics))
         if not self._are_in_order(block, at):
@@ -114,5 +119,5 @@ class Rules:
         broken = self._findings.broken
         if broken is not None and height >= broken.height and self._findings.follow(kind):
             return
-        place = f"ledger/{self._lane}"
+        place = f"{self._ledger}/{self._lane}"
         self._findings.add(kind, sentence, height=height, place=place, expected=expected, got=got, time=header.time)

@@ -27,6 +27,7 @@ from ..settings.memory import Collector
 from ..settings.settings import Settings
 from .checkpoint_check import Signed, demand_all, expect_checkpoints
 from .divergences import Divergence
+from .groups import GROUPS
 from .lane import Task, audit_lane, expect_lane
 from .models import AuditProgress, LaneReport, Span
 from .report import Report, in_order, judge
@@ -73,18 +74,26 @@ async def audit(
     async with where as logs, _crew(question, asked := _asked(question, logs)) as crew:
         expect_checkpoints(logs)
         cut = await logs.cut()
-        signed = Signed(logs, cut, question.verifiers)
-        await signed.read()
-        tasks = [Task(cut, lane, signed.claims[lane], question.span) for lane in asked]
+        of_groups: dict[str, Signed] = {}
+        for group in GROUPS.values():
+            if group.is_stored(cut):
+                of_groups[group.name] = Signed(logs, cut, question.verifiers, group)
+                await of_groups[group.name].read()
+        tasks = [
+            Task(cut, lane, signed.claims[lane], question.span, fold)
+            for fold, signed in of_groups.items()
+            for lane in asked
+        ]
         if crew is not None:
             reports = await _in_processes(tasks, callback, crew)
         else:
             reports = await _in_turn(logs, iter(tasks), callback, collects)
         divergences: list[Divergence] = []
         for report in reports:
-            findings = signed.findings[report.lane]
-            unread = (one for one in report.divergences if one.kind == "unreadable" and _is_of_ledger(one))
-            demand_all(signed.claims[report.lane], findings, report.chain, next(unread, None))
+            group, signed = GROUPS[report.fold], of_groups[report.fold]
+            findings, ledger = signed.findings[report.lane], f"{group.ledger}/{report.lane}"
+            unread = (one for one in report.divergences if one.kind == "unreadable" and one.place == ledger)
+            demand_all(signed.claims[report.lane], findings, report.chain, next(unread, None), group)
             report.divergences += findings.found
             divergences += report.divergences
         keys = [str(verifier) for verifier in question.verifiers]
@@ -97,15 +106,12 @@ async def audit(
             since=format_time(question.span.since) if question.span.since else None,
             until=format_time(question.span.until) if question.span.until <= LATEST else None,
             verdict=judge(reports, divergences, keys),
-            lanes=reports,
+            lanes=[report for report in reports if report.fold == "adjudicate"],
+            bind=[report for report in reports if report.fold == "bind"],
+            frame=[report for report in reports if report.fold == "frame"],
             of_lanes=logs.lanes,
             divergences=in_order(divergences),
         )
-
-
-def _is_of_ledger(one: Divergence) -> bool:
-    """Whether the ledger as a whole is meant, not one record of it."""
-    return one.place == f"ledger/{one.lane}"
 
 
 def _asked(question: AuditRequest, logs: Logs) -> list[int]:
@@ -126,7 +132,7 @@ async def _in_turn(logs: Logs, tasks: Iterator[Task], callback: OnProgress, coll
         nonlocal upcoming
         upcoming = next(tasks, None)
         if upcoming is not None:
-            expect_lane(logs, upcoming.lane)
+            expect_lane(logs, upcoming.lane, upcoming.fold)
 
     while (task := upcoming) is not None:
         with _collecting(callback) if collects else nullcontext(callback) as tell:
@@ -267,5 +273,5 @@ async def _in_processes(tasks: Sequence[Task], callback: OnProgress, crew: _Crew
                 callback(queues.progress.get())
     finally:
         done.cancel()
-    reports = {report.lane: report for some in await done for report in some}
-    return [reports[task.lane] for task in tasks]
+    reports = {(report.fold, report.lane): report for some in await done for report in some}
+    return [reports[task.fold, task.lane] for task in tasks]

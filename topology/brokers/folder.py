@@ -9,6 +9,7 @@ import subprocess
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from ...codecs.errors import UnreachableError, UsageError
 
@@ -19,8 +20,8 @@ MAX_MESSAGE_BYTES = 4_194_304
 _PROPERTIES = """\
 # Written anew at each start by `sluice broker run`.
 process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
+node.id={node}
+controller.quorum.voters={voters}
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
@@ -30,23 +31,50 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 log.dirs=log
 auto.create.topics.enable=false
 message.max.bytes={max_message}
-# One broker: one replica, and few partitions, of which each costs files and start-up time.
-offsets.topic.replication.factor=1
+# As many replicas as there are brokers, and few partitions, of which each costs files and start-up time.
+default.replication.factor={replicas}
+min.insync.replicas={in_sync}
+offsets.topic.replication.factor={replicas}
 offsets.topic.num.partitions=4
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
+transaction.state.log.replication.factor={replicas}
+transaction.state.log.min.isr={in_sync}
 transaction.state.log.num.partitions=4
 # Tests join groups all the time; nobody else is coming.
 group.initial.rebalance.delay.ms=0
 # After a crash the controller takes the new broker for a second one until the old one's session ends: 9 s by default.
 broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
-# A controlled shutdown of the only broker leaves partitions without a leader. Kafka 4.3 takes those for deleted: it
+# A controlled shutdown of the last broker leaves partitions without a leader. Kafka 4.3 takes those for deleted: it
 # calls a transaction committed whose markers it never wrote, and the lane's ledger hangs for ever (docs/limits.md).
+# Of several brokers one that goes without it is missed after its session, 3 s.
 controlled.shutdown.enable=false
 # Half of the heap otherwise.
 log.cleaner.dedupe.buffer.size=16777216
 """
+
+
+class Node(NamedTuple):
+    """One node among those of its cluster.
+
+    Attributes:
+        id: its own, from 1.
+        controllers: the port of each node's controller on 127.0.0.1, by the node's id.
+        cluster: the cluster's id, which all its nodes are formatted with.
+    """
+
+    id: int
+    controllers: Mapping[int, int]
+    cluster: str
+
+    @property
+    def voters(self) -> str:
+        """The quorum as Kafka's configuration names it."""
+        return ",".join(f"{node}@127.0.0.1:{port}" for node, port in self.controllers.items())
+
+
+def new_cluster_id() -> str:
+    """An id in Kafka's form, which no other cluster has."""
+    return "k" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # never a leading `-`
 
 
 def check_folder(data: Path) -> None:
@@ -86,9 +114,18 @@ def lock_folder(data: Path) -> int:
     return lock
 
 
-def write_properties(data: Path, ports: tuple[int, int], further: Mapping[str, str]) -> None:
+def write_properties(data: Path, ports: tuple[int, int], node: Node, further: Mapping[str, str]) -> None:
     """Kafka's configuration for these ports (of the listener, of the controller), and what further settings say."""
-    text = _PROPERTIES.format(port=ports[0], controller=ports[1], max_message=MAX_MESSAGE_BYTES)
+    replicas = len(node.controllers)
+    text = _PROPERTIES.format(
+        port=ports[0],
+        controller=ports[1],
+        node=node.id,
+        voters=node.voters,
+        replicas=replicas,
+        in_sync=2 if replicas >= 3 else 1,
+        max_message=MAX_MESSAGE_BYTES,
+    )
     ours = [line for line in text.splitlines() if line.partition("=")[0] not in further]
     theirs = [f"{name}={value.format(port=ports[0], controller=ports[1])}" for name, value in further.items()]
     path = data / "server.properties"
@@ -96,7 +133,7 @@ def write_properties(data: Path, ports: tuple[int, int], further: Mapping[str, s
     path.write_text("\n".join([*ours, *theirs, ""]), "utf-8")
 
 
-def format_folder(java: str, libs: Path, data: Path, users: Mapping[str, str]) -> None:
+def format_folder(java: str, libs: Path, data: Path, users: Mapping[str, str], cluster: str) -> None:
     """Gives a new data folder its cluster id, and users with their passwords (SCRAM); one that has it stays as it is.
 
     Raises:
@@ -104,7 +141,6 @@ def format_folder(java: str, libs: Path, data: Path, users: Mapping[str, str]) -
     """
     if (data / "log" / "meta.properties").exists():
         return
-    cluster = "k" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]  # never a leading `-`
     command = [java, "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{libs}/*"]
     command += ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", "server.properties"]
     for name, password in users.items():

@@ -1,7 +1,8 @@
-"""A real single-node Apache Kafka (KRaft) as a child process: for development, tests and faults on purpose.
+"""A real Apache Kafka (KRaft) as a child process, alone or as one node of several (cluster.py): for development, tests
+and faults on purpose.
 
 It listens on 127.0.0.1 only, keeps everything in one folder, and never outlives the process that started it. It is no
-production Kafka: one replica of everything.
+production Kafka: alone it has one replica of everything.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ...codecs.errors import UnreachableError
-from .folder import check_folder, format_folder, lock_folder, write_properties
+from .folder import Node, check_folder, format_folder, lock_folder, new_cluster_id, write_properties
 from .jars import KAFKA_VERSION, fetch_kafka, find_java, tell_stderr
 
 START_SECONDS = 60
@@ -59,6 +60,7 @@ class RealBroker:
         tell: what is done with a line of progress; by default standard error.
         properties: further settings of the server, or others than ours; `{port}`, `{controller}` stand for ports.
         users: passwords by user (SCRAM-SHA-512), known to a new data folder from the beginning.
+        node: which node of a cluster it is; by default the only one of its own. Its controller's port is `node`'s.
     """
 
     def __init__(
@@ -70,13 +72,15 @@ class RealBroker:
         tell: Callable[[str], None] = tell_stderr,
         properties: Mapping[str, str] | None = None,
         users: Mapping[str, str] | None = None,
+        node: Node | None = None,
     ) -> None:
-        self._properties, self._users = properties or {}, users or {}
+        self._properties, self._users, self._node = properties or {}, users or {}, node
         self._kept, self._port_wanted, self._heap, self._tell = data, port, heap, tell
         self._data: Path | None = None
         self._lock = -1
         self._ports: tuple[int, int] | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._begun = 0  # where this start begins in Kafka's log
 
     @property
     def address(self) -> str:
@@ -97,18 +101,31 @@ class RealBroker:
         """
         if self.pid is not None:
             return self.address
-        java, libs = find_java(), fetch_kafka(self._tell)
-        atexit.register(self.stop)
         try:
-            data = self._take_data()
-            self._ports = self._ports or _free_ports(self._port_wanted)
-            write_properties(data, self._ports, self._properties)
-            format_folder(java, libs, data, self._users)
-            self._launch(java, libs, data)
+            self.launch()
+            self.await_ready()
         except BaseException:
             self.stop()
             raise
         return self.address
+
+    def launch(self) -> None:
+        """The first half of `start`: Kafka runs, and `await_ready` says when it answers. A node needs the others."""
+        java, libs = find_java(), fetch_kafka(self._tell)
+        atexit.register(self.stop)
+        data = self._take_data()
+        self._ports = self._ports or self._find_ports()
+        node = self._node or Node(1, {1: self._ports[1]}, new_cluster_id())
+        write_properties(data, self._ports, node, self._properties)
+        format_folder(java, libs, data, self._users, node.cluster)
+        self._launch(java, libs, data)
+
+    def _find_ports(self) -> tuple[int, int]:
+        if self._node is None:
+            listener, controller = free_ports(2, self._port_wanted)
+        else:
+            (listener,), controller = free_ports(1, self._port_wanted), self._node.controllers[self._node.id]
+        return listener, controller
 
     def stop(self) -> None:
         """Ends Kafka, gently first, and removes temporary data; without effect on one that does not run."""
@@ -181,7 +198,7 @@ class RealBroker:
             "server.properties",
         ]
         with open(data / "kafka.log", "ab") as log:
-            begun = log.tell()
+            self._begun = log.tell()
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _CHILD, str(os.getpid()), *command],
                 cwd=data,
@@ -191,9 +208,15 @@ class RealBroker:
                 pass_fds=(self._lock,),
                 start_new_session=True,  # Ctrl-C is for us: we end Kafka, and in our order
             )
-        self._await_ready(data / "kafka.log", begun)
 
-    def _await_ready(self, log: Path, begun: int) -> None:
+    def await_ready(self) -> None:
+        """The second half of `start`.
+
+        Raises:
+            UnreachableError: Kafka does not come up.
+        """
+        assert self._data is not None, "launch comes first"
+        log, begun = self._data / "kafka.log", self._begun
         end = time.monotonic() + START_SECONDS
         while True:
             with open(log, "rb") as lines:
@@ -217,16 +240,20 @@ class RealBroker:
             process.wait()
 
 
-def _free_ports(wanted: int | None) -> tuple[int, int]:
-    """The listener's and the controller's port."""
+def free_ports(count: int, wanted: int | None = None) -> list[int]:
+    """So many ports of 127.0.0.1 that nobody listens on; the first one is the wanted one, where there is one.
+
+    Raises:
+        UnreachableError: the wanted one is taken, or there are not enough.
+    """
     if wanted is not None and not _is_free(wanted):
         raise UnreachableError(f"port {wanted} is taken", hint="name another, or none for a free one")
     found = [] if wanted is None else [wanted]
     for port in random.SystemRandom().sample(_PORTS, 200):
+        if len(found) == count:
+            return found
         if port not in found and _is_free(port):
             found.append(port)
-        if len(found) == 2:
-            return found[0], found[1]
     raise UnreachableError(f"no free port from {_PORTS.start} to {_PORTS.stop} on 127.0.0.1")
 
 

@@ -46,9 +46,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 Wanted = Callable[[bytes | None], bool]
 
 
-def origin_of(settings: Settings, lane: int) -> str:
-    """The name of a lane's log under these settings."""
-    return origin(settings.app_id, topic_name(settings, "ledger"), lane)
+def origin_of(settings: Settings, lane: int, ledger: str = "ledger") -> str:
+    """The name of a lane's log under these settings; `ledger` is the topic's logical name."""
+    return origin(settings.app_id, topic_name(settings, ledger), lane)
 
 
 def read_checkpoint(value: bytes | None, log_name: str, trust: Trust | None = None) -> Checkpoint:
@@ -113,6 +113,7 @@ class Checkpoints:
         last: Callable[[Wanted], Awaitable[object]],
         clock: Callable[[], float] = monotonic,
         trust: Trust | None = None,
+        topic: str = TOPIC,
     ) -> None:
         """
         Args:
@@ -124,8 +125,9 @@ class Checkpoints:
             last: asks about the committed records' values, the newest first, until it is told yes.
             clock: never goes back, in seconds.
             trust: whose checkpoints count; None: only the signer's.
+            topic: the logical name of that which they are written to.
         """
-        self._signer, self._name, self._lane = signer, log_name, lane
+        self._signer, self._name, self._lane, self._topic = signer, log_name, lane, topic
         self._tips, self._every, self._find, self._clock = tips, every, last, clock
         self._trust = trust or Trust(signer.verifier)
         self._last: Checkpoint | None = None
@@ -244,7 +246,7 @@ class Checkpoints:
         tips = self._tips.beside(self._lane, head)
         checkpoint = Checkpoint(self._name, head, tip.hash, tip.time, self._before, tips)
         note = self._signer.sign(checkpoint.text())
-        return Draft(checkpoint, Output(TOPIC, self._name.encode(), note.encode(), []))
+        return Draft(checkpoint, Output(self._topic, self._name.encode(), note.encode(), []))
 
     def written(self, draft: Draft) -> None:
         """It is committed: nothing is news any more."""
@@ -284,30 +286,37 @@ def load_key(settings: Settings) -> Signer | None:
 
 
 def checkpoints_of(
-    settings: Settings, signer: Signer, lane: int, tips: Tips, trust: Trust | None = None
+    settings: Settings,
+    signer: Signer,
+    lane: int,
+    tips: Tips,
+    trust: Trust | None = None,
+    ledger: str = "ledger",
+    topic: str = TOPIC,
 ) -> Checkpoints:
-    """A lane's, on the broker of these settings."""
-    partition = TopicPartition(topic_name(settings, TOPIC), lane)
+    """A lane's, of this ledger, on the broker of these settings; both topics by their logical names."""
+    partition = TopicPartition(topic_name(settings, topic), lane)
 
     async def last(wanted: Wanted) -> None:
         await last_record(settings, partition, lambda record: wanted(record.value))
 
-    return Checkpoints(signer, origin_of(settings, lane), lane, tips, settings.checkpoint_interval, last, trust=trust)
+    name, every = origin_of(settings, lane, ledger), settings.checkpoint_interval
+    return Checkpoints(signer, name, lane, tips, every, last, trust=trust, topic=topic)
 
 
-async def follow(settings: Settings, tips: Tips, trust: Trust) -> None:
-    """Reads every lane's checkpoints, until cancelled; a broker that is away is waited for without a word."""
+async def follow(settings: Settings, tips: Tips, trust: Trust, ledger: str = "ledger", topic: str = TOPIC) -> None:
+    """Reads the checkpoints of every lane of a ledger, until cancelled; silent while a broker is away."""
     while True:
         try:
-            await _follow(settings, tips, trust)
+            await _follow(settings, tips, trust, ledger, topic)
         except (SluiceError, KafkaError, OSError) as error:
             log.debug("the lanes' checkpoints are not heard of just now", error=str(error) or repr(error))
         await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _follow(settings: Settings, tips: Tips, trust: Trust) -> None:
-    names = [origin_of(settings, lane) for lane in range(settings.partitions)]
-    partitions = [TopicPartition(topic_name(settings, TOPIC), lane) for lane in range(settings.partitions)]
+async def _follow(settings: Settings, tips: Tips, trust: Trust, ledger: str, topic: str) -> None:
+    names = [origin_of(settings, lane, ledger) for lane in range(settings.partitions)]
+    partitions = [TopicPartition(topic_name(settings, topic), lane) for lane in range(settings.partitions)]
     options = {
         "isolation_level": "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted",
         "fetch_max_wait_ms": FETCH_WAIT_MS,

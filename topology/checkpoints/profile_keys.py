@@ -13,14 +13,16 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from ...codecs.dids import did_of, normalised
 from ...codecs.errors import UsageError
 from ...codecs.notes import Verifier
 from ...codecs.signatures import public_key_of
 from ...streams.policy.keys import Key, Keys
 from ...streams.policy.policy import CheckpointKeys, Observer, Policy
-from .signing import load_or_make_signer
+from .signing import load_or_make_signer, make_secret
 
 _FILE_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_BLANKS: Final = re.compile(r"[\s+]+")
 
 
 class Parties(NamedTuple):
@@ -28,25 +30,60 @@ class Parties(NamedTuple):
 
     Attributes:
         workers: as their keys are called in checkpoints.
+        emitters: those whose effect the policy gives by `[effect]`.
+        internal_emitters: those whose effect is internal.
         reviewers: people with a key of their own.
         roles: services that sign for people.
+        validators: DIDs; a name that is none gets the `did:key` of its key.
     """
 
     workers: Sequence[str] = ()
     observers: Sequence[str] = ()
     emitters: Sequence[str] = ()
+    internal_emitters: Sequence[str] = ()
     reviewers: Sequence[str] = ()
     roles: Sequence[str] = ()
+    validators: Sequence[str] = ()
 
     def kinds(self) -> Mapping[str, Sequence[str]]:
         """The names by the first part of their files' names."""
         return {
             "worker": self.workers,
             "observer": self.observers,
-            "emitter": self.emitters,
+            "emitter": (*self.emitters, *self.internal_emitters),
             "reviewer": self.reviewers,
             "role": self.roles,
+            "validator": self.validators,
         }
+
+
+class Places(NamedTuple):
+    """Where the files lie.
+
+    Attributes:
+        folder: of all of them.
+        apart: each in a folder of its own, so that a program can be given its own alone: as a volume, for instance.
+    """
+
+    folder: Path
+    apart: bool = False
+
+    @property
+    def policy(self) -> Path:
+        """The policy that lists the keys."""
+        return self.folder / "policy" / "policy.toml" if self.apart else self.folder / "policy.toml"
+
+    @property
+    def secret(self) -> Path:
+        """What identifiers are hashed with."""
+        return self.folder / "privacy" / "privacy-secret" if self.apart else self.folder / "privacy-secret"
+
+    def key(self, kind: str, name: str) -> Path:
+        """A party's private key: `KIND-NAME.key`; apart, `KIND-NAME/private.key`, where the kind stands only once."""
+        safe = _FILE_NAME.sub("-", name)
+        if not self.apart:
+            return self.folder / f"{kind}-{safe}.key"
+        return self.folder / (safe if safe.startswith(f"{kind}-") else f"{kind}-{safe}") / "private.key"
 
 
 class ProfileKey(NamedTuple):
@@ -59,52 +96,106 @@ class ProfileKey(NamedTuple):
     is_new: bool
 
 
-def make_keys(folder: Path, parties: Parties) -> list[ProfileKey]:
-    """The keys of these parties, in `folder/KIND-NAME.key`; those that are missing are made.
+def make_keys(places: Places, parties: Parties) -> list[ProfileKey]:
+    """The keys of these parties; those that are missing are made.
 
     Raises:
-        UsageError: two parties of one kind would share a file; or a file cannot be read or written, or holds no
-            private key.
+        UsageError: two parties would share a file; a validator's DID is none; or a file cannot be read or written, or
+            holds no private key.
     """
-    made: list[ProfileKey] = []
-    paths: dict[Path, str] = {}
+    paths: dict[Path, tuple[str, str]] = {}
     for kind, names in parties.kinds().items():
         for name in dict.fromkeys(names):
-            path = folder / f"{kind}-{_FILE_NAME.sub('-', name)}.key"
-            if (other := paths.setdefault(path, name)) != name:
-                raise UsageError(f"{other!r} and {name!r} would have one key file", path=str(path))
-            is_new = not path.exists()
-            signer = load_or_make_signer(path, re.sub(r"[\s+]+", "-", name)[:256])
-            made.append(ProfileKey(kind, name, path, signer.verifier, is_new))
-    return made
+            path = places.key(kind, name)
+            if (other := paths.setdefault(path, (kind, name))) != (kind, name):
+                raise UsageError(f"{other[1]!r} and {name!r} would have one key file", path=str(path))
+            if _is_meant_as_did(kind, name) and normalised(name) is None:
+                raise UsageError("the validator's DID is none", path="--validator", expected="did:METHOD:ID", got=name)
+    return [_made(path, kind, name) for path, (kind, name) in paths.items()]
 
 
-def with_keys(policy: Policy, keys: Sequence[ProfileKey], origin: str) -> Policy:
-    """The policy with these keys beside those that it lists, for the deployment of that name."""
+def _made(path: Path, kind: str, name: str) -> ProfileKey:
+    is_new = not path.exists()
+    verifier = load_or_make_signer(path, _BLANKS.sub("-", name)[:256]).verifier
+    if kind == "validator":
+        name = (normalised(name) or "") if _is_meant_as_did(kind, name) else did_of(verifier.public_key)
+    return ProfileKey(kind, name, path, verifier, is_new)
+
+
+def _is_meant_as_did(kind: str, name: str) -> bool:
+    return kind == "validator" and name[:4].lower() == "did:"
+
+
+def make_secret_for(places: Places, policy: Policy) -> bool | None:
+    """Makes the secret that a policy hashes identifiers with: whether it is new, None where the policy hashes nothing.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    return make_secret(places.secret) if policy.privacy.hashes else None
+
+
+def with_keys(policy: Policy, keys: Sequence[ProfileKey], origin: str, internal: Sequence[str] = ()) -> Policy:
+    """The policy with these keys beside those that it lists.
+
+    Args:
+        policy: a profile, or a policy that lists keys already.
+        keys: what `make_keys` gave.
+        origin: the deployment's name.
+        internal: emitters whose effect is internal.
+    """
     observers = dict(policy.observers)
     for one in keys:
         if one.kind == "observer":
             before = observers.get(one.name, Observer())
-            observers[one.name] = replace(before, public_key=_listed(one)[0].public_key)
-    reviewers, emitters = policy.reviewers, policy.emitters
+            if _key(one).public_key not in {key.public_key for key in before.all_keys}:
+                observers[one.name] = (
+                    replace(before, keys=[*before.keys, _key(one)])
+                    if before.all_keys
+                    else replace(before, public_key=_key(one).public_key)
+                )
+    reviewers, emitters, attestations = policy.reviewers, policy.emitters, policy.attestations
     return replace(
         policy,
         origin=origin,
         observers=observers,
+        effect=policy.effect | dict.fromkeys(internal, "internal"),
         reviewers=replace(
             reviewers, keys=_added(reviewers.keys, keys, "reviewer"), roles=_added(reviewers.roles, keys, "role")
         ),
         emitters=replace(emitters, keys=_added(emitters.keys, keys, "emitter")),
+        attestations=replace(attestations, validators=_added(attestations.validators, keys, "validator")),
         checkpoints=CheckpointKeys(keys=_added(policy.checkpoints.keys, keys, "worker")),
     )
 
 
-def _added(before: Keys, keys: Sequence[ProfileKey], kind: str) -> Keys:
-    # Checkpoints name the key itself, whose name has no blanks.
-    return before | {
-        one.verifier.name if kind == "worker" else one.name: _listed(one) for one in keys if one.kind == kind
+def replaced(policy: Policy, keys: Sequence[ProfileKey]) -> list[ProfileKey]:
+    """Keys that were made just now for parties to which a policy gives another key: their files were lost."""
+    listed: Mapping[str, Keys] = {
+        "worker": policy.checkpoints.keys,
+        "observer": {name: one.all_keys for name, one in policy.observers.items()},
+        "emitter": policy.emitters.keys,
+        "reviewer": policy.reviewers.keys,
+        "role": policy.reviewers.roles,
+        "validator": policy.attestations.validators,
     }
+    return [one for one in keys if one.is_new and listed[one.kind].get(_listed_name(one))]
 
 
-def _listed(one: ProfileKey) -> list[Key]:
-    return [Key(public_key=public_key_of(str(one.verifier)) or "")]
+def _added(before: Keys, keys: Sequence[ProfileKey], kind: str) -> Keys:
+    added = dict(before)
+    for one in keys:
+        if one.kind == kind:
+            known = added.get(_listed_name(one), [])
+            if _key(one).public_key not in {key.public_key for key in known}:
+                added[_listed_name(one)] = [*known, _key(one)]
+    return added
+
+
+def _listed_name(one: ProfileKey) -> str:
+    # Checkpoints name the key itself, whose name has no blanks.
+    return one.verifier.name if one.kind == "worker" else one.name
+
+
+def _key(one: ProfileKey) -> Key:
+    return Key(public_key=public_key_of(str(one.verifier)) or "")

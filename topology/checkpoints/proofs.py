@@ -42,6 +42,7 @@ class RecordShown(NamedTuple):
 
     @property
     def subject(self) -> str:
+        """What is shown, in one sentence without a full stop, safe to print."""
         key, header, status = self.readable.key, self.header, _status(self.what, self.readable)
         if status is not None:
             record = f"the verdict {status}, on the topic {self.readable.topic},"
@@ -63,6 +64,7 @@ class RecordShown(NamedTuple):
         return f"this is as of block {self.header.height}, and later verdicts may exist"
 
     def as_json(self) -> dict[str, Any]:
+        """What is shown, for `--json` (docs/reference/commands.md)."""
         header = self.header
         return {
             "what": self.what,
@@ -84,6 +86,7 @@ class ConsistencyShown(NamedTuple):
 
     @property
     def subject(self) -> str:
+        """What is shown, in one sentence without a full stop, safe to print."""
         return escaped(
             f"the first {self.old.head.size} of {self.new.head.size} blocks of {self.new.origin} are those of the "
             f"earlier checkpoint, of {format_time(self.old.time)} and {format_time(self.new.time)}"
@@ -91,9 +94,11 @@ class ConsistencyShown(NamedTuple):
 
     @property
     def limit(self) -> str:
+        """Nothing: what a proof of consistency shows has no limit."""
         return ""
 
     def as_json(self) -> dict[str, Any]:
+        """What is shown, for `--json`."""
         old, new = _checkpoint_json(self.old), _checkpoint_json(self.new)
         return {"what": "consistency", "lane": self.new.lane, "old": old, "new": new}
 

@@ -13,11 +13,14 @@ import os
 import re
 import secrets
 from pathlib import Path
+from typing import Final
 
 from ...codecs.errors import UsageError
 from ...codecs.notes import MAX_KEY, SEED_BYTES, Signer
 from ...codecs.signatures import Signing
 from ..settings.settings import Settings
+
+SECRET_BYTES: Final = 32
 
 
 def new_signer(name: str) -> Signer:
@@ -68,7 +71,7 @@ def save_signer(signer: Signer, path: Path) -> Path | None:
     Raises:
         UsageError: there is a file already, or none can be written there.
     """
-    if not _create(path, signer):
+    if not _create(path, signer.encoded()):
         raise UsageError(
             "there is a file already, and a key is never overwritten", path=str(path), hint="name another file"
         )
@@ -84,12 +87,21 @@ def load_or_make_signer(path: Path, name: str) -> Signer:
         UsageError: the file holds no private key, or cannot be read or written.
     """
     if not path.exists():
-        _create(path, new_signer(name))  # or somebody else was quicker: theirs it is
+        _create(path, new_signer(name).encoded())  # or somebody else was quicker: theirs it is
     return load_signer(path)
 
 
-def _create(path: Path, signer: Signer) -> bool:
-    """Writes a key into a new file, whole or not at all; False where there is one already."""
+def make_secret(path: Path) -> bool:
+    """Writes a new secret, 64 hex digits, into a file that only its owner reads; False where there is a file already.
+
+    Raises:
+        UsageError: no file can be written there.
+    """
+    return not path.exists() and _create(path, secrets.token_hex(SECRET_BYTES))
+
+
+def _create(path: Path, content: str) -> bool:
+    """Writes one line into a new file, whole or not at all; False where there is one already."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +109,7 @@ def _create(path: Path, signer: Signer) -> bool:
             _ignore(path)
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             try:
-                file.write(f"{signer.encoded()}\n".encode())
+                file.write(f"{content}\n".encode())
                 file.flush()
                 os.fsync(file.fileno())
                 return _linked(draft, path)

@@ -8,7 +8,7 @@ note counts only where a key signed it that the worker knows, in that key's time
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from ...codecs.checkpoints import Checkpoint
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.notes import Note, Verifier, signers_of
-from ...streams.policy.keys import Key
+from ...codecs.signatures import public_key_of
+from ...streams.policy.keys import Key, standing
 from ...streams.policy.policy import Policy, policy_of_document
 
 
@@ -35,13 +36,14 @@ class Trust:
     Args:
         own: the worker's.
         policy: the policy that a new ledger starts with.
-        documents: every document that was applied since, as it stands in the topic `policies`.
+        documents: every document that was applied since, as it stands in the topic `policies`, the newest first.
     """
 
     def __init__(
-        self, own: Verifier, policy: Policy | None = None, documents: Callable[[], Sequence[bytes]] = lambda: ()
+        self, own: Verifier, policy: Policy | None = None, documents: Callable[[], Iterable[bytes]] = lambda: ()
     ) -> None:
-        self._own, self._policy, self._documents = own, policy, documents
+        self._own, self._documents = own, documents
+        self._first = () if policy is None else _listed(policy)
 
     def demand(self, checkpoint: Checkpoint, note: Note) -> None:
         """That a known key signed a checkpoint, at a time at which it counts.
@@ -58,29 +60,29 @@ class Trust:
 
     def known(self) -> list[Known]:
         """The worker's own key, and those that the newest policy lists."""
-        policy = self._newest() or self._policy
-        listed = [] if policy is None else _listed(policy)
+        newest = next((keys for one in self._documents() if (keys := _listed_by(one)) is not None), self._first)
         own = (self._own.name, self._own.id)
-        return [Known(self._own, None), *(one for one in listed if (one.verifier.name, one.verifier.id) != own)]
-
-    def _newest(self) -> Policy | None:
-        for document in reversed(self._documents()):
-            if (policy := _policy_of(document)) is not None:
-                return policy
-        return None
+        return [Known(self._own, None), *(one for one in newest if (one.verifier.name, one.verifier.id) != own)]
 
 
-@lru_cache(maxsize=16)
-def _policy_of(document: bytes) -> Policy | None:
+@lru_cache(maxsize=16)  # asked for each checkpoint; successors are signatures to verify
+def _listed_by(document: bytes) -> Sequence[Known] | None:
+    """The keys that a document lists; None for what is no policy."""
     try:
-        return policy_of_document(document)
+        return _listed(policy_of_document(document))
     except msgspec.MsgspecError:
         return None
 
 
-def _listed(policy: Policy) -> list[Known]:
-    return [
-        Known(Verifier(name, Ed25519PublicKey.from_public_bytes(base64.b64decode(key.public_key))), key)
+def _listed(policy: Policy) -> Sequence[Known]:
+    found = [
+        (name, key, public_key_of(key.public_key))
         for name, keys in policy.checkpoints.keys.items()
-        for key in keys
+        for key in standing(name, keys, policy.origin)
     ]
+    # A document that no file was made into can list what is no key.
+    return [Known(_verifier(name, text), key) for name, key, text in found if text is not None]
+
+
+def _verifier(name: str, public_key: str) -> Verifier:
+    return Verifier(name, Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key)))

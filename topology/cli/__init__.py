@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worker": ("worker:worker", "run the lanes"),
     "observe": ("look:observe", "run the observers"),
     "mcp": ("mcp:mcp", "answer language models over the Model Context Protocol"),
+    "serve": ("serve:serve", "records in over HTTP, and a console for people"),
     "produce": ("produce:produce", "send emissions, observations, sightings, reviews or attestations"),
     "consume": ("consume:consume", "read admitted, or another output topic"),
     "audit": ("audit:audit", "the ledger, the outputs and the checkpoints, held against one another"),

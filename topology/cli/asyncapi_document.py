@@ -78,13 +78,29 @@ MESSAGES: Final[Mapping[str, Message]] = {
     "inadmissible": Message("What was not admitted, and why", _DECIDED, records.Inadmissible, headers=_EVENT),
     "review-requests": Message("A reviewer is wanted", _DECIDED, records.Request, headers=_EVENT),
     "re-emission-requests": Message("Another attempt is wanted", _DECIDED, records.Request, headers=_EVENT),
+    "verdicts": Message(
+        "What became of each assertion of an emission, without any text",
+        "emission_id",
+        records.Verdicts,
+        headers={
+            **{name: meaning for name, meaning in _EVENT.items() if name not in _TRACE},
+            "ce_id": "the topic, the lane, the block's height and the record's place in it, with slashes between them",
+            "ce_type": "sluice.verdicts.settled, or sluice.verdicts.pending",
+        },
+    ),
     "grounded": Message("An attestation, sanitised and framed", "claim_hash", records.Grounded, headers=_TRACE),
+    "review-leases": Message(
+        "Who holds a request for review; the first of them wins, for as long as it says", _DECIDED, content_type=_JSON
+    ),
     "dead-letters": Message(
         "An input that could not be taken in: raw bytes, quarantine", "the input's own", None, _BINARY, _LETTER
     ),
     "ledger": Message("A lane's block: header and raw events", "", None, _MSGPACK),
     "bind-ledger": Message("A block of a lane that binds sightings", "", None, _MSGPACK),
+    "frame-ledger": Message("A block of a lane that frames attestations", "", None, _MSGPACK),
     "checkpoints": Message("A signed statement of a lane's history (C2SP tlog-checkpoint)", "the lane", None, _TEXT),
+    "bind-checkpoints": Message("The same of a lane that binds sightings", "the lane", None, _TEXT),
+    "frame-checkpoints": Message("The same of a lane that frames attestations", "the lane", None, _TEXT),
 }
 """Every topic's record, by the topic's logical name."""
 

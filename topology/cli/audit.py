@@ -211,16 +211,17 @@ def _progress(what: str) -> Iterator[Callable[[AuditProgress], None]]:
     # No thread refreshes the bars: a process that has one is not forked (audit/run.py).
     console, drawn = Console(stderr=True), 0.0
     with Bars(*columns, TimeRemainingColumn(), console=console, transient=True, auto_refresh=False) as bars:
-        tasks: dict[int, Any] = {}
-        started: dict[int, float] = {}
+        tasks: dict[tuple[str, int], Any] = {}
+        started: dict[tuple[str, int], float] = {}
 
         def callback(progress: AuditProgress) -> None:
             nonlocal drawn
-            if progress.lane not in tasks:
-                started[progress.lane] = time.monotonic()
-                tasks[progress.lane] = bars.add_task(f"lane {progress.lane}", total=max(1, progress.end), rate="")
-            rate = progress.inputs / max(0.001, time.monotonic() - started[progress.lane])
-            bars.update(tasks[progress.lane], completed=progress.offset + 1, rate=f"{rate:,.0f} inputs/s")
+            key = (progress.fold, progress.lane)
+            if key not in tasks:
+                started[key] = time.monotonic()
+                tasks[key] = bars.add_task(_lane_of(progress), total=max(1, progress.end), rate="")
+            rate = progress.inputs / max(0.001, time.monotonic() - started[key])
+            bars.update(tasks[key], completed=progress.offset + 1, rate=f"{rate:,.0f} inputs/s")
             if time.monotonic() - drawn > DRAW_SECONDS:
                 bars.refresh()
                 drawn = time.monotonic()
@@ -228,18 +229,23 @@ def _progress(what: str) -> Iterator[Callable[[AuditProgress], None]]:
         yield callback
 
 
+def _lane_of(progress: AuditProgress) -> str:
+    group = "" if progress.fold == "adjudicate" else f"{progress.fold} "
+    return f"lane {group}{progress.lane}"
+
+
 def _lines(what: str, began: float) -> Callable[[AuditProgress], None]:
     reported_at = began
-    inputs: dict[int, int] = {}
+    inputs: dict[tuple[str, int], int] = {}
 
     def callback(progress: AuditProgress) -> None:
         nonlocal reported_at
-        inputs[progress.lane] = progress.inputs
+        inputs[progress.fold, progress.lane] = progress.inputs
         now = time.monotonic()
         if now - reported_at > TELL_SECONDS:
             reported_at = now
             percent, rate = 100 * (progress.offset + 1) // max(1, progress.end), sum(inputs.values()) / (now - began)
-            click.echo(f"sluice: {what} lane {progress.lane}: {percent}%, {rate:,.0f} inputs/s", err=True)
+            click.echo(f"sluice: {what} {_lane_of(progress)}: {percent}%, {rate:,.0f} inputs/s", err=True)
 
     return callback
 
@@ -261,7 +267,7 @@ def _print(report: Report) -> None:
     table = Table()
     for name in COLUMNS:
         table.add_column(name, justify="right")
-    for lane in report.lanes:
+    for lane in report.all_lanes:
         table.add_row(*row(lane))
     console.print(table)
     for note in notes(report):

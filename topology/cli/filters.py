@@ -125,7 +125,7 @@ def schema(record: str | None, strict: bool) -> None:
     """The JSON Schema of a record, or of all records by name.
 
     RECORD is an input (emission, observation, sighting, citation, attestation, review) or an output (admitted,
-    inadmissible, review-request, re-emission-request, grounded).
+    inadmissible, review-request, re-emission-request, verdicts, grounded).
 
     With --strict, a model that is held to the schema answers with an emission: every member is there, null where the
     record would leave it out; locators, contexts and metadata are lists of names and values.

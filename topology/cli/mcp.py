@@ -17,6 +17,8 @@ from .options import broker, log_level, topic_prefix
 
 SCOPES = ("ground", "check_assertion", "explain", "resources")
 """As `mcp.server.SCOPES`, which would bring the SDK with it."""
+SERVICE_SCOPES = ("emit", "read", "review", "admin")
+"""As `serve.access.SCOPES`: what `sluice serve` asks for."""
 NEVER = "never"
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -121,7 +123,13 @@ def _file(ctx: click.Context, tokens: Path | None) -> Path:
 @token.command()
 @_tokens
 @click.option("--name", required=True, help="Who it is for.")
-@click.option("--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="What it is for; repeatable [all].")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice((*SCOPES, *SERVICE_SCOPES)),
+    help=f"What it is for; repeatable [{', '.join(SCOPES)}]. The last four are for `sluice serve`.",
+)
 @click.option(
     "--expires", metavar="DURATION", default="90d", show_default=True, help="After so long, such as 12h; or: never."
 )

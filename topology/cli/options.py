@@ -13,7 +13,7 @@ from ..settings.settings import LogLevel
 broker = click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port[,host:port].")
 topic_prefix = click.option("--topic-prefix", help="Put before every topic's name.")
 partitions = click.option("--partitions", type=int, help="Partitions of every topic of the lane group.")
-replication = click.option("--replication", type=int, help="Replication factor.")
+replication = click.option("--replication", type=int, help="Replication factor [as many as brokers, up to 3].")
 root = click.option(
     "--root",
     "roots",

@@ -252,8 +252,51 @@ def new(name: str, out: str) -> None:
         click.echo(f"sluice: warning: {what}; a .gitignore beside it names it now, a place outside is safer", err=True)
 
 
+@key.command()
+@click.argument("old", metavar="OLD", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--out", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where to.")
+@click.option("--as", "listed_as", metavar="NAME", help="The name that the policy lists both under [the key's].")
+@click.option("--since", metavar="TIME", help="From when on the new key counts (RFC 3339).")
+@click.pass_obj
+def succeed(obj: dict[str, Any], old: Path, out: Path, listed_as: str | None, since: str | None) -> None:
+    """Makes a new private key in a new file, signed by the key in the file OLD, and prints its entry for the policy.
+
+    The entry stands beside that of the old key, under the same name. The old key's signature shows that its owner made
+    the new one; it holds in one deployment (app_id) and for one name.
+
+    \b
+    Example:
+      sluice key succeed signing.key --out signing-2.key --since 2027-01-01T00:00:00Z
+    """
+    import base64
+
+    from ...codecs.signatures import public_key_of
+    from ...codecs.times import EXPECTED, format_time, parse_time
+    from ...streams.policy.keys import Key, succession_bytes
+    from ...streams.policy.toml_writer import key_entry
+    from ..checkpoints.signing import load_signer, new_signer, save_signer
+    from ..settings.settings import load_settings
+
+    moment = None if since is None else parse_time(since)
+    if since is not None and moment is None:
+        raise UsageError("not a time", path="--since", expected=EXPECTED, got=since)
+    before = load_signer(old)
+    after, name = new_signer(before.verifier.name), listed_as or before.verifier.name
+    public_key, signed_by = (public_key_of(str(one.verifier)) or "" for one in (after, before))
+    signature = before.sign_bytes(succession_bytes(name, public_key, load_settings(obj["config_file"], {}).app_id))
+    entry = Key(
+        public_key=public_key, since=moment, signed_by=signed_by, signature=base64.b64encode(signature).decode()
+    )
+    save_signer(after, out)
+    click.echo(key_entry(entry))
+    until = f', and until = "{format_time(moment)}" into that one' if moment is not None else ""
+    what = f"put this beside the key {signed_by} of {name!r} in the policy{until}"
+    click.echo(f"sluice: the private key is in {out}; {what}", err=True)
+
+
 def _names(flag: str, whose: str) -> Any:
-    return click.option(flag, f"{flag[2:]}s", metavar="NAME", multiple=True, help=f"{whose}; may be repeated.")
+    name = f"{flag[2:].replace('-', '_')}s"
+    return click.option(flag, name, metavar="NAME", multiple=True, help=f"{whose}; may be repeated.")
 
 
 @key.command()
@@ -261,17 +304,23 @@ def _names(flag: str, whose: str) -> Any:
 @_names("--worker", "A worker, by the name of its key in checkpoints")
 @_names("--observer", "An observer")
 @_names("--emitter", "An emitter, as emitter.system names it")
+@_names("--internal-emitter", "The same, of internal effect")
 @_names("--reviewer", "A reviewer with a key of their own")
 @_names("--role", "A service that signs for reviewers")
+@_names("--validator", "A validator, by its DID; another name gets the did:key of its key")
 @click.option(
     "--policy", "base", metavar="FILE", default="strict", show_default=True, help="The policy that gets the keys."
 )
+@click.option("--apart", is_flag=True, help="Each file in a folder of its own, to be handed out as volumes.")
 @click.pass_obj
-def profile(obj: dict[str, Any], folder: Path, base: str, **names: tuple[str, ...]) -> None:
+def profile(obj: dict[str, Any], folder: Path, base: str, apart: bool, **names: tuple[str, ...]) -> None:
     """Makes the keys of those who sign under the strict profile, and FOLDER/policy.toml, which lists them.
 
-    Keys that are there already stay. So the command may run at every start: it makes what is missing, and writes the
-    same policy again.
+    Where the policy hashes identifiers it makes FOLDER/privacy-secret as well, for the workers.
+
+    What is there already stays, keys and secret. So the command may run at every start: it makes what is missing, and
+    writes the same policy again. With --apart the files are FOLDER/KIND-NAME/private.key, FOLDER/policy/policy.toml and
+    FOLDER/privacy/privacy-secret.
 
     \b
     Example:
@@ -279,23 +328,40 @@ def profile(obj: dict[str, Any], folder: Path, base: str, **names: tuple[str, ..
     """
     from ...streams.policy.toml_reader import load_policy
     from ...streams.policy.toml_writer import to_toml
-    from ..checkpoints.profile_keys import Parties, make_keys, with_keys
+    from ..checkpoints.profile_keys import Parties, Places, make_keys, make_secret_for, replaced, with_keys
     from ..settings.settings import load_settings
     from .policy import policy_text
 
     parties = Parties(**names)
     if not any(parties):
-        raise click.UsageError("name at least one party: --worker, --observer, --emitter, --reviewer or --role")
+        flags = "--worker, --observer, --emitter, --internal-emitter, --reviewer, --role or --validator"
+        raise click.UsageError(f"name at least one party: {flags}")
     origin = load_settings(obj["config_file"], {}).app_id
     policy = load_policy(policy_text(base), base)
-    keys = make_keys(folder, parties)
-    written = folder / "policy.toml"
-    draft = folder / ".policy.toml.draft"
-    draft.write_text(to_toml(with_keys(policy, keys, origin)), encoding="utf-8")
-    draft.replace(written)
+    places = Places(folder, apart)
+    lists = places.policy
+    before = load_policy(policy_text(str(lists)), str(lists)) if lists.exists() else None
+    keys = make_keys(places, parties)
+    is_secret_new = make_secret_for(places, policy)
+    _write_whole(lists, to_toml(with_keys(policy, keys, origin, parties.internal_emitters)))
     for one in keys:
         click.echo(f"{one.kind} {one.name}: {one.path} ({'made' if one.is_new else 'kept'})")
-    click.echo(f"policy: {written}")
+    if is_secret_new is not None:
+        click.echo(f"privacy secret: {places.secret} ({'made' if is_secret_new else 'kept'})")
+    click.echo(f"policy: {lists}")
+    for one in [] if before is None else replaced(before, keys):
+        what = f"{one.kind} {one.name} has a new key, since its file was gone, and {lists} listed another one"
+        click.echo(f"sluice: warning: {what}; a ledger takes it by `sluice policy apply`", err=True)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise UsageError(f"the policy cannot be written: {error.strerror}", path=str(path)) from None
 
 
 @key.command()

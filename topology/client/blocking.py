@@ -34,8 +34,9 @@ T = TypeVar("T")
 class Emitter(Held):
     """As `AsyncEmitter`, blocking: `emit` waits while the buffer is full, for `timeout` seconds at the most.
 
-    Arguments are those of `AsyncEmitter`. What was taken is sent though nobody waits for it; leaving the `with` block,
-    or `close`, waits for all of it. A program that ends without either may lose what was not stored yet.
+    Arguments are those of `AsyncEmitter`: `buffer` in records, `buffer_bytes` in bytes, `delivery_timeout` in
+    seconds. What was taken is sent though nobody waits for it; leaving the `with` block, or `close`, waits for
+    all of it. A program that ends without either may lose what was not stored yet.
     """
 
     def __init__(
@@ -280,7 +281,12 @@ class ReEmissionReader(Held):
         return self._kept(partial(self._reader.next, seconds))
 
     def gather(self, seconds: float | None = None, quiet: float = QUIET) -> list[Mending]:
-        """The requests of one attempt of one emission; see `AsyncReEmissionReader.gather`."""
+        """The requests of one attempt of one emission; see `AsyncReEmissionReader.gather`.
+
+        Args:
+            seconds: to wait for the first one; None: as long as it takes.
+            quiet: they are all there once so many seconds have brought no more.
+        """
         return self._kept(partial(self._reader.gather, seconds, quiet))
 
     def commit(self) -> None:

@@ -235,13 +235,13 @@ class FakeSluice:
     # ------------------------------------------------------------ the three users
 
     def async_emitter(self, *, buffer: int = BUFFER_RECORDS, buffer_bytes: int = BUFFER_BYTES) -> AsyncEmitter:
-        """An `AsyncEmitter` whose records come here."""
+        """An `AsyncEmitter` whose records come here; it buffers so many records and bytes at the most."""
         return AsyncEmitter(
             buffer=buffer, buffer_bytes=buffer_bytes, outlet=FakeOutlet(self._world), clock=self._world.clock
         )
 
     def emitter(self, *, buffer: int = BUFFER_RECORDS, buffer_bytes: int = BUFFER_BYTES) -> Emitter:
-        """An `Emitter` whose records come here."""
+        """An `Emitter` whose records come here; it buffers so many records and bytes at the most."""
         return Emitter(
             buffer=buffer, buffer_bytes=buffer_bytes, outlet=FakeOutlet(self._world), clock=self._world.clock
         )

@@ -14,7 +14,7 @@ from ...streams.policy.privacy import NO_SECRETS
 from ..kafka.input_records import Prepared
 from ..kafka.topics import TOPICS
 from ..ledger.block_builder import BlockBuilder, NewBlock
-from ..ledger.export_files import OUTPUTS, Cut, Range, Stored
+from ..ledger.export_files import AUDITED, LATER, Cut, Range, Stored
 from ..ledger.folds import folds
 from ..ledger.interfaces import Fold
 
@@ -95,7 +95,7 @@ class FakeLane:
         return Range(0, self.end(topic))
 
     async def cut(self) -> Cut:
-        ends = {topic: [self.end(topic)] for topic in ("ledger", "checkpoints", *OUTPUTS)}
+        ends = {topic: [self.end(topic)] for topic in (*AUDITED, *LATER)}
         return Cut(ends, ends)
 
     async def batches(
@@ -136,7 +136,7 @@ class _Chain:
 
     def next_due(self) -> int | None:
         """The instant at which something fires; watermarks go with time."""
-        dues = () if self._fold.stateless else self._fold.next_due(self._builder.state)
+        dues = self._fold.next_due(self._builder.state)
         found = [due for due in dues if due is not None]
         return max(min(found), self._time) if found else None
 
@@ -147,7 +147,7 @@ class _Chain:
 
     def _finish(self) -> None:
         """Closes empty blocks until nothing is due at this instant (ARCHITECTURE.md)."""
-        while not self._fold.stateless and self._fold.due(self._builder.state, self._time, self._mark):
+        while self._fold.due(self._builder.state, self._time, self._mark):
             self._close(self._time, self._mark, ())
 
     def _close(self, time: int, mark: int, events: Sequence[Event]) -> None:
@@ -155,7 +155,6 @@ class _Chain:
         self._store(self._builder.add(self._time, self._mark, events))
 
     def _store(self, made: NewBlock) -> None:
-        if not self._fold.stateless:
-            self._lane.put(self._fold.ledger, None, made.data, [], self._time)
+        self._lane.put(self._fold.ledger, None, made.data, [], self._time)
         for output in made.outputs:
             self._lane.put(output.topic, output.key, output.value, output.headers, self._time)

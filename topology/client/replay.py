@@ -16,17 +16,17 @@ from ...codecs.blocks import Block, Event, EventKind, Header, Output
 from ...codecs.decode import decode_emission, decode_observation, decode_review
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.records import Admitted as AdmittedRecord
-from ...codecs.records import Emission, Inadmissible, Observation, Request, Review
+from ...codecs.records import Emission, Inadmissible, Observation, Request, Review, Verdicts
 from ..audit.divergences import Findings
 from ..audit.ledger_checks import LedgerChecks
 from ..audit.report import describe
-from ..ledger.folds import FOLDS, Adjudicate
-from ..ledger.interfaces import Logs
+from ..ledger.folds import FOLDS
+from ..ledger.interfaces import Fold, Logs
 from ..ledger.replay import Linked, follow
 
 EventName: TypeAlias = Literal["record", "oversize", "policy", "gap"]
 Input: TypeAlias = Emission | Observation | Review
-Decided: TypeAlias = AdmittedRecord | Inadmissible | Request
+Decided: TypeAlias = AdmittedRecord | Inadmissible | Request | Verdicts
 
 _DECODERS: Final = {"emissions": decode_emission, "observations": decode_observation, "reviews": decode_review}
 _OUTPUTS: Final[dict[str, Any]] = {
@@ -34,6 +34,7 @@ _OUTPUTS: Final[dict[str, Any]] = {
     "inadmissible": msgspec.json.Decoder(Inadmissible),
     "review-requests": msgspec.json.Decoder(Request),
     "re-emission-requests": msgspec.json.Decoder(Request),
+    "verdicts": msgspec.json.Decoder(Verdicts),
 }
 _NAMES: Final[dict[int, EventName]] = {
     EventKind.RECORD: "record",
@@ -126,7 +127,7 @@ async def replay(logs: Logs, lane: int) -> AsyncGenerator[ReplayedBlock, None]:
 class _Checks(LedgerChecks):
     """Ends at the first thing that does not hold."""
 
-    def judge(self, linked: Linked, state: Any, /) -> Adjudicate | None:
+    def judge(self, linked: Linked, state: Any, /) -> Fold | None:
         self.demand_nothing_found()
         fold = super().judge(linked, state)
         self.demand_nothing_found()

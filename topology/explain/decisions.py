@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType, field
 
 from ...codecs.blocks import Output
 from ...codecs.records import Basis, CoverageLevel, Disposition, Effect, LedgerPlace, Reason, Status
-from ...streams.adjudication.outputs import CITATIONS, DEAD_LETTERS
+from ...streams.adjudication.outputs import CITATIONS, DEAD_LETTERS, VERDICTS
 
 
 class FramedText(msgspec.Struct, frozen=True, gc=False):
@@ -55,11 +55,11 @@ class DecisionOutput(NamedTuple):
 
 
 _words = msgspec.json.Decoder(Decision)
-_NO_WORDS = (DEAD_LETTERS, CITATIONS)
+_NO_WORDS = (DEAD_LETTERS, CITATIONS, VERDICTS)
 
 
 def decisions_in(outputs: Iterable[Output]) -> Iterator[DecisionOutput]:
-    """The words among some outputs, in order; dead letters and citations are none."""
+    """The words among some outputs, in order; dead letters, citations and what `verdicts` repeats are none."""
     for output in outputs:
         if output.topic not in _NO_WORDS:
             yield decision_in(output)

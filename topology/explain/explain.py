@@ -45,6 +45,7 @@ class Watching(Adjudicate):
         self._due: tuple[int | None, int | None] = (None, None)  # of the emission, on the watermark and on time
 
     def fold(self, state: State, block: Block) -> list[Output]:
+        """Folds a block; where it may be about the emission, with a trace, which goes to the builder."""
         places = self._about.places(block)
         in_force = state.next_policy or state.policy
         if in_force is None or not (places or self._may_fire(state, block.header)):

@@ -29,5 +29,6 @@ SENTENCES: Final[dict[str, str]] = {
     "not-declared": "the emitter declared no such observation",
     "declarations-only": "this policy counts declarations, not observations",
     "outweighed": "an observer has corroborated since",
+    "repeated": "the same record waits already",
 }
 assert set(SENTENCES) == set(get_args(Uncounted))

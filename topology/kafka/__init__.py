@@ -4,6 +4,7 @@ consuming.
 
 __all__ = [
     "batches",
+    "broker_times",
     "connect",
     "consume",
     "frames",
@@ -11,6 +12,7 @@ __all__ = [
     "partition_reader",
     "polling",
     "produce",
+    "requests",
     "topics",
     "transactions",
     "transport",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import zlib
 from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager
@@ -76,6 +77,19 @@ async def _stop(client: _Stoppable) -> None:
         logging.getLogger(__name__).debug("a client did not end in order: %s", error)
 
 
+class _Admin(AIOKafkaAdminClient):
+    """aiokafka's, which asks any node that metadata name, and fails where that one has just gone; this asks another."""
+
+    async def _send_request(self, request: Any, node_id: int | None = None) -> Any:
+        if node_id is None:
+            nodes = [broker.nodeId for broker in self._client.cluster.brokers()]
+            for one in random.sample(nodes, len(nodes)):
+                if await self._client.ready(one):
+                    node_id = one
+                    break
+        return await super()._send_request(request, node_id)
+
+
 @asynccontextmanager
 async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
     """An admin client.
@@ -84,7 +98,7 @@ async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
         UnreachableError: no broker answers in time.
     """
     admin = paced(
-        AIOKafkaAdminClient(
+        _Admin(
             bootstrap_servers=bootstrap(settings),
             request_timeout_ms=int(CONNECT_SECONDS * 1000),
             **client_options(settings),

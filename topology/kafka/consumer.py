@@ -1,15 +1,15 @@
 """The thread in which the consumer lives: what one poll brings, where it seeks, and that it stays a member.
 
 Positions and records are always read here, in one moment and one thread; the main thread is handed frames with their
-exact range of offsets, and where each fetch answer says that an input ends. Seeks carry an epoch that tells frames from
-before and after apart.
+exact range of offsets, and, where it asks, what the leaders say of where inputs end. Seeks carry an epoch that tells
+frames from before and after apart.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -20,16 +20,18 @@ from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, Off
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from ..settings.clock import now_ms
 from . import membership
 from .assignor import LaneAssignor, MemberState
 from .frames import Bounds, Fetched
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
 from .reconnect import paced
+from .requests import log_ends
 from .security import client_options
 
 FETCH_WAIT_MS = 250
-"""How long the broker holds an empty fetch: twice this is about how far the watermark lags on idle inputs."""
+"""How long the broker holds an empty fetch."""
 PARTIAL_WAIT_MS = 10
 """The same where some inputs are left out of it, since what came of them has not been taken yet."""
 PACE_SECONDS = 0.04
@@ -54,13 +56,21 @@ class Poll(NamedTuple):
     lost: list[TP]
 
 
+class Ended(NamedTuple):
+    """Where an input ended, and when its leader was asked, Unix ms."""
+
+    end: int
+    asked: int
+
+
 class _Placed:
     """Where a lane has sought: the epoch of its frames, the assignment that it holds in, and how far frames came."""
 
-    __slots__ = ("assignment", "epoch", "handed", "looks_at", "probe")
+    __slots__ = ("assignment", "end", "epoch", "handed", "looks_at", "probe")
 
     def __init__(self, epoch: int, assignment: object, handed: int) -> None:
         self.epoch, self.assignment, self.handed = epoch, assignment, handed
+        self.end = 0  # by the leader's word
         self.looks_at: float | None = None
         self.probe: asyncio.Task[None] | None = None
 
@@ -119,6 +129,10 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         self._placed: dict[TopicPartition, _Placed] = {}
         self._drain = drain
         self._listening: asyncio.Task[None] | None = None
+        self._leader_epochs: dict[TopicPartition, int] = {}
+        session: float = self.app.settings.session_timeout
+        # The lanes are told a little before the session may end: it is looked at every `LISTEN_SECONDS`.
+        self._standing = membership.Standing(session - min(LISTEN_SECONDS, session / 4))
 
     async def on_start(self) -> None:
         await super().on_start()
@@ -128,6 +142,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         coordinator = consumer._coordinator
         if self._name is not None:
             membership.hold_on(coordinator)
+        membership.keep_standing(coordinator, self._standing)
         self._listening = asyncio.create_task(self._listen(coordinator))
 
     async def on_thread_stop(self) -> None:
@@ -136,13 +151,17 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         await super().on_thread_stop()
 
     async def _listen(self, coordinator: Any) -> None:
-        """Takes up what the group's coordinator has to tell.
+        """Takes up what the group's coordinator has to tell, and stops the lanes once it has been silent for too long.
 
         aiokafka's waits with it until it is polled, and Faust does not poll during a rebalance: a member that is
         refused just then would be silent for ever, and look alive.
         """
+        was_lost = False
         while True:
             await asyncio.sleep(LISTEN_SECONDS)
+            if (is_lost := self._standing.is_lost(monotonic())) != was_lost:
+                was_lost = is_lost
+                self.app.loop.call_soon_threadsafe(self.app.lanes.give_up if is_lost else self.app.lanes.take_back)
             try:
                 with membership.judged(self._name):
                     coordinator.check_errors()
@@ -234,9 +253,19 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
             end = state.lso if state.lso is not None and state.lso >= 0 else state.highwater
             if end is not None and state.timestamp is not None:
                 answers.append((partition, end, state.timestamp))
-                if position < end and partition not in fetcher._records:
-                    self._look_at(partition, placed, position, end)
+            if position < placed.end and partition not in fetcher._records:
+                self._look_at(partition, placed, position, placed.end)
         return poll
+
+    async def ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Ended]:
+        """Where partitions end by their leaders' own word; of one whose leader does not say, nothing."""
+        asked = now_ms()
+        found = await log_ends(self._ensure_consumer(), partitions, known=self._leader_epochs)
+        for partition, (end, epoch) in found.items():
+            self._leader_epochs[partition] = epoch
+            if placed := self._placed.get(partition):
+                placed.end = end
+        return {partition: Ended(end, asked) for partition, (end, _) in found.items()}
 
     def touch(self) -> None:
         """Nothing is wanted now: that is no reason to leave the group, as aiokafka would after five idle minutes."""
@@ -244,7 +273,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
             pass
 
     def _look_at(self, partition: TopicPartition, placed: _Placed, position: int, end: int) -> None:
-        """An input's end is said to lie beyond its position, and nothing comes: sees to it that somebody looks.
+        """An input's leader says that it ends beyond our position, and nothing comes: sees that somebody looks.
 
         A marker that the broker has removed would keep the watermark, and whatever waits on it, for ever.
         """

@@ -15,7 +15,14 @@ in flight never leaves the fold idle, and a slow broker never makes the worker g
 class Fetched(NamedTuple):
     """What one fetch brought of one partition: the events of a range of offsets, those of one input of a lane.
 
-    `byte_count` counts keys, values and headers; `epoch` names the seek that it follows.
+    Attributes:
+        topic: by its logical name.
+        partition: the lane.
+        epoch: of the seek that it follows (`Inputs.place`).
+        start, next: the first offset that it speaks of, and the one behind the last. Offsets in between may have no
+            event: markers of transactions, and what was aborted.
+        events: the records, in the order of their offsets.
+        byte_count: how many bytes their keys, values and headers have.
     """
 
     topic: str
@@ -28,7 +35,13 @@ class Fetched(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """One input's partition on the broker: how many there are, the first offset that is kept, and the log's end."""
+    """One input's partition on the broker.
+
+    Attributes:
+        partitions: how many the topic has; 0 where it is not there.
+        first: the first offset that is kept.
+        end: the offset behind the last record.
+    """
 
     partitions: int
     first: int

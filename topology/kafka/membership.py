@@ -1,4 +1,11 @@
-"""Static members: a worker with a name keeps its lanes over a restart, and no two workers share one (KIP-345).
+"""Members of the group: for how long a worker may take itself for one, and static ones.
+
+*Standing.* The coordinator gives a member's lanes to others once it has heard nothing of it for a session. So a member
+whose heartbeats have not been answered for so long must assume that its lanes are somebody else's, and stops them by
+itself (`Standing`). The time counts from when the last answered heartbeat went out, which is no later than when the
+coordinator heard it: the lanes stand before they are given away.
+
+*Names.* Static members: a worker with a name keeps its lanes over a restart, and no two workers share one (KIP-345).
 
 aiokafka gives the name to the group when it joins, and does not leave when it ends, so whoever comes back under it in
 time gets the lanes that it had, and nobody else is disturbed. But it tells the name in no heartbeat: where a second
@@ -11,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 from aiokafka import errors
@@ -51,6 +59,56 @@ def hold_on(coordinator: Any) -> None:
 
     coordinator._do_rejoin_group = do_rejoin_group
     coordinator.reset_generation = reset_generation
+
+
+class Standing:
+    """Whether a worker may still take itself for a member of its group. Times are seconds of one monotonic clock.
+
+    Args:
+        session: seconds for which the coordinator keeps a silent member.
+    """
+
+    def __init__(self, session: float) -> None:
+        self._session = session
+        self._asked: float | None = None
+        self.joining = False
+        """Whether a rebalance is under way: lanes stand then, and the coordinator waits for its members."""
+        self._is_lost = False
+
+    def answered(self, asked: float) -> None:
+        """A heartbeat that went out at `asked` was answered: we were a member then."""
+        self._asked = asked if self._asked is None else max(self._asked, asked)
+
+    def is_lost(self, now: float) -> bool:
+        """Whether the coordinator may have given our lanes away by `now`.
+
+        Never before the first answer; and who joins anew stays what it was until it has joined.
+        """
+        if not self.joining:
+            self._is_lost = self._asked is not None and now - self._asked >= self._session
+        return self._is_lost
+
+
+def keep_standing(coordinator: Any, standing: Standing) -> None:
+    """Has aiokafka's coordinator tell of each answered heartbeat, and of joins."""
+    beat, rejoin = coordinator._do_heartbeat, coordinator._do_rejoin_group
+
+    async def do_heartbeat() -> bool:
+        asked = monotonic()
+        is_member: bool = await beat()
+        if is_member:
+            standing.answered(asked)
+        return is_member
+
+    async def do_rejoin_group(subscription: Any) -> bool:
+        standing.joining = True
+        has_joined: bool = await rejoin(subscription)
+        if has_joined:  # one that failed is tried again: the lanes stand until one does not
+            standing.answered(monotonic())
+            standing.joining = False
+        return has_joined
+
+    coordinator._do_heartbeat, coordinator._do_rejoin_group = do_heartbeat, do_rejoin_group
 
 
 @contextmanager

@@ -3,10 +3,14 @@
 The end of a log is an offset, and not always one that can be reached by reading: a transaction's marker has no record,
 an open transaction hides what follows, and a marker that the broker has removed since leaves offsets that no fetch
 will ever pass (quixio/quix-streams 1017: a recovery that waited for such an offset for ever).
+
+Where a log ends is asked of its leader (`requests.log_end`), never taken from a fetch answer: after an election that
+one's high watermark may be older than the truth, and what stands beyond it would count as absent.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from time import monotonic
@@ -14,10 +18,12 @@ from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 
 from ...codecs.errors import DoesNotHoldError
 from ..settings.settings import Settings
 from .connect import open_consumer, open_reader
+from .requests import End, log_end
 from .transactions import GRACE_SECONDS
 
 POLL_SECONDS = 0.2
@@ -84,7 +90,7 @@ async def fetches_to_end(
         consumer: has sought, and has no other partition: only then does an empty answer say that nothing is there.
         partition: to be read.
         patience: seconds that an open transaction is waited for.
-        until: the end; None is the one as of now.
+        until: the end; None is the high watermark as of now, by the leader's word.
         tells: whether the log says how far it is.
         take: gives what has come, waiting so many seconds for the first record; by default aiokafka's own way.
 
@@ -98,33 +104,57 @@ async def fetches_to_end(
     take = take or polled
     moved_at = reported_at = monotonic()
     at, answers, answered = -1, 0, None
+    gap: End | None = None  # that nothing is hidden before the end, where the leader has said so since the last move
+    end = await _end_now(consumer, partition, patience) if until is None else until
     while True:
         fetched = await take(POLL_SECONDS)
         is_beyond = until is not None and fetched and fetched[-1].offset >= until
         if records := [one for one in fetched if one.offset < until] if is_beyond else fetched:
             yield records
-        # All from one fetch answer. The position passes markers of transactions too, never the last stable offset:
-        # once it is at the high watermark, nothing is hidden behind a transaction that hangs.
-        position, high = await consumer.position(partition), consumer.highwater(partition)
-        end = high if until is None else until
-        if end is not None and position >= end:
+        # The position passes markers of transactions too, never the last stable offset: once it is at the end, nothing
+        # is hidden behind a transaction that hangs.
+        position = await consumer.position(partition)
+        if position >= end:
             return
         now, time = monotonic(), consumer.last_poll_timestamp(partition)
         if fetched or position != at:
-            moved_at, at, answers, answered = now, position, 0, time
+            moved_at, at, answers, answered, gap = now, position, 0, time, None
         elif time != answered:
             answers, answered = answers + 1, time
-        stable = consumer.last_stable_offset(partition)
-        is_stable = stable is None or stable < 0 or (high is not None and stable >= high)
-        if high is not None and is_stable and answers >= EMPTY_ANSWERS and now - moved_at >= EMPTY_SECONDS:
-            if reports:
-                log.info("the broker holds nothing before the end", topic=partition.topic, offset=position, end=end)
-            return
-        if now - moved_at > patience and end is not None:
+        if (consumer.highwater(partition) or 0) < end:
+            answers = 0  # who does not know of the end yet gives nothing from before it either
+        if answers >= EMPTY_ANSWERS and now - moved_at >= EMPTY_SECONDS:
+            # Empty answers count only between two words of one leader that no transaction is open before the end.
+            before, gap, answers = gap, await _stable_to(end, consumer, partition), 0
+            if before is not None and gap is not None and before.epoch == gap.epoch:
+                if reports:
+                    log.info("the broker holds nothing before the end", topic=partition.topic, offset=position, end=end)
+                return
+        if now - moved_at > patience:
             raise HangsError(position, end)
-        if reports and now - reported_at > PROGRESS_SECONDS and end:
+        if reports and now - reported_at > PROGRESS_SECONDS:
             reported_at = now
             log.info("reading", topic=partition.topic, offset=position, end=end, percent=100 * position // end)
+
+
+async def _end_now(consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float) -> int:
+    """The high watermark by its leader's word; asks until one answers.
+
+    Raises:
+        KafkaTimeoutError: none does for `patience` seconds.
+    """
+    gives_up_at = monotonic() + patience
+    while (end := await log_end(consumer, partition)) is None:
+        if monotonic() > gives_up_at:
+            raise KafkaTimeoutError(f"no leader of {partition.topic}/{partition.partition} says where it ends")
+        await asyncio.sleep(POLL_SECONDS)
+    return end.offset
+
+
+async def _stable_to(until: int, consumer: AIOKafkaConsumer, partition: TopicPartition) -> End | None:
+    """The last stable offset, where the leader says that it lies at `until` or later."""
+    stable = await log_end(consumer, partition, committed=True)
+    return stable if stable is not None and stable.offset >= until else None
 
 
 async def last_record(settings: Settings, partition: TopicPartition, wanted: Callable[[Any], bool]) -> Any | None:
@@ -172,7 +202,7 @@ async def _records_before(
 
 
 async def nothing_follows(settings: Settings, partition: TopicPartition, offset: int) -> bool:
-    """Whether no record stands at or after an offset, however far the broker says that the log goes.
+    """Whether no record stands at or after an offset, and no transaction is open there: by the leader's word alone.
 
     Asked with a consumer of its own: of many partitions in one fetch, one may be answered with nothing although it
     holds something.

@@ -32,6 +32,8 @@ OUTPUT_RETENTION = 30 * DAY
 FOR_EVER = -1
 INPUT_BYTES = MAX_INPUT_BYTES + 65_536
 """The greatest value that is no `oversize`, with its key, headers and the frame of a batch."""
+MAX_REPLICAS = 3
+"""Any one broker may then go without a loss; more replicas cost disk and network."""
 LARGE_BYTES = 4_194_304
 """A block may hold a single record of 1 MB, and an output repeats an emission's text with a frame around it."""
 
@@ -74,6 +76,13 @@ def _output(name: str, cleanup: str = "compact,delete", retention: int = OUTPUT_
     return _spec(name, "output", cleanup=cleanup, retention=retention, large=True, log_time=True)
 
 
+def _leases(name: str) -> TopicSpec:
+    # Of each key the last word stays. Not before an hour has passed: who was first is told by the words before it, and
+    # a lease lasts ten minutes at the most (serve/leases.py). Its end is counted from the broker's time.
+    spec = _spec(name, "control", cleanup="compact,delete", retention=DAY, large=False, log_time=True)
+    return spec._replace(config={**spec.config, "min.compaction.lag.ms": "3600000"})
+
+
 TOPICS: Mapping[str, TopicSpec] = {
     spec.name: spec
     for spec in (
@@ -89,11 +98,17 @@ TOPICS: Mapping[str, TopicSpec] = {
         _output("inadmissible"),
         _output("review-requests"),
         _output("re-emission-requests"),
+        _output("verdicts"),  # of each emission the last record says all of it
         _output("grounded", "delete", FOR_EVER),  # validators of one claim must not overwrite each other
+        _leases("review-leases"),
         _output("dead-letters", "delete"),  # the key is the input's own, or none
         _spec("ledger", "ledger", cleanup="delete", retention=FOR_EVER, large=True, log_time=True),
         _spec("bind-ledger", "ledger", cleanup="delete", retention=FOR_EVER, large=True, log_time=True),
+        _spec("frame-ledger", "ledger", cleanup="delete", retention=FOR_EVER, large=True, log_time=True),
         _spec("checkpoints", "ledger", cleanup="delete", retention=FOR_EVER, large=False, log_time=True),
+        # One a ledger: a lane that is taken over waits for nobody else's open transaction.
+        _spec("bind-checkpoints", "ledger", cleanup="delete", retention=FOR_EVER, large=False, log_time=True),
+        _spec("frame-checkpoints", "ledger", cleanup="delete", retention=FOR_EVER, large=False, log_time=True),
     )
 }
 """Every topic by its logical name."""
@@ -108,15 +123,22 @@ def topic_name(settings: Settings, logical: str) -> str:
     return settings.topic_prefix + TOPICS[logical].name
 
 
-def declared(settings: Settings, spec: TopicSpec) -> NewTopic:
-    """A topic as it is declared under these settings: its full name, partitions, replication and configuration."""
+def declared(settings: Settings, spec: TopicSpec, brokers: int = 1) -> NewTopic:
+    """A topic as it is declared under these settings: its full name, partitions, replication and configuration.
+
+    Args:
+        settings: the prefix, partitions and replication.
+        spec: the topic.
+        brokers: how many there are: as many replicas, `MAX_REPLICAS` at the most, where the settings name no number.
+    """
+    replicas = settings.replication or min(MAX_REPLICAS, max(1, brokers))
     # Two of three replicas must have a record before it counts; with fewer than three, that would stop the topic
     # whenever one is away.
-    in_sync = 2 if settings.replication >= 3 else 1
+    in_sync = 2 if replicas >= 3 else 1
     return NewTopic(
         name=settings.topic_prefix + spec.name,
         num_partitions=spec.partitions or settings.partitions,
-        replication_factor=settings.replication,
+        replication_factor=replicas,
         topic_configs={**spec.config, "min.insync.replicas": str(in_sync)},
     )
 
@@ -135,10 +157,11 @@ async def create_topics(settings: Settings) -> list[str]:
         UnreachableError: no broker answers.
         UsageError: the broker refuses a topic, with its reason (too few brokers for the replication, no permission).
     """
-    wanted = [declared(settings, spec) for spec in TOPICS.values()]
     async with open_admin(settings) as admin:
         try:
-            if not await _has_admin_api(admin):
+            cluster = await admin.describe_cluster()
+            wanted = [declared(settings, spec, len(cluster["brokers"])) for spec in TOPICS.values()]
+            if not _has_admin_api(cluster):
                 await admin.describe_topics([topic.name for topic in wanted])
                 return []
             there = await _describe(admin)
@@ -153,9 +176,9 @@ async def create_topics(settings: Settings) -> list[str]:
     return [name for name in made if name]
 
 
-async def _has_admin_api(admin: AIOKafkaAdminClient) -> bool:
+def _has_admin_api(cluster: Mapping[str, Any]) -> bool:
     # Known by its name, not by a lack: a Kafka between two controllers must not be taken for one without topics.
-    return not str((await admin.describe_cluster()).get("cluster_id")).startswith("mockCluster")
+    return not str(cluster.get("cluster_id")).startswith("mockCluster")
 
 
 def _made(settings: Settings, entry: tuple[Any, ...]) -> str:
@@ -194,7 +217,7 @@ async def check_topics(settings: Settings, policy_max_validity_ms: int | None = 
 
     Args:
         settings: the broker, prefix, partitions and replication to compare with.
-        policy_max_validity_ms: the policy's `max_validity`; outputs must be kept for longer.
+        policy_max_validity_ms: the policy's `max_validity` in ms; outputs must be kept for longer.
 
     Raises:
         UnreachableError: no broker answers.
@@ -202,7 +225,8 @@ async def check_topics(settings: Settings, policy_max_validity_ms: int | None = 
     """
     async with open_admin(settings) as admin:
         try:
-            if not await _has_admin_api(admin):
+            cluster = await admin.describe_cluster()
+            if not _has_admin_api(cluster):
                 raise UsageError("the embedded broker does not tell the settings of its topics", path=settings.broker)
             there = await _describe(admin)
             names = [topic_name(settings, logical) for logical in TOPICS]
@@ -211,7 +235,7 @@ async def check_topics(settings: Settings, policy_max_validity_ms: int | None = 
             raise unreachable(settings, error) from None
     found: list[str] = []
     for spec in TOPICS.values():
-        wanted = declared(settings, spec)
+        wanted = declared(settings, spec, len(cluster["brokers"]))
         if wanted.name not in configs:
             found.append(f"topic {wanted.name} is missing; `sluice topics create` makes it")
         else:
@@ -249,7 +273,7 @@ def differences(
         wanted: the same under the settings in force.
         partitions: of Kafka's metadata, each with its `replicas`.
         config: all settings of the topic, by name.
-        policy_max_validity_ms: as in `check_topics`.
+        policy_max_validity_ms: in ms, as in `check_topics`.
     """
     name = wanted.name
     if len(partitions) != wanted.num_partitions:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
 import structlog
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
     IllegalOperation,
     InvalidProducerEpoch,
@@ -44,7 +44,7 @@ RELAX_SECONDS = 300.0
 """So long after the last refusal batches grow again by the same factor."""
 CLOSE_SECONDS = 1.5
 """A producer may take so long to close: a worker that is told to end has five seconds in all."""
-BEHIND = "checkpoints"
+BEHIND = frozenset({"checkpoints", "bind-checkpoints", "frame-checkpoints"})
 """Where things are not written as one, these come behind their block: one may be missing, none stands without it."""
 GRACE_SECONDS = 10.0
 """What a broker may take beyond a transaction's time-out to abort it (it looks every ten seconds by default)."""
@@ -62,7 +62,10 @@ class FencedError(Exception):
 class TooLargeError(Exception):
     """The broker takes no batch as large as this one, though it is within our own bounds.
 
-    `topic` is its logical name, `records` how many there were in the batch, `byte_count` what they took uncompressed.
+    Attributes:
+        topic: by its logical name.
+        records: how many there were in the batch.
+        byte_count: how many bytes they took uncompressed.
     """
 
     def __init__(self, topic: str, records: int, byte_count: int) -> None:
@@ -71,17 +74,17 @@ class TooLargeError(Exception):
 
 
 class Written(NamedTuple):
-    """Where a block went: its ledger offset, and the broker's own time for it (None where it tells none)."""
+    """Where a block went.
+
+    Attributes:
+        offset: of its record in the ledger.
+        appended_at: the broker's own time for it, Unix ms; None where it tells none.
+        node: that broker's number; None where it is not known.
+    """
 
     offset: int
     appended_at: int | None
-
-
-class GroupOffsets(NamedTuple):
-    """The next offsets to read, to be committed for a consumer group in the same transaction."""
-
-    group: str
-    offsets: Mapping[TopicPartition, int]
+    node: int | None = None
 
 
 class _Sent(NamedTuple):
@@ -141,10 +144,8 @@ class LaneProducer:
         async with asyncio.timeout(self._settings.transaction_timeout + GRACE_SECONDS):
             await producer.start()
 
-    async def commit(
-        self, block: bytes | None, outputs: Sequence[Output], offsets: GroupOffsets | None = None
-    ) -> Written | None:
-        """Writes the outputs, and with them the block to the ledger, or the offsets for their group, as one.
+    async def commit(self, block: bytes | None, outputs: Sequence[Output]) -> Written | None:
+        """Writes the outputs, and with them the block to the ledger, as one.
 
         Returns:
             Where the block went, if there is one.
@@ -160,20 +161,21 @@ class LaneProducer:
             # A broker that is away must not hold the lane for ever: aiokafka never gives up on a batch by itself.
             async with asyncio.timeout(self._settings.transaction_timeout):
                 if self._exactly_once:
-                    return await self._commit_as_one(self._producer, block, outputs, offsets)
-                await self._settle(await self._send(self._producer, [one for one in outputs if one.topic != BEHIND]))
+                    return await self._commit_as_one(self._producer, block, outputs)
+                before = [one for one in outputs if one.topic not in BEHIND]
+                await self._settle(await self._send(self._producer, before))
                 if block is None:
                     return None
                 sent = await self._send_block(self._producer, block)
                 await self._settle([sent])
-                await self._settle(await self._send(self._producer, [one for one in outputs if one.topic == BEHIND]))
-                written = _written(sent.future.result())
+                await self._settle(await self._send(self._producer, [one for one in outputs if one.topic in BEHIND]))
+                written = self._written(sent.future.result())
                 return written._replace(appended_at=None)  # the embedded broker tells a time that is none
         except _FENCED as error:
             raise FencedError(repr(error)) from error
 
     async def _commit_as_one(
-        self, producer: AIOKafkaProducer, block: bytes | None, outputs: Sequence[Output], offsets: GroupOffsets | None
+        self, producer: AIOKafkaProducer, block: bytes | None, outputs: Sequence[Output]
     ) -> Written | None:
         await producer.begin_transaction()
         self._in_transaction = True
@@ -186,11 +188,9 @@ class LaneProducer:
             raise
         # Not left to the commit: aiokafka would commit without a batch that the broker has refused.
         await self._settle([*([] if of_block is None else [of_block]), *of_outputs])
-        if offsets is not None:
-            await producer.send_offsets_to_transaction(dict(offsets.offsets), offsets.group)
         await producer.commit_transaction()
         self._in_transaction = False
-        return None if of_block is None else _written(of_block.future.result())
+        return None if of_block is None else self._written(of_block.future.result())
 
     async def _settle(self, sent: Sequence[_Sent]) -> None:
         """Waits for these batches, and says which of them was too large."""
@@ -231,6 +231,12 @@ class LaneProducer:
             for batch in self._packed(some, least if place[0] in _SPREAD else self._batch_bytes)
         ]
 
+    def _written(self, metadata: Any) -> Written:
+        appended_at = metadata.timestamp if metadata.timestamp_type == 1 else None
+        producer: Any = self._producer
+        node = producer.client.cluster.leader_for_partition(metadata.topic_partition)
+        return Written(metadata.offset, appended_at, node)
+
     async def close(self) -> None:
         """Aborts what is open and lets go of the broker, within `CLOSE_SECONDS`, whatever happens."""
         producer, self._producer = self._producer, None
@@ -259,7 +265,3 @@ def _heard(future: asyncio.Future[Any]) -> asyncio.Future[Any]:
     """Marks a failure as heard of, whoever else waits: of many batches that fail together, one tells."""
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
     return future
-
-
-def _written(metadata: Any) -> Written:
-    return Written(metadata.offset, metadata.timestamp if metadata.timestamp_type == 1 else None)

@@ -1,8 +1,8 @@
 """The driver `frames://`: Faust's aiokafka driver, handing agents one event per fetched batch of one partition.
 
 Faust's own path costs more per message than the whole fold, and commits offsets apart from outputs (ARCHITECTURE.md).
-What this driver owns instead: frames with their exact range of offsets, where each fetch answer says that an input
-ends, seeks with an epoch that tells frames from before and after apart, and back-pressure up to the fetcher. Faust's
+What this driver owns instead: frames with their exact range of offsets, where inputs end by their leaders' word, seeks
+with an epoch that tells frames from before and after apart, and back-pressure up to the fetcher. Faust's
 bookkeeping of acknowledgements, gaps and commits is switched off: positions are the ledger's, and what the consumer
 group is told of them is for lag monitors only.
 
@@ -12,10 +12,12 @@ group is told of them is for lag monitors only.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import count
+from time import monotonic
 from typing import Any
 
+import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 from faust.transport.drivers import aiokafka as driver
@@ -27,9 +29,14 @@ from .consumer import FAUST_LOG, FrameConsumerThread
 from .frames import Bounds, Fetched
 
 POLL_SECONDS = 0.1
-"""How long one poll waits for records. Fetch answers without any are noticed this late, so marks lag by no more."""
+"""How long one poll waits for records. Fetch answers without any are noticed this late."""
+ASK_SECONDS = 1.0
+"""A leader is asked for one input's end no more often than this."""
 PRESSED_SECONDS = 0.02
 """The same while a full lane is left out of the poll, and could be fetched for again at any moment."""
+
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class _NoOffsets(dict[TP, int | None]):
@@ -55,6 +62,8 @@ class FrameConsumer(driver.Consumer):
         self._ends: dict[TP, int] = {}
         self._reported: dict[TopicPartition, int] = {}
         self._next_epoch = count()
+        self._asked_at: dict[TP, float] = {}
+        self._asking: asyncio.Task[None] | None = None
 
     def _new_consumer_thread(self) -> FrameConsumerThread:
         return FrameConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -65,6 +74,7 @@ class FrameConsumer(driver.Consumer):
         lanes, logical = self.app.lanes, self.app.logical
         may_be_fetched = lanes.wants()
         fetchable = {tp for tp in active_partitions if may_be_fetched(logical[tp.topic], tp.partition)}
+        self._ask_for_ends(active_partitions)
         if not fetchable:  # to aiokafka an empty set means all of them
             await self._thread.call_thread(self._thread.touch)
             await asyncio.sleep(PRESSED_SECONDS)
@@ -88,6 +98,26 @@ class FrameConsumer(driver.Consumer):
             found[tp] = [frame]
         return found
 
+    def _ask_for_ends(self, active: Container[TP]) -> None:
+        """Has leaders asked where inputs end that lanes want to know of: not in our way, and one question at a time."""
+        if self._asking is not None and not self._asking.done():
+            return
+        now, physical = monotonic(), self.app.physical
+        wanted = [TP(physical[topic], number) for topic, number in self.app.lanes.asks()]
+        wanted = [tp for tp in wanted if tp in active and now - self._asked_at.get(tp, -ASK_SECONDS) >= ASK_SECONDS]
+        if wanted:
+            self._asked_at.update(dict.fromkeys(wanted, now))
+            self._asking = asyncio.create_task(self._learn_ends(wanted))
+
+    async def _learn_ends(self, wanted: list[TP]) -> None:
+        try:
+            found = await self._thread.call_thread(self._thread.ends, wanted)
+        except Exception as error:  # noqa: BLE001 -- asked again in a second
+            log.debug("nobody says where inputs end", error=repr(error))
+            return
+        for tp, (end, asked) in found.items():
+            self.app.lanes.ended(tp.partition, self.app.logical[tp.topic], end, asked)
+
     def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
         generation = self.app.consumer_generation_id
         return ConsumerMessage(
@@ -95,6 +125,7 @@ class FrameConsumer(driver.Consumer):
         )
 
     def highwater(self, tp: TP) -> int:
+        """The offset behind the last record of a partition as of its last fetch; 0 before the first."""
         return self._ends.get(tp, 0)
 
     # ------------------------------------------------------------ for lanes
@@ -116,10 +147,12 @@ class FrameConsumer(driver.Consumer):
     # ------------------------------------------------------------ assignment
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Suspends the lanes before another worker gets them."""
         await self.app.lanes.suspend()
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Gives the worker the lanes all of whose inputs it was assigned."""
         await super().on_partitions_assigned(assigned, generation_id)
         if not self.app.should_stop:
             inputs = set(self.app.physical.values())
@@ -135,9 +168,10 @@ class FrameConsumer(driver.Consumer):
     # ------------------------------------------------------------ what Faust keeps and we do not
 
     def track_message(self, message: Any) -> None:
-        pass
+        """Nothing: the ledger says what was processed."""
 
     def ack(self, message: Any) -> bool:
+        """Only marks the message: offsets to commit come from the ledgers."""
         message.acked = True
         return True
 
@@ -155,7 +189,7 @@ class FrameConsumer(driver.Consumer):
         return True
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        pass
+        """Nothing: liveness.py looks at the lanes' progress instead."""
 
 
 class Transport(driver.Transport):

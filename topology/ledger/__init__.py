@@ -14,7 +14,6 @@ __all__ = [
     "log_reader",
     "obligations",
     "policies",
-    "positions",
     "replay",
     "retention",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...codecs.errors import UsageError
-from .export_files import AUDITED, MANIFEST, Manifest, Writing, file_name
+from .export_files import AUDITED, LATER, MANIFEST, Manifest, Writing, file_name
 from .retention import taken
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ async def export(
     counts: dict[str, int] = dict.fromkeys(AUDITED, 0)
     ranges: dict[str, list[tuple[int, int]]] = {}
     files: dict[str, str] = {}
-    for topic in AUDITED:
-        ranges[topic] = []
+    for topic in (*AUDITED, *(one for one in LATER if any(cut.ends.get(one, ())))):
+        counts[topic], ranges[topic] = 0, []
         for lane in range(logs.lanes):
             end = cut.ends[topic][lane]
             first = min((await logs.range(topic, lane)).first, end)
@@ -63,7 +63,7 @@ async def export(
         lanes=logs.lanes,
         exported_at=exported_at,
         ranges=ranges,
-        settled={topic: list(ends) for topic, ends in cut.settled.items()},
+        settled={topic: list(ends) for topic, ends in cut.settled.items() if topic in ranges},
         files=files,
     )
     # Last: a folder without it is no export.

@@ -27,8 +27,22 @@ from ...codecs.errors import DoesNotHoldError, UsageError
 from ...streams.policy.privacy import NO_SECRETS, Secrets
 
 OUTPUTS: Final[Sequence[str]] = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters")
-AUDITED: Final[Sequence[str]] = ("ledger", "checkpoints", *OUTPUTS)
-"""What an audit reads, by logical name: each has a partition for every lane."""
+LATER: Final[Sequence[str]] = ("verdicts",)
+"""Output topics that older deployments and exports do not have: nothing is said of one that holds nothing."""
+LEDGERS: Final[Sequence[str]] = ("ledger", "bind-ledger", "frame-ledger")
+CHECKPOINTS: Final[Sequence[str]] = ("checkpoints", "bind-checkpoints", "frame-checkpoints")
+AUDITED: Final[Sequence[str]] = (
+    "ledger",
+    "checkpoints",
+    *OUTPUTS,
+    "bind-ledger",
+    "bind-checkpoints",
+    "frame-ledger",
+    "frame-checkpoints",
+    "grounded",
+    "citations",
+)
+"""What an audit reads beside those, by logical name: each has a partition for every lane."""
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 BATCH_BYTES: Final = 1 << 20
@@ -122,7 +136,7 @@ def _open(path: Path) -> FileIO:
 
 
 class FolderLogs:
-    """The topics of an export (`stored.Logs`)."""
+    """The topics of an export (`interfaces.Logs`)."""
 
     def __init__(self, folder: Path, secrets: Secrets = NO_SECRETS) -> None:
         """
@@ -152,7 +166,7 @@ class FolderLogs:
             UsageError: one of the files is no regular file.
         """
         lanes = range(min(self.lanes, _MOST_LANES))
-        for name in (file_name(topic, lane) for lane in lanes for topic in AUDITED):
+        for name in (file_name(topic, lane) for lane in lanes for topic in (*AUDITED, *LATER)):
             try:
                 found = os.stat(self._folder / name)
             except (OSError, ValueError):
@@ -169,6 +183,7 @@ class FolderLogs:
 
     async def cut(self) -> Cut:
         ends = {topic: [end for _, end in ranges] for topic, ranges in self.manifest.ranges.items()}
+        ends |= {topic: [0] * self.lanes for topic in LATER if topic not in ends}
         return Cut({**ends, **self.manifest.settled}, ends)
 
     async def batches(
@@ -209,7 +224,7 @@ def read_records(file: BinaryIO) -> Iterator[Stored]:
 
 
 def read_batches(path: Path, digest: str | None = None) -> Iterator[list[Stored]]:
-    """The records of an export's file, some `BATCH_OCTETS` at a time; none where there is no file.
+    """The records of an export's file, some `BATCH_BYTES` at a time; none where there is no file.
 
     Raises:
         DoesNotHoldError: after all that could be read, where the file is damaged, or has another hash than `digest`.

@@ -1,11 +1,11 @@
 """The folds that a worker's lanes run, one lane group each (ARCHITECTURE.md).
 
-Each is a thin face over pure functions of `streams/`, in the form that lanes take (`contracts.Fold`).
+Each is a thin face over pure functions of `streams/`, in the form that lanes take (`interfaces.Fold`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -15,7 +15,8 @@ from ...codecs.partition import PARTITIONERS, Partitioner
 from ...streams.adjudication import fold as core
 from ...streams.adjudication import outputs, snapshot
 from ...streams.adjudication.versions import FOLD_VERSIONS, next_number, number_of
-from ...streams.attestations import framing
+from ...streams.attestations import framing, framing_state
+from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import NO_SECRETS, Secrets, without_key
 from ...streams.sightings import binding, binding_state
 from .interfaces import Fold, Logs
@@ -28,7 +29,8 @@ def _categories(topics: Sequence[str], grounded: str) -> Categories:
 
 
 class _Keyed:
-    """What the folds have in common: their inputs' keys are checked by one partitioner, which their version names.
+    """What the folds (`interfaces.Fold`) have in common: their inputs' keys are checked by one partitioner, which
+    their version names.
 
     Args:
         partitioner: by which keys are spread.
@@ -36,15 +38,20 @@ class _Keyed:
     """
 
     layout = ""
+    older_layouts: Sequence[str] = ()
 
     def __init__(self, partitioner: Partitioner = "murmur2", raised: int = 0) -> None:
         self._partitioner: Partitioner = partitioner
         self._raised = raised
         self.version = core.fold_version(partitioner)
         self.form = f"state={self.layout} partitioner={partitioner}"
+        self.older_forms: Sequence[str] = [f"state={layout} partitioner={partitioner}" for layout in self.older_layouts]
 
     def named(self, state: Any, ledger: str = "") -> str:
         return core.fold_version(self._partitioner, number=next_number(ledger, self._raised))
+
+    def policy_in_force(self, state: Any) -> Policy | None:
+        return None
 
     def event_for(
         self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
@@ -53,7 +60,13 @@ class _Keyed:
 
 
 class Adjudicate(_Keyed):
-    """Emissions, observations and reviews become verdicts (streams/adjudication/fold.py)."""
+    """Emissions, observations and reviews become verdicts (streams/adjudication/fold.py): an `interfaces.Fold`.
+
+    Args:
+        partitioner: by which keys are spread.
+        secrets: what identifiers are hashed with, where the policy says so.
+        raised: the number of the version that ledgers are raised to; 0 leaves them at their own.
+    """
 
     name = "adjudicate"
     inputs: Sequence[str] = core.INPUTS
@@ -62,12 +75,14 @@ class Adjudicate(_Keyed):
         outputs.INADMISSIBLE,
         outputs.REVIEWS,
         outputs.REEMISSIONS,
+        outputs.VERDICTS,
         outputs.CITATIONS,
         outputs.DEAD_LETTERS,
     )
-    stateless = False
     ledger = "ledger"
+    checkpoints = "checkpoints"
     layout = snapshot.LAYOUT
+    older_layouts: Sequence[str] = snapshot.READABLE
     consumes: Categories = _categories(inputs, "observations")
     produces: Categories = _categories(outputs, "admitted")
 
@@ -90,6 +105,9 @@ class Adjudicate(_Keyed):
     def policy_hash(self, state: core.State) -> str:
         return state.policy_hash
 
+    def policy_in_force(self, state: core.State) -> Policy | None:
+        return state.next_policy or state.policy
+
     def named(self, state: core.State, ledger: str = "") -> str:
         return core.fold_version(self._partitioner, state.key_in_force, next_number(ledger, self._raised))
 
@@ -104,13 +122,13 @@ class Adjudicate(_Keyed):
 
 
 class Bind(_Keyed):
-    """Sightings and citations become observations (streams/sightings/binding.py)."""
+    """Sightings and citations become observations (streams/sightings/binding.py): an `interfaces.Fold`."""
 
     name = "bind"
     inputs: Sequence[str] = binding.INPUTS
     outputs: Sequence[str] = (binding.OBSERVATIONS, outputs.DEAD_LETTERS)
-    stateless = False
     ledger = "bind-ledger"
+    checkpoints = "bind-checkpoints"
     layout = binding_state.LAYOUT
     consumes: Categories = _categories(inputs, "sightings")
     produces: Categories = _categories(outputs, "observations")
@@ -141,43 +159,44 @@ class Bind(_Keyed):
 
 
 class FrameAttestations(_Keyed):
-    """Attestations are typed, sanitised and framed (streams/attestations/framing.py)."""
+    """Attestations are typed, sanitised and framed (streams/attestations/framing.py): an `interfaces.Fold`."""
 
     name = "frame"
     inputs: Sequence[str] = framing.INPUTS
     outputs: Sequence[str] = (framing.GROUNDED, outputs.DEAD_LETTERS)
-    stateless = True
-    ledger = ""
+    ledger = "frame-ledger"
+    checkpoints = "frame-checkpoints"
+    layout = framing_state.LAYOUT
     consumes: Categories = _categories(inputs, "attestations")
     produces: Categories = _categories(outputs, "grounded")
 
-    def new(self, lane: int, lanes: int) -> framing.State:
-        return framing.State(lane, lanes, self._partitioner)
+    def new(self, lane: int, lanes: int) -> framing_state.State:
+        return framing_state.State(lane, lanes, self._partitioner)
 
-    def fold(self, state: framing.State, block: Block) -> list[Output]:
+    def fold(self, state: framing_state.State, block: Block) -> list[Output]:
         return framing.fold(state, block)
 
-    def due(self, state: framing.State, time: int, watermark: int) -> int:
-        return int(time >= state.renew_at)
+    def due(self, state: framing_state.State, time: int, watermark: int) -> int:
+        return 0
 
-    def next_due(self, state: framing.State) -> tuple[int | None, int | None]:
-        return state.renew_at, None
+    def next_due(self, state: framing_state.State) -> tuple[int | None, int | None]:
+        return None, None
 
-    def policy_hash(self, state: framing.State) -> str:
+    def policy_hash(self, state: framing_state.State) -> str:
         return state.policy_hash
 
-    def counters(self, state: framing.State) -> dict[str, int]:
+    def counters(self, state: framing_state.State) -> dict[str, int]:
         return dict(state.counters)
 
-    def dump(self, state: framing.State) -> Iterator[bytes]:
-        raise AssertionError("a stateless fold has nothing to write down")
+    def dump(self, state: framing_state.State) -> Iterator[bytes]:
+        return framing_state.dump(state)
 
-    def load(self, chunks: Iterable[bytes]) -> framing.State:
-        raise AssertionError("a stateless fold has nothing to read back")
+    def load(self, chunks: Iterable[bytes]) -> framing_state.State:
+        return framing_state.load(chunks)
 
 
 def folds(partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS, raised: int = 0) -> tuple[Fold, ...]:
-    """All that a worker runs; every partition number has one lane of each.
+    """All that a worker runs; every partition number has one lane of each. The arguments are those of `Adjudicate`.
 
     Raises:
         UsageError: ledgers are to be raised to a version that this package does not fold.
@@ -206,17 +225,24 @@ class FoldByVersion:
         fold: the one in use; None before the first block.
     """
 
-    def __init__(self, secrets: Secrets = NO_SECRETS) -> None:
-        self.fold: Adjudicate | None = None
-        self._secrets, self._version = secrets, ""  # of the block before, without a key
+    def __init__(
+        self, secrets: Secrets = NO_SECRETS, make: Callable[[Partitioner, Secrets], Fold] = Adjudicate
+    ) -> None:
+        """
+        Args:
+            secrets: what its identifiers are hashed with, where they are.
+            make: the fold of whose ledger it is.
+        """
+        self.fold: Fold | None = None
+        self._secrets, self._make, self._version = secrets, make, ""  # the version without a key, of the block before
 
-    def take(self, header: Header) -> Adjudicate | None:
+    def take(self, header: Header) -> Fold | None:
         """The fold of the next block; None where it is not ours, or may not follow upon the one before."""
         version = without_key(header.fold)
         if not self._follows(version):
             return None
         if self.fold is None:
-            self.fold = Adjudicate(FOLDS[version], self._secrets)
+            self.fold = self._make(FOLDS[version], self._secrets)
         self._version = version
         return self.fold
 
@@ -247,5 +273,5 @@ async def partitioner_of(logs: Logs, lane: int | None = None) -> Partitioner:
 
 
 def partitioner_named(fold: str) -> Partitioner:
-    """The partitioner that a block header's `fold` names (`streams.fold.fold_version`)."""
+    """The partitioner that a block header's `fold` names (`streams.adjudication.versions.fold_version`)."""
     return "crc32" if "partitioner=crc32" in fold.split() else "murmur2"

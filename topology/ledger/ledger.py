@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from aiokafka import TopicPartition
@@ -14,6 +15,7 @@ from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS, LaneProducer, Written
 from ..settings.settings import Settings
 from .interfaces import Fold
+from .positions import positions_before
 
 
 class Ledger(Protocol):
@@ -32,16 +34,21 @@ class Ledger(Protocol):
         ...
 
     async def positions(self) -> Mapping[str, int]:
-        """Where a lane that keeps no blocks has left its inputs: the next offset to read, by logical topic."""
+        """Where the first block of a new ledger begins to read: the next offset, by logical topic.
+
+        Of an input that is not named all is to be read that the broker holds.
+        """
         ...
 
-    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+    async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         """Commits a block and its outputs together. After any error the ledger must be closed and read anew.
 
         Args:
-            block: as sealed.
-            outputs: what it folds to.
-            positions: where the block leaves the inputs, as its header says too.
+            block: its bytes, as sealed.
+            outputs: what it folds to, in order.
+
+        Returns:
+            Where the block stands in the ledger, and what the broker said of its clock.
 
         Raises:
             FencedError: somebody else owns the lane now; nothing was written.
@@ -55,17 +62,25 @@ class Ledger(Protocol):
 
 
 class KafkaLedger:
-    """The ledger of one lane on Kafka: partition `lane` of a ledger topic and of every output topic.
+    """The `Ledger` of one lane on Kafka: partition `lane` of a ledger topic and of every output topic.
 
     Args:
         settings: the broker, prefix, delivery and time-outs.
         lane: the partition number.
         topic: the logical name of the ledger; each group of lanes has one of its own.
         producer: the transactional id, as for `LaneProducer`: no two groups have one.
+        before: asked where a lane that kept no ledger has left its inputs; None: there was none such.
     """
 
-    def __init__(self, settings: Settings, lane: int, topic: str = "ledger", producer: str = "lane") -> None:
-        self._settings, self._lane = settings, lane
+    def __init__(
+        self,
+        settings: Settings,
+        lane: int,
+        topic: str = "ledger",
+        producer: str = "lane",
+        before: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+    ) -> None:
+        self._settings, self._lane, self._before = settings, lane, before
         self._topic = topic_name(settings, topic)
         self._producer = LaneProducer(settings, producer, lane, topic)
 
@@ -83,10 +98,9 @@ class KafkaLedger:
                 raise hangs.sentence(f"the ledger of lane {self._lane}", partition, "blocks") from None
 
     async def positions(self) -> Mapping[str, int]:
-        """None: the last block's header has them."""
-        return {}
+        return {} if self._before is None else await self._before()
 
-    async def write(self, block: bytes, outputs: Sequence[Output], positions: Mapping[str, int]) -> Written:
+    async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         written = await self._producer.commit(block, outputs)
         assert written is not None
         return written
@@ -97,4 +111,5 @@ class KafkaLedger:
 
 def ledger_of(settings: Settings, fold: Fold, lane: int) -> KafkaLedger:
     """The ledger of a lane of this fold; the adjudicating one's producer bears the name that it always had."""
-    return KafkaLedger(settings, lane, fold.ledger, "lane" if fold.ledger == "ledger" else fold.name)
+    before = partial(positions_before, settings, fold, lane) if fold.ledger == "frame-ledger" else None
+    return KafkaLedger(settings, lane, fold.ledger, "lane" if fold.ledger == "ledger" else fold.name, before)

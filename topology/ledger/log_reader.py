@@ -27,6 +27,9 @@ from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from .export_files import (
     AUDITED,
+    CHECKPOINTS,
+    LATER,
+    LEDGERS,
     MANIFEST,
     OUTPUTS,
     Cut,
@@ -91,7 +94,7 @@ class _Expected(NamedTuple):
 
 
 class KafkaLogs:
-    """The topics of a running broker. Each reading has a consumer of its own.
+    """The topics of a running broker, as `interfaces.Logs`. Each reading has a consumer of its own.
 
     To open one and to get its first answer takes some 20 ms, in which nobody has anything to do: an audit, which reads
     some topics of each lane, says beforehand what it will read.
@@ -149,11 +152,12 @@ class KafkaLogs:
             if self._settings.delivery == "exactly-once":
                 asking = open_consumer(self._settings, isolation_level="read_uncommitted")
                 of_all = await opened.enter_async_context(asking)
-                await self._ask_for(("ledger", *OUTPUTS, "checkpoints"), of_all)
-            blocks = await self._settled_ends(("ledger",), of_all)
-            written = await self._settled_ends((*OUTPUTS, "checkpoints"), of_all)
-            named = await self._settled_ends(("checkpoints",), of_all)
-            return Cut({**blocks, **written}, {**written, **named, **await self._ends(("ledger",), of_all)})
+                await self._ask_for((*AUDITED, *LATER), of_all)
+            blocks = await self._settled_ends(LEDGERS, of_all)
+            others = [topic for topic in (*AUDITED, *LATER) if topic not in LEDGERS]
+            written = await self._settled_ends(others, of_all)
+            named = await self._settled_ends(CHECKPOINTS, of_all)
+            return Cut({**blocks, **written}, {**written, **named, **await self._ends(LEDGERS, of_all)})
 
     async def batches(
         self, topic: str, lane: int, start: int | None = None, end: int | None = None
@@ -163,7 +167,7 @@ class KafkaLogs:
         settings, place = self._settings, self._place(topic, lane)
         named = start is None and end is not None
         async with self._reading(topic, lane, start, expected=named) as consumer:
-            decoder = _as_lying if self._in_place and topic in OUTPUTS else _as_stored
+            decoder = _as_lying if self._in_place and topic in (*OUTPUTS, *LATER) else _as_stored
 
             async def take(patience: float) -> list[Stored]:
                 return (await drain(consumer._fetcher, (place,), patience, TAKEN, decoder)).get(place, NOTHING).events
@@ -264,6 +268,7 @@ class KafkaLogs:
 
 __all__ = [
     "AUDITED",
+    "LATER",
     "MANIFEST",
     "OUTPUTS",
     "Cut",

@@ -8,7 +8,7 @@ neither skips a policy nor takes one twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -62,6 +62,10 @@ class PolicyFeed:
         while place and documents[place - 1].offset >= position:
             place -= 1
         return documents[place:]
+
+    def newest_first(self) -> Iterator[bytes]:
+        """Every record of the topic, the newest first; also those that are no policy."""
+        return (one.document for one in reversed(self.documents))
 
     async def run(self) -> None:
         """Follows the topic until cancelled; a broker that is away is tried again."""

@@ -33,12 +33,21 @@ Blocks = Callable[[int | None], AsyncIterator[tuple[int, bytes]]]
 
 
 class Replayed(Protocol):
-    """What a replay asks of a fold (`interfaces.Fold` is one)."""
+    """What a replay asks of a fold (`interfaces.Fold` is one).
+
+    Attributes:
+        version: the newest that it folds, as a block's header names it as `fold`.
+    """
 
     @property
     def version(self) -> str: ...
-    def new(self, lane: int, lanes: int) -> Any: ...
-    def fold(self, state: Any, block: Block) -> list[Output]: ...
+    def new(self, lane: int, lanes: int) -> Any:
+        """The state of lane number `lane` of `lanes` before its first block."""
+        ...
+
+    def fold(self, state: Any, block: Block) -> list[Output]:
+        """Takes the next block into the state, in place; returns its outputs in order."""
+        ...
 
 
 class FoldedBlock(NamedTuple):
@@ -59,10 +68,12 @@ class FoldedBlock(NamedTuple):
 
     @property
     def header(self) -> Header:
+        """The block's header."""
         return self.block.header
 
     @property
     def events(self) -> Sequence[Event]:
+        """The block's events, in order."""
         return self.block.events
 
     @property

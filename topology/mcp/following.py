@@ -1,4 +1,4 @@
-"""Keeps the view: follows `admitted` and `grounded` as committed, and writes what comes into it, with the positions.
+"""Keeps a view: follows its topics as committed, and writes what comes into it, with the positions.
 
 Its own consumer, without a group: the view's positions are the only ones, and stand in the view. One process writes; a
 second one with the same file reads it, and takes over when the first one ends. Whatever fails (the broker away, the
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -22,13 +23,14 @@ from aiokafka.errors import KafkaError
 from ...codecs.errors import SluiceError
 from ..kafka.connect import open_consumer, partitions_of, unreachable
 from ..kafka.partition_reader import nothing_follows
+from ..kafka.requests import log_ends
 from ..kafka.topics import topic_name
 from ..ledger.policies import document_of, in_force
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from ..worker.watermark import InputMarks
-from .metering import BEHIND
-from .view import TOPICS, Arrived, Batch, InUse, Place, View
+from .kept_view import BEHIND, PARTITIONS, Arrived, Batch, InUse, KeptView, Place
+from .view import View
 
 RETRY_SECONDS: Final = 2.0
 TAKE_OVER_SECONDS: Final = 1.0
@@ -54,13 +56,21 @@ class Following:
     Args:
         settings: the broker and the topics' prefix.
         path: the view's file.
+        kind: of the view.
+        taken: told whenever something came into it.
 
     Attributes:
         refused: by topic, records that were not fit to be shown, in whichever view this process has kept.
     """
 
-    def __init__(self, settings: Settings, path: Path) -> None:
-        self._settings, self._path = settings, path
+    def __init__(
+        self,
+        settings: Settings,
+        path: Path,
+        kind: type[KeptView] = View,
+        taken: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._settings, self._path, self._kind, self.taken = settings, path, kind, taken
         self.refused: Counter[str] = Counter()
         self._identity = f"{settings.broker} {settings.topic_prefix}"
         self._policy: str | None = None
@@ -70,7 +80,7 @@ class Following:
         waiting = False
         while True:
             try:
-                view = await asyncio.to_thread(View, self._path, self._identity, self.refused)
+                view = await asyncio.to_thread(self._kind, self._path, self._identity, self.refused)
             except InUse:
                 if not waiting:
                     log.info("another process keeps the view", path=str(self._path))
@@ -84,7 +94,7 @@ class Following:
             waiting = False
             await self._keep(view)
 
-    async def _keep(self, view: View) -> None:
+    async def _keep(self, view: KeptView) -> None:
         """Follows into an open view until it has to be opened again."""
         asking = asyncio.create_task(self._ask_for_policies())
         anew = False
@@ -103,12 +113,12 @@ class Following:
             view.close()
         await asyncio.sleep(0 if anew else RETRY_SECONDS)
 
-    async def _follow(self, view: View) -> None:
+    async def _follow(self, view: KeptView) -> None:
         settings = self._settings
         isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
         async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=WAIT_MS) as consumer:
             places: dict[TopicPartition, Place] = {}
-            for topic in TOPICS:
+            for topic in view.topics:
                 name = topic_name(settings, topic)
                 for number in await partitions_of(consumer, settings, name):
                     places[TopicPartition(name, number)] = (topic, number)
@@ -150,7 +160,7 @@ class _Range:
 
 
 async def _seek(
-    consumer: AIOKafkaConsumer, view: View, places: dict[TopicPartition, Place]
+    consumer: AIOKafkaConsumer, view: KeptView, places: dict[TopicPartition, Place]
 ) -> dict[TopicPartition, _Range]:
     """Goes to where the view has come to.
 
@@ -167,9 +177,9 @@ async def _seek(
         if start > ends[partition]:
             raise _Anew("a topic ends before what was read from it")
         if start < first[partition]:
-            if start and place[0] == "admitted":
+            if start:
                 log.warning("retention has deleted what was not read", topic=place[0], partition=place[1])
-                await asyncio.to_thread(view.forget, place[1])
+                await asyncio.to_thread(view.forget, *place)
             start = first[partition]
         consumer.seek(partition, start)
         ranges[partition] = _Range(start, ends[partition])
@@ -183,14 +193,14 @@ class _Pass:
         self,
         settings: Settings,
         consumer: AIOKafkaConsumer,
-        view: View,
+        view: KeptView,
         places: dict[TopicPartition, Place],
         ranges: dict[TopicPartition, _Range],
         following: Following,
     ) -> None:
         self._settings, self._consumer, self._view = settings, consumer, view
         self._places, self._ranges, self._following = places, ranges, following
-        self._reported_at = self._pruned_at = 0.0
+        self._reported_at = self._pruned_at = self._asked_at = 0.0
 
     async def run(self) -> None:
         while True:
@@ -203,24 +213,31 @@ class _Pass:
                 position = await self._consumer.position(partition)
                 if position != moved.at:
                     moved.at, moved.moved_at = position, monotonic()
-                    batches[place] = Batch([Arrived(one.offset, one.key, one.value) for one in records], position)
-                self._mark(partition)
+                    batches[place] = Batch(
+                        [Arrived(one.offset, one.key, one.value, one.timestamp) for one in records], position
+                    )
             now = monotonic()
+            if now - self._asked_at >= TELL_SECONDS:
+                self._asked_at = now
+                await self._mark()
             if batches or now - self._reported_at >= TELL_SECONDS:
                 if self._view.lost:
                     raise _Anew("its file is gone")
                 await asyncio.to_thread(self._view.take, batches, **self._about())
+                if batches:
+                    self._following.taken()
                 self._reported_at = now
             if now - self._pruned_at >= PRUNE_SECONDS:
                 self._pruned_at = now
                 await asyncio.to_thread(self._view.prune, now_ms())
             await self._pass_what_is_gone()
 
-    def _mark(self, partition: TopicPartition) -> None:
-        """Notes what the last fetch answer said of the partition's end."""
-        end, time = self._end(partition), self._consumer.last_poll_timestamp(partition)
-        if end is not None and time is not None:
-            self._ranges[partition].marks.answered(end, time)
+    async def _mark(self) -> None:
+        """Asks leaders where their partitions end: each of which the last end has been read."""
+        asked = now_ms()
+        free = [one for one, moved in self._ranges.items() if not moved.marks.is_waiting(moved.at)]
+        for partition, (end, _) in (await log_ends(self._consumer, free)).items():
+            self._ranges[partition].marks.ended(end, asked)
 
     def _end(self, partition: TopicPartition) -> int | None:
         stable = self._consumer.last_stable_offset(partition)
@@ -234,6 +251,8 @@ class _Pass:
             end, moved = self._end(partition), self._ranges[partition]
             behind[topic] += max(0, (moved.end if end is None else end) - moved.at)
         about.update((f"{BEHIND}{topic}", str(count)) for topic, count in behind.items())
+        counts = Counter(topic for topic, _ in self._places.values())
+        about.update((f"{PARTITIONS}{topic}", str(count)) for topic, count in counts.items())
         marks = [moved.marks.read_to(moved.at) for moved in self._ranges.values()]
         passed = [mark for mark in marks if mark is not None]
         if len(passed) == len(marks):
@@ -247,7 +266,7 @@ class _Pass:
     async def _pass_what_is_gone(self) -> None:
         """Goes past offsets that the broker removed since: no fetch ever would (reading.py)."""
         for partition, moved in self._ranges.items():
-            end = self._end(partition)
+            end = None if moved.marks.pending is None else moved.marks.pending.end
             if end is None or moved.at >= end or monotonic() - moved.moved_at < IDLE_SECONDS:
                 continue
             moved.moved_at = monotonic()

@@ -10,25 +10,29 @@ Tokens stand in no log, and a refusal says nothing about what is there.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
-import socket
-import ssl
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from time import monotonic
-from typing import Any, Final, NamedTuple
+from collections.abc import MutableMapping
+from contextlib import suppress
+from typing import Any, Final
 
 import structlog
-import uvicorn
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 
-from ...codecs.errors import UnreachableError, UsageError
+from .door import (
+    LOOPBACK,
+    Application,
+    Door,
+    Rates,
+    Receive,
+    Scope,
+    Send,
+    headers_of,
+    served,
+    without_port,
+)
 from .metering import AdapterMetrics, Refusal
 from .tokens import Tokens
 
@@ -39,8 +43,6 @@ BODY_SECONDS: Final = 10.0
 MAX_SESSIONS: Final = 1000
 SESSION_SECONDS: Final = 600.0
 MAX_CONNECTIONS: Final = 200
-CLIENTS: Final = 10_000
-"""So many clients' rates are remembered; the one that was silent longest is forgotten first."""
 _REFUSALS: Final[dict[int, Refusal]] = {
     421: "host",
     403: "origin",
@@ -49,83 +51,7 @@ _REFUSALS: Final[dict[int, Refusal]] = {
     413: "size",
     408: "time",
 }
-LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class Door(NamedTuple):
-    """How the transport is reached.
-
-    Attributes:
-        host: to bind to; without a file of tokens, loopback only.
-        tokens: the file of tokens; None: whoever is on this machine may ask.
-        allowed_hosts: besides loopback, as clients write them: `name` or `name:port`.
-        allowed_origins: besides none at all and loopback's, for pages in browsers.
-        rate, burst: requests a second of one client, and how many at once.
-        certificate, key: of TLS; both or none.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8710
-    tokens: Path | None = None
-    allowed_hosts: Sequence[str] = ()
-    allowed_origins: Sequence[str] = ()
-    rate: float = 20.0
-    burst: int = 40
-    certificate: Path | None = None
-    key: Path | None = None
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
-        except ValueError:
-            return False
-
-    def check(self) -> None:
-        """
-        Raises:
-            UsageError: strangers could come in, or TLS is named by half, or by files that are of no use to it.
-        """
-        if self.tokens is None and not self.is_loopback:
-            raise UsageError(
-                "whoever reaches this address could ask",
-                path="--host",
-                expected="loopback, or a file of tokens besides",
-                hint="`sluice mcp token new --tokens FILE` makes one, `--tokens FILE` names it",
-            )
-        if (self.certificate is None) != (self.key is None):
-            raise UsageError("a certificate and its key go together", path="--tls-cert, --tls-key")
-        for file in (self.certificate, self.key):
-            if file is not None and not file.is_file():
-                raise UsageError("there is no such file", path=str(file))
-        if self.certificate is not None and self.key is not None:
-            _check_chain(self.certificate, self.key)
-
-
-def _check_chain(certificate: Path, key: Path) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_verify_locations(certificate)
-    except OSError:
-        raise UsageError("no certificate can be read from it", path=str(certificate), expected="PEM") from None
-    try:
-        context.load_cert_chain(certificate, key, password="")  # or a service would wait for somebody to type one
-    except OSError:
-        raise UsageError(
-            "no private key of that certificate can be read from it",
-            path=str(key),
-            expected="PEM, without a passphrase",
-        ) from None
 
 
 def application(server: Server[Any], door: Door, meter: AdapterMetrics | None = None) -> Application:
@@ -178,7 +104,7 @@ class Entrance:
             return
         if scope["type"] != "http":
             return  # a web socket is closed by not being accepted
-        headers = _headers(scope)
+        headers = headers_of(scope)
         refusal = self._misdirected(headers)
         if refusal is None:
             refusal = self._too_often(scope) if self._tokens is None else self._unknown(scope, headers, self._tokens)
@@ -189,7 +115,7 @@ class Entrance:
 
     def _misdirected(self, headers: dict[str, str]) -> tuple[int, str] | None:
         host = headers.get("host", "").lower()
-        if host not in self._hosts and _without_port(host) not in self._hosts:
+        if host not in self._hosts and without_port(host) not in self._hosts:
             return 421, "this is not the host that was asked for"
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in self._origins:
@@ -255,33 +181,6 @@ class Entrance:
         await _refuse(send, status, why)
 
 
-class Rates:
-    """Token buckets, one for each client: `burst` requests at once, `rate` a second in the long run."""
-
-    def __init__(self, rate: float, burst: int) -> None:
-        self._rate, self._burst = rate, burst
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, who: str) -> bool:
-        """Whether this client may ask once more now."""
-        now = monotonic()
-        left, since = self._buckets.pop(who, (float(self._burst), now))
-        left = min(float(self._burst), left + (now - since) * self._rate)
-        allowed = left >= 1
-        self._buckets[who] = (left - 1 if allowed else left, now)
-        if len(self._buckets) > CLIENTS:
-            self._buckets.popitem(last=False)
-        return allowed
-
-
-class _Serving(uvicorn.Server):
-    """Leaves signals to the process, which has a view to let go of as well."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 async def serve(server: Server[Any], door: Door, meter: AdapterMetrics | None = None) -> None:
     """Serves until cancelled; what is being answered then has three seconds.
 
@@ -290,54 +189,8 @@ async def serve(server: Server[Any], door: Door, meter: AdapterMetrics | None = 
         UnreachableError: the address cannot be bound.
     """
     door.check()
-    if not door.is_loopback and door.certificate is None:
-        log.warning("bearer tokens cross the network in clear: use --tls-cert and --tls-key, or a proxy that ends TLS")
-    config = uvicorn.Config(
-        application(server, door, meter),  # pyright: ignore[reportArgumentType]  # uvicorn's own names for the same shapes
-        host=door.host.strip("[]"),
-        port=door.port,
-        ssl_certfile=door.certificate,
-        ssl_keyfile=door.key,
-        log_config=None,
-        access_log=False,  # what is asked is nobody's to keep
-        server_header=False,
-        proxy_headers=False,  # an address in a header is whatever the client says
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=3,
-        h11_max_incomplete_event_size=32_768,
-    )
-    running = _Serving(config)
     log.info("the adapter serves HTTP", host=door.host, port=door.port, tls=door.certificate is not None, path=PATH)
-    serving = asyncio.ensure_future(running.serve(sockets=[_bound(door)]))
-    try:
-        await asyncio.shield(serving)
-    except asyncio.CancelledError:
-        running.should_exit = True
-        await asyncio.wait({serving}, timeout=5)
-        raise
-
-
-def _bound(door: Door) -> socket.socket:
-    """A socket at the door's address; uvicorn would end the process where there can be none."""
-    host = door.host.strip("[]")
-    try:
-        return socket.create_server((host, door.port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise UnreachableError(
-            f"the address cannot be bound: {error.strerror}",
-            path=f"{door.host}:{door.port}",
-            hint="choose another with --port",
-        ) from None
-
-
-def _headers(scope: Scope) -> dict[str, str]:
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdecimal() and not name.endswith(":") else host
+    await served(application(server, door, meter), door, MAX_CONNECTIONS)
 
 
 async def _refuse(send: Send, status: int, why: str) -> None:

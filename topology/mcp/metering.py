@@ -25,11 +25,9 @@ from ...streams.attestations.composition import Verdict
 from ..settings.clock import now_ms
 from .adapter import STALE_SECONDS, NotReady
 from .readers import Readers
-from .view import TOPICS
+from .view import BEHIND, TOPICS
 
 SECONDS: Final = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
-BEHIND: Final = "behind."
-"""Before a topic's name: under which word a view says how many of its records are not in it (following.py)."""
 
 Outcome = Literal["answered", "not-ready", "not-found", "wrong", "unreachable", "refused", "cancelled", "failed"]
 Refusal = Literal["host", "origin", "rate", "token", "scope", "size", "time", "sessions"]

@@ -73,6 +73,12 @@ class Tokens:
         same = hmac.compare_digest(_hash(presented), known.sha256 if known else _hash(""))
         return known if known is not None and same and known.is_valid(self._now()) else None
 
+    def is_valid(self, id_: str) -> bool:
+        """Whether the token of an id is still good: what was signed in with it ends with it."""
+        self._refresh()
+        known = self._by_id.get(id_)
+        return known is not None and known.is_valid(self._now())
+
     def _refresh(self) -> None:
         try:
             stat = self._path.stat()

@@ -1,126 +1,37 @@
-"""The materialised view of `grounded` and `admitted`: one SQLite file, written by one process, read by many.
+"""The adapter's view: `grounded` and `admitted`, kept as kept_view.py has it.
 
-Exactly once: the next offset of each partition is stored in the transaction that stores its records, and what lies
-below it is passed over. The view holds nothing that the topics do not hold: where it is lost, damaged, or of another
-version or broker, it is made anew and read again from their beginning. SQLite's WAL lets readers go on while a batch
-is written. Text is indexed by FTS5 (search.py), one index for each consensus domain and one for assertions.
+Text is indexed by FTS5 (search.py), one index for each consensus domain and one for assertions.
 """
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO, Final, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 import msgspec
 import structlog
 
 from .entries import AdmittedEntry, GroundedEntry, Refused, admitted_entry, grounded_entry
-from .view_file import ASSERTION_WORDS, TOKENIZER, InUse, about_view, locked, opened
+from .kept_view import BEHIND, Arrived, Batch, InUse, KeptView, Place
+from .view_file import ASSERTION_WORDS, TOKENIZER, about_view
 
 TOPICS: Final = ("admitted", "grounded")
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
 
 
-class Arrived(NamedTuple):
-    """A record of a topic."""
+class View(KeptView):
+    """The adapter's view."""
 
-    offset: int
-    key: bytes | None
-    value: bytes | None
+    topics: ClassVar[Sequence[str]] = TOPICS
 
+    def _opened(self) -> None:
+        self._domains: dict[str, int] = dict(self._db.execute("SELECT name, id FROM domains"))
 
-Place = tuple[str, int]
-"""A partition: the topic's logical name and the number."""
-
-
-class Batch(NamedTuple):
-    """What was read of a partition: its records, and the offset to go on at."""
-
-    records: Sequence[Arrived]
-    next_offset: int
-
-
-class View:
-    """The file's one writer. Threads take turns: a batch that is being stored is stored before the file is let go.
-
-    Invariant: what is stored is what the topics hold below the stored positions.
-
-    Args:
-        path: the file; it and its folder are made where they are missing.
-        identity: of the broker and the topics; a view of another identity is made anew.
-        refused: where records that are not fit to be shown are counted, by topic.
-
-    Raises:
-        InUse: another process is the writer.
-        UsageError: the file cannot be written.
-    """
-
-    def __init__(self, path: Path, identity: str, refused: Counter[str] | None = None) -> None:
-        self.path = path
-        self.refused: Counter[str] = Counter() if refused is None else refused
-        self._turn = threading.RLock()
-        self._lock: IO[bytes] | None = locked(path)
-        try:
-            self._db = opened(path, identity)
-            self._domains: dict[str, int] = dict(self._db.execute("SELECT name, id FROM domains"))
-            self._inode = path.stat().st_ino
-        except BaseException:
-            self._unlock()
-            raise
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        with self._turn:
-            self._db.close()
-            self._unlock()
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
-
-    @property
-    def lost(self) -> bool:
-        """Whether the file has been taken away or replaced: what is written now reaches nobody."""
-        try:
-            return self.path.stat().st_ino != self._inode
-        except OSError:
-            return True
-
-    def positions(self) -> dict[Place, int]:
-        """The next offset of each partition that was read from."""
-        with self._turn:
-            rows = self._db.execute("SELECT topic, partition, next_offset FROM positions").fetchall()
-        return {(topic, partition): offset for topic, partition, offset in rows}
-
-    def tell(self, **about: str) -> None:
-        """Stores words about the view: how far it is, the policy in force."""
-        with self._transaction():
-            self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", list(about.items()))
-
-    def take(self, batches: Mapping[Place, Batch], **about: str) -> None:
-        """Stores records and positions, all or nothing; records below a stored position are passed over."""
-        with self._transaction():
-            known = self.positions()
-            for (topic, partition), batch in sorted(batches.items()):
-                position = known.get((topic, partition), 0)
-                for record in batch.records:
-                    if record.offset >= position:
-                        self._store(topic, partition, record)
-                self._db.execute(
-                    "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
-                    (topic, partition, max(position, batch.next_offset)),
-                )
-            self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", list(about.items()))
-
-    def forget(self, partition: int) -> None:
-        """Retention has deleted words on assertions that were not read: none of this partition is known any more."""
+    def forget(self, topic: str, partition: int) -> None:
+        """Where words on assertions are gone, none of this partition is known any more."""
+        if topic != "admitted":
+            return
         with self._transaction():
             for key in [
                 key for (key,) in self._db.execute("SELECT key FROM assertions WHERE partition=?", (partition,))
@@ -215,18 +126,5 @@ class View:
             self._domains[name] = added
         return self._domains[name]
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._turn:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                self._domains = dict(self._db.execute("SELECT name, id FROM domains"))
-                raise
 
-
-__all__ = ["TOKENIZER", "TOPICS", "Arrived", "Batch", "InUse", "Place", "View", "about_view"]
+__all__ = ["BEHIND", "TOKENIZER", "TOPICS", "Arrived", "Batch", "InUse", "Place", "View", "about_view"]

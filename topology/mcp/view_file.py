@@ -22,11 +22,14 @@ _HEADER_BYTES: Final = 100
 TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
 """Inflected English words by their stem, and words with and without accents alike."""
 ASSERTION_WORDS: Final = "words_0"
-SCHEMA: Final = f"""
+ABOUT: Final = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE positions (
     topic TEXT NOT NULL, partition INTEGER NOT NULL, next_offset INTEGER NOT NULL, PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID;
+"""
+"""What every view has: where it stands."""
+SCHEMA: Final = f"""
 CREATE TABLE domains (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE attestations (
     id INTEGER PRIMARY KEY, domain INTEGER NOT NULL, claim_hash TEXT NOT NULL, validator_did TEXT NOT NULL,
@@ -69,7 +72,7 @@ def locked(path: Path) -> IO[bytes]:
     return lock
 
 
-def opened(path: Path, identity: str) -> sqlite3.Connection:
+def opened(path: Path, identity: str, schema: str = SCHEMA, version: str = VERSION) -> sqlite3.Connection:
     """The file's connection; a view that is damaged, or of another identity or version, is made anew.
 
     Raises:
@@ -78,7 +81,7 @@ def opened(path: Path, identity: str) -> sqlite3.Connection:
     if path.exists():
         _demand_ours(path)
         db = _connected(path)
-        why = _unfit(db, identity)
+        why = _unfit(db, identity, version)
         if why is None:
             return db
         db.close()
@@ -91,8 +94,8 @@ def opened(path: Path, identity: str) -> sqlite3.Connection:
     with closing(sqlite3.connect(path)) as db:
         db.execute(f"PRAGMA application_id={OURS}")  # into the header at once, not into a log beside it
     db = _connected(path)
-    db.executescript(SCHEMA)
-    db.executemany("INSERT INTO about VALUES (?, ?)", [("version", VERSION), ("identity", identity)])
+    db.executescript(ABOUT + schema)
+    db.executemany("INSERT INTO about VALUES (?, ?)", [("version", version), ("identity", identity)])
     return db
 
 
@@ -116,14 +119,14 @@ def _connected(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _unfit(db: sqlite3.Connection, identity: str) -> str | None:
+def _unfit(db: sqlite3.Connection, identity: str, version: str) -> str | None:
     try:
         if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             return "the file is damaged"
         about = dict(db.execute("SELECT name, value FROM about"))
     except sqlite3.DatabaseError:
         return "the file is damaged"
-    if about.get("version") != VERSION:
+    if about.get("version") != version:
         return "it is of another version"
     return None if about.get("identity") == identity else "it is of another broker, or of other topics"
 

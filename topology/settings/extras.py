@@ -20,17 +20,25 @@ EXTRAS: Final[dict[str, tuple[str, ...]]] = {
     "confluent_kafka": ("demo",),
     "faust": ("worker",),
     "httpx2": ("observe", "mcp"),
+    "jinja2": ("serve",),
     "mcp": ("mcp", "observe"),
     "mcp_types": ("mcp", "observe"),
     "opentelemetry": ("worker",),
-    "prometheus_client": ("worker", "observe", "mcp"),
+    "prometheus_client": ("worker", "observe", "mcp", "serve"),
     "pydantic": ("mcp",),
     "starlette": ("serve", "mcp"),
     "uvicorn": ("mcp", "serve"),
 }
 """The extras that bring a package that the small client does not; the first one where a command has none of its own."""
 
-COMMANDS: Final = {"demo": "demo", "faust": "worker", "mcp": "mcp", "observe": "observe", "worker": "worker"}
+COMMANDS: Final = {
+    "demo": "demo",
+    "faust": "worker",
+    "mcp": "mcp",
+    "observe": "observe",
+    "serve": "serve",
+    "worker": "worker",
+}
 """The extra of a command, where it has one."""
 
 

@@ -57,7 +57,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     app_id: Annotated[str, Meta(description="Consumer group and prefix of transactional ids")] = "sluice"
     topic_prefix: Annotated[str, Meta(description="Put before every topic's name")] = ""
     partitions: Annotated[int, Meta(ge=1, le=10_000, description="Partitions of every topic of the lane group")] = 4
-    replication: Annotated[int, Meta(ge=1, le=16, description="Replication factor for topics that we create")] = 1
+    replication: Annotated[
+        Annotated[int, Meta(ge=1, le=16)] | None,
+        Meta(description="Replication factor for topics that we create; none: as many as there are brokers, up to 3"),
+    ] = None
     policy: Annotated[str | None, Meta(description="Policy file that starts a new ledger")] = None
     partitioner: Annotated[
         Literal["murmur2", "crc32"], Meta(description="How producers choose a key's partition; lanes check it")
@@ -143,6 +146,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[str, Meta(min_length=16)] | None,
         Meta(description="Key of the HMAC over observation ids where the policy says hashed", extra={"secret": True}),
     ] = None
+    privacy_secret_file: Annotated[str | None, Meta(description="File with that key, read at each start")] = None
     former_privacy_secrets: Annotated[
         str | None,
         Meta(
@@ -254,7 +258,29 @@ def explain_settings(config_file: str | None, flags: Mapping[str, object]) -> li
     }
     for setting in (*_from_file(config_file), *_from_environment(), *_from_flags(flags)):
         given[setting.name] = setting
+    if given["privacy_secret_file"].value is not None:
+        given["privacy_secret"] = _from_secret_file(given["privacy_secret"], given["privacy_secret_file"])
     return list(given.values())
+
+
+def _from_secret_file(given: Setting, file: Setting) -> Setting:
+    """The secret that a file holds, without line ends behind it.
+
+    Raises:
+        UsageError: a secret was given as well, or the file cannot be read, or holds none.
+    """
+    path = str(file.value)
+    if given.value is not None:
+        expected = "either it or `privacy_secret_file`"
+        raise UsageError("the secret is given twice", path=f"privacy_secret ({given.origin})", expected=expected)
+    try:
+        text = read_file(path, MAX_FILE, f"the file {path!r} of privacy_secret_file").decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("privacy_secret_file cannot be read: it is not UTF-8", path=path) from None
+    found = _checked("privacy_secret", text.rstrip("\r\n"), path, strict=True)
+    if found.value is None:
+        raise UsageError("privacy_secret_file holds no secret", path=path, expected=_KINDS["privacy_secret"].expected)
+    return found
 
 
 def _from_file(config_file: str | None) -> Iterator[Setting]:

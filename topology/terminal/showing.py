@@ -21,7 +21,10 @@ from .showing_checks import ShownBasis, basis_of
 
 Record = ConsumerRecord[bytes | None, bytes | None]
 
-OUTPUT_TOPICS = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "grounded", "dead-letters")
+OUTPUT_TOPICS = (
+    *("admitted", "inadmissible", "review-requests", "re-emission-requests"),
+    *("verdicts", "grounded", "dead-letters"),
+)
 DECIDED = OUTPUT_TOPICS[:4]
 """The topics whose records are decisions about assertions: they have a status."""
 _CLOSING = frozenset({"decayed-to-uncertainty", "contradicted", "rejected"})
@@ -118,6 +121,7 @@ def what_holds(records: Iterable[Shown], now: int) -> list[Shown]:
 # ---------------------------------------------------------------- for terminals
 
 _COLUMNS = {
+    "verdicts": ("emission", "attempt", "settled", "verdicts"),
     "grounded": ("claim", "verdict", "validator", "rationale"),
     "dead-letters": ("reason", "detail", "source", "value"),
 }
@@ -150,6 +154,8 @@ def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
                 _at(first, "_untrusted_text", "rationale"),
             ]
         )
+    if topic == "verdicts":
+        return _verdicts(shown)
     basis = basis_of(shown.value)
     # The closing words on `admitted` carry no text: then the key says which assertion it is.
     prose = escaped(basis.prose or _readable(shown.key or b""))
@@ -167,6 +173,16 @@ def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
         return [checked_cell(basis), prose, *others]
     different = [cell for place, cell in enumerate(others) if cell and cell not in others[:place]]
     return [stacked_cell(basis, prose), "\n".join(different)]
+
+
+def _verdicts(shown: Shown) -> list[str]:
+    """Of each assertion its status and reason, a line each."""
+    value, said = shown.value, list[str]()
+    for one in value.get("assertions") or []:
+        words = (_at(one, name) for name in ("span_key", "status", "reason"))
+        said.append(" ".join(escaped(str(word)) for word in words if word))
+    first = _cells([value.get("emission_id"), value.get("attempt"), "yes" if value.get("settled") else "no"])
+    return [*first, "\n".join(said)]
 
 
 def checked_cell(basis: ShownBasis) -> str:

@@ -29,16 +29,18 @@ from ..kafka.transactions import GRACE_SECONDS
 from ..kafka.transport import FAUST_LOG, FrameConsumer, Transport
 from ..ledger.folds import folds
 from ..ledger.interfaces import Fold
-from ..ledger.ledger import Ledger, ledger_of
+from ..ledger.ledger import ledger_of
 from ..ledger.obligations import demand_grounded
 from ..ledger.policies import PolicyFeed
-from ..ledger.positions import StatelessLedger
 from ..ledger.replay import Restored
 from ..recovery.snapshot_schedule import SnapshotScheduler
 from ..recovery.snapshots import SnapshotStore
 from ..recovery.standby import Standby, Standbys
+from ..settings.clock import now_ms
 from ..settings.secrets import secrets_of
 from ..settings.settings import Settings, bootstrap
+from .clocks import Clocks
+from .exposures import Exposures
 from .interfaces import Meter
 from .lane import Lane
 from .lanes import Lanes
@@ -54,9 +56,11 @@ class FramesSchema(faust.Schema):
     """Frames are no bytes: nothing is there to be decoded."""
 
     def loads_key(self, app: AppT, message: Any, **kwargs: Any) -> Any:
+        """None: a frame has no key of its own."""
         return None
 
     def loads_value(self, app: AppT, message: Any, **kwargs: Any) -> Any:
+        """The frame (`Fetched`), as it was fetched."""
         return message.value
 
 
@@ -74,12 +78,12 @@ class App(faust.App):
         folds: what folds each input, by logical name.
         exactly_once: whether inputs are read committed, and blocks written in transactions.
         settings: as loaded.
-        fetch_bytes: of one partition in one answer.
+        fetch_bytes: how many bytes of one partition come in one answer at the most.
         standbys: by fold, the lanes that this worker only follows.
         policy: what new ledgers start with.
         signer: signs the lanes' checkpoints; None before the start, and where there are to be none.
         trust: whose checkpoints count; None like the signer.
-        tips: the newest checkpoint known of every lane.
+        tips: by fold, the newest checkpoint known of every lane.
         policies: those that were applied, for the lanes.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
     """
@@ -95,7 +99,7 @@ class App(faust.App):
     exactly_once: bool
     settings: Settings
     fetch_bytes: int
-    tips: Tips
+    tips: Mapping[str, Tips]
     policies: PolicyFeed
     policy: Policy
     signer: Signer | None = None
@@ -120,12 +124,10 @@ class App(faust.App):
             self.signer = await asyncio.to_thread(load_key, self.settings)
         following = [asyncio.create_task(self.policies.run(), name="policies-follow")]
         if self.signer is not None:
-            self.trust = Trust(
-                self.signer.verifier, self.policy, lambda: [one.document for one in self.policies.documents]
-            )
-            following.append(
-                asyncio.create_task(follow(self.settings, self.tips, self.trust), name="checkpoints-follow")
-            )
+            self.trust = Trust(self.signer.verifier, self.policy, self.policies.newest_first)
+            for fold in {fold.name: fold for fold in self.folds.values()}.values():
+                hearing = follow(self.settings, self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints)
+                following.append(asyncio.create_task(hearing, name=f"{fold.checkpoints}-follow"))
         self._following = tuple(following)
         await super().on_start()
 
@@ -175,6 +177,8 @@ def create_app(
     on_fatal: Callable[[BaseException], None] | None = None,
     groups: Sequence[Fold] | None = None,
     meter: Meter | None = None,
+    clock: Callable[[], int] = now_ms,
+    clocks: Clocks | None = None,
     between_blocks: Callable[[], None] = lambda: None,
     after_restore: Callable[[], None] = lambda: None,
 ) -> App:
@@ -186,6 +190,8 @@ def create_app(
         on_fatal: told when a lane must not go on (by default the app crashes with that error), or when Faust crashes.
         groups: what the lanes fold, one lane of each for every partition number; by default all that there is.
         meter: told what the lanes do.
+        clock: the wall clock, Unix ms.
+        clocks: what the brokers say of it.
         between_blocks, after_restore: moments at which a lane has nothing in flight.
 
     Raises:
@@ -216,7 +222,7 @@ def create_app(
         value_serializer="raw",
         key_serializer="raw",
     )
-    app.settings, app.tips = settings, Tips(settings.partitions)
+    app.settings, app.tips = settings, {fold.name: Tips(settings.partitions) for fold in running}
     app.policy = policy
     app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.wake())
     app.exactly_once = settings.delivery == "exactly-once"
@@ -231,27 +237,31 @@ def create_app(
     def scheduler(
         fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None
     ) -> SnapshotScheduler | None:
-        if fold.stateless or not (settings.snapshot_interval or settings.standby):
+        if not (settings.snapshot_interval or settings.standby):
             return None
         folder = Path(settings.state_dir) / topic_name(settings, fold.ledger)
-        store = SnapshotStore(folder, number, settings.partitions, fold.form)
+        store = SnapshotStore(folder, number, settings.partitions, fold.form, fold.older_forms)
         return SnapshotScheduler(store, fold, settings.snapshot_interval or None, standby)
 
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
-        if fold.ledger != "ledger" or app.signer is None:
+        if app.signer is None:
             return None
-        return checkpoints_of(settings, app.signer, number, app.tips, app.trust)
+        return checkpoints_of(
+            settings, app.signer, number, app.tips[fold.name], app.trust, fold.ledger, fold.checkpoints
+        )
 
     def make_standby(fold: Fold, number: int) -> Standby:
         kept = scheduler(fold, number)
         return Standby(settings, fold, number, kept.starts if kept is not None else lambda: iter(()))
+
+    exposures = Exposures()
 
     def make(fold: Fold, number: int) -> Lane:
         return Lane(
             number,
             settings.partitions,
             fold=fold,
-            ledger=_ledger(settings, fold, number),
+            ledger=ledger_of(settings, fold, number),
             inputs=cast(FrameConsumer, app.consumer),
             policy=document,
             max_block_wait=settings.max_block_wait,
@@ -259,14 +269,17 @@ def create_app(
             scheduler=scheduler(fold, number, lambda: app.standbys[fold.name].take(number)),
             checkpoints=checkpoints(fold, number),
             policies=app.policies,
+            exposures=exposures,
             meter=meter,
+            clock=clock,
+            clocks=clocks,
             between_blocks=between_blocks,
             after_restore=after_restore,
         )
 
     app.on_crashed = on_fatal
     app.lanes = Lanes(running, make, app.fail, stall_seconds=patience)
-    app.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in running if not fold.stateless}
+    app.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in running}
 
     async def receive(frames: Any) -> None:
         """Hands each frame to its lane; the lane's intake is where it waits."""
@@ -277,9 +290,3 @@ def create_app(
     for topic, name in app.physical.items():
         app.agent(app.topic(name, schema=FramesSchema(), allow_empty=True), name=f"lanes.{topic}")(receive)
     return app
-
-
-def _ledger(settings: Settings, fold: Fold, number: int) -> Ledger:
-    if fold.stateless:
-        return StatelessLedger(settings, fold.name, number, fold.inputs[0], fold.outputs[0])
-    return ledger_of(settings, fold, number)

@@ -13,24 +13,54 @@ from ..kafka.frames import Bounds
 
 
 class Inputs(Protocol):
-    """What a lane asks of the consumer of its inputs; topics go by their logical names."""
+    """What a lane asks of the consumer of its inputs; topics go by their logical names, without a prefix.
+
+    Called by lanes, in their event loop. `worker.lanes.Lanes` is the one of a worker.
+    """
 
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
-        """These inputs' bounds as of now."""
+        """These inputs' bounds as of now: how many partitions each topic has, and which offsets of the lane's are kept.
+
+        Args:
+            lane: the partition number.
+            topics: logical names.
+
+        Returns:
+            The bounds by topic, one for each name that was given.
+
+        Raises:
+            KafkaError: the broker gives no answer. The lane closes its ledger and starts over, after a wait.
+        """
         ...
 
     async def place(self, lane: int, positions: Mapping[str, int]) -> int:
-        """Fetches from these positions on; frames that follow carry the epoch that is returned."""
+        """Fetches from these positions on. What was fetched before and is still under way belongs to an older epoch.
+
+        Args:
+            lane: the partition number.
+            positions: the next offset to read, by logical topic.
+
+        Returns:
+            The epoch that frames carry from now on (`Fetched.epoch`): the lane drops frames of any other.
+        """
         ...
 
 
 class LaneStatus(NamedTuple):
-    """A lane for people and probes. `phase` is one of taking-over, running, suspended, waiting, stopped.
+    """A lane for people and probes, as it is now.
 
-    `fold` names its group; `skew` is by how many milliseconds this worker's clock was ahead of the broker's at the last
-    block; `behind` is for how many seconds the lane has made no progress although there was something to do
-    (progress.py). `lag` is how many offsets of each input are known to be there and in no block, `read_to` the time
-    (Unix milliseconds) up to which each input has been read (watermark.py), where that is known.
+    Attributes:
+        fold: the name of its group: `adjudicate`, `bind` or `frame`.
+        lane: the partition number.
+        phase: one of taking-over, running, suspended, waiting, stopped.
+        height: of its newest block, from 0; -1 before the first.
+        time, watermark: of that block, Unix ms.
+        held: how many bytes of records wait for a block, or are on their way.
+        skew: by how many ms this worker's clock was ahead of the broker's at the last block.
+        counters: what the fold counts, by name (`Fold.counters`).
+        behind: for how many seconds it has made no progress although there was something to do (liveness.py).
+        lag: how many offsets of each input are known to be there and in no block, by logical topic.
+        read_to: when each input was last read to the end that a fetch answer told, Unix ms, where it was: for monitors.
     """
 
     fold: str
@@ -51,12 +81,13 @@ class Committed(NamedTuple):
     """A block that was committed with its outputs.
 
     Attributes:
-        height, time: the block's.
+        height: the block's place in the ledger, from 0.
+        time: the block's, Unix ms.
         inputs: logical names of the topics that its events' `source` counts through.
-        events: what it holds.
-        byte_count: of the block as sealed.
-        outputs: what it folds to.
-        fold_seconds, commit_seconds: how long it took to seal and fold it, and to write it.
+        events: what it holds, in the order in which they were folded.
+        byte_count: how many bytes the block has as sealed.
+        outputs: what it folds to, in order.
+        fold_seconds, commit_seconds: how many seconds it took to seal and fold it, and to write it.
         left_to_python: how many of its events the compiled core left to Python, where it is in use.
     """
 
@@ -72,11 +103,22 @@ class Committed(NamedTuple):
 
 
 class Meter(Protocol):
-    """Who counts what lanes do. Called between blocks, in the lanes' event loop: it must be quick, and never fail."""
+    """Who counts what lanes do. Called between blocks, in the lanes' event loop: it must be quick, and never fail.
 
-    def committed(self, fold: str, lane: int, block: Committed) -> None: ...
+    `fold` is the name of the lane's group, `lane` its partition number.
+    """
+
+    def committed(self, fold: str, lane: int, block: Committed) -> None:
+        """A block stands in the ledger, and its outputs on their topics."""
+        ...
+
     def restored(self, fold: str, lane: int, seconds: float) -> None:
-        """The lane was taken over, and runs."""
+        """The lane was taken over, and runs.
+
+        Args:
+            fold, lane: which one.
+            seconds: how many s the restore took, until its state was that of the ledger's end.
+        """
         ...
 
     def aborted(self, fold: str, lane: int, error: Exception) -> None:

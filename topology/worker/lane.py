@@ -25,6 +25,7 @@ from msgspec import UNSET
 from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, unseal
 from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import number_of
+from ...streams.policy.policy import Policy
 from ..checkpoints.checkpointing import Checkpoints
 from ..kafka.frames import Fetched
 from ..kafka.transactions import TooLargeError
@@ -38,6 +39,8 @@ from ..ledger.replay import Restored
 from ..recovery.restore import positions_within, restore
 from ..recovery.snapshot_schedule import SnapshotScheduler
 from ..settings.clock import now_ms
+from .clocks import Clocks
+from .exposures import Exposures
 from .intake import Intake
 from .interfaces import Committed, Inputs, LaneStatus, Meter
 from .liveness import LaneProgress
@@ -75,8 +78,10 @@ class Lane:
         scheduler: SnapshotScheduler | None = None,
         checkpoints: Checkpoints | None = None,
         policies: PolicyFeed | None = None,
+        exposures: Exposures | None = None,
         meter: Meter | None = None,
         clock: Callable[[], int] = now_ms,
+        clocks: Clocks | None = None,
         between_blocks: Callable[[], None] = lambda: None,
         after_restore: Callable[[], None] = lambda: None,
     ) -> None:
@@ -87,19 +92,26 @@ class Lane:
             max_block_wait: seconds that a block stays open at the most.
             stops_on_loss: whether inputs that retention deleted unread end the lane, once the ledger says so.
             keeper: of the lane's snapshots, where it has any.
-            checkpoints: the lane's, where it writes any; its fold keeps a ledger then.
+            checkpoints: the lane's, where it writes any.
             policies: what comes into force while the lane runs.
+            exposures: told which policy is in force.
             meter: told what the lane does, where anybody counts it.
+            clock: the wall clock, Unix ms.
+            clocks: of the worker, and what the brokers say of the time; None where they say nothing.
             between_blocks, after_restore: moments at which nothing is in flight in this lane.
         """
         self.number, self._lanes = number, lanes
         self._fold, self._ledger, self._inputs = fold, ledger, inputs
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
+        self._clocks = clocks
+        self._node: int | None = None  # the broker that stamped the last block
         self._between_blocks, self._after_restore = between_blocks, after_restore
         self._scheduler, self._checkpoints, self._feed, self._meter = scheduler, checkpoints, policies, meter
+        self._exposures = exposures
+        self._exposed_by: Policy | None = None
         self.intake = Intake(fold.inputs)
-        self._watermark = Watermark(fold.inputs)
+        self._watermark, self._read_at = Watermark(fold.inputs), dict[str, int]()
         self._progress, self._block_sizer = LaneProgress(fold.inputs), BlockSizer()
         self._state: Any = None
         self._tip = ChainHead()
@@ -135,7 +147,7 @@ class Lane:
             counters,
             self.behind,
             self.intake.lag,
-            self._watermark.read_to,
+            self._read_at,
         )
 
     @property
@@ -160,10 +172,21 @@ class Lane:
         self._wake.set()
 
     def answered(self, topic: str, end: int, time: int) -> None:
-        """A fetch answer told, at `time`, that an input ends at `end`."""
-        self._watermark.answered(topic, end, time)
+        """A fetch answer told, at `time`, that an input ends at `end`: maybe earlier than it does (watermark.py)."""
         self._progress.answered(topic, time)
         self.intake.ended(topic, end)
+        if self.intake.positions[topic] >= end:
+            self._read_at[topic] = time
+
+    def asks(self) -> list[str]:
+        """The inputs whose ends are to be asked for: none, unless something waits for evidence."""
+        if self._phase != "running" or self._suspended or self._due[1] is None:
+            return []
+        return self._watermark.asks(self.intake.positions)
+
+    def ended(self, topic: str, end: int, asked: int) -> None:
+        """An input's leader, asked at `asked`, says that it ends at `end`."""
+        self._watermark.ended(topic, end, asked)
         if self._due[1] is not None:
             self._wake.set()
 
@@ -261,6 +284,8 @@ class Lane:
         """Steps 1 to 5 of ARCHITECTURE.md; the order matters."""
         self._phase = "taking-over"
         await self._sit_out()
+        if self._stopping:  # it may be somebody else's by now: to open its ledger would fence them
+            return
         self._check_tip = False
         began = clocks.monotonic()
         await self._ledger.open()
@@ -276,11 +301,12 @@ class Lane:
         self._after_restore()
         found: dict[str, Any] = {"policy": self._fold.policy_hash(self._state), "height": self._tip.height}
         if self._tip.height < 0:
-            found = {"positions": dict(self._tip.positions)} if self._fold.stateless else {"ledger": "new"}
+            found = {"ledger": "new", **({"positions": positions} if (positions := dict(self._tip.positions)) else {})}
         seconds = clocks.monotonic() - began
         if self._meter is not None:
             self._meter.restored(*self.lane_id, seconds)
         log.info("lane taken over", seconds=round(seconds, 3), **found)
+        self._tell_exposures()
 
     async def _restore(self) -> None:
         fold, scheduler, checkpoints, blocks = self._fold, self._scheduler, self._checkpoints, self._ledger.blocks
@@ -308,6 +334,12 @@ class Lane:
                 file=self._policy_hash,
             )
 
+    def _tell_exposures(self) -> None:
+        policy = self._fold.policy_in_force(self._state)
+        if self._exposures is not None and policy is not None and policy is not self._exposed_by:
+            self._exposed_by = policy
+            self._exposures.apply(policy)
+
     def _ends_after_block(self) -> bool:
         """Asked by the restore after each block: to read is to get on."""
         self._progress.moved()
@@ -322,7 +354,7 @@ class Lane:
             if unseal(data).hash != self._tip.hash:
                 return False
             seen = True
-        return seen or self._fold.stateless  # a ledger that gives nothing there was cut; without one nothing is given
+        return seen  # a ledger that gives nothing there was cut
 
     async def _place_inputs(self, before: Mapping[str, int]) -> None:
         """Checks what the inputs hold against the positions that the lane is at, and seeks there."""
@@ -359,9 +391,10 @@ class Lane:
 
     async def _close_blocks(self) -> None:
         """Closes block after block until told to stop."""
-        if self._fold.stateless and self._feed is not None:  # what it goes by stands in no ledger
+        if self._tip.height < 0 and self._feed is not None:  # what was applied before comes before the first record
             while not (self._feed.read_once.is_set() or self._stopping):
                 await self._wait(FEED_SECONDS)
+        await self._demand_time()
         if self._tip.height < 0 and not self._stopping:
             began = Event(EventKind.POLICY, 0, 0, self._clock(), [], None, self._policy)
             await self._close(self._clock(), 0, [began])
@@ -369,6 +402,7 @@ class Lane:
             if self._suspended or self._check_tip or self._replace:
                 await self._stand_by()
                 continue
+            await self._demand_time()
             time = max(self._tip.time, self._clock())
             mark = self._watermark.at(self.intake.positions, time)
             overdue = self._is_due(time, mark) and self._fold.due(self._state, time, mark) > MAX_TIMERS
@@ -386,6 +420,15 @@ class Lane:
                 await self._close(time, mark, [])
             else:
                 await self._wait(self._patience())
+
+    async def _demand_time(self) -> None:
+        """That this worker's clock may name a block's time (clock_fence.py).
+
+        Raises:
+            DoesNotHoldError: it may not.
+        """
+        if self._clocks is not None:
+            await self._clocks.demand(self._node)
 
     async def _close_gaps(self, time: int, mark: int, events: list[Event]) -> None:
         """Closes a block that names what retention has deleted unread, before these events."""
@@ -491,8 +534,9 @@ class Lane:
     async def _commit(self, data: bytes, outputs: list[Output], after: ChainHead, events: list[Event]) -> None:
         """Commits a block with its outputs as one; then, and only then, the lane's tip is that block."""
         self._in_flight, began = True, clocks.monotonic()
+        sent = 0 if self._clocks is None else self._clocks.monotonic()
         try:
-            written = await self._ledger.write(data, outputs, after.positions)
+            written = await self._ledger.write(data, outputs)
         except Exception as error:
             if self._meter is not None:
                 self._meter.aborted(*self.lane_id, error)
@@ -514,8 +558,12 @@ class Lane:
         self._blocks += 1
         self._due = self._fold.next_due(self._state)
         self._skew.judge(self._clock(), written.appended_at)
+        if self._clocks is not None and written.appended_at is not None and written.node is not None:
+            self._node = written.node
+            self._clocks.heard(written.node, written.appended_at, sent)
         if self._scheduler is not None:
             self._scheduler.after_block(Restored(self._state, after, written.offset))
         if self._checkpoints is not None:
             self._checkpoints.after_block(after)
+        self._tell_exposures()
         self._between_blocks()

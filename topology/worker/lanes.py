@@ -63,6 +63,8 @@ class Lanes:
         self._tasks: dict[Lane, asyncio.Task[None]] = {}
         self._closing, self.assigned = False, False
         """Whether the group has said, at least once, which lanes are to be here."""
+        self._suspended = False
+        self._given_up: frozenset[int] | None = None
         self._stall_seconds, self._stalled = stall_seconds, dict[_LaneId, float]()
         self._watching: asyncio.Task[None] | None = None
 
@@ -94,6 +96,7 @@ class Lanes:
 
     async def suspend(self) -> None:
         """A rebalance begins: no lane closes a further block. Waits a little for what is in flight."""
+        self._suspended = True
         for lane in self._lanes.values():
             lane.suspend()
         end = asyncio.get_running_loop().time() + STOP_SECONDS
@@ -104,7 +107,7 @@ class Lanes:
 
     def assign(self, numbers: Iterable[int]) -> None:
         """These lanes are ours now: starts what is new, lets what stays go on, stops the rest. Returns at once."""
-        self.assigned = True
+        self.assigned, self._suspended, self._given_up = True, False, None
         wanted = set[_LaneId]() if self._closing else {(name, number) for number in numbers for name in self._folds}
         for lane_id in sorted(self._lanes.keys() - wanted):
             self._lanes.pop(lane_id).stop()
@@ -115,10 +118,30 @@ class Lanes:
             else:
                 self._start(lane_id)
 
+    def give_up(self) -> None:
+        """The group's coordinator has been silent for a session: by now the lanes may be somebody else's.
+
+        They stop and write nothing more, and no lane is taken over until the group says that we are a member.
+        """
+        log.warning("no answer of the group's coordinator for a session: giving the lanes up", lanes=len(self._lanes))
+        given_up = self.numbers
+        for lane in self._lanes.values():
+            lane.suspend()  # not even a last checkpoint
+        self.assign(())
+        self._given_up = given_up
+
+    def take_back(self) -> None:
+        """The coordinator answers again, and we are the member that we were: the lanes stayed ours."""
+        if self._given_up is not None:
+            log.info("the group's coordinator answers again: taking the lanes back")
+            self.assign(self._given_up)
+
     def _start(self, lane_id: _LaneId) -> None:
         name, number = lane_id
         before = [task for lane, task in self._tasks.items() if lane.lane_id == lane_id]
         lane = self._lanes[lane_id] = self._make(self._folds[name], number)
+        if self._suspended:  # until the group has said whose it is, it fences nobody
+            lane.suspend()
         self._tasks[lane] = asyncio.create_task(self._run(lane, before), name=f"{name}-{number}")
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch(), name="lanes-watch")
@@ -209,6 +232,15 @@ class Lanes:
         """What a fetch answer told, at `time`, of where an input of a lane ends."""
         if lane := self._lane(topic, number):
             lane.answered(topic, end, time)
+
+    def asks(self) -> list[tuple[str, int]]:
+        """The inputs, with their partition, whose ends are to be asked for now: `Lane.asks`."""
+        return [(topic, lane.number) for lane in self._lanes.values() for topic in lane.asks()]
+
+    def ended(self, number: int, topic: str, end: int, asked: int) -> None:
+        """Where an input of a lane ends by its leader's word, who was asked at `asked`."""
+        if lane := self._lane(topic, number):
+            lane.ended(topic, end, asked)
 
     def lost(self, number: int, topic: str) -> None:
         """The broker has no such offset any more as the one at which an input of a lane was to be read."""

@@ -41,9 +41,7 @@ async def demand_ledgers(settings: Settings, folds: Sequence[Fold]) -> None:
         UnreachableError: no broker answers.
     """
     lanes = range(settings.partitions)
-    folded_by = {
-        TopicPartition(topic_name(settings, fold.ledger), lane): fold for fold in folds if fold.ledger for lane in lanes
-    }
+    folded_by = {TopicPartition(topic_name(settings, fold.ledger), lane): fold for fold in folds for lane in lanes}
     exactly_once = settings.delivery == "exactly-once"
     options = {"isolation_level": "read_committed" if exactly_once else "read_uncommitted", "fetch_max_wait_ms": 50}
     async with open_consumer(settings, **options) as consumer:

@@ -1,58 +1,69 @@
 """How far everything that a lane's inputs held has been read (ARCHITECTURE.md).
 
 The watermark is the least, over a lane's inputs, of the latest time T such that everything that the input held at T
-stands in earlier blocks. Each fetch answer gives the log's end E and the time at which it came; a *mark* (E, T) says
-that at T the input held nothing at or beyond E. Once the lane's position has reached E, the input's mark is T.
+stands in earlier blocks. A *mark* (E, T) says that at T the input held nothing at or beyond E: T is when its leader was
+asked for the log's end, and E is what it answered (`ListOffsets`, the high watermark). Once the lane's position, which
+counts committed records only, has reached E, the input's mark is T. So records behind an open transaction hold the mark
+back; they do not count as absent.
+
+A fetch answer makes no mark: for a while after a new leader was elected its high watermark may be older than the truth
+(KIP-207 guards `ListOffsets` only). One mark is under way at a time: the next end is asked for once the last was
+passed.
 
 Pure bookkeeping: no clock, no broker. Times are Unix milliseconds of the worker's clock.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-MAX_MARKS = 64
-"""Marks kept per input. A backlog of hours must not become a queue of hours; fewer marks only move in larger steps."""
+
+class Mark(NamedTuple):
+    """At `time` (Unix ms) an input held nothing at or beyond the offset `end`."""
+
+    end: int
+    time: int
 
 
 class InputMarks:
     """The marks of one input.
 
-    Invariant: ends and times rise along the queue, and every mark in it lies beyond the position that was asked last.
+    Invariant: `pending` lies beyond the position that was asked last, and is later than `passed`.
     """
 
-    __slots__ = ("_answered", "_marks", "passed")
+    __slots__ = ("passed", "pending")
 
     def __init__(self) -> None:
         self.passed: int | None = None
         """The time of the newest mark that the position has reached; None before the first."""
-        self._marks: deque[tuple[int, int]] = deque()
-        self._answered: int | None = None
+        self.pending: Mark | None = None
+        """The mark that the position has not reached yet."""
 
-    def answered(self, end: int, time: int) -> None:
-        """A fetch answer said that the log ends at `end`; it came at `time`. Saying the same twice changes nothing.
+    def ended(self, end: int, asked: int) -> None:
+        """The leader said that the log ends at `end`; it was asked at `asked`.
 
-        The end is true at some moment between request and answer. The request followed the answer before it, so it is
-        that answer's time at which the input certainly held nothing beyond `end`: with the time of this answer, a
-        record that came while the answer was on its way would count as read.
+        Not taken while another mark is under way, or where the clock went back behind the last one.
         """
-        before, self._answered = self._answered, time
-        if before is None or time <= before:
-            return
-        marks = self._marks
-        if marks and marks[-1][0] >= end:
-            marks[-1] = (marks[-1][0], before)  # nothing has come since: what was the end then is the end still
-            return
-        if len(marks) == MAX_MARKS:
-            self._marks = marks = deque(mark for place, mark in enumerate(marks) if place % 2 == 0)
-        marks.append((end, before))
+        if self.pending is None and (self.passed is None or asked > self.passed):
+            self.pending = Mark(end, asked)
+
+    def clock_at(self, time: int) -> None:
+        """Forgets marks of later than `time`: the clock has gone back since, so they say nothing about now."""
+        if self.passed is not None and self.passed > time:
+            self.passed = None
+        if self.pending is not None and self.pending.time > time:
+            self.pending = None
+
+    def is_waiting(self, position: int) -> bool:
+        """Whether a mark is under way when all records before `position` have been read: no other is asked for then."""
+        self.read_to(position)
+        return self.pending is not None
 
     def read_to(self, position: int) -> int | None:
         """The input's mark when all records before `position` have been read."""
-        marks = self._marks
-        while marks and marks[0][0] <= position:
-            self.passed = marks.popleft()[1]
+        if self.pending is not None and self.pending.end <= position:
+            self.passed, self.pending = self.pending.time, None
         return self.passed
 
 
@@ -68,14 +79,13 @@ class Watermark:
         self._inputs = {name: InputMarks() for name in inputs}
         self.value = start
 
-    def answered(self, topic: str, end: int, time: int) -> None:
-        """As `InputMarks.answered`, for the input `topic`."""
-        self._inputs[topic].answered(end, time)
+    def ended(self, topic: str, end: int, asked: int) -> None:
+        """As `InputMarks.ended`, for the input `topic`."""
+        self._inputs[topic].ended(end, asked)
 
-    @property
-    def read_to(self) -> Mapping[str, int]:
-        """The time up to which each input has been read, where that is known."""
-        return {topic: marks.passed for topic, marks in self._inputs.items() if marks.passed is not None}
+    def asks(self, positions: Mapping[str, int]) -> list[str]:
+        """The inputs whose end is to be asked for, where all before these positions has been read."""
+        return [topic for topic, marks in self._inputs.items() if not marks.is_waiting(positions[topic])]
 
     def at(self, positions: Mapping[str, int], time: int) -> int:
         """The watermark for a block that starts at these positions, at block time `time`; never above that time.
@@ -85,6 +95,7 @@ class Watermark:
         """
         least = time
         for topic, marks in self._inputs.items():
+            marks.clock_at(time)
             passed = marks.read_to(positions[topic])
             if passed is None:
                 return min(self.value, time)

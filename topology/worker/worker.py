@@ -8,23 +8,28 @@ not go on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import structlog
 
 from ...codecs.errors import UnreachableError, UsageError
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
+from ..kafka.broker_times import broker_times
 from ..kafka.connect import open_consumer, partitions_of, unreachable
 from ..kafka.topics import TOPICS, topic_name
 from ..ledger.folds import folds
 from ..ledger.policies import TOPIC as POLICIES
 from ..settings import logs
+from ..settings.clock import now_ms
 from ..settings.memory import Collector
 from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from . import tracing
 from .app import App, create_app
+from .clock_fence import ClockFence
+from .clocks import Clocks
 from .interfaces import LaneStatus, Meter
 from .metrics import Metrics
 from .skew import SKEW_MS
@@ -44,10 +49,22 @@ class Worker:
         settings: as loaded.
         policy: starts a ledger that is new.
         own_process: whether the process exists for this worker, which then owns its garbage collector.
+        clock: the wall clock, Unix ms. Where it differs from that of most brokers by more than the `max_skew` of
+            `policy`, the worker does not join the group before it agrees.
     """
 
-    def __init__(self, settings: Settings, *, policy: Policy = DEFAULT_POLICY, own_process: bool = False) -> None:
-        self._settings, self._policy = settings, policy
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        policy: Policy = DEFAULT_POLICY,
+        own_process: bool = False,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        self._settings, self._policy, self._clock = settings, policy, clock
+        fence = ClockFence(policy.admissibility.max_skew)
+        self._clocks = Clocks(fence, partial(broker_times, settings), wall=clock)
+        self._sets_clock = False
         self._collector = Collector()
         self._own_process = own_process
         self._app: App | None = None
@@ -89,11 +106,16 @@ class Worker:
                 ready=self._why_not_ready,
             )
             await self._web.start()
+        self._sets_clock = True
+        await self._clocks.wait()
+        self._sets_clock = False
         self._app = create_app(
             self._settings,
             policy=self._policy,
             on_fatal=self._fail,
             meter=tracing.Meters(meters) if meters else None,
+            clock=self._clock,
+            clocks=self._clocks,
             between_blocks=self._collector.between_blocks,
             after_restore=self._collector.settle,
         )
@@ -143,6 +165,8 @@ class Worker:
 
     def _why_not_ready(self) -> str:
         """Empty, or what the worker waits for: its share of lanes, their state, or a clock that is right."""
+        if self._sets_clock:
+            return "waiting until this clock agrees with the brokers'"
         if self._app is None or not self._app.lanes.assigned:
             return "waiting for the group to say which lanes are here"
         for lane in self.lanes:
@@ -165,9 +189,9 @@ async def _check(settings: Settings) -> None:
     while True:
         try:
             async with asyncio.timeout_at(end), open_consumer(settings) as consumer:
-                wanted = {topic for fold in running for topic in (*fold.inputs, *fold.outputs, fold.ledger) if topic}
+                wanted = {topic for fold in running for topic in (*fold.inputs, *fold.outputs, fold.ledger)}
                 if settings.checkpoint_interval:
-                    wanted.add("checkpoints")
+                    wanted |= {fold.checkpoints for fold in running}
                 counts = {
                     topic: len(await partitions_of(consumer, settings, topic_name(settings, topic)))
                     for topic in sorted(wanted)

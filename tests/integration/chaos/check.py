@@ -1,8 +1,7 @@
 """The judge: reads all topics as any reader of committed records would, and counts what is lost and what is doubled.
 
 Inputs are held against the load's own books by the number that each record carries; blocks against the inputs; outputs
-against the blocks folded anew, byte for byte and in order; attestations, which have no ledger, against framing them
-anew one after another.
+against the blocks of both ledgers folded anew, byte for byte and in order.
 """
 
 from __future__ import annotations
@@ -17,17 +16,16 @@ from typing import Any, NamedTuple
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from lanes_on_kafka import OUTPUTS
 
-from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Source, outputs_root, unseal
+from sluice.codecs.blocks import GENESIS, Block, EventKind, outputs_root, unseal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.adjudication import fold as core
 from sluice.streams.attestations import framing
-from sluice.topology.ledger.folds import FrameAttestations
 from sluice.topology.settings.settings import Settings, bootstrap
 
 from .load import NUMBER, Load
 
 INPUTS = (*core.INPUTS, *framing.INPUTS)
-TOPICS = (*INPUTS, "ledger", "grounded", *OUTPUTS)
+TOPICS = (*INPUTS, "ledger", "frame-ledger", "grounded", *OUTPUTS)
 SETTLE_SECONDS = 40.0
 """An open transaction of a killed worker is aborted after its time-out (8 s), in the broker's next round (10 s)."""
 
@@ -108,15 +106,13 @@ def is_settled(found: dict[str, list[list[Any]]], acknowledged: int) -> bool:
     """Whether every input, and of them at least as many as were acknowledged, has had its block or output."""
     if sum(len(records) for topic in INPUTS for records in found[topic]) < acknowledged:
         return False
-    for lane, blocks in enumerate(found["ledger"]):
-        if not blocks:
-            return False
-        positions = {source.topic: source.next for source in unseal(blocks[-1].value).header.sources}
-        if any(found[topic][lane] and positions[topic] <= found[topic][lane][-1].offset for topic in core.INPUTS):
-            return False
-        framed = len(found["grounded"][lane]) + sum(_is_framing(one.headers) for one in found["dead-letters"][lane])
-        if framed < len(found["attestations"][lane]):
-            return False
+    for ledger, inputs in (("ledger", core.INPUTS), ("frame-ledger", framing.INPUTS)):
+        for lane, blocks in enumerate(found[ledger]):
+            if not blocks:
+                return False
+            positions = {source.topic: source.next for source in unseal(blocks[-1].value).header.sources}
+            if any(found[topic][lane] and positions[topic] <= found[topic][lane][-1].offset for topic in inputs):
+                return False
     return True
 
 
@@ -161,27 +157,31 @@ class Counts:
         self.add(lost, doubled, f"{what}, from place {equal} of {len(wanted)} wanted and {len(written)} written")
 
 
-def judge(settings: Settings, found: dict[str, list[list[Any]]], load: Load, policy: bytes) -> Verdict:
+def judge(settings: Settings, found: dict[str, list[list[Any]]], load: Load) -> Verdict:
     """The verdict on all that was found.
 
     Args:
         settings: how many lanes there are.
         found: of a `Reader` that has read to the end.
         load: with its books complete.
-        policy: the canonical document that the workers were given.
     """
     counts, blocks, outputs = Counts(), 0, 0
     _judge_inputs(counts, found, load)
     for lane in range(settings.partitions):
-        chain = [unseal(one.value) for one in found["ledger"][lane]]
-        written = {topic: [_content(one) for one in found[topic][lane]] for topic in (*OUTPUTS, "grounded")}
+        written = {topic: [_content(one) for one in found[topic][lane]] for topic in OUTPUTS}
         framed = [one for one in written["dead-letters"] if _is_framing(one[2])]
         written["dead-letters"] = [one for one in written["dead-letters"] if not _is_framing(one[2])]
-        _judge_chain(counts, chain, lane)
-        _judge_blocks(counts, chain, {topic: found[topic][lane] for topic in core.INPUTS}, lane)
-        _judge_outputs(counts, chain, written, lane, settings.partitions)
-        _judge_framing(counts, found["attestations"][lane], policy, (written["grounded"], framed), lane, settings)
-        blocks, outputs = blocks + len(chain), outputs + len(framed) + sum(map(len, written.values()))
+        frames = {"grounded": [_content(one) for one in found["grounded"][lane]], "dead-letters": framed}
+        lanes = settings.partitions
+        for ledger, inputs, fold, state, its_own in (
+            ("ledger", core.INPUTS, core.fold, core.new_state(lane, lanes), written),
+            ("frame-ledger", framing.INPUTS, framing.fold, framing.State(lane, lanes, settings.partitioner), frames),
+        ):
+            chain = [unseal(one.value) for one in found[ledger][lane]]
+            _judge_chain(counts, chain, lane)
+            _judge_blocks(counts, chain, {topic: found[topic][lane] for topic in inputs}, lane)
+            _judge_outputs(counts, chain, its_own, fold, state)
+            blocks, outputs = blocks + len(chain), outputs + sum(map(len, its_own.values()))
     inputs = sum(len(records) for topic in INPUTS for records in found[topic])
     figures = {"inputs": inputs, "blocks": blocks, "outputs": outputs}
     figures |= {topic: sum(map(len, found[topic])) for topic in ("grounded", *OUTPUTS)}
@@ -243,47 +243,22 @@ def _is_oversize(record: Any) -> bool:
     return core.event_for(0, 0, 0, list(record.headers), record.key, record.value).kind == EventKind.OVERSIZE
 
 
-def _judge_outputs(counts: Counts, chain: list[Block], written: dict[str, list[Any]], lane: int, lanes: int) -> None:
+def _judge_outputs(
+    counts: Counts, chain: list[Block], written: dict[str, list[Any]], fold: Callable[..., Any], state: Any
+) -> None:
     """Outputs are what the blocks fold to; each header names the root of the outputs before it."""
-    state, root = core.new_state(lane, lanes), outputs_root(())
-    wanted: dict[str, list[Any]] = {topic: [] for topic in OUTPUTS}
+    lane, root = state.lane, outputs_root(())
+    wanted: dict[str, list[Any]] = {topic: [] for topic in written}
     for block in chain:
         if block.header.outputs != root:
             counts.add(1, 1, f"ledger of lane {lane} at height {block.header.height}: root of the outputs before")
         try:
-            outputs = core.fold(state, block)
+            outputs = fold(state, block)
         except DoesNotHoldError as error:
             counts.add(1, 0, f"ledger of lane {lane} at height {block.header.height}: {error}")
             break
         root = outputs_root(outputs)
         for output in outputs:
             wanted[output.topic].append((output.key, output.value, tuple(output.headers)))
-    for topic in OUTPUTS:
+    for topic in written:
         counts.compare(wanted[topic], written[topic], f"outputs of lane {lane}: {topic}")
-
-
-def _judge_framing(
-    counts: Counts, records: list[Any], policy: bytes, written: tuple[list[Any], list[Any]], lane: int, of: Settings
-) -> None:
-    """Every attestation has one output, which is what framing it gives."""
-    fold = FrameAttestations(of.partitioner)
-    state = fold.new(lane, of.partitions)
-    events = [Event(EventKind.POLICY, 0, 0, 0, [], None, policy)]
-    events += [fold.event_for(0, one.offset, one.timestamp, list(one.headers), one.key, one.value) for one in records]
-    header = Header(
-        lane=lane,
-        lanes=of.partitions,
-        height=0,
-        prev=GENESIS,
-        time=0,
-        watermark=0,
-        policy="",
-        fold=fold.version,
-        sources=[Source(framing.INPUTS[0], 0, records[-1].offset + 1 if records else 0)],
-        outputs=outputs_root(()),
-    )
-    wanted: dict[str, list[Any]] = {"grounded": [], "dead-letters": []}
-    for output in fold.fold(state, Block(header, events, GENESIS)):
-        wanted[output.topic].append((output.key, output.value, tuple(output.headers)))
-    for topic, found in zip(wanted, written, strict=True):
-        counts.compare(wanted[topic], found, f"attestations of lane {lane}: {topic}")

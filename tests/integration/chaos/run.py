@@ -33,7 +33,6 @@ from chaos.load import Load
 from chaos.proxy import Proxy
 from chaos.workload import POLICY
 
-from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.brokers import jars
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
@@ -96,8 +95,7 @@ class Run:
                 if not await reader.to_end():
                     faults.complaints.append("a transaction is still open: what it hides counts as lost")
                 board.tell("judging")
-                policy = load_policy(POLICY).document
-                verdict = await asyncio.to_thread(judge, settings, reader.found, load, policy)
+                verdict = await asyncio.to_thread(judge, settings, reader.found, load)
         finally:
             for task in (watching, showing, sending):
                 task.cancel()

@@ -23,11 +23,12 @@ from chaos.proxy import Proxy
 from chaos.workload import POLICY
 from lanes_on_kafka import records
 
-from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, Source, outputs_root, seal
+from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Output, Source, outputs_root, seal
 from sluice.codecs.times import parse_time
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.folds import FrameAttestations
 from sluice.topology.settings.settings import Settings, bootstrap
 
@@ -148,29 +149,23 @@ class Lane:
 
     def _frame(self) -> None:
         fold = FrameAttestations()
-        state = fold.new(0, 1)
         sent = [self._send("attestations", b"k%d" % number, b"no json") for number in range(3)]
         claim = b"0x" + b"ab" * 32
         word = b'{"claim_hash":"%s","validator_did":"did:web:v.example","verdict":"FALSE","consensus_domain":"%s"}'
         sent += [self._send("attestations", claim, word % (claim, b"scientific-default")) for _ in range(3)]
-        events = [Event(EventKind.POLICY, 0, 0, 0, [], None, self.policy)]
-        events += [fold.event_for(0, one.offset, 5, list(one.headers), one.key, one.value) for one in sent]
-        header = Header(
-            lane=0,
-            lanes=1,
-            height=7,
-            prev=GENESIS,
-            time=9,
-            watermark=9,
-            policy="",
-            fold=fold.version,
-            sources=[Source("attestations", 0, 99)],
-            outputs="",
-        )
-        self._write(fold.fold(state, Block(header, events, GENESIS)))
+        builder = BlockBuilder(fold, 0, 1, "")
+        events = [fold.event_for(0, one.offset, 5, list(one.headers), one.key, one.value) for one in sent]
+        for block in (
+            builder.start(9, self.policy),
+            builder.add(10, 9, events[:2]),
+            builder.add(10, 9),
+            builder.add(11, 9, events[2:]),
+        ):
+            self._add("frame-ledger", None, block.data, [])
+            self._write(block.outputs)
 
     def judged(self) -> Verdict:
-        return judge(self.settings, self.found, self.load, self.policy)
+        return judge(self.settings, self.found, self.load)
 
 
 def _now(sent: Iterator[tuple[str, bytes, bytes]]) -> int:
@@ -190,7 +185,7 @@ def test_a_lane_without_faults_is_judged_to_be_one():
     assert verdict.figures["dead-letters"] == 5
 
 
-@pytest.mark.parametrize("topic", ["admitted", "grounded", "dead-letters", "ledger"])
+@pytest.mark.parametrize("topic", ["admitted", "grounded", "dead-letters", "ledger", "frame-ledger"])
 @pytest.mark.parametrize("place", [0, 1, -1])
 def test_a_missing_record_is_lost(topic: str, place: int):
     """Wherever it is missing."""
@@ -200,7 +195,7 @@ def test_a_missing_record_is_lost(topic: str, place: int):
     assert lane.judged().lost > 0
 
 
-@pytest.mark.parametrize("topic", ["admitted", "grounded", "dead-letters", "ledger"])
+@pytest.mark.parametrize("topic", ["admitted", "grounded", "dead-letters", "ledger", "frame-ledger"])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_record_that_comes_twice_is_doubled(topic: str, place: int):
     """Wherever the second one stands."""

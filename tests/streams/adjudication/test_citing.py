@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import assertion_value, decoded, emission_value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Citation, Emission
 from sluice.codecs.sightings import MAX_TERMS, decode_citation
@@ -26,11 +26,8 @@ TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 
 
 def emission(*provenance: dict[str, Any], text: str = TEXT, **fields: Any) -> Emission:
-    assertion = {"span": {"chars": [0, len(text)]}, "provenance": list(provenance), **fields}
-    value = {"emission_id": "em-1", "emitted_at": T, "text": text, "attempt": 2, "assertions": [assertion]}
-    found = decode_emission(msgspec.json.encode(value))
-    assert not isinstance(found, Fault), found
-    return found
+    assertion = assertion_value(text, **{"provenance": list(provenance), **fields})
+    return decoded(emission_value(text=text, attempt=2, assertions=[assertion]))
 
 
 def cited(one: Emission, classes: tuple[str, ...] = (READ,)) -> list[tuple[bytes, dict[str, Any]]]:

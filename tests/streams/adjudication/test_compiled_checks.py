@@ -26,6 +26,7 @@ from native_world import (
     fold,
     same,
 )
+from search import examples
 
 from sluice.streams.adjudication import checked_json, compiled_core
 from sluice.streams.adjudication import fold as core
@@ -301,7 +302,7 @@ _DECLARED = st.one_of(
 )
 
 
-@settings(WIDE, max_examples=150)
+@settings(WIDE, max_examples=examples(150))
 @given(
     checks=_DECLARED,
     text=st.sampled_from(TEXTS),

@@ -17,10 +17,10 @@ from sluice.codecs import compiled_layout as codecs_layout
 from sluice.codecs.blocks import Event, Output, Stretch
 from sluice.codecs.compiled_layout import fingerprint
 from sluice.codecs.record_batches import Cursor
-from sluice.codecs.records import Disposition, Effect
+from sluice.codecs.records import Disposition, Effect, Status
 from sluice.streams.adjudication import compiled_core, compiled_layout, emission_state, timers
 from sluice.streams.adjudication import fold as core
-from sluice.streams.policy.policy import Policy, Privacy
+from sluice.streams.policy.policy import Policy, Privacy, Told
 
 NATIVE = Path(__file__).parents[3] / "native"
 TUPLES = ("tables", "moment", "rules", "writing")
@@ -86,7 +86,13 @@ def test_codes_are_those_of_python() -> None:
     assert [phase.value for phase in phases] == list(range(len(phases)))
     assert (codes["clock"].index("watermark"), codes["clock"].index("time")) == (timers.WATERMARK, timers.TIME)
     assert codes["effect"] == get_args(Effect)
+    assert codes["disposition"] == emission_state.DISPOSITIONS
     assert set(codes["disposition"]) == set(get_args(Disposition))
+    assert codes["kind"] == emission_state.KINDS
+    assert codes["status"] == emission_state.STATUSES
+    assert set(codes["status"]) | {"renewed"} == {"pending", *get_args(Status)}
+    assert codes["reason"] == emission_state.REASONS
+    assert set(codes["verdicts"]) == set(get_args(Told))
     assert set(codes["shown_ids"]) == set(get_args(Privacy))
     assert set(codes["end"]) <= set(Policy().disposition)
 
@@ -99,7 +105,9 @@ def test_the_core_is_handed_what_is_declared(monkeypatch: pytest.MonkeyPatch) ->
     assert [one._fields for one in (tables, moment, rules, writing)] == [declared[name] for name in TUPLES]
     assert [one._fields for one in moment.terms] == [declared["terms"]]
     assert {len(one) for one in moment.max_validities} == {len(declared["max_validity"])}
-    assert [one._fields for one in writing] == [declared[name] for name in ("text", "record_header", "function")]
+    assert [one._fields for one in writing] == [
+        declared[name] for name in ("text", "verdict_text", "record_header", "function")
+    ]
     assert [name for name in declared["state_number"] if not isinstance(getattr(tables.state, name), int)] == []
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
+from builders import observation_value
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from sluice.codecs.records import LookedAt, Observation, Subject
-from sluice.codecs.spans import Span
+from sluice.codecs.records import LookedAt, Observation
 from sluice.streams.adjudication import corroboration
 from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, Declared, Terms, short
 from sluice.streams.adjudication.uncounted import Uncounted
@@ -69,14 +70,8 @@ def assertion_state(*claims: Claim, k: int = 2, emitter: str | None = "bot", **f
 
 
 def observation(ts: int, cls: str = GREP, observation_id: str = "o1", **fields: Any) -> Observation:
-    return Observation(
-        observation_id=observation_id,
-        substrate_class=cls,
-        observed_at=ts,
-        observer=fields.pop("observer", "observer-1"),
-        subject=Subject("em-1", Span(chars=(0, 4))),
-        **{"outcome": "corroborates", **fields},
-    )
+    value = observation_value(cls, span={"chars": (0, 4)}, at=ts, observation_id=observation_id, **fields)
+    return msgspec.convert(value, Observation)
 
 
 def corroborate(one: AssertionState, *seen: Observation, policy: Policy = OBSERVED) -> list[bool]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import assertion_value, emission_value, observation_value, span_of
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -67,26 +68,13 @@ def rules(disposition: Any = "review", **fields: Any) -> Policy:
 
 
 def emission(text: str, **claim: Any) -> tuple[str, dict[str, Any]]:
-    return "emissions", {
-        "emission_id": "em-1",
-        "emitted_at": T,
-        "text": text,
-        "assertions": [{"span": {"chars": [0, len(text)]}, "provenance": {"substrate_class": GREP}, **claim}],
-        "emitter": {"system": "bot"},
-        "contexts": {"ctx": "nothing"},
-    }
+    assertions = [assertion_value(text, GREP, **claim)]
+    fields: dict[str, Any] = {"emitter": {"system": "bot"}, "contexts": {"ctx": "nothing"}}
+    return "emissions", emission_value(text=text, at=T, assertions=assertions, **fields)
 
 
 def observation(cls: str, text: str, span: Any = None, **fields: Any) -> tuple[str, dict[str, Any]]:
-    return "observations", {
-        "observation_id": f"seen:{cls}",
-        "substrate_class": cls,
-        "observed_at": T + 1,
-        "observer": "observer-1",
-        "subject": {"emission_id": "em-1", "span": span or {"chars": [0, len(text)]}},
-        "outcome": "corroborates",
-        **fields,
-    }
+    return "observations", observation_value(cls, span=span or span_of(text), at=T + 1, **fields)
 
 
 def written(new_lane: Any, policy: Policy, *records: tuple[str, Any]) -> list[tuple[str, bytes]]:

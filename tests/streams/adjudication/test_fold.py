@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import emission_value, observation_value, review_value
 from msgspec.structs import replace
 
 from sluice.codecs import blocks
@@ -32,25 +33,15 @@ def policy(**fields: Any) -> Policy:
 
 
 def emission(name: str = "em-1", at: int = T, **fields: Any) -> tuple[str, dict[str, Any]]:
-    claim = {"span": {"chars": [0, 9]}, "provenance": {"substrate_class": GREP}}
-    return "emissions", {"emission_id": name, "emitted_at": at, "text": TEXT, "assertions": [claim], **fields}
+    return "emissions", emission_value(name, at=at, **fields)
 
 
 def observation(cls: str, at: int = T, name: str = "em-1", attempt: int = 0, **fields: Any) -> tuple[str, Any]:
-    subject = {"emission_id": name, "span": {"chars": [0, 9]}, "attempt": attempt}
-    return "observations", {
-        "observation_id": f"seen:{cls}",
-        "substrate_class": cls,
-        "observed_at": at,
-        "observer": "observer-1",
-        "subject": subject,
-        "outcome": "corroborates",
-        **fields,
-    }
+    return "observations", observation_value(cls, emission_id=name, attempt=attempt, at=at, **fields)
 
 
 def review(decision: str = "admit", name: str = "em-1", **fields: Any) -> tuple[str, dict[str, Any]]:
-    return "reviews", {"emission_id": name, "span": {"chars": [0, 9]}, "decision": decision, **fields}
+    return "reviews", review_value(decision, emission_id=name, **fields)
 
 
 def words(outputs: list[Any]) -> list[tuple[str, str]]:

@@ -31,6 +31,7 @@ from fold_laws import (
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
+from search import examples
 
 from sluice.codecs.records import OUTPUTS
 from sluice.streams.adjudication import fold as core
@@ -40,7 +41,7 @@ from sluice.streams.policy.policy import (
     PrivacyRules,
 )
 
-SEARCH = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SEARCH = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @SEARCH

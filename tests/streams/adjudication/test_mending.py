@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import assertion_value, emission_value, present
 from msgspec.structs import replace
 from native_world import Raw, fold, pure
 from native_world import T as THEN
@@ -37,11 +38,10 @@ def core_in_use(request: pytest.FixtureRequest) -> Any:
 
 
 def emission(**fields: Any) -> tuple[str, Any]:
-    text = fields.get("text", TEXT)
-    one = {"span": {"chars": [0, len(text)]}, "provenance": [{"substrate_class": READ}], "checks": CHECKS}
-    one |= {name: fields.pop(name) for name in ("checks", "provenance", "kind") if name in fields}
-    assertion = {name: value for name, value in one.items() if value is not None}
-    return "emissions", {"emission_id": "em-1", "emitted_at": T, "text": text, "assertions": [assertion]} | fields
+    text = fields.pop("text", TEXT)
+    own = {name: fields.pop(name) for name in ("checks", "provenance", "kind") if name in fields}
+    assertion = present(assertion_value(text, READ, **{"checks": CHECKS, **own}))
+    return "emissions", emission_value(text=text, at=T, assertions=[assertion], **fields)
 
 
 def seen(cls: str, outcome: str, at: int = T + 1, **fields: Any) -> tuple[str, Any]:

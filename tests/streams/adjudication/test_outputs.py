@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import assertion_value, emission_value, observation_value, span_of
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -42,27 +43,13 @@ def policy(k: int = 1, disposition: str = "review", **fields: Any) -> Policy:
 
 
 def emission(text: str = "It is so.", attempt: int = 0, span: Any = None, **claim: Any) -> tuple[str, dict[str, Any]]:
-    claim = {"span": span or {"chars": [0, len(text)]}, "provenance": {"substrate_class": GREP}, **claim}
-    return "emissions", {
-        "emission_id": "em-1",
-        "emitted_at": T,
-        "text": text,
-        "assertions": [claim],
-        "attempt": attempt,
-        "emitter": {"system": "bot"},
-    }
+    assertions = [assertion_value(text, GREP, **{"span": span or span_of(text), **claim})]
+    value = emission_value(text=text, at=T, assertions=assertions, attempt=attempt, emitter={"system": "bot"})
+    return "emissions", value
 
 
 def observation(cls: str = GREP, at: int = T, span: Any = None, **fields: Any) -> tuple[str, dict[str, Any]]:
-    return "observations", {
-        "observation_id": f"seen:{cls}",
-        "substrate_class": cls,
-        "observed_at": at,
-        "observer": "observer-1",
-        "subject": {"emission_id": "em-1", "span": span or CHARS, "attempt": fields.pop("attempt", 0)},
-        "outcome": "corroborates",
-        **fields,
-    }
+    return "observations", observation_value(cls, span=span, at=at, **{"attempt": 0, **fields})
 
 
 def admitted(new_lane: Any, rules: Policy, *records: tuple[str, Any]) -> dict[str, Any]:

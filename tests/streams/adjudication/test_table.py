@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from search import examples
 
 from sluice.streams.adjudication import emission_state as module
 from sluice.streams.adjudication import table as table_module
@@ -162,7 +163,7 @@ class States(RuleBasedStateMachine):
             assert table.newest(name) == max(numbers, default=-1)
             found = EmissionState() if known is None else known
             assert sorted(one.number for one in found.attempts) == sorted(numbers)
-            assert [one.order for one in found.waiting] == asides
+            assert [one.order for one in table.waiting_for(name, 0)] == asides
             for one in found.attempts:
                 assert one.closed == self.known[name, one.number]
                 spans = {key for at, number, key in self.living if (at, number) == (name, one.number)}
@@ -171,7 +172,7 @@ class States(RuleBasedStateMachine):
 
 
 TestStates = States.TestCase
-TestStates.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestStates.settings = settings(max_examples=examples(80), stateful_step_count=40, deadline=None)
 
 
 def test_closing_ends_a_life_s_timer_and_remembers_its_span_key() -> None:

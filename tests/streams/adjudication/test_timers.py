@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from search import examples
 
 from sluice.streams.adjudication.timers import TIME, WATERMARK, TimerQueue
 
@@ -155,7 +156,9 @@ class LaneMoves(Moves):
 
 TestAnyMoves = AnyMoves.TestCase
 TestLaneMoves = LaneMoves.TestCase
-TestAnyMoves.settings = TestLaneMoves.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestAnyMoves.settings = TestLaneMoves.settings = settings(
+    max_examples=examples(200), stateful_step_count=40, deadline=None
+)
 
 
 def _filled(*dues: int) -> tuple[Queue, list[Item]]:

@@ -10,6 +10,7 @@ import pytest
 from exported import BASE, KEY, ExportedLane, M, S, emission, lane_after, observation, review
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
+from search import examples
 
 from sluice.codecs import compiled_core as codecs_core
 from sluice.codecs.blocks import unseal
@@ -20,7 +21,7 @@ from sluice.streams.adjudication.timers import TIME, WATERMARK
 from sluice.streams.policy.policy import DEFAULT_POLICY, INADMISSIBLE, PerEffect, Policy, Reviewers
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
-SEARCH = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SEARCH = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def decided(disposition: str, **rules: Any) -> Policy:
@@ -145,7 +146,7 @@ def test_what_is_discarded_is_reported_with_the_record_that_stands_nowhere():
     assert isinstance(word, trace.Decided)
     assert (word.status, word.reason, word.disposition) == ("unverified-inference", "no-corroboration", "discard")
     assert word.output.topic == "review-requests"
-    assert outputs == []
+    assert {one.topic for one in outputs} == {"verdicts"}
 
 
 def test_evidence_that_waits_is_known_by_its_number():

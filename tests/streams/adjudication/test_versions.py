@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from builders import assertion_value, emission_value, observation_value
 from hypothesis import given
 from hypothesis import strategies as st
 from native_world import pure
@@ -25,27 +26,25 @@ SPAN = {"chars": [0, 6]}
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A later version, under which everything is said to the outside."""
-    monkeypatch.setitem(FOLD_VERSIONS, 4, FOLD_VERSIONS[1].replace("1", "4", 1))
-    monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version >= 4 else "internal")
+    monkeypatch.setitem(FOLD_VERSIONS, 5, FOLD_VERSIONS[1].replace("1", "5", 1))
+    monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version >= 5 else "internal")
 
 
 def emission(name: str) -> tuple[str, Any]:
-    assertion = {"span": SPAN, "provenance": []}
-    return "emissions", {"emission_id": name, "emitted_at": T, "text": "It is.", "assertions": [assertion]}
+    text = "It is."
+    return "emissions", emission_value(name, text, at=T, assertions=[assertion_value(text)])
 
 
 def observations(name: str) -> list[tuple[str, Any]]:
-    seen = {"observation_id": "x", "observed_at": T, "observer": "o", "outcome": "corroborates"}
-    subject = {"emission_id": name, "span": SPAN}
     classes = ("substrate.grep", "substrate.git.log")
-    return [("observations", seen | {"substrate_class": one, "subject": subject}) for one in classes]
+    return [("observations", observation_value(one, emission_id=name, span=SPAN, at=T)) for one in classes]
 
 
 def test_what_ledgers_name_is_never_changed() -> None:
     """Blocks that are there name it; other data make another version, with a number of its own."""
     data = "vocabulary=1.0 unicode=18.0.0 confusables=18.0.0 sanitation=0.1"
-    assert {number: f"{number} {data}" for number in (1, 2, 3)} == FOLD_VERSIONS
-    assert fold_version("crc32", "0a1b2c3d") == f"{FOLD_VERSIONS[3]} partitioner=crc32 privacy=0a1b2c3d"
+    assert {number: f"{number} {data}" for number in (1, 2, 3, 4)} == FOLD_VERSIONS
+    assert fold_version("crc32", "0a1b2c3d") == f"{FOLD_VERSIONS[4]} partitioner=crc32 privacy=0a1b2c3d"
 
 
 @pytest.mark.usefixtures("later")
@@ -57,7 +56,7 @@ def test_each_block_is_folded_by_its_own_version(
     with pure() if python_alone else nullcontext():
         lane = new_lane(Policy(), T)
         first = lane.block(T + 1, [emission("em-1"), *observations("em-1")])
-        monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=4))
+        monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=5))
         second = lane.block(T + 2, [emission("em-2"), *observations("em-2")])
         state = core.new_state(0, 1)
         again = [output for block in lane.ledger for output in core.fold(state, block)]
@@ -66,7 +65,7 @@ def test_each_block_is_folded_by_its_own_version(
     assert second == []
     assert again == lane.outputs
     assert core.counters(state)["lives"] == 2
-    assert compiled_core.core is None or versions.COMPILED == 3
+    assert compiled_core.core is None or versions.COMPILED == 4
 
 
 @pytest.mark.usefixtures("later")
@@ -74,7 +73,7 @@ def test_what_came_under_one_version_lives_on_under_the_next(new_lane: Any, monk
     """An assertion that waits when its ledger is raised keeps what it began with."""
     lane = new_lane(Policy(), T)
     lane.block(T + 1, [emission("em-1")])
-    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=4))
+    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=5))
 
     (admitted,) = lane.block(T + 2, observations("em-1"))
 
@@ -108,7 +107,7 @@ def test_terminals_are_read_as_their_version_read_them(
 def test_a_later_version_is_not_folded(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody here can know its rules; the state is left as it was."""
     lane = new_lane(Policy(), T)
-    monkeypatch.setattr(core, "FOLD_VERSION", "4 of somebody else")
+    monkeypatch.setattr(core, "FOLD_VERSION", "5 of somebody else")
 
     with pytest.raises(LaterVersionError, match="written by a later version of sluice"):
         lane.block(T + 1)
@@ -137,7 +136,7 @@ def test_a_version_that_was_dropped_is_reported(monkeypatch: pytest.MonkeyPatch)
 def test_binding_refuses_the_same() -> None:
     """Its ledgers have the same versions."""
     with pytest.raises(LaterVersionError):
-        binding.fold(binding.new_state(0, 1), block_of("4 of somebody else"))
+        binding.fold(binding.new_state(0, 1), block_of("5 of somebody else"))
 
 
 def block_of(fold: str) -> Block:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from itertools import combinations
 from typing import NamedTuple
 
+import msgspec
+from builders import observation_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
-from sluice.codecs.records import Observation, Subject
-from sluice.codecs.spans import Span
+from sluice.codecs.records import Observation
 from sluice.streams.adjudication import corroboration
 from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, EmissionState, Terms, pack, unpack
 from sluice.streams.adjudication.emission_state import Attempt as Memory
@@ -57,14 +59,9 @@ def assertion_state(k: int, n: int) -> AssertionState:
 
 
 def observation(one: Seen) -> Observation:
-    return Observation(
-        observation_id=f"{one.cls}:{one.observer}:{one.ts}",
-        substrate_class=one.cls,
-        observed_at=one.ts,
-        observer=one.observer,
-        subject=Subject("em-1", Span(chars=(0, 4))),
-        outcome="corroborates",
-    )
+    name = f"{one.cls}:{one.observer}:{one.ts}"
+    value = observation_value(one.cls, span={"chars": (0, 4)}, at=one.ts, observation_id=name, observer=one.observer)
+    return msgspec.convert(value, Observation)
 
 
 def is_fresh(one: Seen) -> bool:
@@ -94,7 +91,7 @@ def last_instant(evidence: list[Seen], k: int, n: int) -> int:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(SEEN, max_size=7), st.integers(1, 3), st.integers(1, 4))
 def test_admission_and_validity_are_those_of_the_definition(heard: list[Seen], k: int, n: int) -> None:
     """Of all the evidence that counts, though only a few of it is kept."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 import rfc8785
+from builders import attestation_value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,13 +31,7 @@ TRACEPARENT = ("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba9
 
 
 def attestation(**fields: Any) -> dict[str, Any]:
-    return {
-        "claim_hash": CLAIM,
-        "validator_did": "did:web:university.example",
-        "verdict": "VERIFIED",
-        "consensus_domain": "scientific-default",
-        **fields,
-    }
+    return attestation_value(**{"claim_hash": CLAIM, **fields})
 
 
 def encoded(**fields: Any) -> bytes:

@@ -6,6 +6,7 @@ import pytest
 from checked_programs import PRELUDE, sites, under_pure
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.streams.checker import Source, check
 
@@ -936,7 +937,7 @@ COMPUTED = st.recursive(
 
 
 @given(COMPUTED)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_operators_keep_the_wrapper_however_they_are_nested(expression: str):
     """A computation is grounded exactly if something grounded is in it [C §9.1]: it may be returned, not bound."""
     grounded = any(one in expression for one in ("g", "summarise", "fetch"))
@@ -946,7 +947,7 @@ def test_operators_keep_the_wrapper_however_they_are_nested(expression: str):
 
 
 @given(st.permutations(range(6)))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_the_order_of_the_files_changes_nothing_but_the_order_of_findings(order: list[int]):
     """The same findings, whichever file comes first."""
     sources = [

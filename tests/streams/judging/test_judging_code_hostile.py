@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.streams.judging import code as door
 from sluice.streams.judging import code_building, languages
@@ -119,7 +120,7 @@ _TOKENS = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.sampled_from(_TOKENS), max_size=60).map("".join), st.sampled_from(ENDINGS))
 def test_no_text_makes_a_check_fail(text: str, ending: str) -> None:
     """Whatever a file says, a check on it is decided or stays undecided with a reason, and twice the same."""
@@ -136,7 +137,7 @@ def test_no_text_makes_a_check_fail(text: str, ending: str) -> None:
             assert 1 <= found.lines[0] <= found.lines[1] <= text.count("\n") + 1
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(st.sampled_from(_TOKENS), max_size=40).map("".join), st.sampled_from(ENDINGS))
 def test_comments_and_strings_never_add_a_definition(text: str, ending: str) -> None:
     """A text that stands in a comment, line by line, defines and imports nothing."""

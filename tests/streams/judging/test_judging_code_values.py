@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.streams.judging import code_strings as strings
 from sluice.streams.judging.code import parse_code
@@ -71,7 +72,7 @@ def test_escapes_mean_what_their_language_says(escapes: Escapes, text: str, mean
     assert decode(text, escapes) == meant
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(alphabet=st.characters(blacklist_categories=("Cs",), max_codepoint=0x2FF), max_size=20))
 def test_python_strings_are_read_back(text: str) -> None:
     """What `repr` writes is read as the text again, in NFKC; the interpreter judges."""
@@ -82,7 +83,7 @@ def test_python_strings_are_read_back(text: str) -> None:
     assert found.value == nfkc(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.recursive(
         st.integers(0, 10_000).map(str),

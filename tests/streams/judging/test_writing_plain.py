@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.streams.judging.terms import TermKind
 from sluice.streams.judging.writing import MOST_REJECTED, expression, stands
@@ -15,7 +16,7 @@ KINDS = [kind for one in get_args(TermKind) for kind in (get_args(one) or (one,)
 TEXT = st.text(st.sampled_from("aab_1. ,('’)-:é許\u0e01\u0301 \n$"), max_size=8)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @given(st.sampled_from(KINDS), TEXT, TEXT, TEXT, st.integers(0, 3))
 @example("quote", "ab.", "", " ab", 0)
 @example("quote", ".", "a", "", 0)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import has_html, has_link, html_tokens
+from search import examples
 
 from sluice.streams.sanitise import Trace, _markup, clean
 from sluice.streams.sanitise._markup import find_html, find_links, may_be_html, may_be_link
@@ -36,7 +37,7 @@ def without(text, pieces):
     return "".join(part.replace("\r\n", "\n").replace("\r", "\n") for part in [*kept, text[end:]])
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(HTML)
 @example("<!-->a<!--->b<!---->c<!--!>d--!>e")
 @example("<a b=c/d e='>' f=\">\" =g h = i>x</a/>")
@@ -54,7 +55,7 @@ def test_the_pieces_are_those_of_the_html_standard(text):
         assert rest == between
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(HTML)
 def test_a_text_without_pieces_is_text_for_every_parser(text):
     """Neither html5lib nor html5ever sees an element, a comment or a doctype in it."""
@@ -72,7 +73,7 @@ def slowly(pattern, find, text):
 SLOW_OPENER, NEVER = re.compile(r"<[A-Za-z/!?]"), re.compile(r"(?!)")
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(HTML)
 @example("</b</b><b>")
 @example("<b></b/><b2>")
@@ -81,7 +82,7 @@ def test_plain_tags_are_found_as_any_others(text):
     assert find_html(text) == slowly("_OPENER", find_html, text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(MARKDOWN)
 @example("[a](b<c)")
 @example("[a](b](c)")
@@ -106,7 +107,7 @@ def test_comparison_signs_are_no_markup(text):
     assert find_html(text) == []
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(MARKDOWN)
 @example("[a \\] b](c)")
 @example("[a `]` b](c)")

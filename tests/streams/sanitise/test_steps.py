@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import has_html, has_link
+from search import examples
 
 from sluice.codecs import unicode_text
 from sluice.streams.sanitise import Trace, clean, unexpected_confusables
@@ -67,7 +68,7 @@ def cleaned(text, cap=2000, confusables="replace"):
     return clean(text, "rationale", cap, confusables, trace), trace
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(TEXTS, POLICIES)
 @example("<scr<script>ipt>alert(1)</script>", "replace")
 @example("ᐸb＞[x](<y>)", "replace")
@@ -84,7 +85,7 @@ def test_cleaning_twice_is_cleaning_once(text, confusables):
     assert not trace.normalised
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(TEXTS, st.integers(1, 60), POLICIES)
 def test_the_result_is_capped_and_clean(text, cap, confusables):
     """Cut or not, it is NFKC, holds nothing invisible, no markup for any parser, and no more bytes than the cap."""

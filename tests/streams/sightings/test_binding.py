@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import present, sighting_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.codecs import blocks
 from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Header, Output, Source
@@ -18,8 +20,10 @@ from sluice.codecs.errors import DoesNotHoldError, Fault
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.records import Citation
 from sluice.streams.adjudication.fold import event_for
+from sluice.streams.adjudication.versions import fold_version
+from sluice.streams.adjudication.waiting import cost
 from sluice.streams.judging.matching import match
-from sluice.streams.policy.policy import DEFAULT_POLICY, HOUR, Admissibility, Policy
+from sluice.streams.policy.policy import DEFAULT_POLICY, HOUR, Admissibility, Observer, Policy
 from sluice.streams.sightings import binding, binding_state
 from sluice.streams.sightings.binding_state import MAX_TIMERS, due, dump, load, next_due
 
@@ -31,15 +35,7 @@ Record = tuple[str, Any]
 
 
 def sighting(name: str = "sha256:e3b0", **fields: Any) -> Record:
-    value = {
-        "observation_id": name,
-        "substrate_class": READ,
-        "observed_at": T - 1000,
-        "observer": "observer-2",
-        "content": "## 2026-05-25",
-        **fields,
-    }
-    return "sightings", {key: item for key, item in value.items() if item is not None}
+    return "sightings", present(sighting_value(name, at=T - 1000, **fields))
 
 
 def citation(name: str = "sha256:e3b0", **fields: Any) -> Record:
@@ -64,6 +60,8 @@ def citation(name: str = "sha256:e3b0", **fields: Any) -> Record:
 class Lane:
     """A binding lane whose first block holds the policy; heights and offsets are kept as a lane keeps them."""
 
+    fold = "1"
+
     def __init__(self, policy: Policy = DEFAULT_POLICY, lane: int = 0, lanes: int = 1) -> None:
         self.state = binding.new_state(lane, lanes)
         self._height, self._next = 0, dict.fromkeys(binding.INPUTS, 0)
@@ -81,7 +79,7 @@ class Lane:
             time=time,
             watermark=time if watermark is None else watermark,
             policy=rules.policy_hash,
-            fold="1",
+            fold=self.fold,
             sources=[Source(topic, 0, self._next[topic]) for topic in binding.INPUTS],
             outputs=blocks.outputs_root([]),
         )
@@ -462,7 +460,7 @@ def kinds_of(outputs: Sequence[Output]) -> Counter[tuple[str, ...]]:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(RECORDS, st.data())
 def test_the_order_of_arrival_does_not_matter(records: list[Record], data: st.DataObject):
     """Nor how it is cut into blocks, nor what comes again: each pair makes one observation, byte for byte."""
@@ -478,7 +476,7 @@ def test_the_order_of_arrival_does_not_matter(records: list[Record], data: st.Da
     assert Counter(one.value for one in outputs) == Counter(one.value for one in others)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.tuples(SIGHTINGS | CITATIONS, st.integers(0, HOUR)), max_size=12), st.data())
 def test_restored_is_uninterrupted(steps: list[tuple[Record, int]], data: st.DataObject):
     """At every cut: the same outputs, and the same bytes of the state."""
@@ -499,7 +497,7 @@ def is_plain(record: Record) -> bool:
     return not record[1]["substrate_class"].startswith("1.0") and record[1].get("kind") != "denial"
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.tuples((SIGHTINGS | CITATIONS).filter(is_plain), st.integers(0, HOUR)), min_size=1, max_size=25))
 def test_no_pair_is_written_twice_and_nothing_is_kept_for_ever(steps: list[tuple[Record, int]]):
     """However late a repetition comes, while the other side still waits; after twice its waiting time nothing is."""
@@ -535,7 +533,7 @@ def test_what_is_no_snapshot_is_refused(chunks: list[bytes]):
     with pytest.raises(DoesNotHoldError):
         load([next(dump(Lane().state)), *chunks])
     with pytest.raises(DoesNotHoldError, match="format"):
-        load([next(dump(Lane().state)), msgspec.msgpack.encode({"bind": 2, "jobs": [], "counters": {}})])
+        load([next(dump(Lane().state)), msgspec.msgpack.encode({"bind": 1, "jobs": [], "counters": {}})])
 
 
 def test_pairs_still_to_be_written_survive_a_restart(monkeypatch: pytest.MonkeyPatch):
@@ -547,3 +545,94 @@ def test_pairs_still_to_be_written_survive_a_restart(monkeypatch: pytest.MonkeyP
     other.state, other._next = load(dump(lane.state)), lane._next
 
     assert lane.block(T) == other.block(T) != []
+
+
+# ---------------------------------------------------------------- how much may wait
+
+
+def bounded(max_waiting: int = 5, max_waiting_bytes: int = 1 << 30) -> Lane:
+    """A lane of fold version 4."""
+    rules = Admissibility(max_waiting=max_waiting, max_waiting_bytes=max_waiting_bytes)
+    lane = Lane(Policy(admissibility=rules, observers={"lab": Observer()}))
+    lane.fold = fold_version(number=4)
+    return lane
+
+
+def many(count: int, **fields: Any) -> list[Record]:
+    """Sightings of one id, no two alike."""
+    return [sighting(detail={"n": number}, **fields) for number in range(count)]
+
+
+def test_sightings_that_nobody_cites_are_bounded():
+    """For each id and observer: all that the policy does not list share one quota, whatever they call themselves."""
+    lane = bounded()
+    flood = [sighting(observer=f"stranger-{number}", detail={"n": number}) for number in range(12)]
+
+    assert reasons(lane.block(T, flood)) == ["too-many-waiting"] * 7
+    assert reasons(lane.block(T, many(6, observer="lab"))) == ["too-many-waiting"]
+    assert reasons(lane.block(T, many(5, name="other"))) == []
+    assert len(values(lane.block(T, [citation()]))) == 10
+
+
+def test_sightings_that_have_met_a_citation_wait_no_more():
+    """An observer that looks again and again at what is cited is heard each time."""
+    lane = bounded()
+    lane.block(T, [citation()])
+    for _ in range(4):
+        assert reasons(lane.block(T, many(5))) == []
+    outputs = [lane.block(T, [sighting(detail={"n": 100 + number})]) for number in range(20)]
+
+    assert [len(values(one)) for one in outputs] == [1] * 20
+
+
+def test_an_id_that_everybody_cites_is_no_flood():
+    """Citations are our own lanes' records: as many as there are emissions."""
+    lane = bounded()
+
+    assert reasons(lane.block(T, [citation(emission_id=f"em-{number}") for number in range(50)])) == []
+
+
+@pytest.mark.parametrize(("record", "share"), [(sighting, 4), (citation, 2)])
+def test_a_lane_holds_no_more_bytes_than_its_budget(record: Any, share: int):
+    """Half for citations; of the other half a share for each listed observer, and one for all others."""
+    size = cost(msgspec.json.encode(record(name="n-10")[1]))
+    lane = bounded(max_waiting_bytes=share * 10 * size)
+
+    outputs = lane.block(T, [record(name=f"n-{number}") for number in range(10, 35)])
+
+    assert reasons(outputs) == ["too-many-waiting"] * 15
+    later = lane.block(T + 3 * WAIT)
+    assert later == []
+    assert lane.state.held == 0
+    assert reasons(lane.block(T + 3 * WAIT, [record(name="n-99")])) == []
+
+
+def test_earlier_versions_bound_no_sightings():
+    """Their ledgers fold as they did."""
+    lane = bounded()
+    lane.fold = fold_version(number=3)
+
+    assert reasons(lane.block(T, many(20))) == []
+
+
+def test_no_sighting_looks_through_those_before_it():
+    """Only the other side's, of the same class: so the last of thousands costs what the first did."""
+    lane = bounded(max_waiting=100_000)
+    lane.block(T, many(2000))
+    last = lane.state.at_rest()[-1]
+
+    assert list(lane.state.partners(last, -1)) == []
+
+
+def test_what_was_dropped_goes_in_bulk():
+    """No list is moved up for each; none keeps more dead than living."""
+    lane = bounded(max_waiting=100_000)
+    for minute in range(50):
+        lane.block(T + minute * 60_000, [sighting(detail={"n": minute * 10 + n}) for n in range(10)])
+    for minute in range(50, 130):
+        lane.block(T + minute * 60_000)
+        for found in lane.state._orders.values():
+            assert 2 * found.dead <= len(found.all)
+
+    assert lane.state.held == 0
+    assert (lane.state._orders, lane.state._names, lane.state._unmet, lane.state._bytes) == ({}, {}, {}, {})

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import assertion_value, emission_value
 from click.testing import CliRunner
 from exported import ExportedLane
 
@@ -19,9 +20,8 @@ CITING = Policy(sightings=Sightings(classes=["substrate.grep"]))
 
 
 def emission(name: str) -> dict[str, Any]:
-    annotation = {"substrate_class": "substrate.grep", "observation_id": f"o-{name}"}
-    assertion = {"span": {"chars": [0, 9]}, "provenance": [annotation]}
-    return {"emission_id": name, "emitted_at": T, "text": "It is so.", "assertions": [assertion]}
+    note = {"substrate_class": "substrate.grep", "observation_id": f"o-{name}"}
+    return emission_value(name, assertions=[assertion_value("It is so.", note)])
 
 
 def lane(policy: Policy) -> ExportedLane:
@@ -32,8 +32,8 @@ def lane(policy: Policy) -> ExportedLane:
     return made
 
 
-async def test_they_are_passed_over_and_everything_else_is_compared(tmp_path: Path):
-    """Their outputs root was checked; record by record nobody compares them."""
+async def test_they_are_compared_like_other_outputs(tmp_path: Path):
+    """Wherever their own keys have put them; the laws are in test_groups.py."""
     made = lane(CITING)
     assert [one.topic for one in made.outputs].count("citations") == 5
 
@@ -42,17 +42,17 @@ async def test_they_are_passed_over_and_everything_else_is_compared(tmp_path: Pa
     (found,) = report.lanes
     assert found.divergences == []
     assert found.topics["dead-letters"].equal == 1
-    assert "citations" not in found.topics
+    assert found.topics["citations"].equal == 5
 
 
-async def test_one_that_is_otherwise_is_reported_by_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A fold that cited otherwise than the one that wrote the ledger."""
+async def test_one_that_is_otherwise_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """By the root, and one by one: a fold that cited otherwise than the one that wrote the ledger."""
     made = lane(CITING)
     monkeypatch.setattr("sluice.streams.adjudication.citing.MAX_READ", 0)
 
     report = await audit(AuditRequest(Settings(), made.export(tmp_path)), "now")
 
-    assert [one.kind for one in report.lanes[0].divergences] == ["outputs-root"]
+    assert [one.kind for one in report.lanes[0].divergences] == ["outputs-root", *["additional-output"] * 5]
 
 
 async def test_dead_letters_of_the_binding_lane_are_foreign(tmp_path: Path):

@@ -12,6 +12,7 @@ import pytest
 from audit_world import SIGNER, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
@@ -40,7 +41,7 @@ def exported() -> Path:
     return ORIGINAL.save(Path(tempfile.mkdtemp()))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data())
 def test_any_octet_of_any_file_that_changes_is_found(data: st.DataObject):
     """Offsets, timestamps and lengths as well: the manifest has the hash of each file."""
@@ -55,7 +56,7 @@ def test_any_octet_of_any_file_that_changes_is_found(data: st.DataObject):
         path.write_bytes(whole)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.data())
 def test_any_octet_of_any_record_that_changes_is_found_without_the_manifest(data: st.DataObject):
     """Of values, keys and headers: somebody changed it where it was written, before it was exported."""

@@ -14,6 +14,7 @@ from audit_world import SIGNER, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from search import examples
 
 from sluice.codecs import compiled_core
 from sluice.codecs.blocks import Output
@@ -65,7 +66,7 @@ def ordered(topic: str, lane: int, order: list[int]) -> World:
     return world
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data())
 def test_a_ledger_holds_in_its_own_order_only(data: st.DataObject):
     """What is found first is a block that is missing, added, reordered, replayed or changed, or a tail that was cut."""
@@ -88,7 +89,7 @@ def test_a_ledger_holds_in_its_own_order_only(data: st.DataObject):
         }
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data())
 def test_dead_letters_hold_in_their_own_order_only(data: st.DataObject):
     """They are never compacted."""
@@ -102,7 +103,7 @@ def test_dead_letters_hold_in_their_own_order_only(data: st.DataObject):
     assert kinds <= {"missing-output", "additional-output", "reordered-output", "changed-output"}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data())
 def test_a_compacted_topic_holds_where_compaction_may_have_left_it(data: st.DataObject):
     """In order, each once, and of each key at least the last."""
@@ -119,7 +120,7 @@ def test_a_compacted_topic_holds_where_compaction_may_have_left_it(data: st.Data
         assert counts.compacted == len(records) - len(order)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_checkpoints_hold_in_their_own_order_or_without_their_end(data: st.DataObject):
     """A checkpoint that nobody names, at the end, may never have been."""
@@ -130,7 +131,7 @@ def test_checkpoints_hold_in_their_own_order_or_without_their_end(data: st.DataO
     assert audited(ordered("checkpoints", 2, order)).holds == may_be
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(["admitted", "inadmissible", "dead-letters"]), st.data())
 def test_what_is_passed_over_at_once_is_judged_the_same_one_by_one(topic: str, data: st.DataObject):
     """`pass_equal` is the plain case at the least cost, and no other judgement."""

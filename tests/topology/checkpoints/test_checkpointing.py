@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -15,6 +16,7 @@ from aiokafka.errors import KafkaConnectionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lane_world import Log, World
+from search import examples
 from structlog.testing import capture_logs
 
 from sluice.codecs import merkle
@@ -38,6 +40,7 @@ from sluice.topology.kafka.connect import open_consumer
 from sluice.topology.kafka.partition_reader import read_to_end
 from sluice.topology.kafka.transactions import FencedError, LaneProducer, TooLargeError
 from sluice.topology.ledger.chain import ChainHead
+from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import lane as lane_module
@@ -353,7 +356,7 @@ class History:
                 await asyncio.sleep(0.003)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS, st.lists(st.integers(0, 6), min_size=25, max_size=25))
 async def test_whatever_happens_the_checkpoints_hold(steps: list[str], turns: list[int]):
     """They chain, grow, and cover: with crashes, refusals and unheard commits between any two steps of a lane."""
@@ -596,26 +599,27 @@ async def stored(settings: Settings, topic: str, lane: int) -> list[Any]:
 
 class TestOnABroker:
     async def test_a_worker_s_lanes_write_them(self, broker: str, tmp_path: Path):
-        """Each over its ledger, and each names what the others have written last."""
+        """Each over its ledger, those that bind and frame too, and each names what the others have written last."""
         settings = on(broker, "writes", tmp_path)
         worker = Worker(settings)
         await worker.start()
         try:
             async with asyncio.timeout(20):
                 await worker.wait_until_running()
-                while not all([await stored(settings, "checkpoints", lane) for lane in range(4)]):  # noqa: ASYNC110
+                topics = [(fold.checkpoints, lane) for fold in folds() for lane in range(4)]
+                while not all([await stored(settings, *one) for one in topics]):  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
         finally:
             await worker.stop()
 
         signer = load_key(settings)
         assert signer is not None
-        for lane in range(4):
-            hashes = [unseal(record.value).hash for record in await stored(settings, "ledger", lane)]
+        for fold, lane in product(folds(), range(4)):
+            hashes = [unseal(record.value).hash for record in await stored(settings, fold.ledger, lane)]
             leaves = [merkle.leaf_hash(bytes.fromhex(one[7:])) for one in hashes]
-            for record in await stored(settings, "checkpoints", lane):
+            for record in await stored(settings, fold.checkpoints, lane):
                 demand_signed(parse_note(record.value), [signer.verifier])
-                found = read_checkpoint(record.value, f"writes/writes.ledger/{lane}")
+                found = read_checkpoint(record.value, f"writes/writes.{fold.ledger}/{lane}")
                 assert found.block == hashes[found.head.size - 1]
                 assert found.head.root == merkle.root(leaves[: found.head.size])
 
@@ -628,9 +632,9 @@ class TestOnABroker:
         with monkeypatch.context() as broken:
             broken.setattr(LaneProducer, "_send_block", AsyncMock(side_effect=KafkaConnectionError()))
             with pytest.raises(KafkaConnectionError):
-                await ledger.write(b"block", outputs, {})
+                await ledger.write(b"block", outputs)
         assert [len(await stored(settings, topic, 0)) for topic in ("admitted", "checkpoints")] == [1, 0]
-        await ledger.write(b"block", outputs, {})
+        await ledger.write(b"block", outputs)
         await ledger.close()
 
         assert [one.value for one in await stored(settings, "checkpoints", 0)] == [b"note"]
@@ -640,12 +644,12 @@ class TestOnABroker:
         settings, heads = on(broker, "heard", tmp_path, partitions=2), [Head(size, b"r" * 32) for size in (3, 4)]
         ledger, tips = KafkaLedger(settings, 1), Tips(2)
         await ledger.open()
-        await ledger.write(b"block", [_record(settings, heads[0]), Output("checkpoints", None, b"junk", [])], {})
-        await ledger.write(b"block", [_record(settings, Head(9, b"f" * 32), STRANGER)], {})
+        await ledger.write(b"block", [_record(settings, heads[0]), Output("checkpoints", None, b"junk", [])])
+        await ledger.write(b"block", [_record(settings, Head(9, b"f" * 32), STRANGER)])
         following = asyncio.create_task(follow(settings, tips, Trust(SIGNER.verifier)))
         try:
             await _until(lambda: tips.beside(0, Head())[1] == heads[0])
-            await ledger.write(b"block", [_record(settings, heads[1])], {})
+            await ledger.write(b"block", [_record(settings, heads[1])])
             await _until(lambda: tips.beside(0, Head())[1] == heads[1])
         finally:
             following.cancel()
@@ -668,8 +672,8 @@ class TestOnABroker:
         settings = on(broker, "many", tmp_path, partitions=2)
         ledger, lane = KafkaLedger(settings, 1), checkpoints_of(on(broker, "many", tmp_path), SIGNER, 1, Tips(2))
         await ledger.open()
-        await ledger.write(b"block", [_record(settings, Head(size, b"r" * 32)) for size in (1, 2)], {})
-        await ledger.write(b"block", [Output("checkpoints", None, b"junk", [])] * 300, {})
+        await ledger.write(b"block", [_record(settings, Head(size, b"r" * 32)) for size in (1, 2)])
+        await ledger.write(b"block", [Output("checkpoints", None, b"junk", [])] * 300)
         await ledger.close()
         with capture_logs() as lines:
             await lane.begin()

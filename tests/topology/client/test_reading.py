@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 import pytest
+from builders import observation_value, review_value, span_of
 
 from sluice.topology.client import (
     Admitted,
@@ -164,19 +165,8 @@ def admit_by_checks(fake: FakeSluice, coverage: str = "part") -> None:
     fake.emit(Draft("em-1").say(PARTLY, annotation("substrate.git.log"), checks=CHECKS))
     for name in TWO:
         unchecked = [] if coverage == "whole" else [[21, 36]]
-        fake.observe(
-            {
-                "observation_id": "seen",
-                "substrate_class": name,
-                "observed_at": fake.time,
-                "observer": "observer-1",
-                "subject": {"emission_id": "em-1", "span": {"chars": [0, len(PARTLY)]}},
-                "outcome": "corroborates",
-                "verified": [0, 1],
-                "coverage": coverage,
-                "unchecked": unchecked,
-            }
-        )
+        found = {"verified": [0, 1], "coverage": coverage, "unchecked": unchecked}
+        fake.observe(observation_value(name, span=span_of(PARTLY), at=fake.time, **found))
 
 
 async def test_what_is_admitted_is_what_was_rendered():
@@ -215,18 +205,9 @@ async def test_what_was_not_checked_renders_nothing():
     admit(fake)
     admit(fake, "em-3")
     fake.emit({"emission_id": "em-2", "text": "Yes. [substrate.grep; path=a.md]"})
-    fake.observe(
-        {
-            "observation_id": "o",
-            "substrate_class": "substrate.grep",
-            "observed_at": fake.now,
-            "observer": "o",
-            "subject": {"emission_id": "em-2", "span": {"chars": [0, 4]}},
-            "outcome": "corroborates",
-        }
-    )
+    fake.observe(observation_value(emission_id="em-2", span=span_of("Yes."), at=fake.now))
     fake.advance("11m")
-    fake.review({"emission_id": "em-2", "span": {"chars": [0, 4]}, "decision": "admit"})
+    fake.review(review_value(emission_id="em-2", span=span_of("Yes.")))
     async with fake.async_reader() as reader:
         changes = await reader.catch_up()
         fake.advance("2d")

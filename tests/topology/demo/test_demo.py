@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 from aiokafka import ConsumerRecord
+from builders import encoded, observation_value
 from click.testing import CliRunner
 from rich.console import Console
 
@@ -261,16 +262,9 @@ def test_the_table_says_what_was_checked(width: int) -> None:
 
 
 def observation(name: str, outcome: str, **detail: Any) -> ConsumerRecord[bytes | None, bytes | None]:
-    value = {
-        "observation_id": "sha256:00",
-        "substrate_class": f"substrate.{name}",
-        "observed_at": NOW,
-        "observer": "o",
-        "subject": {"emission_id": "em-2", "span": {"path": "/x"}},
-        "outcome": outcome,
-        "detail": detail,
-    }
-    return record(json.dumps(value).encode(), "em-2")
+    span = {"path": "/x"}
+    value = observation_value(f"substrate.{name}", outcome, emission_id="em-2", span=span, at=NOW, detail=detail)
+    return record(encoded(value), "em-2")
 
 
 def test_where_one_looked_and_what_was_seen_stands_below() -> None:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 from rich.console import Console
+from search import examples
 
 from sluice.streams.adjudication import standing
 from sluice.streams.policy.policy import (
@@ -427,7 +428,7 @@ _looks = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.lists(_looks, max_size=3), max_size=5), st.sampled_from(["discard", "review", "refuse"]))
 def test_counts_are_those_of_every_record(blocks: list[list[Any]], disposition: str):
     """Whatever comes in whatever order: by name as many classes as the record says, and its sentences."""

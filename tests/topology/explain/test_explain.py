@@ -31,6 +31,7 @@ from exported import (
 from hypothesis import HealthCheck, given, settings
 from msgspec import UNSET
 from msgspec.structs import replace
+from search import examples
 
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.times import format_time
@@ -361,6 +362,14 @@ async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before
     assert (observed[-1].settled_at is UNSET) == (not came_before or immediate)
 
 
+async def test_a_record_that_waits_already_says_so(tmp_path: Path):
+    """The same one twice is one: the first is weighed when its emission comes."""
+    waited = [observation(S, CODE), observation(S, CODE)]
+    explanation = await explanation_of(lane_after((2 * S, waited), (3 * S, [emission()])), tmp_path)
+
+    assert fates(explanation)[:2] == [("counted", None), ("not-counted", "repeated")]
+
+
 async def test_a_negative_that_is_too_old_says_so(tmp_path: Path):
     """Old news of a stalled observer undoes nothing."""
     said = [observation(-H - 1, CODE, "contradicts"), observation(-H - 1, CODE, "unknown-observation")]
@@ -428,7 +437,8 @@ async def test_evidence_that_came_before_its_emission_is_reported_where_it_came(
 
 async def test_of_what_waited_corroborations_are_weighed_first(tmp_path: Path):
     """As if all of it had come at once: an older negative is outweighed although it came first."""
-    waited = [observation(S, CODE, "contradicts"), observation(2 * S, CODE), observation(2 * S, CODE)]
+    again = observation(2 * S, CODE, observer="observer-2")
+    waited = [observation(S, CODE, "contradicts"), observation(2 * S, CODE), again]
     explanation = await explanation_of(lane_after((2 * S, waited), (3 * S, [emission()])), tmp_path)
 
     assert fates(explanation)[:3] == [("not-counted", "outweighed"), ("counted", None), ("not-counted", "not-newer")]
@@ -447,7 +457,8 @@ async def test_an_attempt_that_was_forgotten_may_come_again(tmp_path: Path):
     """It is another assertion of the same name, and what becomes of it is not told of the first one."""
     policy = decided("discard", max_validity=2 * H)
     again = emission(5 * H, confidence=0.9)
-    explanation = await explanation_of(lane_after((0, [emission()]), (5 * H, [again]), policy=policy), tmp_path)
+    lane = lane_after((0, [emission()]), (4 * H, []), (5 * H, [again]), policy=policy)
+    explanation = await explanation_of(lane, tmp_path)
 
     assert [one.attempt for one in explanation.attempts] == [0, 0]
     assert [one.now.status for one in explanation.assertions] == ["unverified-inference", "pending"]
@@ -601,7 +612,7 @@ async def test_a_policy_that_comes_into_force_is_reported_with(tmp_path: Path):
 
 # ---------------------------------------------------------------- laws
 
-_SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_SETTINGS = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def stories(lane: ExportedLane) -> dict[str, Explanation]:

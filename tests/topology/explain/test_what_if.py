@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
+from search import examples
 
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.policy.policy import DEFAULT_POLICY, Floor, PerEffect, Policy
@@ -173,7 +174,7 @@ async def test_an_empty_ledger_has_no_assertions(tmp_path: Path):
 
 # ---------------------------------------------------------------- laws
 
-_SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_SETTINGS = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def folded(policy: Policy, history: list[laws.Block]) -> ExportedLane:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiokafka import errors
+from aiokafka.consumer.group_coordinator import GroupCoordinator
 
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.kafka.membership import FencedInstanceIdError, hold_on, judged
+from sluice.topology.kafka import membership
+from sluice.topology.kafka.membership import FencedInstanceIdError, Standing, hold_on, judged, keep_standing
 from sluice.topology.settings.settings import Settings, load_settings
 from sluice.topology.worker.app import create_app
 from sluice.topology.worker.processes import named
@@ -55,6 +58,74 @@ class Coordinator:
     async def _do_rejoin_group(self, subscription: Any) -> bool:
         self.during()
         return True
+
+
+class TestStanding:
+    def test_a_session_without_an_answer_is_lost(self):
+        """Counted from when the last answered heartbeat went out: the coordinator heard it no earlier."""
+        one = Standing(10.0)
+        one.answered(100.0)
+        one.answered(99.0)  # answers may overtake one another
+
+        assert not one.is_lost(109.9)
+        assert one.is_lost(110.0)
+
+    def test_before_the_first_answer_nothing_is_lost(self):
+        """There are no lanes yet that could be somebody else's."""
+        assert not Standing(10.0).is_lost(1e9)
+
+    def test_a_rebalance_takes_as_long_as_it_takes(self):
+        """Heartbeats wait behind the join then, and the coordinator keeps who waits for it; the lanes stand anyway."""
+        one = Standing(10.0)
+        one.answered(100.0)
+        one.joining = True
+
+        assert not one.is_lost(200.0)
+
+    def test_who_was_lost_stays_so_until_it_has_joined(self):
+        """To ask to be let in again makes nobody a member."""
+        one = Standing(10.0)
+        one.answered(100.0)
+        assert one.is_lost(110.0)
+
+        one.joining = True
+        assert one.is_lost(111.0)
+        one.joining = False
+        assert one.is_lost(111.0)
+        one.answered(112.0)
+        assert not one.is_lost(112.5)
+
+    async def test_heartbeats_and_joins_are_told(self, monkeypatch: pytest.MonkeyPatch):
+        """An unanswered heartbeat counts for nothing, nor does a join that failed."""
+        now = [100.0]
+        monkeypatch.setattr(membership, "monotonic", lambda: now[0])
+        beats, joins = [True, False], [False, True]
+
+        async def beat() -> bool:
+            now[0] += 3.0  # on its way
+            return beats.pop(0)
+
+        async def rejoin(_: Any) -> bool:
+            assert one.joining
+            return joins.pop(0)
+
+        one, coordinator = Standing(10.0), SimpleNamespace(_do_heartbeat=beat, _do_rejoin_group=rejoin)
+        keep_standing(coordinator, one)
+        assert await coordinator._do_heartbeat()  # went out at 100
+        assert not await coordinator._do_heartbeat()
+        assert (one.is_lost(109.9), one.is_lost(110.0)) == (False, True)
+
+        assert not await coordinator._do_rejoin_group(None)
+        assert one.is_lost(110.0)
+        assert await coordinator._do_rejoin_group(None)
+        assert not one.is_lost(110.0)
+
+    def test_the_real_package_has_what_is_replaced(self):
+        """Two coroutines of aiokafka's coordinator, by name and parameters."""
+        for name, parameters in (("_do_heartbeat", ["self"]), ("_do_rejoin_group", ["self", "subscription"])):
+            method = getattr(GroupCoordinator, name)
+            assert inspect.iscoroutinefunction(method)
+            assert list(inspect.signature(method).parameters) == parameters
 
 
 async def test_a_named_member_joins_with_its_old_id_first():

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka.partitioner import murmur2
+from builders import attestation_value, observation_value, review_value, sighting_value
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,28 +24,11 @@ from sluice.topology.settings.settings import Settings
 NOW = 1_795_248_000_000  # 2026-11-21T08:00:00Z
 
 EMISSION = {"emission_id": "em-1", "emitted_at": "2026-11-21T09:00:00Z", "text": "The log has an entry."}
-OBSERVATION = {
-    "observation_id": "sha256:e3b0",
-    "substrate_class": "substrate.grep",
-    "observed_at": "2026-11-21T09:00:02Z",
-    "observer": "observer-2",
-    "subject": {"emission_id": "em-1", "span": {"chars": [0, 21]}},
-    "outcome": "corroborates",
-}
-SIGHTING = {
-    "observation_id": "sha256:e3b0",
-    "substrate_class": "substrate.grep",
-    "observed_at": "2026-11-21T09:00:02Z",
-    "observer": "observer-2",
-    "content": "an entry",
-}
-REVIEW = {"emission_id": "em-1", "span": {"chars": [0, 21]}, "decision": "admit"}
-ATTESTATION = {
-    "claim_hash": "0x" + "ab" * 32,
-    "validator_did": "did:web:university.example",
-    "verdict": "VERIFIED",
-    "consensus_domain": "scientific-default",
-}
+SPAN, LATER = {"chars": [0, 21]}, "2026-11-21T09:00:02Z"
+OBSERVATION = observation_value(span=SPAN, at=LATER)
+SIGHTING = sighting_value(at=LATER)
+REVIEW = review_value(span=SPAN)
+ATTESTATION = attestation_value()
 KINDS: list[tuple[str, dict[str, Any], str]] = [
     ("emissions", EMISSION, "em-1"),
     ("observations", OBSERVATION, "em-1"),

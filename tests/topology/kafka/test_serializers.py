@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from builders import observation_value, review_value
 from faust.serializers.codecs import get_codec
 
 from sluice.codecs.records import Emission, Observation, Review
 
 RECORDS = {
     "sluice-emission": (Emission, {"emission_id": "em-1", "emitted_at": 0, "text": "It is. [substrate.grep]"}),
-    "sluice-observation": (
-        Observation,
-        {
-            "observation_id": "o-1",
-            "substrate_class": "substrate.grep",
-            "observed_at": 0,
-            "observer": "observer-1",
-            "subject": {"emission_id": "em-1", "span": {"chars": [0, 6]}},
-            "outcome": "corroborates",
-        },
-    ),
-    "sluice-review": (Review, {"emission_id": "em-1", "span": {"chars": [0, 6]}, "decision": "admit"}),
+    "sluice-observation": (Observation, observation_value(at=0)),
+    "sluice-review": (Review, review_value()),
 }
 
 

@@ -8,17 +8,21 @@ from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.cli import main
 from sluice.topology.kafka.topics import TOPICS, check_topics, create_topics, declared, differences, topic_name
+from sluice.topology.serve.leases import LONGEST_SECONDS
 from sluice.topology.settings.settings import Settings
 
 INPUTS = {"emissions", "observations", "sightings", "citations", "reviews", "attestations"}
-COMPACTED = {"admitted", "inadmissible", "review-requests", "re-emission-requests"}
-FOR_EVER = {"attestations", "policies", "grounded", "ledger", "bind-ledger", "checkpoints"}
+COMPACTED = {"admitted", "inadmissible", "review-requests", "re-emission-requests", "verdicts"}
+LEASES = "review-leases"
+LEDGERS = {"ledger", "bind-ledger", "frame-ledger"}
+CHECKPOINTS = {"checkpoints", "bind-checkpoints", "frame-checkpoints"}
+FOR_EVER = {"attestations", "policies", "grounded"} | LEDGERS | CHECKPOINTS
 DAY = 86_400_000
 
 
 def test_every_topic_of_the_design_is_declared_under_its_name():
-    """Fifteen topics; the key is the logical name."""
-    assert set(TOPICS) == INPUTS | COMPACTED | FOR_EVER | {"dead-letters"}
+    """The key is the logical name."""
+    assert set(TOPICS) == INPUTS | COMPACTED | FOR_EVER | {"dead-letters", LEASES}
     assert all(spec.name == name for name, spec in TOPICS.items())
 
 
@@ -26,8 +30,8 @@ def test_only_the_outputs_with_one_last_word_a_key_are_compacted():
     """Compaction of inputs would lose classes, of `grounded` it would let validators overwrite one another."""
     policies = {name: spec.config["cleanup.policy"] for name, spec in TOPICS.items()}
 
-    assert {name for name, policy in policies.items() if policy == "compact,delete"} == COMPACTED
-    assert {policy for name, policy in policies.items() if name not in COMPACTED} == {"delete"}
+    assert {name for name, policy in policies.items() if policy == "compact,delete"} == COMPACTED | {LEASES}
+    assert {policy for name, policy in policies.items() if name not in COMPACTED | {LEASES}} == {"delete"}
 
 
 def test_what_audit_needs_is_kept_for_ever():
@@ -44,11 +48,16 @@ def test_outputs_outlive_the_longest_validity_by_default():
         assert int(TOPICS[name].config["retention.ms"]) > DAY
 
 
+def test_no_word_on_a_lease_is_compacted_while_the_lease_may_last():
+    """The words before the last one tell who was first."""
+    assert int(TOPICS[LEASES].config["min.compaction.lag.ms"]) > 2 * 1000 * LONGEST_SECONDS
+
+
 def test_the_brokers_clock_stamps_what_lanes_write():
     """A record that carries an old event time would be deleted by it."""
     stamped = {name for name, spec in TOPICS.items() if spec.config.get("message.timestamp.type") == "LogAppendTime"}
 
-    assert stamped == COMPACTED | {"grounded", "dead-letters", "ledger", "bind-ledger", "checkpoints"}
+    assert stamped == COMPACTED | LEDGERS | CHECKPOINTS | {"grounded", "dead-letters", LEASES}
 
 
 def test_inputs_take_a_megabyte_and_what_the_lane_writes_takes_four():
@@ -56,7 +65,7 @@ def test_inputs_take_a_megabyte_and_what_the_lane_writes_takes_four():
     sizes = {name: int(spec.config["max.message.bytes"]) for name, spec in TOPICS.items()}
 
     assert all(MAX_INPUT_BYTES < sizes[name] < 1.1 * MAX_INPUT_BYTES for name in INPUTS)
-    assert all(sizes[name] == 4 << 20 for name in COMPACTED | {"grounded", "dead-letters", "ledger", "bind-ledger"})
+    assert all(sizes[name] == 4 << 20 for name in COMPACTED | LEDGERS | {"grounded", "dead-letters"})
 
 
 @pytest.mark.parametrize(("replication", "in_sync"), [(1, "1"), (2, "1"), (3, "2"), (5, "2")])

@@ -254,6 +254,9 @@ class Lanes:
         self.full, self.reported = full, []
         self.numbers = frozenset({0})
 
+    def asks(self) -> list[tuple[str, int]]:
+        return []
+
     def wants(self) -> Any:
         return lambda topic, number: number in self.numbers and topic not in self.full
 

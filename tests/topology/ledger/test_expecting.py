@@ -36,7 +36,7 @@ async def write(settings: Settings, first: int, end: int, lane: int = LANE) -> N
     ledger = KafkaLedger(settings, lane)
     await ledger.open()
     for number in range(first, end):
-        await ledger.write(b"block-%d" % number, [], {})
+        await ledger.write(b"block-%d" % number, [])
     await ledger.close()
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import attestation_value, emission_value, encoded, sighting_value
 
 from sluice.codecs import blocks
 from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Header, Output, Source
 from sluice.codecs.partition import PARTITIONERS, Partitioner
 from sluice.streams.adjudication import fold as core
-from sluice.streams.attestations.framing import RENEWAL
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.kafka.topics import TOPICS
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations, folds
@@ -41,30 +41,15 @@ def fold_of(fold: Fold, state: Any, events: list[Event], time: int = T, lane: in
 
 
 def attestation(claim: str = CLAIM) -> bytes:
-    return msgspec.json.encode(
-        {
-            "claim_hash": claim,
-            "validator_did": "did:web:university.example",
-            "verdict": "VERIFIED",
-            "consensus_domain": "scientific-default",
-        }
-    )
+    return encoded(attestation_value(claim_hash=claim))
 
 
 def emission() -> bytes:
-    return msgspec.json.encode({"emission_id": "em-1", "emitted_at": T, "text": "It is so."})
+    return encoded(emission_value())
 
 
 def sighting() -> bytes:
-    return msgspec.json.encode(
-        {
-            "observation_id": "o-1",
-            "substrate_class": "substrate.grep",
-            "observed_at": T,
-            "observer": "observer-1",
-            "content": "It is so.",
-        }
-    )
+    return encoded(sighting_value("o-1"))
 
 
 GOOD = {
@@ -80,12 +65,15 @@ def test_a_worker_runs_adjudication_binding_and_framing():
 
 
 def test_no_two_folds_share_a_ledger():
-    """Each has one of its own, or none and keeps nothing."""
-    ledgers = {fold.name: fold.ledger for fold in folds()}
+    """Each has one of its own, and checkpoints of its own."""
+    ledgers = {fold.name: (fold.ledger, fold.checkpoints) for fold in folds()}
 
-    assert ledgers == {"adjudicate": "ledger", "bind": "bind-ledger", "frame": ""}
-    assert {TOPICS[topic].role for topic in ledgers.values() if topic} == {"ledger"}
-    assert [fold.name for fold in folds() if fold.stateless] == ["frame"]
+    assert ledgers == {
+        "adjudicate": ("ledger", "checkpoints"),
+        "bind": ("bind-ledger", "bind-checkpoints"),
+        "frame": ("frame-ledger", "frame-checkpoints"),
+    }
+    assert {TOPICS[topic].role for topics in ledgers.values() for topic in topics} == {"ledger"}
 
 
 def test_every_input_has_one_reader():
@@ -107,11 +95,10 @@ def test_every_output_topic_has_a_writer():
     assert [topic for topic in set(outputs) if outputs.count(topic) > 1] == ["dead-letters"]
 
 
-def test_only_framing_keeps_nothing():
-    """It has one input, and its first output is the one whose records name their source."""
-    *others, frame = folds()
+def test_framing_has_one_input_and_its_first_output_names_sources():
+    """By both its ledger's first block finds where a lane without a ledger stood (positions.py)."""
+    frame = FrameAttestations()
 
-    assert [fold.stateless for fold in (*others, frame)] == [False, False, True]
     assert list(frame.inputs) == ["attestations"]
     assert list(frame.outputs) == ["grounded", "dead-letters"]
 
@@ -172,21 +159,14 @@ def test_what_is_too_large_to_keep_is_told_apart(fold: Fold):
     assert msgspec.json.decode(event.value or b"") == {"sha256": sha256(value).hexdigest(), "length": len(value)}
 
 
-def test_an_idle_framing_lane_closes_a_block_now_and_then():
-    """Kafka forgets the offsets of a group that is silent for seven days; the least it keeps them is a day."""
+def test_a_framing_lane_waits_for_records_alone():
+    """Nothing in it ever falls due."""
     frame = FrameAttestations()
     state = frame.new(0, 1)
     fold_of(frame, state, [POLICY], time=T)
 
-    at, mark = frame.next_due(state)
-
-    assert (at, mark) == (T + RENEWAL, None)
-    assert 0 < RENEWAL <= 12 * 3_600_000
-    assert frame.due(state, T + RENEWAL - 1, T) == 0
-    assert frame.due(state, T + RENEWAL, T) == 1
-    assert fold_of(frame, state, [], time=T + RENEWAL) == []
-    assert frame.due(state, T + RENEWAL, T) == 0
-    assert frame.next_due(state) == (T + 2 * RENEWAL, None)
+    assert frame.next_due(state) == (None, None)
+    assert frame.due(state, T + 10**12, T + 10**12) == 0
 
 
 def test_an_adjudicating_lane_is_due_when_something_waits():

@@ -59,7 +59,7 @@ async def test_a_new_ledger_is_empty(ledger: KafkaLedger):
 
 async def test_what_is_written_is_read_back(ledger: KafkaLedger):
     """Blocks come back in order, with the offsets that writing them told."""
-    written = [await ledger.write(b"block-%d" % number, [], {}) for number in range(3)]
+    written = [await ledger.write(b"block-%d" % number, []) for number in range(3)]
 
     assert await blocks(ledger) == [(one.offset, b"block-%d" % number) for number, one in enumerate(written)]
     assert await blocks(ledger, written[1].offset) == [(written[1].offset, b"block-1"), (written[2].offset, b"block-2")]
@@ -73,7 +73,7 @@ async def test_outputs_go_to_the_partition_of_the_lane(settings: Settings, ledge
         Output("admitted", b"b", b"3", []),
     ]
 
-    await ledger.write(b"block", outputs, {})
+    await ledger.write(b"block", outputs)
 
     assert await read(settings, "admitted", 2) == [outputs[0], outputs[2]]
     assert await read(settings, "dead-letters", 1) == [outputs[1]]
@@ -84,7 +84,7 @@ async def test_more_than_one_batch_keeps_its_order(settings: Settings, ledger: K
     outputs = [Output("admitted", b"k", b"%05d" % number + b"x" * 100_000, []) for number in range(70)]
     assert sum(len(output.value) for output in outputs) > 2 * BATCH_BYTES
 
-    await ledger.write(b"block", outputs, {})
+    await ledger.write(b"block", outputs)
 
     assert [output.value[:5] for output in await read(settings, "admitted", 70)] == [
         output.value[:5] for output in outputs
@@ -101,7 +101,7 @@ async def test_outputs_stand_before_their_block(
 
     monkeypatch.setattr(ledger._producer, "_send_block", crash)
     with pytest.raises(OSError, match="crashed"):
-        await ledger.write(b"block", [Output("admitted", b"a", b"1", [])], {})
+        await ledger.write(b"block", [Output("admitted", b"a", b"1", [])])
 
     assert await blocks(ledger) == []
     assert len(await read(settings, "admitted", 1)) == 1
@@ -118,7 +118,7 @@ async def test_what_another_lane_reads_goes_where_its_key_belongs(settings: Sett
     keys = [f"em-{number}".encode() for number in range(12)]
     outputs = [Output(topic, key, key, []) for key in keys for topic in ("citations", "observations", "admitted")]
 
-    await ledger.write(b"block", outputs, {})
+    await ledger.write(b"block", outputs)
 
     for topic in ("citations", "observations"):
         for number in range(settings.partitions):
@@ -133,7 +133,7 @@ async def test_every_fold_has_a_ledger_of_its_own(settings: Settings):
     adjudicate, bind = (ledger_of(settings, fold, 2) for fold in (Adjudicate(), Bind()))
     await bind.open()
     try:
-        await bind.write(b"of bind", [], {})
+        await bind.write(b"of bind", [])
 
         assert [data for _, data in await blocks(bind)] == [b"of bind"]
         assert await blocks(adjudicate) == []

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.codecs.errors import DoesNotHoldError, UsageError
 from sluice.topology.ledger import export_files
@@ -82,7 +83,7 @@ def test_what_is_written_is_read(records: list[Stored]):
 
 
 @given(RECORDS, st.integers(1, 60))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_batches_are_the_same_records_wherever_reads_end(records: list[Stored], raw: int):
     """Also where a read ends within a record's length."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
@@ -98,7 +99,7 @@ def test_batches_are_the_same_records_wherever_reads_end(records: list[Stored], 
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_octet_that_changes_is_found(data: st.DataObject):
     """By the hash that the manifest has of the file; what could be read comes before."""
     records = [Stored(place, 5, b"k", bytes([place]) * 9, [("h", b"v")]) for place in range(4)]
@@ -115,7 +116,7 @@ def test_any_octet_that_changes_is_found(data: st.DataObject):
 
 
 @given(st.integers(1, 90))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_file_that_is_cut_short_is_found(cut: int):
     """Without a hash as well, unless it is cut between two records."""
     with tempfile.TemporaryDirectory() as folder:

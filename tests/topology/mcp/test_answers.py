@@ -8,6 +8,7 @@ import pytest
 from adapter_world import DOMAIN, HOUR, NOW, attested, claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.streams.attestations.composition import CAUTIOUS, Vote, summary
 from sluice.streams.policy.policy import Domain
@@ -188,7 +189,7 @@ def test_pages_follow_one_another(filled, db):
         ground(db, "another", cursor=first)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.sampled_from(CAUTIOUS), st.integers(0, 3), st.booleans()), max_size=12

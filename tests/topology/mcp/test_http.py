@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from sluice.codecs.errors import UnreachableError, UsageError
-from sluice.topology.mcp import http
+from sluice.topology.mcp import door, http
 from sluice.topology.mcp.adapter import Adapter
 from sluice.topology.mcp.http import Door, Rates, serve
 from sluice.topology.mcp.readers import Readers
@@ -47,8 +47,8 @@ def serving(filled, path):
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         readers = Readers(path)
-        door = Door(**{"port": port, **options})
-        task = asyncio.create_task(serve(create_server(Adapter(readers, now=lambda: NOW)), door))
+        place = Door(**{"port": port, **options})
+        task = asyncio.create_task(serve(create_server(Adapter(readers, now=lambda: NOW)), place))
         try:
             async with asyncio.timeout(10):
                 while True:
@@ -60,7 +60,7 @@ def serving(filled, path):
                     except OSError:
                         await asyncio.sleep(0.02)
             writer.close()
-            yield f"{'https' if door.certificate else 'http'}://127.0.0.1:{port}/mcp"
+            yield f"{'https' if place.certificate else 'http'}://127.0.0.1:{port}/mcp"
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -214,8 +214,8 @@ async def test_failed_attempts_take_nothing_from_who_has_a_token(serving, tokens
 def test_rates_are_of_each_client_and_fill_up(monkeypatch):
     """And only so many clients are remembered."""
     now = [0.0]
-    monkeypatch.setattr(http, "monotonic", lambda: now[0])
-    monkeypatch.setattr(http, "CLIENTS", 3)
+    monkeypatch.setattr(door, "monotonic", lambda: now[0])
+    monkeypatch.setattr(door, "CLIENTS", 3)
     rates = Rates(2.0, 2)
 
     assert [rates.take("a") for _ in range(3)] == [True, True, False]

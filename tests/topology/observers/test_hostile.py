@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from looking import Repository, ask, emission
+from search import examples
 
 from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import Fault
@@ -109,7 +110,7 @@ locators = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     st.lists(
         st.tuples(st.sampled_from(CHECKS), st.sampled_from(WORDS), st.sampled_from(PATHS), st.sampled_from(REVISIONS)),

@@ -44,7 +44,7 @@ class Owner:
         )  # fmt: skip
         block, data = seal(header, events)
         made: list[Output] = self.fold.fold(self.state, block)
-        await self.ledger.write(data, made, {})
+        await self.ledger.write(data, made)
         self.tip = tip.after(block, made)
 
 
@@ -176,9 +176,9 @@ async def test_it_follows_the_ledger_of_its_own_fold(owner: Owner) -> None:
         await other.ledger.close()
 
 
-def test_a_worker_stands_by_for_every_fold_that_keeps_something() -> None:
+def test_a_worker_stands_by_for_every_fold() -> None:
     """The leader is told how far the adjudicating one has come, which has most to fold."""
     app = create_app(Settings())
 
-    assert list(app.standbys) == ["adjudicate", "bind"]
+    assert list(app.standbys) == ["adjudicate", "bind", "frame"]
     assert app.heights == {}

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from commands import Done, run_each
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.cli import COMMANDS as SUBCOMMANDS
@@ -84,23 +85,38 @@ def test_commands_and_their_extras_are_there() -> None:
     assert PROJECT["name"] == extras.DISTRIBUTION
 
 
-@pytest.mark.parametrize(
-    ("arguments", "extra"),
-    [
-        (("worker",), "worker"),
-        (("faust", "agents"), "worker"),
-        (("observe",), "observe"),
-        (("mcp",), "mcp"),
-        (("demo", "--repo", ".", "--emissions", os.devnull), "demo"),
-    ],
+NEEDS_EXTRA = {
+    ("worker",): "worker",
+    ("faust", "agents"): "worker",
+    ("observe",): "observe",
+    ("mcp",): "mcp",
+    ("serve",): "serve",
+    ("demo", "--repo", ".", "--emissions", os.devnull): "demo",
+}
+NEEDS_BROKER = tuple(
+    (*what.split(), "--broker", "kafka://127.0.0.1:1")
+    for what in ("produce answer.md", "consume", "audit", "explain em-1", "topics check")
 )
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Done]:
+    """What these commands said in one small client."""
+    commands, folder = (*NEEDS_EXTRA, *NEEDS_BROKER), tmp_path_factory.mktemp("small")
+    (folder / "answer.md").write_text("`MAX_RETRIES` is 5 in `limits.py`.\n")
+    prelude = WITHOUT.format(names=set(extras.EXTRAS)).partition("from sluice")[0]
+    own = {key: value for key, value in os.environ.items() if not key.startswith("SLUICE_")}
+    return dict(zip(commands, run_each(commands, folder, prelude=prelude, environment=own), strict=True))
+
+
+@pytest.mark.parametrize(("arguments", "extra"), NEEDS_EXTRA.items())
 def test_a_command_without_its_extra_says_what_to_install(
-    arguments: tuple[str, ...], extra: str, tmp_path: Path
+    arguments: tuple[str, ...], extra: str, answers: dict[tuple[str, ...], Done]
 ) -> None:
     """One sentence with the command to copy, exit status 2, no traceback."""
-    done = run(*arguments, cwd=tmp_path)
+    done = answers[arguments]
 
-    assert (done.stdout, done.returncode) == ("", 2)
+    assert (done.stdout, done.status) == ("", 2)
     assert re.fullmatch(
         rf"sluice: sluice {arguments[0]} needs the package \w+, which is not installed; "
         rf'run pip install "sluice-verdicts\[{extra}\]"\n',
@@ -132,12 +148,12 @@ def test_the_small_client_vets_and_looks(checkout: Path) -> None:
     assert json.loads(read.stdout)["assertions"][0]["provenance"]
 
 
-@pytest.mark.parametrize("what", ["produce answer.md", "consume", "audit", "explain em-1", "topics check"])
-def test_the_small_client_has_a_kafka_client(what: str, checkout: Path) -> None:
+@pytest.mark.parametrize("arguments", NEEDS_BROKER, ids=" ".join)
+def test_the_small_client_has_a_kafka_client(arguments: tuple[str, ...], answers: dict[tuple[str, ...], Done]) -> None:
     """What only needs a broker fails for want of one, not of a package."""
-    done = run(what.split()[0], *what.split()[1:], "--broker", "kafka://127.0.0.1:1", cwd=checkout)
+    done = answers[arguments]
 
-    assert done.returncode == 3
+    assert done.status == 3
     assert "no Kafka broker answers" in done.stderr
 
 

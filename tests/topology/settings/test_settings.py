@@ -48,7 +48,7 @@ def test_flags_win_over_variables_over_the_file_over_defaults(folder: Path, monk
     assert explained["partitions"] == (5, "sluice.toml")
     assert explained["app_id"] == ("variable", "SLUICE_APP_ID")
     assert explained["observer"] == ("flag", "--observer")
-    assert explained["replication"] == (1, "default")
+    assert explained["replication"] == (None, "default")
 
 
 def test_the_file_is_the_one_that_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch):
@@ -200,3 +200,29 @@ def test_a_flag_that_is_no_setting_is_a_mistake_of_ours():
     """A command that passes on a flag under a wrong name must not lose it silently."""
     with pytest.raises(TypeError, match="partitons"):
         load_settings(None, {"partitons": 1})
+
+
+def test_the_secret_may_stand_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As passwords may: nothing of it is in the environment."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "secret"
+    file.write_text("0123456789abcdef\n")
+    monkeypatch.setenv("SLUICE_PRIVACY_SECRET_FILE", str(file))
+    (setting,) = [one for one in explain_settings(None, {}) if one.name == "privacy_secret"]
+
+    assert (setting.value, setting.origin, setting.shown) == ("0123456789abcdef", str(file), "(set, not shown)")
+
+    monkeypatch.setenv("SLUICE_PRIVACY_SECRET", "fedcba9876543210")
+    with pytest.raises(UsageError, match="given twice"):
+        load_settings(None, {})
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"too short", b"\xff" * 20, None])
+def test_a_file_without_a_secret_is_one_sentence(tmp_path: Path, content: bytes | None):
+    """It never quotes what stands there."""
+    file = tmp_path / "secret"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UsageError) as raised:
+        load_settings(None, {"privacy_secret_file": str(file)})
+    assert "too short" not in str(raised.value)

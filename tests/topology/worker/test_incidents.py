@@ -28,6 +28,7 @@ from sluice.topology.kafka import (
 )
 from sluice.topology.kafka.consumer import FrameConsumerThread
 from sluice.topology.kafka.partition_reader import HangsError, read_to_end
+from sluice.topology.kafka.requests import End
 from sluice.topology.kafka.transactions import LaneProducer, TooLargeError
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import lanes as lanes_module
@@ -129,11 +130,17 @@ class Consumer:
     def highwater(self, partition: TopicPartition) -> int:
         return self._end
 
-    def last_stable_offset(self, partition: TopicPartition) -> int:
-        return self._stable
+    async def log_end(self, partition: TopicPartition, *, committed: bool = False) -> End:
+        return End(self._stable if committed else self._end, 1)
 
     def last_poll_timestamp(self, partition: TopicPartition) -> int:
         return self._answers
+
+
+@pytest.fixture
+def leader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the log ends is what the consumer of a test says."""
+    monkeypatch.setattr(partition_reader, "log_end", lambda consumer, *args, **how: consumer.log_end(*args, **how))
 
 
 async def _read(consumer: Any, patience: float = 0.5) -> list[int]:
@@ -144,6 +151,7 @@ async def _read(consumer: Any, patience: float = 0.5) -> list[int]:
 @pytest.mark.parametrize(
     ("position", "end"), [(92, 92), (91, 92)], ids=["the marker is there", "the marker was removed"]
 )
+@pytest.mark.usefixtures("leader")
 async def test_quix_1017_a_log_that_ends_with_a_marker(position: int, end: int):
     """There: recovery waited for the offset of a transaction's marker that the broker had removed, for ever.
 
@@ -152,6 +160,7 @@ async def test_quix_1017_a_log_that_ends_with_a_marker(position: int, end: int):
     assert await _read(Consumer([89, 90], position, end, end)) == [89, 90]
 
 
+@pytest.mark.usefixtures("leader")
 async def test_quix_1017_what_an_open_transaction_hides_is_not_taken_for_nothing():
     """There: as above. Here: only what is stable can be called empty; an open transaction is waited for, then told."""
     with pytest.raises(HangsError):
@@ -182,6 +191,8 @@ async def test_quix_1017_a_removed_marker_does_not_hold_the_watermark(monkeypatc
     fetcher._subscriptions = thread._consumer._subscription
     thread._drain = _nothing
     await thread.place({partition: 91}, 1)
+    monkeypatch.setattr(fetching, "log_ends", _ends)
+    await thread.ends([partition])
     frames: list[Any] = []
     async with asyncio.timeout(2):
         while not frames:
@@ -191,6 +202,10 @@ async def test_quix_1017_a_removed_marker_does_not_hold_the_watermark(monkeypatc
 
     assert set(looks) == {91}
     assert (frames[0].start, frames[0].next, list(frames[0].events)) == (91, 92, [])
+
+
+async def _ends(_: Any, partitions: list[TopicPartition], **how: Any) -> dict[TopicPartition, End]:
+    return dict.fromkeys(partitions, End(92, 1))
 
 
 class _context:
@@ -476,6 +491,54 @@ async def test_faust_532_a_fetch_answer_that_never_comes(monkeypatch: pytest.Mon
     assert group.fatal == []
 
 
+async def test_a_worker_that_loses_its_coordinator_gives_its_lanes_up():
+    """It writes nothing more and takes nothing over, until the coordinator has answered: then it goes on as it was."""
+    group = _Group(World(), stall_seconds=60)
+    world = group.world
+    group.lanes.assign([0])
+    await world.until(lambda: world.log.records)
+
+    group.lanes.give_up()
+    world.inputs.send("emissions", b"a")
+    await world.until(lambda: not group.lanes._tasks)
+    assert (group.lanes.status, world.log.values, world.ledger.opened) == ([], [], 1)
+
+    group.lanes.take_back()
+    await world.until(lambda: world.log.values)
+    group.lanes.take_back()  # nothing was given up since
+    await group.lanes.stop()
+    assert (world.log.values, group.made, world.ledger.opened) == ([b"a"], 2, 2)
+    assert group.fatal == []
+
+
+async def test_lanes_that_were_given_up_and_assigned_anew_are_not_taken_back():
+    """The group has said meanwhile whose they are."""
+    group = _Group(World(), stall_seconds=60)
+    group.lanes.assign([0])
+    await group.world.until(lambda: group.world.log.records)
+    group.lanes.give_up()
+    group.lanes.assign([])
+
+    group.lanes.take_back()
+
+    assert group.lanes.status == []
+    await group.lanes.stop()
+
+
+async def test_a_lane_that_is_given_up_while_it_waits_for_its_group_fences_nobody():
+    """The rebalance outlasts the session: the lane is told to stop before it was let in, and opens no ledger."""
+    group = _Group(World(), stall_seconds=60)
+    await group.lanes.suspend()
+    group.lanes._start(("toy", 0))
+    await asyncio.sleep(0.05)
+    assert group.world.ledger.opened == 0
+
+    group.lanes.give_up()
+    await group.world.until(lambda: not group.lanes._tasks)
+
+    assert group.world.ledger.opened == 0
+
+
 async def test_faust_532_a_lane_whose_rebalance_never_ends():
     """There: as above. Here: a lane that waits for its group makes no progress either."""
     group = _Group(World())
@@ -513,12 +576,12 @@ class NarrowLedger(ToyLedger):
 
     most, largest = 3, 100
 
-    async def write(self, block: bytes, outputs: Any, positions: Any) -> Any:
+    async def write(self, block: bytes, outputs: Any) -> Any:
         if any(len(output.value) > self.largest for output in outputs):
             raise TooLargeError("admitted", 1, max(len(output.value) for output in outputs))
         if len(outputs) > self.most:
             raise TooLargeError("admitted", len(outputs), sum(len(output.value) for output in outputs))
-        return await super().write(block, outputs, positions)
+        return await super().write(block, outputs)
 
 
 def _narrow() -> World:

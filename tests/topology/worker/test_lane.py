@@ -11,6 +11,7 @@ from aiokafka.errors import KafkaConnectionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lane_world import INPUTS, POLICY, Log, ToyFold, World, frame
+from search import examples
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
@@ -169,13 +170,12 @@ class TestTimers:
             world.inputs.send("emissions", b"b")
             world.read(1_500_000)
             world.read(1_600_000)
-            world.read(1_700_000)
             world.ledger.gate.set()
             await world.until(lambda: len(world.log.values) == 2)
             world.inputs.send("observations", b"c")
             await world.until(lambda: len(world.log.values) == 3)
 
-        assert [block.header.watermark for block in world.log.blocks] == [0, 0, 0, 1_600_000]
+        assert [block.header.watermark for block in world.log.blocks] == [0, 0, 0, 1_500_000]
 
     async def test_more_than_10000_timers_are_settled_before_records_are_taken(self):
         """Empty blocks at the same time come first, so no transaction grows without bound."""
@@ -195,7 +195,7 @@ class TestTimers:
 
 class TestRecovery:
     @given(cut=st.integers(0, 12), sizes=st.lists(st.integers(1, 5), min_size=1, max_size=6))
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=examples(25), deadline=None)
     def test_restored_is_uninterrupted(self, cut: int, sizes: list[int]):
         """For every cut: a lane that was restored there ends in the state of one that never stopped."""
 
@@ -539,22 +539,6 @@ class TestRebalance:
             await world.until(lambda: world.log.values == [b"a"])
 
         assert world.ledger.opened == 2
-
-    async def test_a_lane_without_a_ledger_stays(self):
-        """It has no block that could be gone."""
-        world = World()
-        world.fold.stateless = True
-        async with world.running():
-            world.inputs.send("emissions", b"a")
-            await world.until(lambda: world.log.values)
-            world.lane.suspend()
-            await world.until(lambda: world.lane.status.phase == "suspended")
-            world.log.records.clear()
-            with capture_logs() as lines:
-                world.lane.resume()
-                await world.until(lambda: "lane resumed" in [line["event"] for line in lines])
-
-        assert world.ledger.opened == 1
 
 
 def _plain(source: object) -> tuple[str, int, int]:

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from sluice.codecs.blocks import Header, seal, unseal
 from sluice.codecs.errors import LaterVersionError, UsageError
 from sluice.streams.adjudication import fold as core
-from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, next_number
+from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, newest, next_number
 from sluice.streams.policy.policy import DEFAULT_POLICY, Floor
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
@@ -38,15 +38,19 @@ from sluice.topology.worker import worker
 from sluice.topology.worker.upgrading import demand_ledgers
 from sluice.topology.worker.worker import Worker
 
-LATER = "4 of somebody else"
+NEWEST = newest()
+NEXT = NEWEST + 1
+LATER = f"{NEXT} of somebody else"
 
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A later version, under which everything is said to the outside, and three classes are needed."""
-    monkeypatch.setitem(FOLD_VERSIONS, 4, FOLD_VERSIONS[1].replace("1", "4", 1))
-    monkeypatch.setitem(FOLDS, fold_version(number=4), "murmur2")
-    monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version > 3 else "internal")
+    monkeypatch.setitem(FOLD_VERSIONS, NEXT, FOLD_VERSIONS[1].replace("1", str(NEXT), 1))
+    monkeypatch.setitem(FOLDS, fold_version(number=NEXT), "murmur2")
+    monkeypatch.setattr(
+        core._Folding, "effect", lambda folding, *_: "external" if folding.version > NEWEST else "internal"
+    )
 
 
 # ---------------------------------------------------------------- lanes
@@ -122,11 +126,11 @@ def test_the_ledger_s_version_comes_before_the_package_s(kind: Any):
     """And what it is raised to before both."""
     fold, state = kind("crc32"), kind("crc32").new(0, 1)
 
-    assert fold.named(state, fold_version("crc32", number=3)) == fold_version("crc32", number=3)
-    assert fold.named(state) == fold.version == fold_version("crc32", number=4)
-    assert kind("crc32", raised=4).named(state, fold_version("crc32", number=3)) == fold.version
-    assert kind("crc32", raised=3).named(state, fold.version) == fold.version
-    assert kind("crc32", raised=3).named(state) == fold_version("crc32", number=3)
+    assert fold.named(state, fold_version("crc32", number=NEWEST)) == fold_version("crc32", number=NEWEST)
+    assert fold.named(state) == fold.version == fold_version("crc32", number=NEXT)
+    assert kind("crc32", raised=NEXT).named(state, fold_version("crc32", number=NEWEST)) == fold.version
+    assert kind("crc32", raised=NEWEST).named(state, fold.version) == fold.version
+    assert kind("crc32", raised=NEWEST).named(state) == fold_version("crc32", number=NEWEST)
 
 
 def test_ledgers_are_not_raised_to_what_the_package_does_not_know():
@@ -134,7 +138,7 @@ def test_ledgers_are_not_raised_to_what_the_package_does_not_know():
     with pytest.raises(UsageError, match="fold_version: this package does not fold the version") as usage:
         folds(raised=7)
 
-    assert (usage.value.expected, usage.value.got) == ("1 or 2 or 3", "7")
+    assert (usage.value.expected, usage.value.got) == (" or ".join(map(str, sorted(FOLD_VERSIONS))), "7")
 
 
 # ---------------------------------------------------------------- readers
@@ -143,15 +147,15 @@ def test_ledgers_are_not_raised_to_what_the_package_does_not_know():
 @pytest.fixture
 def mixed(later: None) -> ExportedLane:
     """A ledger that was raised half way: em-1 came under our newest version, em-2 under a later one."""
-    lane = ExportedLane(start=BASE, raised=3)
+    lane = ExportedLane(start=BASE, raised=NEWEST)
     for number, name in enumerate(("em-1", "em-2"), 1):
-        lane.fold = Adjudicate(raised=number + 2)
+        lane.fold = Adjudicate(raised=NEWEST + number - 1)
         lane.block(BASE + 2 * number * S, [emission(emission_id=name)])
         lane.block(
             BASE + (2 * number + 1) * S, [observation(0, one, emission_id=name) for one in ("code.read", "git.log")]
         )
     lane.block(BASE + 6 * S)
-    assert [fold_of(data)[0] for data in lane.blocks] == ["3"] * 3 + ["4"] * 3
+    assert [fold_of(data)[0] for data in lane.blocks] == [str(NEWEST)] * 3 + [str(NEXT)] * 3
     return lane
 
 
@@ -169,14 +173,14 @@ async def test_an_audit_recomputes_both_parts_of_a_raised_ledger(mixed: Exported
 
     (lane,) = report.lanes
     assert (report.divergences, lane.folded) == ([], 6)
-    assert lane.folds == [fold_version(number=3), fold_version(number=4)]
+    assert lane.folds == [fold_version(number=NEWEST), fold_version(number=NEXT)]
 
 
 async def test_an_audit_by_an_older_package_ends_where_the_ledger_was_raised(
     mixed: ExportedLane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """What it knows it recomputes; of the rest it says that it cannot."""
-    monkeypatch.delitem(FOLDS, fold_version(number=4))
+    monkeypatch.delitem(FOLDS, fold_version(number=NEXT))
 
     report = await report_of(mixed, tmp_path)
 
@@ -186,7 +190,7 @@ async def test_an_audit_by_an_older_package_ends_where_the_ledger_was_raised(
 
 async def test_a_version_that_goes_back_is_found(mixed: ExportedLane, tmp_path: Path):
     """No worker lowers a ledger: somebody else has written that."""
-    mixed.fold = Adjudicate(raised=3)
+    mixed.fold = Adjudicate(raised=NEWEST)
     mixed.block(BASE + 7 * S)
 
     report = await report_of(mixed, tmp_path)
@@ -233,7 +237,7 @@ async def test_what_if_by_an_older_package_refuses(
     mixed: ExportedLane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """In the sentence that a worker says."""
-    monkeypatch.delitem(FOLD_VERSIONS, 4)
+    monkeypatch.delitem(FOLD_VERSIONS, NEXT)
 
     with pytest.raises(LaterVersionError, match="ledger of lane 0, block 3: the ledger was written by a later version"):
         await what_if(FolderLogs(mixed.export(tmp_path)), 0, DEFAULT_POLICY, Comparison(None, None))
@@ -257,7 +261,7 @@ async def settings(request: pytest.FixtureRequest) -> AsyncIterator[Settings]:
                 sources=[], outputs=tip.outputs,
             )  # fmt: skip
             block, data = seal(header, [])
-            await ledger.write(data, [], {})
+            await ledger.write(data, [])
             tip = tip.after(block, ())
         await ledger.close()
         yield settings

@@ -1,0 +1,142 @@
+"""`sluice serve` on a real Kafka: what is acknowledged is there, also across a broker that goes away and returns."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.connect import open_producer
+from sluice.topology.kafka.consume import read
+from sluice.topology.kafka.topics import create_topics, topic_name
+from sluice.topology.mcp.door import Door
+from sluice.topology.mcp.tokens import new_token
+from sluice.topology.serve import running
+from sluice.topology.settings.settings import Settings
+
+
+@asynccontextmanager
+async def serving(settings: Settings, folder: Path, tokens: Path | None = None) -> AsyncIterator[httpx2.AsyncClient]:
+    """The service at a free port, and a client of it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    stop = asyncio.Event()
+    door = Door(port=port, rate=10_000, burst=10_000, tokens=tokens)
+    service = running.Service(door, folder / f"view-{port}.sqlite", folder / "session.key")
+    task = asyncio.create_task(running.run(settings, service, stop))
+    try:
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            async with asyncio.timeout(60):
+                while not await is_ready(client):
+                    assert not task.done(), task.result()
+                    await asyncio.sleep(0.1)
+            yield client
+    finally:
+        stop.set()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def is_ready(client: httpx2.AsyncClient) -> bool:
+    try:
+        return (await client.get("/readyz")).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+async def stored(settings: Settings) -> list[str]:
+    """The ids on `emissions`, in their order."""
+    async with aclosing(read(settings, "emissions")) as records:
+        return [record.key.decode() async for record in records]
+
+
+@pytest.mark.path
+async def test_what_is_posted_is_on_the_topic_once(settings: Settings, tmp_path: Path):
+    """Acknowledged when Kafka has it; the same body again adds nothing."""
+    await create_topics(settings)
+    lines = b"".join(b'{"emission_id":"em-%d","text":"It is out."}\n' % number for number in range(200))
+    async with serving(settings, tmp_path) as client:
+        first = await client.post("/v1/emissions", content=lines, headers={"content-type": "application/x-ndjson"})
+        again = await client.post("/v1/emissions", content=lines, headers={"content-type": "application/x-ndjson"})
+
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert again.json()["repeated"] == 200
+    assert sorted(await stored(settings)) == sorted(first.json()["ids"])
+
+
+async def test_a_broker_that_stops_answering_loses_nothing_that_was_acknowledged(
+    prefix: str, tmp_path: Path, monkeypatch
+):
+    """While it is silent a request is told to come again; the record is then taken once."""
+    monkeypatch.setattr(running, "ACK_SECONDS", 2.0)
+    with RealBroker() as broker:
+        settings = Settings(broker=broker.address, topic_prefix=prefix)
+        await create_topics(settings)
+        async with serving(settings, tmp_path) as client:
+            await client.post("/v1/emissions", json={"emission_id": "em-0", "text": "It is out."})
+            os.kill(broker.pid, signal.SIGSTOP)
+            try:
+                late = await client.post("/v1/emissions", json={"emission_id": "em-1", "text": "It is out."})
+            finally:
+                os.kill(broker.pid, signal.SIGCONT)
+            async with asyncio.timeout(60):
+                while True:
+                    again = await client.post("/v1/emissions", json={"emission_id": "em-1", "text": "It is out."})
+                    if again.status_code == 202:
+                        break
+                    await asyncio.sleep(0.2)
+        ids = await stored(settings)
+
+    assert (late.status_code, late.headers["retry-after"]) == (503, "5")
+    assert sorted(ids) == ["em-0", "em-1"]
+
+
+async def test_two_reviewers_at_two_replicas_see_one_holder(settings: Settings, tmp_path: Path):
+    """Both claim at once: the first word on the topic wins at both, and only its holder decides."""
+    await create_topics(settings)
+    request = {
+        "emission_id": "em-1",
+        "effect": "internal",
+        "span": {"chars": [0, 10]},
+        "status": "below-floor",
+        "reason": "too-few-classes",
+        "revision": 1,
+        "_untrusted_text": {"assertion": "It is out.<script>alert(1)</script>"},
+    }
+    async with open_producer(settings) as producer:
+        name = topic_name(settings, "review-requests")
+        await producer.send_and_wait(name, json.dumps(request).encode(), key=b"em-1#c:0-10")
+    tokens = tmp_path / "tokens.json"
+    one, two = (new_token(tokens, name, ["read", "review"], None)[0] for name in ("ada", "bob"))
+    key = {"key": "em-1#c:0-10"}
+    decision = {**key, "attempt": "0", "decision": "refuse", "reason": "not true"}
+    async with serving(settings, tmp_path, tokens) as first, serving(settings, tmp_path, tokens) as second:
+        people = [(first, one), (second, two)]
+        for client, token in people:
+            client.headers["origin"] = str(client.base_url)
+            assert (await client.post("/sign-in", data={"token": token})).status_code == 303
+            async with asyncio.timeout(60):
+                while "1 open" not in (await client.get("/queue")).text:  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+        claims = await asyncio.gather(*(client.post("/queue/claim", data=key) for client, _ in people))
+        items = [(await client.get("/queue/item", params=key)).text for client, _ in people]
+        decided = [await client.post("/queue/decide", data=decision) for client, _ in people]
+
+    assert sorted(claim.status_code for claim in claims) == [303, 409]
+    winner = [claim.status_code for claim in claims].index(303)
+    assert "You hold it until" in items[winner]
+    assert f"token:{('ada', 'bob')[winner]} holds it until" in items[1 - winner]
+    assert all("<script>alert" not in item for item in items)
+    assert [one.status_code for one in decided] == ([303, 409] if winner == 0 else [409, 303])
+    async with aclosing(read(settings, "reviews")) as records:
+        reviewers = [json.loads(record.value)["reviewer"] async for record in records]
+    assert reviewers == [f"token:{('ada', 'bob')[winner]}"]

@@ -1,0 +1,135 @@
+"""Requests of our own, held against Kafka's published layout and the real package's client."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import NodeNotReadyError
+
+from sluice.topology.brokers import EmbeddedBroker
+from sluice.topology.kafka import requests
+from sluice.topology.kafka.requests import End, ListOffsetsRequest, ListOffsetsResponse_v5, client_of, log_end, log_ends
+
+ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def test_the_leader_s_epoch_takes_32_bits():
+    """Kafka's layout of version 5, byte by byte; aiokafka would write the epoch as 64 bits."""
+    request = ListOffsetsRequest({ONE: 7}, committed=False).prepare({2: (0, 9)})
+
+    assert request.encode() == (
+        struct.pack(">ib", -1, 0)  # no replica; read_uncommitted
+        + struct.pack(">i", 1)
+        + struct.pack(">h", 1)
+        + b"t"
+        + struct.pack(">iiiq", 1, 0, 7, -1)  # one partition: 0, the leader's epoch, the latest offset
+    )
+
+
+def test_read_committed_asks_for_the_last_stable_offset():
+    """The isolation level is the fifth byte."""
+    assert ListOffsetsRequest({ONE: -1}, committed=True).prepare({2: (0, 5)}).encode()[4] == 1
+
+
+def test_a_broker_without_version_5_is_told_apart():
+    """No older version is sent: its answer would not say in which epoch it holds."""
+    with pytest.raises(NotImplementedError):
+        ListOffsetsRequest({ONE: -1}, committed=True).prepare({2: (0, 4)})
+
+
+class Client:
+    """aiokafka's client, as far as a request goes: leaders, and what each answers."""
+
+    def __init__(self, leaders: dict[TopicPartition, int], **answers: Any) -> None:
+        self.cluster = SimpleNamespace(leader_for_partition=leaders.get)
+        self.answers = {int(name[1:]): list(rows) for name, rows in answers.items()}
+        self.asked: list[tuple[int, dict[TopicPartition, int]]] = []
+        self.updates = 0
+        self.client = self
+
+    def force_metadata_update(self) -> asyncio.Future[bool]:
+        self.updates += 1
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(True)
+        return done
+
+    add_topic = lambda self, topic: None  # noqa: E731
+
+    async def send(self, node: int, request: Any) -> Any:
+        self.asked.append((node, request.partitions))
+        answer = self.answers[node].pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return SimpleNamespace(topics=[("t", answer)])
+
+
+async def test_each_leader_is_asked_for_its_own():
+    """One request a leader; one that is away costs only its own answers, and new metadata are asked for."""
+    client = Client({ONE: 1, TWO: 2}, n1=[[(0, 0, -1, 42, 3)]], n2=[NodeNotReadyError()])
+
+    assert await log_ends(client, [ONE, TWO], known={ONE: 3}) == {ONE: End(42, 3)}
+    assert client.asked == [(1, {ONE: 3}), (2, {TWO: -1})]
+    assert client.updates == 1
+
+
+@pytest.mark.parametrize("code", [5, 6, 76, 78], ids=["no leader", "not the leader", "unknown epoch", "not available"])
+async def test_a_leader_that_does_not_know_its_end_yet_says_nothing(code: int):
+    """OFFSET_NOT_AVAILABLE after an election is an answer: that nobody knows. It is asked again later."""
+    client = Client({ONE: 1}, n1=[[(0, code, -1, -1, -1)]])
+
+    assert await log_ends(client, [ONE]) == {}
+    assert client.updates == 1
+
+
+async def test_a_newer_leader_is_believed():
+    """FENCED_LEADER_EPOCH: the epoch that we knew is over; its own is asked for."""
+    client = Client({ONE: 1}, n1=[[(0, 74, -1, -1, -1)], [(0, 0, -1, 50, 9)]])
+
+    assert await log_ends(client, [ONE], known={ONE: 8}) == {ONE: End(50, 9)}
+
+
+async def test_a_partition_without_a_known_leader_is_left_out():
+    """And metadata are asked for."""
+    client = Client({})
+
+    assert await log_ends(client, [ONE]) == {}
+    assert client.updates == 1
+
+
+def test_an_answer_is_read_as_kafka_writes_it():
+    """Throttle time, topic, partition, error, timestamp, offset, epoch."""
+    answer = struct.pack(">ii", 0, 1) + b"\x00\x01t" + struct.pack(">iihqqi", 1, 3, 0, -1, 99, 4)
+
+    assert ListOffsetsResponse_v5.decode(io.BytesIO(answer)).topics == [("t", [(3, 0, -1, 99, 4)])]
+
+
+async def test_the_real_package_has_what_the_adapter_reaches_for():
+    """A client below each of its three owners, on a broker; the end of a log is told in both isolation levels."""
+    with EmbeddedBroker() as broker:
+        servers: Any = broker.address.removeprefix("kafka://")
+        producer = AIOKafkaProducer(bootstrap_servers=servers)
+        consumer = AIOKafkaConsumer(bootstrap_servers=servers)
+        admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+        for one in (producer, consumer, admin):
+            assert isinstance(client_of(one), AIOKafkaClient)
+        await admin.close()
+        await producer.start()
+        await consumer.start()
+        try:
+            written = [await producer.send_and_wait("t", b"v", partition=1) for _ in range(3)]
+            consumer.assign([TWO])
+            ends = [await log_end(consumer, TWO, committed=committed) for committed in (False, True)]
+        finally:
+            await consumer.stop()
+            await producer.stop()
+
+    assert [end and end.offset for end in ends] == [written[-1].offset + 1] * 2
+    assert requests.NO_EPOCH == -1

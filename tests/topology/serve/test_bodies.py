@@ -1,0 +1,104 @@
+"""What a body holds: one record or JSON Lines, all of them valid or none taken."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.topology.serve.bodies import MAX_RECORDS, Refused, Taken, read_body, refusal_body
+
+NOW = 1_800_000_000_000
+GOOD = {"emission_id": "em-1", "emitted_at": NOW, "text": "It is out. [substrate.git.log]"}
+
+
+def body(*records):
+    return b"\n".join(record if isinstance(record, bytes) else json.dumps(record).encode() for record in records)
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson", "", "text/plain"])
+def test_one_record_is_one_record_whatever_it_is_called(media_type):
+    """Its id is what the answer names, its key what the lanes expect."""
+    (one,) = read_body(body(GOOD), media_type, "emissions", NOW)
+
+    assert (one.id, one.prepared.key, one.prepared.topic) == ("em-1", b"em-1", "emissions")
+
+
+def test_one_record_may_stand_on_several_lines():
+    """People format JSON."""
+    (one,) = read_body(json.dumps(GOOD, indent=2).encode(), "application/json", "emissions", NOW)
+
+    assert isinstance(one, Taken)
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson", "application/jsonl"])
+def test_json_lines_are_read_line_by_line(media_type):
+    """Empty lines between them are none."""
+    text = body(GOOD, b"", {**GOOD, "emission_id": "em-2"}, b"  ")
+
+    assert [one.id for one in read_body(text, media_type, "emissions", NOW)] == ["em-1", "em-2"]
+
+
+def test_one_bad_line_takes_none():
+    """The answer names line, path, expected and got."""
+    found = read_body(
+        body(GOOD, {"emission_id": 7, "text": "x"}, b'{"broken'), "application/x-ndjson", "emissions", NOW
+    )
+
+    assert [(one.line, one.reason) for one in found if isinstance(one, Refused)] == [(2, "schema"), (3, "not-json")]
+    told = refusal_body(found)
+    assert (told["line"], told["path"], told["refused"]) == (2, "$.emission_id", 2)
+    assert told["expected"].startswith("str")
+    assert told["got"] == "int"
+
+
+def test_lines_that_break_off_are_json_lines_all_the_same():
+    """Not one JSON value, and more than a line: each line is told about."""
+    found = read_body(b'{"emission_id": "em-1", "te\n{"a": 1}', "application/json", "emissions", NOW)
+
+    assert [one.line for one in found] == [1, 2]
+
+
+@pytest.mark.parametrize("nothing", [b"", b"  \n \n"])
+def test_nothing_is_no_record(nothing):
+    """An empty body is a mistake, not an empty batch."""
+    (one,) = read_body(nothing, "application/json", "emissions", NOW)
+
+    assert isinstance(one, Refused)
+
+
+def test_a_record_of_another_topic_is_refused():
+    """An emission that is posted as an observation would only come back as a dead letter."""
+    (one,) = read_body(body(GOOD), "application/json", "observations", NOW)
+
+    assert isinstance(one, Refused)
+
+
+def test_too_many_records_are_refused_at_once():
+    """Whatever they hold."""
+    (one,) = read_body(body(*[GOOD] * (MAX_RECORDS + 1)), "application/x-ndjson", "emissions", NOW)
+
+    assert isinstance(one, Refused)
+    assert one.reason == "oversize"
+
+
+def test_an_emission_is_the_same_by_its_id_and_attempt():
+    """Its digest looks at what was posted, not at white space, order, or the time that we put in."""
+    short = {"emission_id": "em-1", "text": "It is out."}
+    (one,) = read_body(body(short), "", "emissions", NOW)
+    (again,) = read_body(json.dumps(dict(reversed(short.items())), indent=1).encode(), "", "emissions", NOW + 5)
+    (other,) = read_body(body({**short, "attempt": 1}), "", "emissions", NOW)
+    (changed,) = read_body(body({**short, "text": "It is not out."}), "", "emissions", NOW)
+
+    assert (one.identity, one.digest) == (again.identity, again.digest)
+    assert other.identity != one.identity == changed.identity
+    assert changed.digest != one.digest
+
+
+@given(st.binary(max_size=200), st.sampled_from(["application/json", "application/x-ndjson"]))
+def test_any_bytes_are_taken_or_told_about(raw, media_type):
+    """Nothing raises, and every refusal has a path and a line that is there."""
+    for one in read_body(raw, media_type, "emissions", NOW):
+        if isinstance(one, Refused):
+            assert one.path.startswith("$")
+            assert 1 <= one.line <= raw.count(b"\n") + 1

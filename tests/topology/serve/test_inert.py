@@ -1,0 +1,45 @@
+"""Text of strangers is shown and does nothing."""
+
+import html
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.topology.serve.inert import Mark, inert, pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ('" onload="x', "&#34; onload=&#34;x"),
+        ("a\u202eb", 'a<span class="unseen">U+202E</span>b'),
+        ("a\u200bb", 'a<span class="unseen">U+200B</span>b'),
+        ("\x00\x1b[2J", '<span class="unseen">U+0000</span><span class="unseen">U+001B</span>[2J'),
+        ("\U000e0041", '<span class="unseen">U+E0041</span>'),
+        ("plain\nü", "plain\nü"),
+    ],
+)
+def test_markup_is_escaped_and_the_unseen_is_seen(text, shown):
+    """Bidi controls, zero widths, tags, escapes."""
+    assert inert(text) == shown
+
+
+@given(st.text())
+def test_nothing_but_our_own_marks_is_markup(text):
+    """Without them no angle bracket and no quote is left, and the rest reads as it was."""
+    shown = str(inert(text))
+    for character in set(text):
+        shown = shown.replace(f'<span class="unseen">U+{ord(character):04X}</span>', html.escape(character))
+
+    assert html.unescape(shown) == html.unescape(html.escape(text))
+    assert not set("<>\"'") & set(shown)
+
+
+@given(st.text(max_size=60), st.lists(st.tuples(st.integers(-5, 70), st.integers(-5, 70)), max_size=8))
+def test_pieces_joined_are_the_text(text, spans):
+    """Whatever spans an emitter names: overlapping, reversed, beyond the end."""
+    found = pieces(text, [Mark(start, end, f"c:{start}-{end}", "admitted") for start, end in spans])
+
+    assert "".join(one.text for one in found) == text

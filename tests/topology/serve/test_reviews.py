@@ -1,0 +1,269 @@
+"""Reviews: as whoever is signed in, of what is up for review, once, and taken back within the seconds."""
+
+import asyncio
+
+import pytest
+
+from sluice.codecs.notes import Signer
+from sluice.codecs.signatures import Signing, domain_of, signed
+from sluice.topology.serve import desk as desk_module
+
+
+@pytest.fixture
+def reviewer(tokens):
+    """The header of a reviewer's token."""
+
+    def header(name="desk-1", *scopes):
+        text, _ = tokens(*(scopes or ("review", "read")), name=name)
+        return {"authorization": f"Bearer {text}"}
+
+    return header
+
+
+def admit(**more):
+    return {"emission_id": "em-1", "span_key": "c:0-10", "decision": "admit", "reason": "seen in the source", **more}
+
+
+async def test_a_review_is_of_whoever_is_signed_in(service, view, fake, tokens, reviewer):
+    """The name, the time and the reason stand in the record; what a body says of the reviewer is refused."""
+    view.emit()
+    view.ask()
+    async with service(tokens=tokens.file) as client:
+        forged = await client.post("/v1/reviews", json=admit(reviewer="somebody"), headers=reviewer())
+        taken = await client.post("/v1/reviews", json=admit(comment="line 3"), headers=reviewer())
+        twice = await client.post("/v1/reviews", json=admit(reason="once more"), headers=reviewer())
+
+    (record,) = fake.records("reviews")
+    assert forged.status_code == 422
+    assert (taken.status_code, taken.json()["reviewer"]) == (202, "token:desk-1")
+    assert twice.json()["repeated"] == 1
+    assert record == {
+        "emission_id": "em-1",
+        "span": {"chars": [0, 10]},
+        "decision": "admit",
+        "attempt": 0,
+        "reviewer": "token:desk-1",
+        "reason": "seen in the source: line 3",
+        "decided_at": fake.time,
+    }
+
+
+async def test_the_services_key_signs_for_the_reviewer(service, view, fake, tokens, reviewer):
+    """Under its role; the reviewer stands in the part that is signed."""
+    signer = Signer("sluice/test", bytes(range(32)))
+    signing = Signing(signer, "origin")
+    view.emit()
+    view.ask()
+    async with service(tokens=tokens.file, signing=signing) as client:
+        await client.post("/v1/reviews", json=admit(), headers=reviewer())
+
+    (record,) = fake.records("reviews")
+    assert record["role"] == "sluice-serve"
+    bare = {name: value for name, value in record.items() if name != "signature"}
+    assert signed(bare, signer, domain_of("reviews", "origin"))["signature"] == record["signature"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (admit(reason="  "), 422, "$.reason"),
+        (admit(decision="maybe"), 422, "$.decision"),
+        (admit(span={"chars": [0, 10]}), 422, "$.span"),
+        (admit(span_key="nonsense"), 422, "$.span_key"),
+        (admit(emission_id="em-2"), 404, "not up for review"),
+        (admit(attempt=1), 409, "attempt 0 is up for review"),
+    ],
+)
+async def test_what_cannot_be_decided_is_told(service, view, fake, tokens, reviewer, body, status, said):
+    """With one sentence; nothing is sent."""
+    view.emit()
+    view.ask()
+    async with service(tokens=tokens.file) as client:
+        answer = await client.post("/v1/reviews", json=body, headers=reviewer())
+
+    assert answer.status_code == status
+    assert said in answer.json()["error"]
+    assert fake.records("reviews") == []
+
+
+@pytest.mark.parametrize("end", ["decided", "superseded", "ended", "time"])
+async def test_a_request_that_has_ended_admits_nothing(service, view, fake, tokens, reviewer, end):
+    """Decided by another, superseded by a newer attempt, ended by a record, or by its time; a refusal may come."""
+    view.emit()
+    key = view.ask()
+    word = {"emission_id": "em-1", "span": {"chars": [0, 10]}, "status": "rejected", "revision": 2, "attempt": 0}
+    if end == "decided":
+        view.put("admitted", key, word)
+    elif end == "superseded":
+        view.emit(text="It is new.", attempt=1)
+    elif end == "ended":
+        view.put("review-requests", key, {**word, "status": "reviewed"})
+    else:
+        fake.advance("24h")
+        view.tell()
+    async with service(tokens=tokens.file) as client:
+        admitted = await client.post("/v1/reviews", json=admit(), headers=reviewer())
+        refused = await client.post("/v1/reviews", json=admit(decision="refuse"), headers=reviewer())
+
+    assert (admitted.status_code, refused.status_code) == (409, 202)
+
+
+async def test_two_reviewers_are_two(service, view, fake, tokens, reviewer):
+    """One may not admit twice; tokens of one name are one reviewer."""
+    view.emit()
+    key = view.ask()
+    earlier = {"emission_id": "em-1", "span": {"chars": [0, 10]}, "decision": "admit", "reviewer": "token:desk-1"}
+    view.put("reviews", "em-1", earlier)
+    async with service(tokens=tokens.file) as client:
+        again = await client.post("/v1/reviews", json=admit(), headers=reviewer("desk-1"))
+        other = await client.post("/v1/reviews", json=admit(), headers=reviewer("desk-2"))
+
+    assert key == "em-1#c:0-10"
+    assert (again.status_code, other.status_code) == (409, 202)
+    assert "another reviewer" in again.json()["error"]
+
+
+async def test_what_somebody_else_holds_is_left_to_them(service, view, fake, tokens, reviewer):
+    """Until their lease ends."""
+    view.emit()
+    view.lease(view.ask(), "token:desk-2")
+    async with service(tokens=tokens.file) as client:
+        held = await client.post("/v1/reviews", json=admit(), headers=reviewer())
+        fake.advance("6m")
+        view.tell()
+        free = await client.post("/v1/reviews", json=admit(), headers=reviewer())
+
+    assert (held.status_code, free.status_code) == (409, 202)
+
+
+async def test_a_review_needs_its_scope(service, view, tokens, reviewer):
+    """Who may read may not decide."""
+    async with service(tokens=tokens.file) as client:
+        answer = await client.post("/v1/reviews", json=admit(), headers=reviewer("x", "read", "emit"))
+
+    assert answer.status_code == 403
+
+
+# ---------------------------------------------------------------- at the console
+
+
+async def _sign_in(client, tokens, name="desk-1", *scopes):
+    text, made = tokens(*(scopes or ("read", "review")), name=name)
+    answer = await client.post("/sign-in", data={"token": text}, headers={"origin": "http://localhost"})
+    assert answer.status_code == 303
+    return made
+
+
+ORIGIN = {"origin": "http://localhost"}
+
+
+async def test_a_person_signs_in_claims_decides_and_takes_back(service, view, fake, tokens, monkeypatch):
+    """From the queue to the record, by forms alone; the undo leaves nothing behind."""
+    monkeypatch.setattr(desk_module, "READ_SECONDS", 0.05)
+    view.emit()
+    key = view.ask()
+    form = {"key": key, "attempt": "0", "decision": "admit", "reason": "seen", "comment": ""}
+    async with service(tokens=tokens.file, undo=0.3) as client:
+        stranger = await client.get("/queue")
+        await _sign_in(client, tokens)
+        listed = (await client.get("/queue")).text
+        unclaimed = await client.post("/queue/decide", data=form, headers=ORIGIN)
+        await client.post("/queue/claim", data={"key": key}, headers=ORIGIN)
+        (asked,) = client.intake._known  # the claim is on its way to the topic
+        view.lease(key, "token:desk-1")
+        item = (await client.get("/queue/item", params={"key": key})).text
+        await client.post("/queue/decide", data=form, headers=ORIGIN)
+        (waiting,) = client.outbox.of("token:desk-1")
+        after = (await client.get("/queue")).text
+        foreign = client.outbox.undo(waiting.id, "token:desk-2")
+        undone = await client.post("/queue/undo", data={"id": waiting.id}, headers=ORIGIN)
+        await asyncio.sleep(0.4)
+        none = fake.records("reviews")
+        await client.post("/queue/decide", data=form, headers=ORIGIN)
+        await asyncio.sleep(0.4)
+        late = await client.post("/queue/undo", data={"id": client.outbox.of("token:desk-1")[0].id}, headers=ORIGIN)
+
+    assert (stranger.status_code, stranger.headers["location"]) == (303, "/sign-in")
+    assert "It is out." in listed
+    assert unclaimed.status_code == 409
+    assert asked.startswith(b"lease ")
+    assert "You hold it until" in item
+    assert "Undo" in after
+    assert "Nothing waits for you." in after
+    assert not foreign
+    assert "Taken back." in undone.text
+    assert none == []
+    assert [record["reviewer"] for record in fake.records("reviews")] == ["token:desk-1"]
+    assert "gone already" in late.text
+
+
+async def test_an_expired_lease_decides_nothing(service, view, fake, tokens):
+    """The person is told to claim it again."""
+    view.emit()
+    key = view.ask()
+    view.lease(key, "token:desk-1")
+    fake.advance("5m")
+    view.tell()
+    form = {"key": key, "attempt": "0", "decision": "admit", "reason": "seen"}
+    async with service(tokens=tokens.file) as client:
+        await _sign_in(client, tokens)
+        answer = await client.post("/queue/decide", data=form, headers=ORIGIN)
+
+    assert answer.status_code == 409
+    assert "claim it again" in answer.text
+    assert fake.records("reviews") == []
+
+
+async def test_what_waits_is_sent_when_the_service_is_told_to_stop(service, view, fake, tokens):
+    """Nobody has to wait for the seconds."""
+    view.emit()
+    key = view.ask()
+    view.lease(key, "token:desk-1")
+    form = {"key": key, "attempt": "0", "decision": "refuse", "reason": "not true"}
+    async with service(tokens=tokens.file, undo=60) as client:
+        await _sign_in(client, tokens)
+        await client.post("/queue/decide", data=form, headers=ORIGIN)
+        await client.outbox.close()
+
+    assert [record["decision"] for record in fake.records("reviews")] == ["refuse"]
+
+
+async def test_many_are_decided_together_after_a_count(service, view, fake, tokens):
+    """A count that is no longer true decides nothing; what somebody else holds is left out."""
+    for number in range(3):
+        view.emit(f"em-{number}", emitter={"system": "bot"})
+        view.ask(f"em-{number}")
+    view.lease("em-2#c:0-10", "token:desk-2")
+    form = {"emitter": "bot", "for": "too-few-classes", "decision": "refuse", "reason": "out of date"}
+    async with service(tokens=tokens.file, undo=0.01) as client:
+        await _sign_in(client, tokens)
+        before = (await client.get("/queue/bulk?emitter=bot&reason=too-few-classes")).text
+        wrong = await client.post("/queue/bulk", data={**form, "count": "3"}, headers=ORIGIN)
+        done = await client.post("/queue/bulk", data={**form, "count": "2"}, headers=ORIGIN)
+        await asyncio.sleep(0.1)
+
+    assert "<strong>2</strong>" in before
+    assert (wrong.status_code, done.status_code) == (409, 303)
+    assert sorted(record["emission_id"] for record in fake.records("reviews")) == ["em-0", "em-1"]
+
+
+async def test_a_foreign_page_decides_nothing(service, view, fake, tokens):
+    """The browser would send the cookie; the Origin tells."""
+    view.emit()
+    key = view.ask()
+    view.lease(key, "token:desk-1")
+    form = {"key": key, "attempt": "0", "decision": "admit", "reason": "seen"}
+    async with service(tokens=tokens.file) as client:
+        await _sign_in(client, tokens)
+        answers = [
+            await client.post("/queue/decide", data=form, headers=headers)
+            for headers in (
+                {"origin": "https://evil.example"},
+                {},
+                {"origin": "null"},
+                {"sec-fetch-site": "cross-site"},
+            )
+        ]
+
+    assert [one.status_code for one in answers] == [403, 403, 403, 403]
+    assert client.outbox.of("token:desk-1") == []

@@ -1,0 +1,361 @@
+"""The service as programs meet it: what is taken, what is refused, and that only what Kafka has is acknowledged."""
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from sluice.codecs.errors import UnreachableError
+from sluice.topology.client import AsyncEmitter
+from sluice.topology.client.ports import Stored
+from sluice.topology.mcp.tokens import revoke
+from sluice.topology.serve import gate
+from sluice.topology.serve import intake as intake_module
+
+GOOD = {"emission_id": "em-1", "text": "It is out. [substrate.git.log]"}
+ATTESTATION = {
+    "claim_hash": "0x" + "0" * 64,
+    "validator_did": "did:example:lab",
+    "verdict": "SUPPORTED",
+    "consensus_domain": "scientific-default",
+    "rationale": "Seen.",
+}
+LINES = {"content-type": "application/x-ndjson"}
+
+
+def lines(*records):
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+class Outlet:
+    """A broker by hand: it stores when it is told to."""
+
+    def __init__(self):
+        self.sent, self.waiting, self.is_away, self.opened = [], [], False, 0
+
+    async def open(self):
+        self.opened += 1
+        if self.is_away:
+            raise UnreachableError("no broker answers")
+
+    async def send(self, record):
+        self.sent.append(record)
+        self.waiting.append(asyncio.get_running_loop().create_future())
+        return self.waiting[-1]
+
+    def store(self):
+        for future in self.waiting:
+            if not future.done():
+                future.set_result(Stored(0, 0, 0))
+
+    def lose(self):
+        for future in self.waiting:
+            if not future.done():
+                future.set_exception(OSError("gone"))
+
+    async def close(self):
+        pass
+
+
+@pytest.fixture
+def outlet():
+    return Outlet()
+
+
+@pytest.fixture
+def by_hand(outlet, fake):
+    """Opens emitters to the broker by hand."""
+    return lambda: AsyncEmitter(outlet=outlet, clock=lambda: fake.now, buffer=100_000)
+
+
+# ---------------------------------------------------------------- what comes in
+
+
+async def test_an_emission_is_taken_and_acknowledged_with_its_id(service, fake):
+    """202, when it is on the topic; the time that was missing is put in."""
+    async with service() as client:
+        answer = await client.post("/v1/emissions", json=GOOD)
+
+    assert (answer.status_code, answer.json()["ids"]) == (202, ["em-1"])
+    (stored,) = fake.records("emissions")
+    assert stored["emission_id"] == "em-1"
+    assert "emitted_at" in stored
+
+
+async def test_json_lines_of_each_kind_are_taken(service, fake):
+    """In their order; the ids are those of the records."""
+    observation = {
+        "observation_id": "sha256:00",
+        "substrate_class": "substrate.git.log",
+        "observed_at": fake.time,
+        "observer": "observer-1",
+        "subject": {"emission_id": "em-1", "span": {"chars": [0, 10]}},
+        "outcome": "corroborates",
+    }
+    async with service() as client:
+        emissions = await client.post(
+            "/v1/emissions", content=lines(GOOD, GOOD | {"emission_id": "em-2"}), headers=LINES
+        )
+        observations = await client.post("/v1/observations", content=lines(observation), headers=LINES)
+        attestations = await client.post("/v1/attestations", content=lines(ATTESTATION), headers=LINES)
+
+    assert emissions.json()["ids"] == ["em-1", "em-2"]
+    assert observations.json()["ids"] == ["sha256:00"]
+    assert attestations.json()["ids"] == [ATTESTATION["claim_hash"]]
+    assert [len(fake.records(topic)) for topic in ("emissions", "observations", "attestations")] == [2, 1, 1]
+
+
+async def test_what_is_not_valid_is_told_and_nothing_is_sent(service, fake):
+    """422 with path, expected and got; the good line beside it is not sent either."""
+    async with service() as client:
+        answer = await client.post("/v1/emissions", content=lines(GOOD, {"emission_id": 7, "text": "x"}), headers=LINES)
+        broken = await client.post("/v1/emissions", content=b'{"emission_id": "em-1"\n{"text', headers=LINES)
+
+    told = answer.json()
+    assert (answer.status_code, told["path"], told["got"], told["line"]) == (422, "$.emission_id", "int", 2)
+    assert broken.status_code == 422
+    assert broken.json()["refused"] == 2
+    assert fake.records("emissions") == []
+
+
+async def test_markup_in_an_emission_goes_through_as_it_came(service, fake):
+    """The intake changes no text: what is shown is made inert where it is shown."""
+    text = "<script>alert(1)</script> is out. [substrate.git.log]"
+    async with service() as client:
+        await client.post("/v1/emissions", json=GOOD | {"text": text})
+
+    assert fake.records("emissions")[0]["text"] == text
+
+
+async def test_the_trace_of_a_request_goes_on(service, outlet, by_hand):
+    """Outputs carry it."""
+    async with service(by_hand) as client:
+        asking = asyncio.create_task(client.post("/v1/emissions", json=GOOD, headers={"traceparent": "00-a-b-01"}))
+        await _until(lambda: outlet.sent)
+        outlet.store()
+        await asking
+
+    assert outlet.sent[0].headers == (("traceparent", b"00-a-b-01"),)
+
+
+# ---------------------------------------------------------------- once
+
+
+async def test_a_replayed_id_is_taken_once(service, fake):
+    """The same bytes, an hour later or twice in one body: one record on the topic."""
+    async with service() as client:
+        first = await client.post("/v1/emissions", json=GOOD)
+        fake.advance("1h")
+        again = await client.post("/v1/emissions", json=GOOD)
+        twice = await client.post("/v1/emissions", content=lines(GOOD, GOOD), headers=LINES)
+
+    assert (first.status_code, again.status_code, twice.status_code) == (202, 202, 202)
+    assert again.json() == {"ids": ["em-1"], "repeated": 1}
+    assert len(fake.records("emissions")) == 1
+
+
+async def test_an_id_with_another_content_is_a_conflict(service, fake):
+    """It would come back as a dead letter; a further attempt is another record."""
+    async with service() as client:
+        await client.post("/v1/emissions", json=GOOD)
+        other = await client.post("/v1/emissions", json=GOOD | {"text": "It is not out."})
+        attempt = await client.post("/v1/emissions", json=GOOD | {"text": "It is not out.", "attempt": 1})
+
+    assert (other.status_code, other.json()["id"]) == (409, "em-1")
+    assert attempt.status_code == 202
+    assert len(fake.records("emissions")) == 2
+
+
+async def test_two_observers_may_see_one_thing(service, fake):
+    """Observations of one id are no repetition, unless they are the same in all."""
+    one = {
+        "observation_id": "sha256:00",
+        "substrate_class": "substrate.git.log",
+        "observed_at": 0,
+        "observer": "observer-1",
+        "subject": {"emission_id": "em-1", "span": {"chars": [0, 10]}},
+        "outcome": "corroborates",
+    }
+    async with service() as client:
+        for record in (one, one | {"observer": "observer-2"}, one):
+            assert (await client.post("/v1/observations", json=record)).status_code == 202
+
+    assert [record["observer"] for record in fake.records("observations")] == ["observer-1", "observer-2"]
+
+
+# ---------------------------------------------------------------- only what Kafka has
+
+
+async def test_nothing_is_acknowledged_before_kafka_has_it(service, outlet, by_hand):
+    """A request waits; one that waits too long is told to come again, and then it is the same record."""
+    async with service(by_hand, seconds=0.05) as client:
+        late = await client.post("/v1/emissions", json=GOOD)
+        outlet.store()
+        again = await client.post("/v1/emissions", json=GOOD)
+
+    assert (late.status_code, late.headers["retry-after"]) == (503, "5")
+    assert again.status_code == 202
+    assert len(outlet.sent) == 1
+
+
+async def test_back_pressure_is_429_with_a_time(service, outlet, by_hand):
+    """As many as there is room for wait for Kafka; the next one is to come again."""
+    async with service(by_hand, room=2, seconds=0.05) as client:
+        await client.post("/v1/emissions", content=lines(GOOD, GOOD | {"emission_id": "em-2"}), headers=LINES)
+        full = await client.post("/v1/emissions", json=GOOD | {"emission_id": "em-3"})
+        outlet.store()
+        await asyncio.sleep(0)
+        asking = asyncio.create_task(client.post("/v1/emissions", json=GOOD | {"emission_id": "em-3"}))
+        await _until(lambda: len(outlet.sent) == 3)
+        outlet.store()
+        taken = await asking
+
+    assert (full.status_code, full.headers["retry-after"]) == (429, "1")
+    assert taken.status_code == 202
+    assert client.intake.held == client.intake.held_bytes == 0
+
+
+async def test_a_broker_that_goes_away_and_returns(service, outlet, by_hand, monkeypatch):
+    """What was not stored is never acknowledged; the service says so until the broker is back, and takes it then."""
+    monkeypatch.setattr(intake_module, "RETRY_SECONDS", 0.01)
+    async with service(by_hand) as client:
+        asking = asyncio.create_task(client.post("/v1/emissions", json=GOOD))
+        await _until(lambda: outlet.sent)
+        outlet.is_away = True
+        outlet.lose()
+        lost = await asking
+        await _until(lambda: not client.intake.is_open)
+        meanwhile = await client.post("/v1/emissions", json=GOOD)
+        not_ready = await client.get("/readyz")
+        outlet.is_away = False
+        await _until(lambda: client.intake.is_open)
+        asking = asyncio.create_task(client.post("/v1/emissions", json=GOOD))
+        await _until(lambda: len(outlet.sent) == 2)
+        outlet.store()
+        back = await asking
+
+    assert (lost.status_code, meanwhile.status_code, not_ready.status_code) == (503, 503, 503)
+    assert "post the same again" in lost.json()["error"]
+    assert (back.status_code, back.json()["repeated"]) == (202, 0)
+    assert client.intake.held == 0
+
+
+async def test_a_client_that_leaves_takes_no_room_with_it(service, outlet, by_hand):
+    """Its records are on their way; what is held is let go when they are stored."""
+    async with service(by_hand) as client:
+        asking = asyncio.create_task(client.post("/v1/emissions", json=GOOD))
+        await _until(lambda: outlet.sent)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        outlet.store()
+        await asyncio.sleep(0.01)
+
+        assert client.intake.held == 0
+
+
+# ---------------------------------------------------------------- the gate
+
+
+async def test_tokens_open_what_their_scopes_say(service, tokens):
+    """An unknown, expired or revoked one opens nothing, and the answer does not say which it was."""
+    emit, _ = tokens("emit")
+    read, _ = tokens("read")
+    old, _ = tokens("emit", expires_at=int(time.time() * 1000) - 1)
+    gone, made = tokens("emit")
+    revoke(tokens.file, made.id)
+    async with service(tokens=tokens.file) as client:
+        answers = [
+            await client.post("/v1/emissions", json=GOOD, headers={"authorization": f"Bearer {one}"} if one else {})
+            for one in (emit, read, old, gone, "slm_000000000000_" + "a" * 43, "")
+        ]
+
+    assert [one.status_code for one in answers] == [202, 403, 401, 401, 401, 401]
+    assert len({one.text for one in answers[2:]}) == 1
+
+
+async def test_a_forged_origin_changes_nothing(service, fake):
+    """403, and no header lets a foreign page read the answer."""
+    async with service() as client:
+        forged = await client.post("/v1/emissions", json=GOOD, headers={"origin": "https://evil.example"})
+        preflight = await client.options("/v1/emissions", headers={"origin": "http://localhost"})
+        rebound = await client.post("/v1/emissions", json=GOOD, headers={"host": "evil.example"})
+
+    assert (forged.status_code, preflight.status_code, rebound.status_code) == (403, 405, 421)
+    assert not [name for one in (forged, preflight) for name in one.headers if name.startswith("access-control")]
+    assert fake.records("emissions") == []
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/nothing", "/v1/emissions", "/openapi.json"])
+async def test_every_answer_carries_the_strict_headers(service, path):
+    """Refusals too: nothing runs, nothing is framed, nothing is kept."""
+    async with service() as client:
+        headers = (await client.get(path)).headers
+
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+
+
+async def test_a_body_of_10_mb_is_refused_in_one_sentence(service, fake):
+    """Whatever it says of its length; nothing of it is kept."""
+
+    async def pieces():
+        for _ in range(10):
+            yield b"x" * 1_000_000
+
+    async with service() as client:
+        named = await client.post("/v1/emissions", content=b"x" * 10_000_000)
+        unnamed = await client.post("/v1/emissions", content=pieces())
+        endless = await client.post("/v1/emissions", content=b"", headers={"content-length": "9" * 12})
+
+    for answer in (named, unnamed, endless):
+        assert answer.status_code == 413
+        assert answer.json()["error"] == f"a request has at most {gate.MAX_BODY:,} bytes: post it in parts"
+    assert fake.records("emissions") == []
+
+
+async def test_one_principal_asks_as_often_as_its_rate(service, tokens):
+    """429 with a time; another one's rate is its own, and strangers share their address's."""
+    one, other = (tokens("emit")[0] for _ in range(2))
+    async with service(tokens=tokens.file, rate=0.001, burst=2) as client:
+        answers = [
+            (await client.post("/v1/emissions", json=GOOD, headers={"authorization": f"Bearer {token}"}))
+            for token in (one, one, one, other)
+        ]
+        strangers = [await client.post("/v1/emissions", json=GOOD) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [202, 202, 429, 202]
+    assert answers[2].headers["retry-after"] == "1"
+    assert [answer.status_code for answer in strangers] == [401, 401, 429]
+
+
+async def test_probes_metrics_and_the_document_need_no_token(service, tokens):
+    """They say nothing of what is on the topics."""
+    async with service(tokens=tokens.file) as client:
+        found = [await client.get(path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json")]
+
+    assert [one.status_code for one in found] == [200, 200, 200, 200]
+    document = found[3].json()
+    assert document["openapi"].startswith("3.1")
+    assert document["paths"]["/v1/emissions"]["post"]["security"] == [{"token": ["emit"]}]
+    assert "sluice_serve_records" in found[2].text
+
+
+async def test_an_open_service_listens_to_this_machine_only(tmp_path):
+    """Without a file of tokens, whoever reaches the address could ask."""
+    from click.testing import CliRunner
+
+    from sluice.topology.cli import main
+
+    result = CliRunner().invoke(main, ["serve", "--host", "0.0.0.0"])
+
+    assert result.exit_code == 2
+    assert "whoever reaches this address could ask" in result.stderr
+
+
+async def _until(wanted):
+    async with asyncio.timeout(5):
+        while not wanted():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)

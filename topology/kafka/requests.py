@@ -1,0 +1,168 @@
+"""Requests to Kafka that aiokafka does not speak, and does not speak well enough: one adapter over its client.
+
+- `ListOffsets` version 5: the end of a log that nobody could take for an older one. A fetch answer's high watermark
+  lags after an election; this request is refused (`OFFSET_NOT_AVAILABLE`) until the new leader's has caught up
+  (KIP-207). aiokafka speaks versions up to 3, and declares the leader's epoch of version 4 as 64 bits; Kafka has 32.
+
+`client_of` is the one place that knows where aiokafka's clients keep their connections. aiokafka's names are not
+public: tests/topology/kafka/test_requests.py fails where they change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import structlog
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import Array, Int8, Int16, Int32, Int64, Schema, String
+
+LATEST = -1
+"""As a time: the end."""
+NO_EPOCH = -1
+ANSWER_SECONDS = 5.0
+"""A node that says nothing for so long is asked again later: the others' answers must not wait for it."""
+_FENCED_LEADER_EPOCH = 74
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class End(NamedTuple):
+    """Where a partition ends, and the leader's epoch in which that was said."""
+
+    offset: int
+    epoch: int
+
+
+class ListOffsetsResponse_v5(Response):
+    """Kafka's layout of the answer."""
+
+    API_KEY = 2  # type: ignore[assignment]  # aiokafka declares a property, and has constants itself
+    API_VERSION = 5  # type: ignore[assignment]
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "topics",
+            Array(
+                ("topic", String("utf-8")),
+                (
+                    "partitions",
+                    Array(
+                        ("partition", Int32),
+                        ("error_code", Int16),
+                        ("timestamp", Int64),
+                        ("offset", Int64),
+                        ("leader_epoch", Int32),
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+class ListOffsetsRequest_v5(RequestStruct):
+    """Kafka's layout of the request: the leader's epoch has 32 bits."""
+
+    API_KEY = 2
+    API_VERSION = 5
+    RESPONSE_TYPE = ListOffsetsResponse_v5
+    SCHEMA = Schema(
+        ("replica_id", Int32),
+        ("isolation_level", Int8),
+        (
+            "topics",
+            Array(
+                ("topic", String("utf-8")),
+                (
+                    "partitions",
+                    Array(("partition", Int32), ("current_leader_epoch", Int32), ("timestamp", Int64)),
+                ),
+            ),
+        ),
+    )
+
+
+class ListOffsetsRequest(Request[ListOffsetsRequest_v5]):
+    """Where partitions end: with their last stable offset (`committed`), or their high watermark."""
+
+    API_KEY = 2
+
+    def __init__(self, partitions: Mapping[TopicPartition, int], *, committed: bool) -> None:
+        self.partitions, self.committed = dict(partitions), committed
+
+    def build(self, request_struct_class: type[ListOffsetsRequest_v5]) -> ListOffsetsRequest_v5:
+        """The request as it goes out, in the version that the connection has found."""
+        topics: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
+        for (topic, partition), epoch in self.partitions.items():
+            topics[topic].append((partition, epoch, LATEST))
+        return request_struct_class(-1, int(self.committed), list(topics.items()))
+
+
+def client_of(owner: Any) -> Any:
+    """The `AIOKafkaClient` below a consumer, producer or admin client of aiokafka."""
+    return getattr(owner, "client", None) or owner._client
+
+
+async def log_ends(
+    owner: Any,
+    partitions: Iterable[TopicPartition],
+    *,
+    committed: bool = False,
+    known: Mapping[TopicPartition, int] | None = None,
+) -> dict[TopicPartition, End]:
+    """Where partitions end, by their leaders' own word.
+
+    Args:
+        owner: a started consumer, producer or admin client.
+        partitions: to be asked for, each of its leader.
+        committed: whether the last stable offset is asked for instead of the high watermark.
+        known: the newest leader's epoch that was heard of, by partition: a leader of an earlier one does not answer.
+
+    Returns:
+        What was answered. A partition is missing where its leader is not known, is not reached, does not know its own
+        high watermark yet, or is not the newest leader any more; ask again later.
+    """
+    client, known = client_of(owner), known or {}
+    partitions = list(partitions)
+    strange = {one.topic for one in partitions if client.cluster.leader_for_partition(one) in (None, -1)}
+    if strange:
+        for topic in strange:
+            client.add_topic(topic)
+        await asyncio.wait([client.force_metadata_update()], timeout=ANSWER_SECONDS)
+    by_node: defaultdict[int, dict[TopicPartition, int]] = defaultdict(dict)
+    for partition in partitions:
+        leader = client.cluster.leader_for_partition(partition)
+        if leader not in (None, -1):
+            by_node[leader][partition] = known.get(partition, NO_EPOCH)
+
+    async def ask(node: int, asked: Mapping[TopicPartition, int]) -> Any:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return (await client.send(node, ListOffsetsRequest(asked, committed=committed))).topics
+        except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
+            log.debug("a leader does not say where its logs end", node=node, error=repr(error))
+            client.force_metadata_update()
+            return []
+
+    found: dict[TopicPartition, End] = {}
+    for topics in await asyncio.gather(*(ask(node, asked) for node, asked in by_node.items())):
+        for topic, rows in topics:
+            for number, code, _, offset, epoch in rows:
+                partition = TopicPartition(topic, number)
+                if code == 0 and offset >= 0:
+                    found[partition] = End(offset, epoch)
+                elif code == _FENCED_LEADER_EPOCH:  # there is a newer leader than we heard of: its word, then
+                    found |= await log_ends(owner, [partition], committed=committed)
+                else:
+                    log.debug("a leader does not say where a log ends", topic=topic, partition=number, code=code)
+                    client.force_metadata_update()
+    return found
+
+
+async def log_end(owner: Any, partition: TopicPartition, *, committed: bool = False) -> End | None:
+    """`log_ends` of one partition; None where nobody says."""
+    return (await log_ends(owner, [partition], committed=committed)).get(partition)

@@ -1,0 +1,521 @@
+"""The console's pages as Starlette handlers: server-rendered HTML, forms, and nothing that needs a script.
+
+Every page escapes what it shows (Jinja's autoescape, inert.py). A form changes something only from our own Origin
+(access.py); what a person decided goes through the desk and its outbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
+
+import jinja2
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute
+
+from ...codecs.errors import DoesNotHoldError, UnreachableError
+from ...codecs.notes import Verifier
+from ...codecs.times import format_time
+from ..checkpoints.proof_files import MAX_FILE, parse_proof
+from ..checkpoints.proofs import verify
+from ..mcp.tokens import Tokens
+from . import pages, queries
+from .access import LOCAL, Principal, Scope, scopes_of
+from .bodies import Refused, Taken
+from .desk import Desk
+from .inert import inert
+from .leases import Lease
+from .reviewing import Asked, No, reviewer_of
+from .routes import Handler, principal_of, route
+from .sessions import COOKIE, HOURS, Sessions
+from .verdicts import Filter
+
+SHOWN: Final = 50
+MAX_BULK: Final = 1000
+PAGES: Final = (("/", "Live"), ("/queue", "Review queue"), ("/insight", "Insight"), ("/look-up", "Look up"))
+_STATIC: Final = {"console.css": "text/css", "console.js": "text/javascript"}
+_SITE: Final = {"cache-control": "max-age=300"}
+
+
+class Console(NamedTuple):
+    """What the pages are made of.
+
+    Attributes:
+        desk: the view, and the way of a decision.
+        sessions: signs people in.
+        tokens: what may sign in; None: whoever is on this machine may do all.
+        verifiers: whose signatures on proofs count.
+        is_secure: it is served over TLS.
+    """
+
+    desk: Desk
+    sessions: Sessions
+    tokens: Tokens | None
+    verifiers: Sequence[Verifier] = ()
+    is_secure: bool = False
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    files = resources.files(__package__ or "").joinpath("data")
+    sources = {one.name: one.read_text("utf-8") for one in files.iterdir() if one.name.endswith(".html")}
+    environment = jinja2.Environment(
+        loader=jinja2.DictLoader(sources), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    environment.filters["inert"] = inert
+    return environment
+
+
+def console(parts: Console) -> list[BaseRoute]:
+    """The pages and their forms."""
+    desk = parts.desk
+    site = _Site(parts)
+    made: list[BaseRoute] = [
+        route("/", site.page("read", _live)),
+        route("/emissions/{id:path}", site.page("read", _emission)),
+        route("/queue", site.page("review", _queue)),
+        route("/queue/item", site.page("review", _item)),
+        route("/queue/bulk", site.page("review", _bulk)),
+        route("/insight", site.page("read", _insight)),
+        route("/look-up", site.page("read", _look_up)),
+        route("/sign-in", site.sign_in_page),
+        route("/static/{name}", _static),
+    ]
+    forms: list[tuple[str, Handler]] = [
+        ("/queue/claim", site.page("review", _claim)),
+        ("/queue/release", site.page("review", _release)),
+        ("/queue/decide", site.page("review", _decide)),
+        ("/queue/undo", site.page("review", _undo)),
+        ("/queue/bulk", site.page("review", _decide_all)),
+        ("/look-up", site.page("read", _verify)),
+        ("/sign-in", site.sign_in),
+        ("/sign-out", site.sign_out),
+    ]
+    return [*made, *(route(path, handler, methods=["POST"], meter=desk.sight.meter) for path, handler in forms)]
+
+
+class _Turn(NamedTuple):
+    """One request of a signed-in person."""
+
+    request: Request
+    parts: Console
+    who: Principal
+    render: Callable[..., Response]
+
+    @property
+    def desk(self) -> Desk:
+        return self.parts.desk
+
+    @property
+    def reviewer(self) -> str:
+        return reviewer_of(self.who)
+
+    def asked(self, name: str, most: int = 600) -> str:
+        """A parameter of the query, cut."""
+        return self.request.query_params.get(name, "")[:most]
+
+    async def form(self) -> _Form:
+        return _Form(await self.request.form(max_files=1, max_fields=20))
+
+    def say(self, title: str, what: str, back: str, status: int = 200) -> Response:
+        """A page with one sentence."""
+        return self.render("said.html", status=status, title=title, said=what, back=back)
+
+
+class _Form(NamedTuple):
+    data: FormData
+
+    def text(self, name: str) -> str:
+        """A field; an empty text where it is none."""
+        value = self.data.get(name, "")
+        return value if isinstance(value, str) else ""
+
+
+Page = Callable[[_Turn], Any]
+
+
+class _Site:
+    """Puts pages behind the sign-in."""
+
+    def __init__(self, parts: Console) -> None:
+        self._parts = parts
+
+    def page(self, scope: Scope, page: Page) -> Handler:
+        """A page for those who have a scope."""
+
+        async def handler(request: Request) -> Response:
+            who = principal_of(request)
+            if who is None:
+                return RedirectResponse("/sign-in", 303)
+            turn = _Turn(
+                request, self._parts, who, lambda name, status=200, **more: self._render(request, name, status, more)
+            )
+            if not who.may(scope):
+                return turn.say("Not allowed", f"This needs the scope {scope}.", "/sign-in", 403)
+            if why := await self._parts.desk.sight.why_not():
+                return turn.say("Not ready", f"{why}; look again in a moment.", str(request.url.path), 503)
+            try:
+                return await page(turn)
+            except UnreachableError as error:
+                return turn.say("Not ready", f"{error.what}; look again in a moment.", str(request.url.path), 503)
+
+        return handler
+
+    async def sign_in_page(self, request: Request) -> Response:
+        return self._render(request, "sign-in.html", 200, {})
+
+    async def sign_in(self, request: Request) -> Response:
+        form = _Form(await request.form(max_files=0, max_fields=5))
+        token = None if self._parts.tokens is None else self._parts.tokens.of(form.text("token").strip())
+        if token is None:
+            return self._render(request, "sign-in.html", 403, {"notice": "This token is none, or has ended."})
+        principal = Principal(token.id, token.name, scopes_of(token.scopes))
+        answer = RedirectResponse("/", 303)
+        self._set(answer, self._parts.sessions.cookie(principal))
+        return answer
+
+    async def sign_out(self, _: Request) -> Response:
+        answer = RedirectResponse("/sign-in", 303)
+        answer.delete_cookie(COOKIE, path="/", secure=self._parts.is_secure, httponly=True, samesite="strict")
+        return answer
+
+    def _set(self, answer: Response, value: str) -> None:
+        answer.set_cookie(
+            COOKIE,
+            value,
+            max_age=HOURS * 3600,
+            path="/",
+            secure=self._parts.is_secure,
+            httponly=True,
+            samesite="strict",
+        )
+
+    def _render(self, request: Request, name: str, status: int, more: dict[str, Any]) -> Response:
+        who = principal_of(request)
+        given = {
+            "pages": PAGES if who is not None else (),
+            "page": request.url.path,
+            "who": "" if who is None else who.name,
+            "can_leave": who is not None and who != LOCAL,
+            "notice": "",
+            **more,
+        }
+        return HTMLResponse(_templates().get_template(name).render(given), status)
+
+
+async def _static(request: Request) -> Response:
+    name: str = request.path_params["name"]
+    if name not in _STATIC:
+        return Response(status_code=404)
+    body = resources.files(__package__ or "").joinpath("data", name).read_bytes()
+    return Response(body, media_type=_STATIC[name], headers=_SITE)
+
+
+# ---------------------------------------------------------------- live, emission
+
+
+async def _live(turn: _Turn) -> Response:
+    emitter, status, effect = turn.asked("emitter", 256), turn.asked("status", 64), turn.asked("effect", 64)
+    wants = Filter(*(frozenset([one] if one else []) for one in (emitter, status, effect)))
+    found = await turn.desk.sight.readers.ask(lambda db: queries.newest(db, wants, SHOWN))
+    query = urlencode(
+        [(name, one) for name, one in (("emitter", emitter), ("status", status), ("effect", effect)) if one]
+    )
+    return turn.render(
+        "live.html",
+        rows=[pages.live_row(at, verdicts) for at, verdicts in found],
+        statuses=pages.STATUSES,
+        emitter=emitter,
+        status_wanted=status,
+        effect=effect,
+        events="/v1/verdicts/events" + (f"?{query}" if query else ""),
+    )
+
+
+async def _emission(turn: _Turn) -> Response:
+    emission_id: str = turn.request.path_params["id"]
+    story = await turn.desk.sight.readers.ask(lambda db: queries.story_of(db, emission_id))
+    if story.status is None and not story.decisions:
+        return turn.say("Unknown", "Nothing is known of this emission.", "/look-up", 404)
+    emission, statuses = pages.read_emission(story.emission), pages.statuses_of(story)
+    status = story.status or {"attempt": 0, "settled": True, "assertions": []}
+    chosen = turn.asked("span", 2048)
+    words, rendered = pages.words_of(story, chosen)
+    assertions = [
+        {
+            "reason": None,
+            "valid_until": None,
+            **one,
+            "open": one["span_key"] in story.requests,
+            "review": pages.item_href(f"{emission_id}#{one['span_key']}"),
+        }
+        for one in status["assertions"]
+        if one.get("attempt", 0) == status["attempt"]
+    ]
+    return turn.render(
+        "emission.html",
+        id=emission_id,
+        here=pages.emission_href(emission_id),
+        system=emission.emitter.system if emission is not None and emission.emitter is not None else "",
+        attempt=status["attempt"],
+        settled=status["settled"],
+        pieces=pages.coloured(emission, statuses),
+        assertions=assertions,
+        chosen=chosen,
+        words=words,
+        rendered=rendered,
+        claimed=pages.claimed(emission, chosen),
+        seen=pages.seen(story.observations, chosen),
+        reviews=[row[1:] for row in story.reviews if row[0] == f"{emission_id}#{chosen}"],
+    )
+
+
+# ---------------------------------------------------------------- the queue
+
+
+async def _queue(turn: _Turn) -> Response:
+    return await _show_queue(turn)
+
+
+async def _show_queue(turn: _Turn, notice: str = "") -> Response:
+    desk, now = turn.desk, turn.desk.now()
+    emitter, reason, me = turn.asked("emitter", 256), turn.asked("reason", 64), turn.reviewer
+
+    def ask(db: Any) -> Any:
+        return (
+            queries.open_requests(db, now, emitter, reason, me, SHOWN),
+            queries.count_open(db, now, emitter, reason, me),
+            queries.kinds_of_open(db, now),
+            queries.policy_of(db).admissibility.review_window,
+        )
+
+    rows, count, kinds, window = await desk.sight.readers.ask(ask)
+    decided, chosen = desk.outbox.holds(me), urlencode({"emitter": emitter, "reason": reason})
+    return turn.render(
+        "queue.html",
+        notice=notice,
+        rows=[pages.queue_row(row, window, now) for row in rows if row.key not in decided],
+        count=count,
+        emitter=emitter,
+        reason=reason,
+        bulk="/queue/bulk?" + chosen if (emitter or reason) and count else "",
+        kinds=[(*kind, "/queue?" + urlencode({"emitter": kind[0], "reason": kind[1]})) for kind in kinds],
+        outbox=[
+            {"id": one.id, "what": one.what, "state": one.state, "why": one.why, "left": desk.outbox.seconds_left(one)}
+            for one in desk.outbox.of(me)
+        ],
+    )
+
+
+async def _item(turn: _Turn) -> Response:
+    return await _show_item(turn, turn.asked("key", 2400))
+
+
+async def _show_item(turn: _Turn, key: str, notice: str = "", status: int = 200) -> Response:
+    desk, now = turn.desk, turn.desk.now()
+    emission_id, _, span_key = key.partition("#")
+
+    def ask(db: Any) -> Any:
+        return (
+            queries.request_of(db, key),
+            queries.lease_of(db, key),
+            queries.story_of(db, emission_id),
+            queries.policy_of(db),
+        )
+
+    found, lease, story, policy = await desk.sight.readers.ask(ask)
+    if found is None:
+        return turn.say("Unknown", "This assertion is not up for review.", "/queue", 404)
+    request, record = found
+    emission = pages.read_emission(story.emission)
+    live: Lease | None = lease if lease is not None and lease.is_live(now) else None
+    least = policy.reviewers.min_reviewers
+    # Whoever may write to the topic may leave members out: the page is there all the same.
+    record = {"reason": "", "status": "", "effect": "", "attempt": request.attempt, **record}
+    only = {span_key: record.get("status", "")}
+    return turn.render(
+        "item.html",
+        status=status,
+        notice=notice,
+        key=key,
+        request=record,
+        missing=_missing(record),
+        due=format_time(request.due),
+        left=pages.left(request.due, now),
+        pieces=[one if one.key == span_key else one._replace(key="") for one in pages.coloured(emission, only)],
+        words=queries.text_of(record),
+        claimed=pages.claimed(emission, span_key),
+        seen=pages.seen(story.observations, span_key),
+        reviews=[row[1:] for row in story.reviews if row[0] == key],
+        needed=least.external if record.get("effect") == "external" else least.internal,
+        admitted_by=request.admitted_by,
+        mine=live is not None and live.holder == turn.reviewer,
+        holder=live.holder if live is not None else "",
+        until=format_time(live.until) if live is not None else "",
+        open=request.is_open and now < request.due,
+        emission=pages.emission_href(emission_id) + "?" + urlencode({"span": span_key}),
+    )
+
+
+def _missing(record: dict[str, Any]) -> str:
+    classes = record.get("missing_floor", 0)
+    seen = pages.shown(record.get("classes_seen")) or "none"
+    return f"{classes} more classes needed, seen: {seen}" if classes else f"seen: {seen}"
+
+
+async def _claim(turn: _Turn) -> Response:
+    key = (await turn.form()).text("key")
+    emission_id, _, span_key = key.partition("#")
+    found, _ = await turn.desk.of(key)
+    if found is None:
+        return turn.say("Unknown", "This assertion is not up for review.", "/queue", 404)
+    got = await turn.desk.claim(emission_id, span_key, turn.reviewer)
+    if isinstance(got, No):
+        return await _show_item(turn, key, f"{got.why}.", got.status)
+    return RedirectResponse(pages.item_href(key), 303)
+
+
+async def _release(turn: _Turn) -> Response:
+    key = (await turn.form()).text("key")
+    emission_id, _, span_key = key.partition("#")
+    _, lease = await turn.desk.of(key)
+    if lease is not None and lease.holder == turn.reviewer:
+        await turn.desk.claim(emission_id, span_key, turn.reviewer, 0)
+    return RedirectResponse("/queue", 303)
+
+
+async def _decide(turn: _Turn) -> Response:
+    form = await turn.form()
+    key = form.text("key")
+    asked = _asked(form, key, form.text("attempt"))
+    if asked is None:
+        return await _show_item(turn, key, "A decision needs admit or refuse, and a reason.", 422)
+    made = await turn.desk.prepared(asked, turn.who, needs_lease=True)
+    if isinstance(made, No):
+        return await _show_item(turn, key, f"{made.why[0].upper()}{made.why[1:]}.", made.status)
+    if isinstance(made, Refused):
+        return await _show_item(turn, key, made.sentence, 422)
+    turn.desk.outbox.put(turn.reviewer, [key], [made], f"{asked.decision} {key}")
+    return await _next(turn, key)
+
+
+async def _next(turn: _Turn, done: str) -> Response:
+    """The next request at once, with the undo at the queue; the queue where there is none."""
+    now, me = turn.desk.now(), turn.reviewer
+    decided = turn.desk.outbox.holds(me) | {done}
+    rows = await turn.desk.sight.readers.ask(lambda db: queries.open_requests(db, now, "", "", me, SHOWN))
+    free = [row for row in rows if row.key not in decided and row.holder in (None, me)]
+    where = pages.item_href(free[0].key) if free and turn.asked("next") else "/queue"
+    return RedirectResponse(where, 303)
+
+
+def _asked(form: _Form, key: str, attempt: str) -> Asked | None:
+    emission_id, _, span_key = key.partition("#")
+    decision, reason = form.text("decision"), form.text("reason").strip()
+    if decision not in ("admit", "refuse") or not reason or not attempt.isdecimal() or len(attempt) > 6:
+        return None
+    return Asked(
+        emission_id=emission_id,
+        span_key=span_key,
+        decision="admit" if decision == "admit" else "refuse",
+        reason=reason[:500],
+        comment=form.text("comment")[:2000],
+        attempt=int(attempt),
+    )
+
+
+async def _undo(turn: _Turn) -> Response:
+    done = turn.desk.outbox.undo((await turn.form()).text("id"), turn.reviewer)
+    return await _show_queue(turn, "Taken back." if done else "It has gone already, or is not yours.")
+
+
+async def _bulk_rows(turn: _Turn, emitter: str, reason: str) -> tuple[list[queries.RequestRow], int]:
+    """What a decision about all would decide, and how many somebody else holds."""
+    now, me = turn.desk.now(), turn.reviewer
+    rows = await turn.desk.sight.readers.ask(lambda db: queries.open_requests(db, now, emitter, reason, me, MAX_BULK))
+    decided = turn.desk.outbox.holds(me)
+    free = [row for row in rows if row.holder in (None, me) and row.key not in decided]
+    return free, len(rows) - len(free)
+
+
+async def _bulk(turn: _Turn) -> Response:
+    emitter, reason = turn.asked("emitter", 256), turn.asked("reason", 64)
+    rows, held = await _bulk_rows(turn, emitter, reason)
+    return turn.render("bulk.html", count=len(rows), held=held, emitter=emitter, reason=reason)
+
+
+async def _decide_all(turn: _Turn) -> Response:
+    form = await turn.form()
+    emitter, reason = form.text("emitter")[:256], form.text("for")[:64]
+    rows, held = await _bulk_rows(turn, emitter, reason)
+    if form.text("count") != str(len(rows)):
+        notice = f"There are {len(rows)} now, not {form.text('count')[:10]}: look again before you decide."
+        return turn.render(
+            "bulk.html", status=409, notice=notice, count=len(rows), held=held, emitter=emitter, reason=reason
+        )
+    records: list[Taken] = []
+    for row in rows:
+        asked = _asked(form, row.key, str(row.attempt))
+        if asked is None:
+            notice = "A decision needs admit or refuse, and a reason."
+            return turn.render(
+                "bulk.html", status=422, notice=notice, count=len(rows), held=held, emitter=emitter, reason=reason
+            )
+        made = await turn.desk.prepared(asked, turn.who, needs_lease=False)
+        if isinstance(made, Taken):
+            records.append(made)
+    if records:
+        what = f"{form.text('decision')} {len(records)} together"
+        turn.desk.outbox.put(turn.reviewer, [one.id for one in records], records, what)
+    return RedirectResponse("/queue", 303)
+
+
+# ---------------------------------------------------------------- insight, look up
+
+
+async def _insight(turn: _Turn) -> Response:
+    found = await turn.desk.sight.readers.ask(queries.insight_of)
+    return turn.render(
+        "insight.html",
+        sample=queries.SAMPLE,
+        shares=pages.shares(found),
+        times=pages.times(found),
+        agreed=found.agreed,
+        compared=found.compared,
+        lag=sorted(found.lag.items()),
+    )
+
+
+async def _look_up(turn: _Turn) -> Response:
+    asked = turn.asked("q")
+    names = await turn.desk.sight.readers.ask(lambda db: queries.look_up(db, asked)) if asked else []
+    span = asked.partition("#")[2]
+    tail = "?" + urlencode({"span": span}) if span else ""
+    found = [(name, pages.emission_href(name) + tail) for name in names]
+    return turn.render("look-up.html", q=asked, found=found, said="", holds=False)
+
+
+async def _verify(turn: _Turn) -> Response:
+    file = (await turn.form()).data.get("proof")
+    data = await file.read(MAX_FILE + 1) if isinstance(file, UploadFile) else b""
+    said, holds = proof_says(data, turn.parts.verifiers)
+    return turn.render("look-up.html", q="", found=[], said=said, holds=holds)
+
+
+def proof_says(data: bytes, verifiers: Sequence[Verifier]) -> tuple[str, bool]:
+    """What a proof shows in one sentence, and whether it holds."""
+    if not verifiers:
+        return "This service knows no key that a proof could be signed with: --verifier names one.", False
+    if len(data) > MAX_FILE:
+        return f"This is no proof: it has more than {MAX_FILE} bytes.", False
+    try:
+        shown, signers = verify(parse_proof(data), verifiers)
+    except DoesNotHoldError as error:
+        return f"It does not hold: {error}", False
+    limit = f"; {shown.limit}" if shown.limit else ""
+    return f"It holds: {shown.subject}, signed by {' and '.join(map(str, signers))}{limit}", True

@@ -1,0 +1,125 @@
+"""A reviewer's desk: claims, decisions and their undoing, from a signed-in person to a signed record on `reviews`."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from ...codecs.errors import Fault
+from ...codecs.signatures import Signing
+from ...codecs.times import format_time
+from ..kafka.input_records import Prepared, prepare
+from .access import Principal
+from .bodies import Refused, Taken, refusal_body, refusal_of
+from .intake import Away, Intake, Outcome, Stored
+from .leases import SECONDS, Lease, LeaseWord, key_of
+from .outbox import Outbox
+from .queries import lease_of, request_of
+from .reading import Sight, not_ready
+from .reviewing import Asked, No, OpenRequest, read_asked, refused, reviewer_of, wanted
+from .routes import json_response, principal_of, route
+
+READ_SECONDS: Final = 5.0
+"""So long a claim may take to come back from Kafka."""
+
+
+class Desk(NamedTuple):
+    """What reviews are made of.
+
+    Attributes:
+        sight: the view.
+        intake: the way to Kafka.
+        outbox: decisions that can still be taken back.
+        signing: the service's key; None: reviews are not signed.
+        role: whose key it is in the policy.
+        now: Unix ms.
+    """
+
+    sight: Sight
+    intake: Intake
+    outbox: Outbox
+    signing: Signing | None
+    role: str
+    now: Callable[[], int]
+
+    async def of(self, key: str) -> tuple[OpenRequest | None, Lease | None]:
+        """How an assertion stands."""
+        found, lease = await self.sight.readers.ask(lambda db: (request_of(db, key), lease_of(db, key)))
+        return (None if found is None else found[0]), lease
+
+    async def prepared(self, asked: Asked, principal: Principal, *, needs_lease: bool) -> Taken | Refused | No:
+        """The signed record of a decision, or why there is none."""
+        reviewer, now = reviewer_of(principal), self.now()
+        made = wanted(asked, reviewer, now, self.role if self.signing is not None else None)
+        if isinstance(made, Refused):
+            return made
+        request, lease = await self.of(made.key)
+        no = refused(asked, request, lease, reviewer, now, needs_lease=needs_lease)
+        if no is not None:
+            return no
+        prepared = prepare(msgspec.json.encode(made.record), "reviews", now, self.signing)
+        if isinstance(prepared, Fault):
+            return refusal_of(1, prepared)
+        # The same decision posted again is the same, however it is worded; a refusal may come after an admission.
+        identity = f"reviews {made.key} {asked.attempt} {reviewer} {asked.decision}".encode()
+        return Taken(made.key, prepared, identity, sha256(identity).digest())
+
+    async def claim(self, emission_id: str, span_key: str, holder: str, seconds: int = SECONDS) -> Lease | No | None:
+        """Asks for a lease and waits until it can be read who has it; 0 seconds give it back (None)."""
+        key = key_of(emission_id, span_key)
+        word = LeaseWord(emission_id=emission_id, span_key=span_key, holder=holder, seconds=seconds)
+        record = Prepared("review-leases", key.encode(), msgspec.json.encode(word))
+        before = await self.sight.readers.ask(lambda db: lease_of(db, key))
+        outcome = await self.intake.take([Taken(key, record, b"lease " + secrets.token_bytes(12), b"")])
+        if not isinstance(outcome, Stored):
+            return No(503, "the broker does not take the claim now: try again")
+        end = asyncio.get_running_loop().time() + READ_SECONDS
+        while asyncio.get_running_loop().time() < end:
+            lease = await self.sight.readers.ask(lambda db: lease_of(db, key))
+            if lease is None and seconds == 0:
+                return None
+            if lease is not None and lease.is_live(self.now()):
+                if lease.holder != holder:
+                    return No(409, f"somebody else holds this request until {format_time(lease.until)}")
+                if lease != before:
+                    return lease
+            await asyncio.sleep(0.05)
+        return No(503, "the claim has not come back from the broker yet: look again in a moment")
+
+    async def send(self, records: Sequence[Taken]) -> Outcome:
+        """To Kafka."""
+        return await self.intake.take(records)
+
+
+def reviewing(desk: Desk) -> list[BaseRoute]:
+    """The route for programs: the review goes at once, and is acknowledged when Kafka has it."""
+
+    async def post(request: Request) -> Response:
+        principal = principal_of(request)
+        assert principal is not None, "the route asks for a scope"
+        asked = read_asked(await request.body())
+        if isinstance(asked, Refused):
+            return json_response(refusal_body([asked]), 422)
+        if (refusal := await not_ready(desk.sight)) is not None:
+            return refusal
+        made = await desk.prepared(asked, principal, needs_lease=False)
+        if isinstance(made, Refused):
+            return json_response(refusal_body([made]), 422)
+        if isinstance(made, No):
+            return json_response({"error": made.why}, made.status)
+        outcome = await desk.send([made])
+        if isinstance(outcome, Stored):
+            told = {"ids": outcome.ids, "repeated": outcome.repeated, "reviewer": reviewer_of(principal)}
+            return json_response(told, 202)
+        why = outcome.why if isinstance(outcome, Away) else "no room"
+        return json_response({"error": f"{why}; post the same again"}, 503, {"retry-after": "2"})
+
+    return [route("/v1/reviews", post, scope="review", methods=["POST"], meter=desk.sight.meter)]

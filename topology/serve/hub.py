@@ -1,0 +1,151 @@
+"""Verdicts to many listeners: one task reads what came into the view, and hands it to each stream that wants it.
+
+The view is asked once for all, however many listen. A listener that does not keep up is let go: it comes back with the
+id of the last event that it has, and goes on there, at whichever replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+
+import msgspec
+import structlog
+
+from ...codecs.errors import SluiceError
+from ..mcp.readers import Readers
+from .verdicts import Verdicts, position_text
+from .view import Change, changes_after, last_change, standing_of
+
+LOOK_SECONDS: Final = 0.5
+"""So often the view is looked at where nobody says that something came: another process may keep it."""
+AT_ONCE: Final = 1000
+QUEUE: Final = 2000
+"""Events that one listener may be behind."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+verdicts_of_record = msgspec.json.Decoder(Verdicts).decode
+"""What a stored record says."""
+
+
+class Heard(NamedTuple):
+    """A record on its way to listeners.
+
+    Attributes:
+        change: as it came.
+        verdicts: what it says.
+        position: the id of the event among all verdicts, with this one heard.
+    """
+
+    change: Change
+    verdicts: Verdicts
+    position: str
+
+
+class Listener:
+    """One stream. `heard` gives None once it was let go."""
+
+    def __init__(self, wants: Callable[[Heard], bool]) -> None:
+        self.wants = wants
+        self.queue: asyncio.Queue[Heard | None] = asyncio.Queue(QUEUE + 1)
+        self.is_gone = False
+
+    def tell(self, heard: Heard) -> None:
+        """Something new; it is let go where it is too far behind."""
+        if self.is_gone or not self.wants(heard):
+            return
+        if self.queue.qsize() >= QUEUE:
+            self.is_gone = True
+            self.queue.put_nowait(None)
+            return
+        self.queue.put_nowait(heard)
+
+    async def heard(self, seconds: float) -> Heard | None:
+        """The next record.
+
+        Raises:
+            TimeoutError: nothing came for so long.
+        """
+        return await asyncio.wait_for(self.queue.get(), seconds)
+
+
+class Hub:
+    """Reads the view and tells its listeners. `run` is its only task.
+
+    Invariant: every listener is told of each record of the view with an id above `at` of when it began to listen.
+
+    Attributes:
+        at: the id of the last record that was told.
+        offsets: of each partition of `verdicts`, the offset behind what was told.
+    """
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+        self._news = asyncio.Event()
+        self._listeners: set[Listener] = set()
+        self.at = -1
+        self.offsets: list[int] = []
+
+    @property
+    def count(self) -> int:
+        """How many listen."""
+        return len(self._listeners)
+
+    def wake(self) -> None:
+        """Something came into the view."""
+        self._news.set()
+
+    @property
+    def position(self) -> str:
+        """The id of the last event."""
+        return position_text(self.offsets)
+
+    async def run(self) -> None:
+        """Tells until cancelled."""
+        while True:
+            try:
+                while await self._tell():
+                    pass
+            except SluiceError as error:
+                log.info("the view cannot be read: trying again", error=str(error))
+            try:
+                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
+            except TimeoutError:
+                pass
+            self._news.clear()
+
+    async def _tell(self) -> bool:
+        """Tells what is new; whether there may be more."""
+        at = self.at
+        if at < 0:
+            self.at, standing = await self._readers.ask(lambda db: (last_change(db), standing_of(db)))
+            self.offsets = standing.offsets
+            return False
+        changes, standing, last = await self._readers.ask(
+            lambda db: (changes_after(db, at, AT_ONCE), standing_of(db), last_change(db))
+        )
+        if len(standing.offsets) != len(self.offsets):
+            self.offsets = standing.offsets
+        if last < at:  # the view was made anew: it is read again from the topics, and what was told is told again
+            self.at = 0
+            return True
+        for change in changes:
+            self.at = change.id
+            if change.partition < len(self.offsets):
+                self.offsets[change.partition] = change.offset + 1
+            heard = Heard(change, verdicts_of_record(change.record), self.position)
+            for listener in list(self._listeners):
+                listener.tell(heard)
+        return len(changes) == AT_ONCE
+
+    @asynccontextmanager
+    async def listening(self, wants: Callable[[Heard], bool]) -> AsyncIterator[Listener]:
+        """Listens from now on."""
+        listener = Listener(wants)
+        self._listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)

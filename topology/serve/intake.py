@@ -1,0 +1,171 @@
+"""Records on their way to Kafka: taken while there is room, acknowledged only when the broker has them.
+
+One emitter at a time, which is opened again when the broker has been away for too long. A record that was posted twice
+goes out once, as long as it is remembered; after that the lanes know it by its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import structlog
+
+from ...codecs.errors import SluiceError
+from ..client import AsyncEmitter, Delivery
+from .bodies import Taken
+
+ROOM_RECORDS: Final = 20_000
+ROOM_BYTES: Final = 32_000_000
+ACK_SECONDS: Final = 10.0
+"""So long a request waits for Kafka; its records go on."""
+RETRY_SECONDS: Final = 2.0
+REMEMBERED: Final = 100_000
+"""Records by their identity; 96 bytes each."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Stored(NamedTuple):
+    """Kafka has all of them; `repeated` of them it had before."""
+
+    ids: list[str]
+    repeated: int = 0
+
+
+class Conflict(NamedTuple):
+    """An emission of this id and attempt was taken with another content."""
+
+    id: str
+
+
+class Busy(NamedTuple):
+    """There is no room now: whoever asks is to come again after so many seconds."""
+
+    seconds: int = 1
+
+
+class Away(NamedTuple):
+    """The broker does not take records."""
+
+    why: str
+    seconds: int = 5
+
+
+Outcome = Stored | Conflict | Busy | Away
+
+
+class _Known(NamedTuple):
+    digest: bytes
+    delivery: Delivery
+
+
+class Intake:
+    """The way to Kafka. `run` is its only task; `take` may be called by any number of requests.
+
+    Invariant: `held` and `held_bytes` are those of the records that were taken and are neither stored nor given up.
+
+    Args:
+        open_emitter: makes an emitter that is not open yet.
+        room, room_bytes: bounds of what is held.
+        seconds: how long a request waits for Kafka.
+    """
+
+    def __init__(
+        self,
+        open_emitter: Callable[[], AsyncEmitter],
+        *,
+        room: int = ROOM_RECORDS,
+        room_bytes: int = ROOM_BYTES,
+        seconds: float = ACK_SECONDS,
+    ) -> None:
+        self._open, self._room, self._room_bytes, self._seconds = open_emitter, room, room_bytes, seconds
+        self._emitter: AsyncEmitter | None = None
+        self._broken = asyncio.Event()
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self.held = self.held_bytes = 0
+        self.why = "no broker has answered yet"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether records can be sent."""
+        return self._emitter is not None
+
+    async def run(self) -> None:
+        """Keeps an emitter open until cancelled."""
+        while True:
+            self._broken.clear()
+            try:
+                async with self._open() as emitter:
+                    self._emitter, self.why = emitter, ""
+                    await self._broken.wait()
+            except SluiceError as error:
+                self.why = error.what
+                log.warning("the intake has no broker: trying again", error=str(error))
+            finally:
+                self._emitter = None
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def take(self, records: Sequence[Taken]) -> Outcome:
+        """Sends records and waits until Kafka has them. All are taken or none."""
+        fresh: dict[bytes, Taken] = {}
+        for one in records:
+            known = self._known.get(one.identity)
+            digest = known.digest if known else one.digest
+            if one.identity in fresh:
+                digest = fresh[one.identity].digest
+            elif known is None:
+                fresh[one.identity] = one
+            if digest != one.digest:
+                return Conflict(one.id)
+        emitter = self._emitter
+        if emitter is None:
+            return Away(self.why)
+        size = sum(_size(one) for one in fresh.values())
+        if self.held and (self.held + len(fresh) > self._room or self.held_bytes + size > self._room_bytes):
+            return Busy()
+        self.held += len(fresh)
+        self.held_bytes += size
+        waiting = list(reversed(fresh.values()))
+        try:
+            while waiting:
+                # Without a wait in between, or another request could take the same record: the emitter has more room.
+                delivery = await emitter.put(waiting[-1].prepared)
+                self._remember(waiting.pop(), delivery)
+        except SluiceError as error:
+            self._broken.set()
+            return Away(error.what)
+        finally:
+            for one in waiting:
+                self._let_go(one)
+        deliveries = {self._known[one.identity].delivery for one in records if one.identity in self._known}
+        done, pending = await asyncio.wait(deliveries, timeout=self._seconds)
+        for delivery in done:
+            if (error := delivery.exception()) is not None:
+                return Away(error.what if isinstance(error, SluiceError) else str(error))
+        if pending:
+            return Away(f"the broker has not acknowledged it within {self._seconds:g} s")
+        return Stored([one.id for one in records], len(records) - len(fresh))
+
+    def _remember(self, one: Taken, delivery: Delivery) -> None:
+        self._known[one.identity] = _Known(one.digest, delivery)
+
+        def ended(delivery: Delivery) -> None:
+            self._let_go(one)
+            if delivery.cancelled() or delivery.exception() is not None:
+                self._known.pop(one.identity, None)
+                self._broken.set()
+
+        delivery.add_done_callback(ended)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+
+    def _let_go(self, one: Taken) -> None:
+        self.held -= 1
+        self.held_bytes -= _size(one)
+
+
+def _size(one: Taken) -> int:
+    return len(one.prepared.key) + len(one.prepared.value)

@@ -1,0 +1,210 @@
+"""What the console's pages show, from what the view has. Pure: rows in, plain values for templates out.
+
+Values stay as strangers wrote them: the templates make them inert (inert.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from ...codecs.decode import decode_emission
+from ...codecs.errors import Fault
+from ...codecs.records import Emission
+from ...codecs.spans import parse_span_key
+from ...codecs.times import format_time
+from .inert import Mark, Piece, pieces
+from .queries import Insight, RequestRow, Story
+from .verdicts import Verdicts
+
+STATUSES: Final = (
+    *("pending", "admitted", "decayed-to-uncertainty", "contradicted", "rejected", "refused"),
+    *("unverified-inference", "below-floor", "unannotated"),
+)
+BARS: Final = 10
+
+
+def emission_href(emission_id: str) -> str:
+    """The page of an emission."""
+    return "/emissions/" + quote(emission_id, safe="")
+
+
+def item_href(key: str) -> str:
+    """The page of a request."""
+    return "/queue/item?key=" + quote(key, safe="")
+
+
+def live_row(at: int, verdicts: Verdicts) -> dict[str, Any]:
+    """One emission of the live page: how many assertions have which status."""
+    counts: dict[str, int] = {}
+    for one in verdicts.assertions:
+        if one.attempt == verdicts.attempt:
+            counts[one.status] = counts.get(one.status, 0) + 1
+    return {
+        "id": verdicts.emission_id,
+        "href": emission_href(verdicts.emission_id),
+        "emitter": verdicts.emitter or "",
+        "statuses": sorted(counts.items()),
+        "settled": verdicts.settled,
+        "at": format_time(at),
+    }
+
+
+def queue_row(row: RequestRow, window: int, now: int) -> dict[str, Any]:
+    """One request of the queue, with how long it is open."""
+    due = row.at + window
+    return {**row._asdict(), "href": item_href(row.key), "due": format_time(due), "left": left(due, now)}
+
+
+def left(due: int, now: int) -> str:
+    """How long until then, for people."""
+    minutes = (due - now) // 60_000
+    if minutes < 0:
+        return "ended"
+    if minutes < 60:
+        return f"ends in {minutes} min"
+    return f"ends in {minutes // 60} h {minutes % 60} min"
+
+
+def read_emission(record: bytes | None) -> Emission | None:
+    """The emission of a record; None where it is none."""
+    found = None if record is None else decode_emission(record)
+    return None if isinstance(found, Fault) else found
+
+
+def coloured(emission: Emission | None, statuses: Mapping[str, str]) -> list[Piece]:
+    """The text of an emission, its assertions by their status; nothing where it has no text."""
+    if emission is None or not emission.text:
+        return []
+    marks: list[Mark] = []
+    for one in emission.assertions or ():
+        key = one.span_key
+        span = parse_span_key(key or "")
+        if key is not None and span is not None and span.chars is not None:
+            marks.append(Mark(*span.chars, key, statuses.get(key, "pending")))
+    return pieces(emission.text, marks)
+
+
+def claimed(emission: Emission | None, span_key: str) -> list[tuple[str, ...]]:
+    """What an assertion's annotations say: class, observation, when, where."""
+    rows: list[tuple[str, ...]] = []
+    for one in (emission.assertions if emission else None) or ():
+        if one.span_key == span_key:
+            for note in one.annotations:
+                when = "" if note.ts is None else shown(note.ts)
+                rows.append((note.substrate_class, note.observation_id or "", when, shown(note.locator)))
+    return rows
+
+
+def seen(observations: Sequence[Mapping[str, Any]], span_key: str) -> list[tuple[str, ...]]:
+    """What observers answered about an assertion: class, observer, outcome, when, where, found and missing."""
+    rows: list[tuple[str, ...]] = []
+    for one in observations:
+        if key_of_span(one["subject"]["span"]) != span_key:
+            continue
+        where = one.get("looked_at") or one.get("locator")
+        rows.append(
+            (
+                *(one["substrate_class"], one["observer"], one["outcome"], shown(one["observed_at"])),
+                *(shown(where), shown(one.get("detail"))),
+            )
+        )
+    return rows
+
+
+def key_of_span(span: Mapping[str, Any]) -> str:
+    """The span key of a span in a record."""
+    if "chars" in span:
+        return "c:{}-{}".format(*span["chars"])
+    if "tokens" in span:
+        return "t:{}:{}-{}".format(span.get("tokenizer", ""), *span["tokens"])
+    return f"p:{span.get('path', '')}"
+
+
+def shown(value: Any) -> str:
+    """A value of a record as one line for people."""
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 10**11:
+        return format_time(value)
+    if isinstance(value, dict):
+        items: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return "; ".join(f"{name} {shown(one)}" for name, one in items.items())
+    if isinstance(value, list):
+        many: Sequence[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return ", ".join(shown(one) for one in many)
+    return str(value)
+
+
+def statuses_of(story: Story) -> dict[str, str]:
+    """Of each assertion of the newest attempt its status."""
+    status = story.status or {}
+    attempt = status.get("attempt", 0)
+    return {one["span_key"]: one["status"] for one in status.get("assertions", ()) if one.get("attempt", 0) == attempt}
+
+
+def words_of(story: Story, span_key: str) -> tuple[str, list[str]]:
+    """The text of an assertion as its last record has it, sanitised, and what of it is admitted."""
+    words, rendered = "", []
+    for record in story.decisions.get(span_key, ()):
+        frame = record.get("_untrusted_text")
+        if not isinstance(frame, dict):
+            continue
+        words = frame.get("assertion") or words
+        if record.get("status") in ("admitted", "renewed"):
+            rendered = frame.get("rendered") or rendered
+    return words, rendered
+
+
+# ---------------------------------------------------------------- insight
+
+
+def shares(insight: Insight) -> list[tuple[str, Markup, list[tuple[str, int, int, str]], tuple[str, ...]]]:
+    """The admitted share by emitter, class and kind: a plot and its table each; then what is most often missing."""
+    found: list[tuple[str, Markup, list[tuple[str, int, int, str]], tuple[str, ...]]] = []
+    for title, counts in (
+        ("Admitted share by emitter", insight.by_emitter),
+        ("Admitted share by class", insight.by_class),
+        ("Admitted share by kind", insight.by_kind),
+    ):
+        largest = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))[:BARS]
+        rows = [(name, decided, admitted, f"{admitted / decided:.0%}") for name, (decided, admitted) in largest]
+        bars = [(name, admitted / decided) for name, (decided, admitted) in largest]
+        found.append((title, plot(title, bars), rows, ("Name", "Decided", "Admitted", "Share")))
+    total = sum(insight.missing.values())
+    missing = sorted(insight.missing.items(), key=lambda one: (-one[1], one[0]))[:BARS]
+    rows = [(name, total, count, f"{count / total:.0%}") for name, count in missing]
+    title = "What is most often missing"
+    bars = [(name, count / total) for name, count in missing]
+    found.append((title, plot(title, bars), rows, ("Reason", "Not admitted", "For this reason", "Share")))
+    return found
+
+
+def plot(title: str, bars: Sequence[tuple[str, float]]) -> Markup:
+    """Horizontal bars of shares (0 to 1) as SVG; the table beside it says the same."""
+    if not bars:
+        return Markup("")
+    parts = [Markup('<svg role="img" aria-label="{}" viewBox="0 0 360 {}" width="360">').format(title, 36 * len(bars))]
+    for number, (name, share) in enumerate(bars):
+        y = 36 * number
+        label = name if len(name) <= 40 else name[:39] + "…"
+        parts.append(Markup('<text x="0" y="{}">{}</text>').format(y + 13, label))
+        parts.append(Markup('<rect class="rest" x="0" y="{}" width="360" height="12"></rect>').format(y + 18))
+        parts.append(
+            Markup('<rect class="part" x="0" y="{}" width="{}" height="12"></rect>').format(y + 18, round(360 * share))
+        )
+    return Markup("").join([*parts, Markup("</svg>")])
+
+
+def times(insight: Insight) -> list[tuple[str, str]]:
+    """Half, nine tenths and all of the emissions, and within how many seconds they were settled."""
+    seconds = insight.seconds
+    if not seconds:
+        return []
+    return [
+        (name, f"{seconds[min(len(seconds) - 1, int(share * len(seconds)))]:.1f}")
+        for name, share in (("half", 0.5), ("nine tenths", 0.9), ("all", 1.0))
+    ]

@@ -1,0 +1,133 @@
+"""One process of the service: the way to Kafka, and HTTP in front of it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from ...codecs.notes import Verifier
+from ..checkpoints.signing import signing_of
+from ..client import AsyncEmitter
+from ..kafka import connect
+from ..kafka.topics import TOPICS
+from ..mcp.door import Door, served
+from ..mcp.following import Following
+from ..mcp.readers import Readers
+from ..mcp.tokens import Tokens
+from ..settings import logs
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
+from .console import Console, console
+from .desk import Desk, reviewing
+from .gate import Gate
+from .hub import Hub
+from .intake import ACK_SECONDS, ROOM_BYTES, ROOM_RECORDS, Intake
+from .metering import ServiceMetrics
+from .outbox import Outbox
+from .reading import Sight, reading
+from .routes import Parts, routes
+from .sessions import Sessions, session_key
+from .view import ServiceView
+
+MAX_CONNECTIONS = 3000
+"""Readers of event streams keep theirs open."""
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Service(NamedTuple):
+    """What one process serves with.
+
+    Attributes:
+        door: how HTTP is reached.
+        view: the view's file.
+        session_key: the file with the key of sessions, which replicas share; made where it is missing.
+        role: whose key signs reviews, as the policy lists it; the key is the setting `producer_key`.
+        verifiers: whose signatures on proofs count.
+    """
+
+    door: Door
+    view: Path
+    session_key: Path
+    role: str = "sluice-serve"
+    verifiers: Sequence[Verifier] = ()
+
+
+def run_service(settings: Settings, service: Service) -> None:
+    """Runs the service until SIGTERM or SIGINT.
+
+    Args:
+        settings: the broker.
+        service: what it serves with.
+
+    Raises:
+        SluiceError: the address cannot be bound, or the view not be written.
+    """
+    logs.configure(settings.log_level, sys.stderr)
+    connect.quiet()
+    asyncio.run(run(settings, service))
+
+
+async def run(settings: Settings, service: Service, stop: asyncio.Event | None = None) -> None:
+    """As `run_service`, in a loop that is there; until `stop` is set, or a signal comes where it is None."""
+    door = service.door
+    door.check()
+    signing, key = signing_of(settings), session_key(service.session_key)
+    # Nothing is signed on the way in: whoever posts would speak with the service's key.
+    unsigned = msgspec.structs.replace(settings, producer_key=None)
+    intake = Intake(
+        lambda: AsyncEmitter(unsigned, buffer=2 * ROOM_RECORDS, buffer_bytes=2 * ROOM_BYTES), seconds=ACK_SECONDS
+    )
+    readers = Readers(service.view)
+    hub = Hub(readers)
+    meter = ServiceMetrics(lambda: intake.held, lambda: hub.count)
+    sight = Sight(readers, hub, meter, now_ms)
+
+    async def ready() -> str:
+        return await sight.why_not() if intake.is_open else f"the broker is away: {intake.why}"
+
+    tokens = None if door.tokens is None else Tokens(door.tokens)
+    sessions = Sessions(key, now_ms, tokens.is_valid if tokens is not None else lambda _id: False)
+    outbox = Outbox(intake.take)
+    desk = Desk(sight, intake, outbox, signing, service.role, now_ms)
+    site = console(Console(desk, sessions, tokens, service.verifiers, door.certificate is not None))
+    more = [*reading(sight, streams="verdicts" in TOPICS), *reviewing(desk), *site]
+    gate = Gate(routes(Parts(intake, meter, ready), more), door, meter, sessions.of)
+    following = Following(settings, service.view, ServiceView, hub.wake)
+    log.info("the service serves HTTP", host=door.host, port=door.port, tls=door.certificate is not None)
+    work: list[asyncio.Task[object]] = [
+        asyncio.create_task(intake.run(), name="intake"),
+        asyncio.create_task(following.run(), name="view-follows"),
+        asyncio.create_task(hub.run(), name="hub"),
+        asyncio.create_task(served(gate, door, MAX_CONNECTIONS), name="serves"),
+    ]
+    try:
+        await until_stopped(work, stop, outbox.close)
+    finally:
+        readers.close()
+
+
+async def until_stopped(
+    work: list[asyncio.Task[object]], stop: asyncio.Event | None, last: Callable[[], Awaitable[None]]
+) -> None:
+    """Waits for the first task that ends, or for the order to stop; does what is last to do, and ends all of them."""
+    if stop is None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    tasks: list[asyncio.Task[object]] = [*work, asyncio.create_task(stop.wait(), name="until-stopped")]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()  # with the reason why it ended
+    finally:
+        await last()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

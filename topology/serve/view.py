@@ -1,0 +1,424 @@
+"""The service's view: emissions, what became of them, and what people were asked, in one SQLite file.
+
+Kept as the adapter's (mcp/kept_view.py). It holds what emitters wrote as they wrote it; whoever shows it makes it inert
+(text.py). It holds nothing that the topics do not hold.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+import msgspec
+import structlog
+
+from ...codecs.decode import decode_emission, decode_observation, decode_review
+from ...codecs.errors import Fault
+from ...codecs.records import Identifier
+from ...codecs.spans import Span, span_key
+from ..kafka.topics import TOPICS
+from ..mcp.kept_view import PARTITIONS, Arrived, KeptView
+from .leases import Lease, after, key_of, read_word
+from .verdicts import Read, read_verdicts
+
+DAY: Final = 86_400_000
+SUPERSEDED_KEPT: Final = DAY
+"""A record of `verdicts` that a newer one replaced is kept so long, for streams that go on from it."""
+EMISSIONS_KEPT: Final = 7 * DAY
+"""As the topic's retention."""
+VERDICTS_KEPT: Final = 30 * DAY
+AT_ONCE: Final = 10_000
+SCHEMA: Final = """
+CREATE TABLE emissions (
+    emission_id TEXT NOT NULL, attempt INTEGER NOT NULL, partition INTEGER NOT NULL, at INTEGER NOT NULL,
+    system TEXT, effect TEXT NOT NULL, record BLOB NOT NULL, PRIMARY KEY (emission_id, attempt)
+) WITHOUT ROWID;
+CREATE INDEX emissions_by_time ON emissions (at);
+CREATE TABLE verdicts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, partition INTEGER NOT NULL, offset INTEGER NOT NULL, at INTEGER NOT NULL,
+    emission_id TEXT NOT NULL, emitter TEXT, settled INTEGER NOT NULL, newest INTEGER NOT NULL, record BLOB NOT NULL,
+    UNIQUE (partition, offset)
+);
+CREATE UNIQUE INDEX newest_verdicts ON verdicts (emission_id) WHERE newest;
+CREATE INDEX verdicts_by_time ON verdicts (at, newest);
+CREATE TABLE decisions (
+    key TEXT NOT NULL, topic TEXT NOT NULL, emission_id TEXT NOT NULL, revision INTEGER NOT NULL, at INTEGER NOT NULL,
+    record BLOB NOT NULL, PRIMARY KEY (key, topic)
+) WITHOUT ROWID;
+CREATE INDEX decisions_of ON decisions (emission_id);
+CREATE INDEX decisions_by_time ON decisions (at);
+CREATE TABLE requests (
+    key TEXT PRIMARY KEY, emission_id TEXT NOT NULL, span_key TEXT NOT NULL, attempt INTEGER NOT NULL,
+    revision INTEGER NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL, status TEXT NOT NULL, effect TEXT NOT NULL,
+    ended INTEGER NOT NULL, record BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX open_requests ON requests (at, key) WHERE NOT ended;
+CREATE INDEX requests_of ON requests (emission_id);
+CREATE TABLE reviews (
+    partition INTEGER NOT NULL, offset INTEGER NOT NULL, key TEXT NOT NULL, attempt INTEGER NOT NULL,
+    reviewer TEXT, decision TEXT NOT NULL, reason TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (partition, offset)
+) WITHOUT ROWID;
+CREATE INDEX reviews_of ON reviews (key, attempt);
+CREATE TABLE leases (key TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE observations (
+    partition INTEGER NOT NULL, offset INTEGER NOT NULL, emission_id TEXT NOT NULL, at INTEGER NOT NULL,
+    record BLOB NOT NULL, PRIMARY KEY (partition, offset)
+) WITHOUT ROWID;
+CREATE INDEX observations_of ON observations (emission_id);
+CREATE INDEX observations_by_time ON observations (at);
+"""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+_SHOWN: Final = (
+    *("emissions", "observations", "reviews", "verdicts", "admitted", "inadmissible", "review-requests"),
+    "review-leases",
+)
+
+
+class ServiceView(KeptView):
+    """The service's view."""
+
+    topics: ClassVar[Sequence[str]] = tuple(name for name in _SHOWN if name in TOPICS)
+    schema: ClassVar[str] = SCHEMA
+    version: ClassVar[str] = "serve-2"
+
+    def prune(self, now: int) -> int:
+        """Drops what the topics drop as well, and verdicts that were replaced long ago."""
+        with self._transaction():
+            done = self._db.execute(
+                "DELETE FROM verdicts WHERE id IN"
+                " (SELECT id FROM verdicts WHERE at < ? AND (NOT newest OR at < ?) LIMIT ?)",
+                (now - SUPERSEDED_KEPT, now - VERDICTS_KEPT, AT_ONCE),
+            ).rowcount
+            done += self._db.execute(
+                "DELETE FROM emissions WHERE (emission_id, attempt) IN"
+                " (SELECT emission_id, attempt FROM emissions WHERE at < ? LIMIT ?)",
+                (now - EMISSIONS_KEPT, AT_ONCE),
+            ).rowcount
+            for table, kept in (
+                ("observations", EMISSIONS_KEPT),
+                ("decisions", VERDICTS_KEPT),
+                ("reviews", VERDICTS_KEPT),
+            ):
+                done += self._db.execute(f"DELETE FROM {table} WHERE at < ?", (now - kept,)).rowcount
+            done += self._db.execute("DELETE FROM requests WHERE at < ?", (now - VERDICTS_KEPT,)).rowcount
+            done += self._db.execute("DELETE FROM leases WHERE until < ?", (now - DAY,)).rowcount
+        return done
+
+    def _store(self, topic: str, partition: int, record: Arrived) -> None:
+        taken = getattr(self, _TAKES[topic])(partition, record)
+        if not taken:
+            self.refused[topic] += 1
+            log.warning("a record is not fit to be shown", topic=topic, partition=partition, offset=record.offset)
+
+    def _emission(self, partition: int, record: Arrived) -> bool:
+        """The first one of an id and attempt is what lanes decide about."""
+        emission = decode_emission(record.value)
+        if isinstance(emission, Fault) or record.key != emission.emission_id.encode():
+            return True  # it becomes a dead letter, and there is nothing to show
+        self._db.execute(
+            "INSERT OR IGNORE INTO emissions VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(emission.emission_id, emission.attempt, partition, record.timestamp),
+                *(emission.emitter.system if emission.emitter else None, emission.effect, record.value),
+            ),
+        )
+        self._db.execute(
+            "UPDATE requests SET ended=1 WHERE emission_id=? AND attempt<?", (emission.emission_id, emission.attempt)
+        )
+        return True
+
+    def _observation(self, partition: int, record: Arrived) -> bool:
+        found = decode_observation(record.value)
+        if isinstance(found, Fault) or record.key != found.subject.emission_id.encode():
+            return True  # a dead letter
+        self._db.execute(
+            "INSERT OR IGNORE INTO observations VALUES (?, ?, ?, ?, ?)",
+            (partition, record.offset, found.subject.emission_id, record.timestamp, record.value),
+        )
+        return True
+
+    def _review(self, partition: int, record: Arrived) -> bool:
+        found = decode_review(record.value)
+        if isinstance(found, Fault) or record.key != found.emission_id.encode():
+            return True  # a dead letter
+        self._db.execute(
+            "INSERT OR IGNORE INTO reviews VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(partition, record.offset, key_of(found.emission_id, span_key(found.span)), found.attempt),
+                *(found.reviewer, found.decision, found.reason, record.timestamp),
+            ),
+        )
+        return True
+
+    def _decision(self, topic: str, record: Arrived) -> bool:
+        """The last word on an assertion; a newer one than the request's ends the request."""
+        key = (record.key or b"").decode(errors="replace")
+        if record.value is None:
+            self._db.execute("DELETE FROM decisions WHERE key=? AND topic=?", (key, topic))
+            return True
+        found = _read(_decisions, record.value)
+        if found is None or key != key_of(found.emission_id, span_key(found.span)):
+            return False
+        self._db.execute(
+            "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?)",
+            (key, topic, found.emission_id, found.revision, record.timestamp, record.value),
+        )
+        self._db.execute(
+            "UPDATE requests SET ended=1 WHERE key=? AND (attempt<? OR (attempt=? AND revision<?))",
+            (key, found.attempt, found.attempt, found.revision),
+        )
+        return True
+
+    def _admitted(self, partition: int, record: Arrived) -> bool:
+        return self._decision("admitted", record)
+
+    def _inadmissible(self, partition: int, record: Arrived) -> bool:
+        return self._decision("inadmissible", record)
+
+    def _request(self, partition: int, record: Arrived) -> bool:
+        """A request, or the record that ends it (`ended`)."""
+        key = (record.key or b"").decode(errors="replace")
+        if record.value is None:
+            self._db.execute("UPDATE requests SET ended=1 WHERE key=?", (key,))
+            return True
+        found = _read(_decisions, record.value)
+        if found is None or key != key_of(found.emission_id, span_key(found.span)):
+            return False
+        if found.ended is not None or found.status in ENDED:
+            self._db.execute("UPDATE requests SET ended=1 WHERE key=? AND attempt<=?", (key, found.attempt))
+            return True
+        newer = self._db.execute(
+            "SELECT 1 FROM decisions WHERE key=? AND revision>?"
+            " UNION ALL SELECT 1 FROM emissions WHERE emission_id=? AND attempt>?",
+            (key, found.revision, found.emission_id, found.attempt),
+        ).fetchone()
+        self._db.execute(
+            "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(key, found.emission_id, span_key(found.span), found.attempt, found.revision, record.timestamp),
+                *(found.reason or "", found.status, found.effect, newer is not None, record.value),
+            ),
+        )
+        return True
+
+    def _lease(self, partition: int, record: Arrived) -> bool:
+        word = read_word(record.key, record.value)
+        if word is None:
+            return record.value is None
+        key = key_of(word.emission_id, word.span_key)
+        row = self._db.execute("SELECT holder, until FROM leases WHERE key=?", (key,)).fetchone()
+        lease = after(Lease(*row) if row else None, word, record.timestamp)
+        if lease is None:
+            self._db.execute("DELETE FROM leases WHERE key=?", (key,))
+        else:
+            self._db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (key, *lease))
+        return True
+
+    def _verdict(self, partition: int, record: Arrived) -> bool:
+        if record.value is None:
+            self._db.execute(
+                "DELETE FROM verdicts WHERE emission_id=?", ((record.key or b"").decode(errors="replace"),)
+            )
+            return True
+        read: Read | None = read_verdicts(record.key, record.value)
+        if read is None:
+            return False
+        found = read.verdicts
+        self._db.execute("UPDATE verdicts SET newest=0 WHERE newest AND emission_id=?", (found.emission_id,))
+        self._db.execute(
+            "INSERT OR REPLACE INTO verdicts VALUES (NULL, ?, ?, ?, ?, ?, ?, 1, ?)",
+            (
+                *(partition, record.offset, record.timestamp or read.at, found.emission_id, found.emitter),
+                *(found.settled, record.value),
+            ),
+        )
+        return True
+
+
+_TAKES: Final = {
+    "emissions": "_emission",
+    "observations": "_observation",
+    "reviews": "_review",
+    "verdicts": "_verdict",
+    "admitted": "_admitted",
+    "inadmissible": "_inadmissible",
+    "review-requests": "_request",
+    "review-leases": "_lease",
+}
+ENDED: Final = ("reviewed", "expired", "superseded")
+
+
+class _Decided(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What the view has to know of an output record."""
+
+    emission_id: Identifier
+    span: Span
+    status: str
+    attempt: int = 0
+    revision: int = 0
+    reason: str | None = None
+    effect: str = "internal"
+    ended: Any = None
+
+
+_decisions = msgspec.json.Decoder(_Decided)
+
+
+def _read(decoder: msgspec.json.Decoder[_Decided], value: bytes) -> _Decided | None:
+    try:
+        return decoder.decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+# ---------------------------------------------------------------- questions
+
+
+def verdicts_of(db: sqlite3.Connection, emission_id: str) -> tuple[int, dict[str, Any]] | None:
+    """The newest record of an emission, and its offset."""
+    found = db.execute("SELECT offset, record FROM verdicts WHERE newest AND emission_id=?", (emission_id,)).fetchone()
+    return None if found is None else (found[0], msgspec.json.decode(found[1]))
+
+
+def emission_of(db: sqlite3.Connection, emission_id: str, attempt: int | None = None) -> dict[str, Any] | None:
+    """An emission as it was written; its newest attempt where none is named."""
+    found = db.execute(
+        "SELECT record FROM emissions WHERE emission_id=? AND (? IS NULL OR attempt=?) ORDER BY attempt DESC LIMIT 1",
+        (emission_id, attempt, attempt),
+    ).fetchone()
+    return None if found is None else msgspec.json.decode(found[0])
+
+
+def status_of(db: sqlite3.Connection, emission_id: str) -> dict[str, Any] | None:
+    """What is known of an emission: its record on `verdicts`; where there is none of its newest attempt, each assertion
+    by its last record on the output topics, or as pending.
+
+    None where nothing is known of it.
+    """
+    told = verdicts_of(db, emission_id)
+    row = db.execute(
+        "SELECT record, system FROM emissions WHERE emission_id=? ORDER BY attempt DESC LIMIT 1", (emission_id,)
+    ).fetchone()
+    emission = None if row is None else decode_emission(row[0])
+    if isinstance(emission, Fault):
+        emission = None
+    if told is not None and (emission is None or told[1].get("attempt", 0) >= emission.attempt):
+        return told[1]
+    decided = _decided(db, emission_id)
+    if emission is None and not decided:
+        return None
+    attempt = emission.attempt if emission is not None else max(one["attempt"] for one in decided.values())
+    entries: dict[str, dict[str, Any]] = {
+        one.span_key: {"attempt": attempt, "span_key": one.span_key, "kind": one.kind, "status": "pending"}
+        for one in (emission.assertions if emission is not None else None) or ()
+        if one.span_key is not None
+    }
+    entries.update((key, one) for key, one in decided.items() if one["attempt"] == attempt)
+    earlier = (
+        told[1]["assertions"] if told is not None else [one for one in decided.values() if one["attempt"] < attempt]
+    )
+    found: dict[str, Any] = {
+        "emission_id": emission_id,
+        "attempt": attempt,
+        "settled": not any(one["status"] == "pending" for one in entries.values()),
+        "assertions": [*earlier, *entries.values()],
+    }
+    return found if row is None or row[1] is None else {**found, "emitter": row[1]}
+
+
+def _decided(db: sqlite3.Connection, emission_id: str) -> dict[str, dict[str, Any]]:
+    """Of each assertion its last word on the output topics, by span key."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, record in db.execute(
+        "SELECT key, record FROM decisions WHERE emission_id=? ORDER BY revision", (emission_id,)
+    ):
+        word: dict[str, Any] = msgspec.json.decode(record)
+        span = key.partition("#")[2]
+        found[span] = {"span_key": span, "attempt": word.get("attempt", 0), "status": word["status"]} | {
+            name: word[name]
+            for name, kind in (("kind", str), ("effect", str), ("reason", str), ("valid_until", str))
+            if isinstance(word.get(name), kind)
+        }
+        if isinstance(word.get("classes"), list):
+            found[span]["classes_seen"] = [one for one in word["classes"] if isinstance(one, str)]
+    return found
+
+
+class Standing(NamedTuple):
+    """How far the view is.
+
+    Attributes:
+        caught_up_at: up to when it holds all that the topics hold, Unix ms; None before it first did.
+        progress: how much of them has been read, before that.
+        offsets: of each partition of `verdicts`, the offset behind what is in the view.
+        policy: the document in force; empty where it is not known.
+    """
+
+    caught_up_at: int | None
+    progress: float
+    offsets: list[int]
+    policy: str
+
+
+def standing_of(db: sqlite3.Connection) -> Standing:
+    """How far the view is."""
+    about = dict(db.execute("SELECT name, value FROM about"))
+    at = about.get("caught_up_at")
+    offsets = [0] * int(about.get(f"{PARTITIONS}verdicts", "0"))
+    for partition, offset in db.execute("SELECT partition, next_offset FROM positions WHERE topic='verdicts'"):
+        if partition < len(offsets):
+            offsets[partition] = offset
+    return Standing(
+        None if at is None else int(at), float(about.get("progress", "0")), offsets, about.get("policy", "")
+    )
+
+
+class Change(NamedTuple):
+    """One record of `verdicts` as it came into the view; `id` counts them."""
+
+    id: int
+    partition: int
+    offset: int
+    emission_id: str
+    record: bytes
+
+
+def changes_after(db: sqlite3.Connection, id_: int, limit: int) -> list[Change]:
+    """The records that came into the view after one."""
+    found = db.execute(
+        "SELECT id, partition, offset, emission_id, record FROM verdicts WHERE id > ? ORDER BY id LIMIT ?", (id_, limit)
+    )
+    return [Change(*row) for row in found]
+
+
+def changes_from(db: sqlite3.Connection, offsets: Sequence[int], after: int, until: int, limit: int) -> list[Change]:
+    """The records at or behind a position, in the order in which they came into the view.
+
+    Args:
+        db: of the view.
+        offsets: of each partition the offset to go on at.
+        after, until: of these ids only: behind the one, up to the other.
+        limit: so many at the most.
+    """
+    found: list[Change] = []
+    cursor = db.execute(
+        "SELECT id, partition, offset, emission_id, record FROM verdicts WHERE id > ? AND id <= ? ORDER BY id",
+        (after, until),
+    )
+    for row in cursor:
+        change = Change(*row)
+        if change.partition < len(offsets) and change.offset >= offsets[change.partition]:
+            found.append(change)
+            if len(found) == limit:
+                break
+    return found
+
+
+def last_change(db: sqlite3.Connection) -> int:
+    """The greatest id that a record of `verdicts` has had in the view, whether it is still there or not."""
+    found = db.execute("SELECT seq FROM sqlite_sequence WHERE name='verdicts'").fetchone()
+    return 0 if found is None else found[0]
