@@ -139,7 +139,8 @@ def test_what_is_due_is_reported_before_the_events():
 
 def test_what_is_discarded_is_reported_with_the_record_that_stands_nowhere():
     """Its status, its reason, and the words that a reviewer would have had."""
-    lane = lane_after((0, [emission()]), (11 * M, []), policy=decided("discard"))
+    asked = replace(decided("discard"), verdicts="settled")
+    lane = lane_after((0, [emission()]), (11 * M, []), policy=asked)
     _, entries, outputs = traced(lane)
 
     word = entries[2][-1]
