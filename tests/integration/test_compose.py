@@ -90,3 +90,4 @@ def test_the_first_start_admits_what_is_signed_and_nothing_else(composed: tuple[
     assert all(name.startswith("hmac:") for name in ids)
     audit = one.run("auditor")
     assert "integrity: holds" in audit.stdout, audit.stdout + audit.stderr
+    assert "no key was given" not in audit.stdout

@@ -15,8 +15,9 @@ import msgspec
 
 from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, origin, parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, cut
-from ...codecs.notes import Note, Verifier, demand_signed, parse_note
+from ...codecs.notes import Note, parse_note
 from ...codecs.times import format_time
+from ..checkpoints.trust import Known, demand_counting
 from ..ledger.export_files import Cut, Stored
 from ..ledger.interfaces import Logs
 from .divergences import Divergence, Findings
@@ -75,10 +76,10 @@ def expect_checkpoints(logs: Logs, first: int = 0, group: Group = ADJUDICATE) ->
 
 
 class Signed:
-    """Reads the checkpoints of a group's lanes. `verifiers`: whose signatures are believed; empty: none is checked."""
+    """Reads the checkpoints of a group's lanes. `known`: whose signatures are believed; empty: none is checked."""
 
-    def __init__(self, logs: Logs, cut: Cut, verifiers: Sequence[Verifier], group: Group = ADJUDICATE) -> None:
-        self._logs, self._cut, self._verifiers = logs, cut, verifiers
+    def __init__(self, logs: Logs, cut: Cut, known: Sequence[Known], group: Group = ADJUDICATE) -> None:
+        self._logs, self._cut, self._known = logs, cut, known
         self._group, self._topic = group, group.checkpoints
         self.claims = [Claims() for _ in range(logs.lanes)]
         self.findings = [Findings(lane, fold=group.name) for lane in range(logs.lanes)]
@@ -148,8 +149,8 @@ class Signed:
             note = parse_note(record.value or b"")
             checkpoint = parse_checkpoint(note.text)
             stranger = self._stranger(note)
-            if self._verifiers and not stranger:
-                demand_signed(note, self._verifiers)
+            if self._known and not stranger:
+                demand_counting(checkpoint, note, self._known)
         except DoesNotHoldError as error:
             return findings.add("checkpoint-signature", error.what, place=place, expected=error.expected, got=error.got)
         key = (record.key or b"").decode("utf-8", "backslashreplace")
@@ -173,7 +174,7 @@ class Signed:
 
     def _stranger(self, note: Note) -> str:
         """Who signed a note, where keys were named and it is none of them; else empty."""
-        known = {(verifier.name, verifier.id) for verifier in self._verifiers}
+        known = {(one.verifier.name, one.verifier.id) for one in self._known}
         if not known or any((name, key_id) in known for name, key_id, _ in note.signatures):
             return ""
         return cut(" and ".join(f"{name}+{key_id.hex()}" for name, key_id, _ in note.signatures))

@@ -41,7 +41,8 @@ class Report(msgspec.Struct, kw_only=True):
     Attributes:
         where: the broker or the export.
         at: when it was made.
-        keys: the verifiers whose signatures were believed; none: no signature was checked.
+        keys: the verifiers whose signatures were believed, and which of them were revoked when; none: no signature was
+            checked.
         since, until: the block times that were asked about, as given.
         lanes: those that adjudicate.
         bind, frame: those that bind sightings, and that frame attestations.

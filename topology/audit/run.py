@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from ...codecs.errors import KilledError, UsageError
 from ...codecs.notes import Verifier
 from ...codecs.times import LATEST, format_time
+from ..checkpoints.trust import Known
 from ..kafka.connect import quiet
 from ..ledger.interfaces import Logs
 from ..ledger.log_reader import open_logs
@@ -42,8 +43,10 @@ class AuditRequest(NamedTuple):
         settings, folder: the broker, or the export.
         lanes: these only; empty: all.
         span: block times to compare.
-        verifiers: whose signatures are believed; empty: none is checked.
+        verifiers: whose signatures are believed, whenever they were made.
         processes: how many lanes at once.
+        listed: further keys, each believed in its own time, as a policy lists them. Where there are neither
+            verifiers nor listed keys, no signature is checked.
     """
 
     settings: Settings
@@ -52,6 +55,13 @@ class AuditRequest(NamedTuple):
     span: Span = Span()
     verifiers: Sequence[Verifier] = ()
     processes: int = 1
+    listed: Sequence[Known] = ()
+
+    @property
+    def known(self) -> Sequence[Known]:
+        """All keys, each once; one that is named by itself counts at any time."""
+        named = {(one.name, one.id): Known(one, None) for one in self.verifiers}
+        return list({**{(one.verifier.name, one.verifier.id): one for one in self.listed}, **named}.values())
 
 
 async def audit(
@@ -77,7 +87,7 @@ async def audit(
         of_groups: dict[str, Signed] = {}
         for group in GROUPS.values():
             if group.is_stored(cut):
-                of_groups[group.name] = Signed(logs, cut, question.verifiers, group)
+                of_groups[group.name] = Signed(logs, cut, question.known, group)
                 await of_groups[group.name].read()
         tasks = [
             Task(cut, lane, signed.claims[lane], question.span, fold)
@@ -96,7 +106,7 @@ async def audit(
             demand_all(signed.claims[report.lane], findings, report.chain, next(unread, None), group)
             report.divergences += findings.found
             divergences += report.divergences
-        keys = [str(verifier) for verifier in question.verifiers]
+        keys = [_described(one) for one in question.known]
         return Report(
             where=logs.where,
             app_id=logs.app_id,
@@ -112,6 +122,12 @@ async def audit(
             of_lanes=logs.lanes,
             divergences=in_order(divergences),
         )
+
+
+def _described(one: Known) -> str:
+    """A key, and that it was revoked: what it signed before may not be its owner's word (streams/policy/keys.py)."""
+    revoked = None if one.key is None else one.key.revoked
+    return str(one.verifier) if revoked is None else f"{one.verifier} (revoked at {format_time(revoked)})"
 
 
 def _asked(question: AuditRequest, logs: Logs) -> list[int]:

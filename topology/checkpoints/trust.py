@@ -24,10 +24,24 @@ from ...streams.policy.policy import Policy, policy_of_document
 
 
 class Known(NamedTuple):
-    """A verifier, and the key with its time that the policy lists; None: the worker's own, at any time."""
+    """A verifier, and the key with its time that a policy lists; None: it counts at any time."""
 
     verifier: Verifier
     key: Key | None
+
+
+def demand_counting(checkpoint: Checkpoint, note: Note, known: Iterable[Known]) -> None:
+    """That one of these keys signed a checkpoint, at a time at which it counts.
+
+    Raises:
+        DoesNotHoldError: none did, or a signature under a known key's name and id does not hold.
+    """
+    keys = {(one.verifier.name, one.verifier.id): one for one in known}
+    signers = signers_of(note, [one.verifier for one in keys.values()])
+    found = [keys[one.name, one.id].key for one in signers]
+    if not any(key is None or key.counts_at(checkpoint.time) for key in found):
+        names = ", ".join(f"{one.name}+{one.id.hex()}" for one in signers)
+        raise DoesNotHoldError("a checkpoint is signed with a key whose time is over, or has not begun", got=names)
 
 
 class Trust:
@@ -43,7 +57,7 @@ class Trust:
         self, own: Verifier, policy: Policy | None = None, documents: Callable[[], Iterable[bytes]] = lambda: ()
     ) -> None:
         self._own, self._documents = own, documents
-        self._first = () if policy is None else _listed(policy)
+        self._first = () if policy is None else listed(policy)
 
     def demand(self, checkpoint: Checkpoint, note: Note) -> None:
         """That a known key signed a checkpoint, at a time at which it counts.
@@ -51,12 +65,7 @@ class Trust:
         Raises:
             DoesNotHoldError: none did, or a signature under a known key's name and id does not hold.
         """
-        known = {(one.verifier.name, one.verifier.id): one for one in self.known()}
-        signers = signers_of(note, [one.verifier for one in known.values()])
-        keys = [known[one.name, one.id].key for one in signers]
-        if not any(key is None or key.counts_at(checkpoint.time) for key in keys):
-            names = ", ".join(f"{one.name}+{one.id.hex()}" for one in signers)
-            raise DoesNotHoldError("a checkpoint is signed with a key whose time is over, or has not begun", got=names)
+        demand_counting(checkpoint, note, self.known())
 
     def known(self) -> list[Known]:
         """The worker's own key, and those that the newest policy lists."""
@@ -69,12 +78,13 @@ class Trust:
 def _listed_by(document: bytes) -> Sequence[Known] | None:
     """The keys that a document lists; None for what is no policy."""
     try:
-        return _listed(policy_of_document(document))
+        return listed(policy_of_document(document))
     except msgspec.MsgspecError:
         return None
 
 
-def _listed(policy: Policy) -> Sequence[Known]:
+def listed(policy: Policy) -> Sequence[Known]:
+    """The keys that a policy lists for checkpoints, without successors that do not count (docs/security.md)."""
     found = [
         (name, key, public_key_of(key.public_key))
         for name, keys in policy.checkpoints.keys.items()

@@ -6,7 +6,7 @@ import asyncio
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,14 @@ import msgspec
 from ...codecs import times
 from ...codecs.errors import UsageError
 from ..settings.settings import Settings, load_settings
+from .filters import read_policy
 from .options import broker, topic_prefix
 from .proofs import read_verifier
 
 if TYPE_CHECKING:
     from ..audit.models import AuditProgress
     from ..audit.report import Report
+    from ..checkpoints.trust import Known
 
 DRAW_SECONDS = 0.1
 TELL_SECONDS = 5.0
@@ -36,6 +38,7 @@ TELL_SECONDS = 5.0
 @click.option("--export", "into", metavar="DIR", help="Write what is read into files first, and audit those.")
 @click.option("--offline", metavar="DIR", help="Audit an export instead of a broker.")
 @click.option("--key", "keys", multiple=True, metavar="KEY", help="Believe this verifier, or a file's; repeatable.")
+@click.option("--policy", "policy_file", metavar="FILE", help="Believe its checkpoint keys, each in its time.")
 @click.option("--processes", type=click.IntRange(1, 256), default=1, show_default=True, help="Lanes at once.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.option("--html", metavar="FILE", help="Write the report as one self-contained page besides.")
@@ -51,6 +54,7 @@ def audit(
     into: str | None,
     offline: str | None,
     keys: tuple[str, ...],
+    policy_file: str | None,
     processes: int,
     as_json: bool,
     html: str | None,
@@ -59,10 +63,13 @@ def audit(
     """Folds every lane's ledger again and compares; exits with 1 where anything diverges.
 
     Checks every block's bytes, links, times, input ranges, policy, fold version and outputs root, every checkpoint, and
-    each record on the output topics, byte for byte. Without --key signatures are not checked, and that nothing is
-    missing at the end is not shown; after a change of keys name every key that was ever used. --since and --until
-    restrict which divergences of outputs are told: the chain and the checkpoints are checked as a whole, and the fold
-    starts at the ledger's beginning all the same.
+    each record on the output topics, byte for byte. --since and --until restrict which divergences of outputs are told:
+    the chain and the checkpoints are checked as a whole, and the fold starts at the ledger's beginning all the same.
+
+    Without --key and --policy signatures are not checked, and that nothing is missing at the end is not shown; after a
+    change of keys name every key that was ever used. A key that --policy lists counts in its own time only: not before
+    `since`, nor after `until` or `revoked`. Take that file from where you trust it, since a forged ledger could name
+    any key.
 
     \b
     Example:
@@ -83,15 +90,30 @@ def audit(
         raise UsageError("no time lies in this span", path="--since", expected="a time before --until", got=since or "")
     folder = None if offline is None else Path(offline)
     verifiers = [read_verifier(key) for key in keys]
+    listed = [] if policy_file is None else _listed(policy_file)
     if html is not None:
         _demand_writable(Path(html))
-    question = AuditRequest(settings, folder, lanes, span, verifiers, processes)
+    question = AuditRequest(settings, folder, lanes, span, verifiers, processes, listed)
     report = asyncio.run(_audit(question, None if into is None else Path(into)))
     _tell(report, as_json)
     if html is not None:  # last: if the disk is full by now, the report has been told all the same
         _write(html, page(report))
     if not report.holds:
         sys.exit(1)
+
+
+def _listed(policy_file: str) -> Sequence[Known]:
+    """The checkpoint keys of a policy's file.
+
+    Raises:
+        UsageError: the file cannot be read, is no policy, or lists no such key.
+    """
+    from ..checkpoints.trust import listed
+
+    keys = listed(read_policy(policy_file))
+    if not keys:
+        raise UsageError("the policy lists no key for checkpoints", path=policy_file, expected="[checkpoints.keys]")
+    return keys
 
 
 def _tell(report: Report, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_world import KEY, World
+from audit_world import KEY, SIGNER, World
 from click.testing import CliRunner, Result
 
 from sluice.codecs.errors import UsageError
@@ -54,6 +55,34 @@ def test_what_holds_exits_with_0(folder: Path):
     lines = result.stdout.splitlines()
     assert lines[1:3] == ["integrity: holds", next(line for line in lines if line.startswith("completeness: shown"))]
     assert [line.split(":")[0] for line in lines[3:6]] == ["lane 0", "lane 1", "lane 2"]
+
+
+@pytest.fixture
+def policy_file(tmp_path: Path) -> Path:
+    """A policy that lists the world's signer, whose key was revoked long after all of it."""
+    file, public = tmp_path / "policy.toml", base64.b64encode(SIGNER.verifier.public_key).decode()
+    key = f'{{ public_key = "{public}", revoked = "2099-01-01T00:00:00Z" }}'
+    file.write_text(f'[checkpoints.keys]\n"{SIGNER.name}" = [{key}]\n', "utf-8")
+    return file
+
+
+def test_the_keys_of_a_policys_file_are_believed(folder: Path, policy_file: Path):
+    """The report names them, and which of them were revoked."""
+    result = run("--offline", str(folder), "--policy", str(policy_file), "--json")
+
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["verdict"]["completeness"]) == (0, "shown")
+    assert report["keys"] == [f"{KEY} (revoked at 2099-01-01T00:00:00Z)"]
+
+
+def test_a_policy_without_keys_for_checkpoints_is_refused(folder: Path, tmp_path: Path):
+    """An audit that believed nobody, although keys were asked for, would look like one that was not asked."""
+    empty = tmp_path / "empty.toml"
+    empty.write_text("", "utf-8")
+    result = run("--offline", str(folder), "--policy", str(empty))
+
+    assert result.exit_code == 2
+    assert "the policy lists no key for checkpoints" in f"{result.exception} {result.output}"
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "ledger-1.records", "admitted-0.records", "checkpoints-2.records"])

@@ -6,6 +6,7 @@ Every tampering is done as thoroughly as it can be done by somebody who owns the
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,15 @@ from msgspec.structs import replace
 
 from sluice.codecs.blocks import Event, Header, Source, seal
 from sluice.codecs.notes import parse_note
-from sluice.streams.policy.policy import DEFAULT_POLICY
+from sluice.codecs.times import LATEST
+from sluice.streams.policy.keys import Key
+from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys
 from sluice.topology.audit import divergences
 from sluice.topology.audit.divergences import MEANING
 from sluice.topology.audit.models import Span
 from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.run import AuditRequest, audit
+from sluice.topology.checkpoints.trust import Known, listed
 from sluice.topology.settings.settings import Settings
 
 KEYS = (SIGNER.verifier,)
@@ -667,6 +671,38 @@ def test_with_every_key_that_was_ever_used_a_change_of_keys_holds(world: World, 
 
     assert report.divergences == []
     assert report.verdict.completeness == "shown"
+
+
+def listed_as(since: int | None = None, until: int | None = None, revoked: int | None = None) -> list[Known]:
+    """The world's signer as a policy lists it; times in ms."""
+    public = base64.b64encode(SIGNER.verifier.public_key).decode()
+    key = Key(public_key=public, since=since, until=until, revoked=revoked)
+    return list(listed(replace(DEFAULT_POLICY, checkpoints=CheckpointKeys({SIGNER.name: [key]}))))
+
+
+def test_a_key_that_a_policy_lists_counts_in_its_time(world: World, tmp_path: Path):
+    """authority.md, «Who may say what», checkpoints: validity and revocation in the policy; audit knows them."""
+    report = audited(world, tmp_path, verifiers=(), listed=listed_as(since=START))
+
+    assert (report.divergences, report.verdict.completeness) == ([], "shown")
+    assert report.keys == [str(SIGNER.verifier)]
+
+
+@pytest.mark.parametrize("time", [{"since": LATEST}, {"until": START}, {"revoked": START}])
+def test_checkpoints_outside_their_keys_time_break_integrity(world: World, tmp_path: Path, time: dict[str, int]):
+    """A thief signs on with a key that was revoked, or somebody with one whose time has not begun."""
+    report = audited(world, tmp_path, verifiers=(), listed=listed_as(**time))
+
+    assert set(kinds(report)) >= {"checkpoint-signature"}
+    assert "time is over, or has not begun" in report.divergences[0].sentence
+    assert (report.verdict.integrity, report.verdict.completeness) == ("broken", "not-shown")
+
+
+def test_a_key_that_is_named_by_itself_counts_at_any_time(world: World, tmp_path: Path):
+    """Whoever names it vouches for it."""
+    report = audited(world, tmp_path, listed=listed_as(revoked=START))
+
+    assert report.divergences == []
 
 
 def test_a_wrong_signature_of_a_key_that_was_named_breaks_integrity(world: World, tmp_path: Path):
