@@ -86,7 +86,7 @@ async def test_quix_1017_a_ledger_that_ends_with_markers(settings: Settings):
     await make(settings)
     chain = KafkaLedger(settings, 0)
     await chain.open()
-    await chain.write(b"block", [], {})
+    await chain.write(b"block", [])
     producer = chain._producer._producer
     assert producer is not None
     await producer.begin_transaction()
