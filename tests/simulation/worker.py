@@ -181,6 +181,14 @@ def _frame(topic: str, number: int, epoch: int, start: int, end: int, records: S
     return Fetched(topic, number, epoch, start, end, events, sum(record.byte_count for record in records))
 
 
+class _Lanes(Lanes):
+    """Lanes of which none may fail: nothing in a simulation is a reason to."""
+
+    def _fail(self, lane: Lane, error: Exception) -> None:
+        self._on_fatal(error)
+        super()._fail(lane, error)
+
+
 class Worker:
     """A process with lanes. `name` is that of its place (a static member); a restarted worker is another object."""
 
@@ -238,7 +246,7 @@ class Worker:
                 checkpoints=checkpoints(fold, number),
             )
 
-        self.lanes = self.fetcher.lanes = Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)
+        self.lanes = self.fetcher.lanes = _Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)
         self.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in folds}
         process.spawn(self.fetcher.run())
         process.spawn(self.fetcher.ask_for_ends())

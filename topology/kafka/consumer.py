@@ -272,6 +272,17 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         with self._ensure_consumer()._subscription.fetch_context():
             pass
 
+    def rest(self, partitions: Collection[TP]) -> None:
+        """Fetches nothing of these any more, until they are sought: what came of them would wait for nobody.
+
+        While anything waits, aiokafka's fetcher asks for the others a hundred times a second.
+        """
+        consumer: Any = self._ensure_consumer()
+        for partition in consumer.assignment():
+            if partition in partitions:
+                consumer.pause(partition)
+                consumer._fetcher._records.pop(partition, None)
+
     def _look_at(self, partition: TopicPartition, placed: _Placed, position: int, end: int) -> None:
         """An input's leader says that it ends beyond our position, and nothing comes: sees that somebody looks.
 
@@ -312,6 +323,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         subscription = consumer._subscription.subscription
         for partition, offset in positions.items():
             consumer.seek(partition, offset)
+            consumer.resume(partition)
             assert subscription is not None, "a seek needs an assignment"
             self._placed[partition] = _Placed(epoch, subscription.assignment, offset)
 

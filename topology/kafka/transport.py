@@ -75,6 +75,9 @@ class FrameConsumer(driver.Consumer):
         may_be_fetched = lanes.wants()
         fetchable = {tp for tp in active_partitions if may_be_fetched(logical[tp.topic], tp.partition)}
         self._ask_for_ends(active_partitions)
+        if at_rest := lanes.at_rest():
+            resting = {TP(self.app.physical[topic], number) for topic, number in at_rest}
+            await self._thread.call_thread(self._thread.rest, resting)
         if not fetchable:  # to aiokafka an empty set means all of them
             await self._thread.call_thread(self._thread.touch)
             await asyncio.sleep(PRESSED_SECONDS)

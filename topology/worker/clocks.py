@@ -22,6 +22,10 @@ TELL_SECONDS: Final = 60.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+class WrongClockError(DoesNotHoldError):
+    """This worker's clock is the wrong one: another worker may have its lanes, and run them."""
+
+
 class Clocks:
     """The wall clock of a worker, and what its brokers say of it.
 
@@ -61,7 +65,7 @@ class Clocks:
             node: the broker that takes the block; None where that is not known.
 
         Raises:
-            DoesNotHoldError: this worker's clock is the wrong one.
+            WrongClockError: this worker's clock is the wrong one.
         """
         now = self.now
         doubts = self.fence.judge(now).worker if node is None else self.fence.doubts(node, now)
@@ -99,9 +103,9 @@ class Clocks:
             self._told_at = now
             log.error(what, **more)
 
-    def _sentence(self, judged: Judgement) -> DoesNotHoldError:
+    def _sentence(self, judged: Judgement) -> WrongClockError:
         most, ahead = self.fence.max_skew / 1000, judged.ahead / 1000
-        return DoesNotHoldError(
+        return WrongClockError(
             "this worker's clock differs from that of most brokers: it writes no block",
             expected=f"a difference of at most {most:g} s (max_skew)",
             got=f"{abs(ahead):g} s {'ahead' if ahead > 0 else 'behind'}",

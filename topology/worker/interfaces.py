@@ -52,7 +52,7 @@ class LaneStatus(NamedTuple):
     Attributes:
         fold: the name of its group: `adjudicate`, `bind` or `frame`.
         lane: the partition number.
-        phase: one of taking-over, running, suspended, waiting, stopped.
+        phase: one of taking-over, running, suspended, waiting, stopped, failed.
         height: of its newest block, from 0; -1 before the first.
         time, watermark: of that block, Unix ms.
         held: how many bytes of records wait for a block, or are on their way.
@@ -61,6 +61,7 @@ class LaneStatus(NamedTuple):
         behind: for how many seconds it has made no progress although there was something to do (liveness.py).
         lag: how many offsets of each input are known to be there and in no block, by logical topic.
         read_to: when each input was last read to the end that a fetch answer told, Unix ms, where it was: for monitors.
+        reason: why it has failed; empty where it has not.
     """
 
     fold: str
@@ -75,6 +76,7 @@ class LaneStatus(NamedTuple):
     behind: float = 0.0
     lag: Mapping[str, int] = {}
     read_to: Mapping[str, int] = {}
+    reason: str = ""
 
 
 class Committed(NamedTuple):

@@ -1,23 +1,31 @@
 """The lanes of one worker: which are here, what reaches which, and what becomes of one that fails.
 
 The transport tells which partition numbers are assigned, hands over frames and fetch answers, and asks what may be
-fetched. Each lane runs in a task of its own. A lane that must not go on takes the worker down with its reason: it never
-dies silently. Nor does it live without getting on: one that stalls is taken over anew, once, and after that the worker
-ends, for whoever supervises it to start it again.
+fetched. Each lane runs in a task of its own.
+
+A lane that must not go on is given up, loudly and alone: it stays this
+worker's, its reason is told wherever its state is (`LaneStatus.reason`), and it is tried again after a while. A
+rebalance shortens no wait, so a broken lane costs its group nothing. What fails for the worker's own reasons
+(`WORKERS_OWN`) ends the worker, since another one may do better. Nor does a lane live without getting on: one that
+stalls is taken over anew, once, and after that the worker ends, for whoever supervises it to start it again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
+from typing import Final, NamedTuple
 
 import structlog
 
-from ...codecs.errors import DoesNotHoldError
+from ...codecs.errors import DoesNotHoldError, LaterVersionError, UsageError
 from ..kafka.frames import Fetched
 from ..ledger.interfaces import Fold
+from .clocks import WrongClockError
 from .interfaces import LaneStatus
 from .lane import STOP_SECONDS, Lane
+from .retry import StoppedError
 
 HELD_BYTES = 64_000_000
 """While so many bytes wait in all lanes together, only lanes that hold nothing are fetched for."""
@@ -27,6 +35,10 @@ LOOK_SECONDS = 1.0
 """How often lanes are asked whether they get on."""
 RELAPSE = 3.0
 """A lane that stalls again within so many times the stall time was not helped by being taken over."""
+FAILED_SECONDS, MOST_FAILED_SECONDS = 30.0, 600.0
+"""A lane that failed is tried again after so long: twice as long each time, up to the second."""
+WORKERS_OWN: Final = (LaterVersionError, UsageError, WrongClockError, MemoryError)
+"""Failures of the worker, not of the lane that meets them: its package, settings, clock or memory."""
 
 _LaneId = tuple[str, int]
 """A lane's name: that of its fold, and the partition number."""
@@ -34,11 +46,20 @@ _LaneId = tuple[str, int]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+class _Failed(NamedTuple):
+    """A lane that failed, as it stood then: how often in a row, and when it is tried again, by the loop's clock."""
+
+    status: LaneStatus
+    times: int
+    until: float
+
+
 class Lanes:
     """The lanes here, by fold and number.
 
-    Invariant: a number's lanes are in `_lanes`, one of each fold, exactly while its partitions are assigned to this
-    worker.
+    Invariant: a number's lanes are in `_lanes` or, while they wait to be tried again, in `_failed`, one of each fold,
+    exactly while its partitions are assigned to this worker (`_wanted`). What `_failed` has of others is for when they
+    come back.
     """
 
     def __init__(
@@ -53,13 +74,15 @@ class Lanes:
         Args:
             folds: of each, every partition number has a lane.
             make: a new lane of a fold for a partition number.
-            on_fatal: told once when a lane ends with an error; the worker has to end.
+            on_fatal: told when the worker has to end, and why.
             stall_seconds: so long may a lane be behind (progress.py) before that is answered.
         """
         self._make, self._on_fatal = make, on_fatal
         self._folds = {fold.name: fold for fold in folds}
         self._reader = {topic: fold.name for fold in folds for topic in fold.inputs}
         self._lanes: dict[_LaneId, Lane] = {}
+        self._wanted: frozenset[_LaneId] = frozenset()
+        self._failed: dict[_LaneId, _Failed] = {}
         self._tasks: dict[Lane, asyncio.Task[None]] = {}
         self._closing, self.assigned = False, False
         """Whether the group has said, at least once, which lanes are to be here."""
@@ -71,12 +94,19 @@ class Lanes:
     @property
     def numbers(self) -> frozenset[int]:
         """The partition numbers whose lanes are assigned here."""
-        return frozenset(number for _, number in self._lanes)
+        return frozenset(number for _, number in self._wanted)
 
     @property
     def status(self) -> list[LaneStatus]:
         """Each lane as it stands, by fold and number."""
-        return [self._lanes[lane_id].status for lane_id in sorted(self._lanes)]
+        found = {lane_id: one.status for lane_id, one in self._failed.items() if lane_id in self._wanted}
+        found.update((lane_id, lane.status) for lane_id, lane in self._lanes.items())
+        return [found[lane_id] for lane_id in sorted(found)]
+
+    def at_rest(self) -> frozenset[tuple[str, int]]:
+        """The inputs, with their partition, of lanes that failed: nothing of them is to be fetched."""
+        resting = self._wanted - self._lanes.keys()
+        return frozenset((topic, number) for name, number in resting for topic in self._folds[name].inputs)
 
     def positions(self) -> Mapping[tuple[str, int], int]:
         """The next offset of each input (topic, partition) by the ledgers, for who wants to tell the consumer group."""
@@ -108,7 +138,8 @@ class Lanes:
     def assign(self, numbers: Iterable[int]) -> None:
         """These lanes are ours now: starts what is new, lets what stays go on, stops the rest. Returns at once."""
         self.assigned, self._suspended, self._given_up = True, False, None
-        wanted = set[_LaneId]() if self._closing else {(name, number) for number in numbers for name in self._folds}
+        ids = () if self._closing else ((name, number) for number in numbers for name in self._folds)
+        self._wanted = wanted = frozenset(ids)
         for lane_id in sorted(self._lanes.keys() - wanted):
             self._lanes.pop(lane_id).stop()
             log.info("lane leaves", fold=lane_id[0], lane=lane_id[1])
@@ -116,7 +147,7 @@ class Lanes:
             if lane_id in self._lanes:
                 self._lanes[lane_id].resume()
             else:
-                self._start(lane_id)
+                self._try_again(lane_id)
 
     def give_up(self) -> None:
         """The group's coordinator has been silent for a session: by now the lanes may be somebody else's.
@@ -166,13 +197,43 @@ class Lanes:
             if before:  # the same lane left and came back: its block in flight comes first
                 await asyncio.wait(before)
             await lane.run()
-        except Exception as error:  # noqa: BLE001 -- whatever it is, it is the worker's end and gets told there
-            log.error("the lane must not go on", lane=lane.number, error=str(error) or repr(error))
+        except WORKERS_OWN as error:
+            log.error("the worker must not go on", fold=lane.lane_id[0], lane=lane.number, error=_sentence(error))
             self._on_fatal(error)
+        except Exception as error:  # noqa: BLE001 -- whatever it is, it is this lane's end, and no other's
+            self._fail(lane, error)
         finally:
             del self._tasks[lane]
             if self._lanes.get(lane.lane_id) is lane:
                 del self._lanes[lane.lane_id]
+
+    def _fail(self, lane: Lane, error: Exception) -> None:
+        """Gives a lane up until it is tried again."""
+        lane_id, now = lane.lane_id, asyncio.get_running_loop().time()
+        before, times = self._failed.get(lane_id), 1
+        if before is not None and now - before.until < MOST_FAILED_SECONDS:  # what it did since was not worth much
+            times += before.times
+        wait = min(FAILED_SECONDS * 2.0 ** (times - 1), MOST_FAILED_SECONDS)
+        if isinstance(error, StoppedError):
+            wait = inf
+        log.error(
+            "the lane must not go on; the worker's others do",
+            fold=lane_id[0],
+            lane=lane_id[1],
+            error=_sentence(error),
+            times=times,
+            tried_again_in=None if wait == inf else wait,
+        )
+        status = lane.status._replace(phase="failed", held=0, reason=_sentence(error))
+        self._failed[lane_id] = _Failed(status, times, now + wait)
+        if wait < inf:
+            asyncio.get_running_loop().call_at(now + wait, self._try_again, lane_id)
+
+    def _try_again(self, lane_id: _LaneId) -> None:
+        """Starts a lane, if it is wanted, is not here, and has waited long enough since it failed last."""
+        failed, now = self._failed.get(lane_id), asyncio.get_running_loop().time()
+        if lane_id in self._wanted and lane_id not in self._lanes and (failed is None or now >= failed.until):
+            self._start(lane_id)
 
     # ------------------------------------------------------------ progress
 
@@ -249,3 +310,7 @@ class Lanes:
 
     def _lane(self, topic: str, number: int) -> Lane | None:
         return self._lanes.get((self._reader[topic], number))
+
+
+def _sentence(error: BaseException) -> str:
+    return str(error) or repr(error)

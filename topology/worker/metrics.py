@@ -125,6 +125,7 @@ class _OfLanes(Collector):
         height = GaugeMetricFamily("sluice_height", "Of the lane's last block", labels=OF_LANE)
         running = GaugeMetricFamily("sluice_running", "Whether the lane closes blocks", labels=OF_LANE)
         recovering = GaugeMetricFamily("sluice_recovering", "Whether the lane is being taken over", labels=OF_LANE)
+        failed = GaugeMetricFamily("sluice_failed", "Whether the lane was given up, to be tried again", labels=OF_LANE)
         stalled = GaugeMetricFamily("sluice_stalled_seconds", "Without progress, though there is work", labels=OF_LANE)
         skew = GaugeMetricFamily("sluice_clock_skew_seconds", "Ahead of the broker's clock", labels=OF_LANE)
         fates = CounterMetricFamily(
@@ -143,9 +144,10 @@ class _OfLanes(Collector):
             height.add_metric(lane_id, one.height)
             running.add_metric(lane_id, one.phase == "running")
             recovering.add_metric(lane_id, one.phase == "taking-over")
+            failed.add_metric(lane_id, one.phase == "failed")
             stalled.add_metric(lane_id, one.behind)
             skew.add_metric(lane_id, one.skew / 1000)
             for fate, count in one.counters.items():
                 if fate not in _LIVE:
                     fates.add_metric([*lane_id, fate], count)
-        return lag, late, live, waiting, held, height, running, recovering, stalled, skew, fates
+        return lag, late, live, waiting, held, height, running, recovering, failed, stalled, skew, fates

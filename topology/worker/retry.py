@@ -28,6 +28,10 @@ RELAX_SECONDS = 300.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+class StoppedError(DoesNotHoldError):
+    """A lane stops because its settings say so: it is not tried again before the worker is."""
+
+
 class Failures:
     """The failures of one lane, since its last block."""
 
@@ -107,9 +111,9 @@ def place_of(event: Event, inputs: Sequence[str], lane: int) -> str:
     return f"{inputs[event.source]}/{lane}/{event.offset}"
 
 
-def loss(gaps: Sequence[Event], inputs: Sequence[str], lane: int, height: int) -> DoesNotHoldError:
+def loss(gaps: Sequence[Event], inputs: Sequence[str], lane: int, height: int) -> StoppedError:
     """The sentence for inputs that were deleted before they were read; block `height` has recorded that."""
-    return DoesNotHoldError(
+    return StoppedError(
         "retention has deleted inputs that were not read",
         path=", ".join(place_of(gap, inputs, lane) for gap in gaps),
         expected="to be read from there",

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from ...codecs.errors import UnreachableError, UsageError
+from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..kafka.broker_times import broker_times
 from ..kafka.connect import open_consumer, partitions_of, unreachable
@@ -135,11 +135,15 @@ class Worker:
 
         Raises:
             Exception: the worker failed meanwhile.
+            DoesNotHoldError: a lane did.
         """
         wanted = (self._settings.partitions if lanes is None else lanes) * len(folds())
         while sum(lane.phase == "running" for lane in self.lanes) < wanted:
             if self._failed is not None and self._failed.done():
                 self._failed.result()
+            for lane in self.lanes:
+                if lane.phase == "failed":
+                    raise DoesNotHoldError(lane.reason)
             await asyncio.sleep(0.02)
 
     async def stop(self) -> None:
@@ -164,11 +168,17 @@ class Worker:
         return "" if error is None else str(error) or repr(error)
 
     def _why_not_ready(self) -> str:
-        """Empty, or what the worker waits for: its share of lanes, their state, or a clock that is right."""
+        """Empty, or what the worker waits for: its share of lanes, their state, or a clock that is right.
+
+        Lanes that have failed come first, a line each.
+        """
         if self._sets_clock:
             return "waiting until this clock agrees with the brokers'"
         if self._app is None or not self._app.lanes.assigned:
             return "waiting for the group to say which lanes are here"
+        failed = [f"{one.fold} lane {one.lane} has failed: {one.reason}" for one in self.lanes if one.phase == "failed"]
+        if failed:
+            return "\n".join(failed)
         for lane in self.lanes:
             if lane.phase != "running":
                 return f"{lane.fold} lane {lane.lane} is {lane.phase}"

@@ -54,6 +54,7 @@ class Consumer:
         self._coordinator = SimpleNamespace(check_errors=lambda: None)
         self.brings: Any = {}
         self.sought: dict[TopicPartition, int] = {}
+        self.paused: set[TopicPartition] = set()
 
     async def drain(self, *_: Any) -> Any:
         if isinstance(self.brings, BaseException):
@@ -62,6 +63,15 @@ class Consumer:
             partition: Drained(records, sum(len(one.value) for one in records))
             for partition, records in self.brings.items()
         }
+
+    def assignment(self) -> set[TopicPartition]:
+        return {EMISSIONS}
+
+    def pause(self, partition: TopicPartition) -> None:
+        self.paused.add(partition)
+
+    def resume(self, partition: TopicPartition) -> None:
+        self.paused.discard(partition)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self._subscription.subscription.assignment.state.position = self.sought[partition] = offset
@@ -99,6 +109,21 @@ class TestPoll:
         found = await poll(thread)
 
         assert found.frames == {EMISSIONS: Fetched("emissions", 0, 7, 10, 12, [*thread._consumer.brings[EMISSIONS]], 4)}
+
+    async def test_what_rests_is_not_fetched_until_it_is_sought(self, thread: Any):
+        """What had come of it goes, since nobody would take it, and a full fetcher asks for the others without a pause.
+
+        A partition that is not here any more is nothing to rest.
+        """
+        await thread.place({EMISSIONS: 10}, 7)
+        consumer = thread._consumer
+        consumer._fetcher._records[EMISSIONS] = "what has come"
+
+        thread.rest({TP("emissions", 0), TP("emissions", 9)})
+        assert (consumer.paused, consumer._fetcher._records) == ({EMISSIONS}, {})
+
+        await thread.place({EMISSIONS: 10}, 8)
+        assert consumer.paused == set()
 
     async def test_markers_between_batches_are_part_of_a_frame(self, thread: Any):
         """Offsets that a transaction's marker took leave no gap between two frames."""
@@ -252,10 +277,13 @@ class Lanes:
 
     def __init__(self, full: set[str] = frozenset()) -> None:  # type: ignore[assignment]
         self.full, self.reported = full, []
-        self.numbers = frozenset({0})
+        self.numbers, self.resting = frozenset({0}), frozenset[tuple[str, int]]()
 
     def asks(self) -> list[tuple[str, int]]:
         return []
+
+    def at_rest(self) -> frozenset[tuple[str, int]]:
+        return self.resting
 
     def wants(self) -> Any:
         return lambda topic, number: number in self.numbers and topic not in self.full
@@ -293,6 +321,26 @@ class TestConsumer:
         monkeypatch.setattr(consumer._thread, "call_thread", _nothing)
 
         assert await consumer._getmany({TP("p.emissions", 0)}, 1.0) == {}
+
+    async def test_the_inputs_of_a_lane_that_failed_rest(self, app: App, monkeypatch: pytest.MonkeyPatch):
+        """They go by their names on the broker; the others are fetched as ever."""
+        lanes = Lanes()
+        lanes.resting = frozenset({("emissions", 1)})
+        app.lanes, told = lanes, list[Any]()  # type: ignore[assignment]
+
+        async def call_thread(function: Any, *arguments: Any) -> None:
+            told.append(arguments)
+
+        async def getmany(partitions: Any, seconds: float) -> Poll:
+            told.append(partitions)
+            return Poll({}, [], [])
+
+        consumer: Any = app.consumer
+        monkeypatch.setattr(consumer._thread, "getmany", getmany)
+        monkeypatch.setattr(consumer._thread, "call_thread", call_thread)
+        await consumer._getmany({TP("p.emissions", 0), TP("p.emissions", 1)}, 1.0)
+
+        assert told == [({TP("p.emissions", 1)},), {TP("p.emissions", 0)}]
 
     async def test_frames_go_by_logical_names(self, app: App, monkeypatch: pytest.MonkeyPatch):
         """Lanes, and the ledger, know nothing of prefixes."""

@@ -187,6 +187,7 @@ async def test_quix_1017_a_removed_marker_does_not_hold_the_watermark(monkeypatc
         _fetcher=fetcher,
         _subscription=SimpleNamespace(subscription=SimpleNamespace(assignment=assignment), fetch_context=_context),
         seek=lambda _, offset: setattr(state, "position", offset),
+        resume=lambda _: None,
     )
     fetcher._subscriptions = thread._consumer._subscription
     thread._drain = _nothing

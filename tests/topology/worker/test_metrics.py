@@ -162,6 +162,15 @@ def test_what_a_lane_is_behind_by_is_read_off_it(metrics: Metrics):
     assert samples(metrics, "sluice_fates_total") == {("late",): 3}
     assert samples(metrics, "sluice_running") == {(): 1}
     assert samples(metrics, "sluice_recovering") == {(): 0}
+    assert samples(metrics, "sluice_failed") == {(): 0}
+
+
+def test_a_lane_that_was_given_up_is_told():
+    """It does not run, and is not being taken over."""
+    failed = Metrics(lambda: [STATUS._replace(phase="failed", reason="the chain of blocks is broken")])
+
+    assert samples(failed, "sluice_failed") == {(): 1}
+    assert samples(failed, "sluice_running") == samples(failed, "sluice_recovering") == {(): 0}
 
 
 def test_taking_over_is_timed(metrics: Metrics):

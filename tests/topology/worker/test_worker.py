@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 
-from sluice.codecs.errors import UnreachableError, UsageError
+from sluice.codecs.errors import DoesNotHoldError, UnreachableError, UsageError
 from sluice.codecs.times import format_time
 from sluice.topology.kafka.connect import open_consumer
 from sluice.topology.settings.clock import now_ms
 from sluice.topology.settings.settings import Settings, bootstrap
 from sluice.topology.worker import worker as module
+from sluice.topology.worker.interfaces import LaneStatus
 from sluice.topology.worker.worker import Worker
 
 
@@ -84,3 +87,24 @@ async def test_what_makes_it_fail_reaches_who_waits(broker: str, monkeypatch: py
             await asyncio.wait_for(worker.wait(), 5)
     finally:
         await worker.stop()
+
+
+async def test_lanes_that_failed_make_it_unready_by_name_and_not_ill():
+    """Each with its reason; the worker is not to be started again for them, and who waits for lanes hears of it."""
+    worker: Any = Worker(Settings())
+    running = LaneStatus("adjudicate", 0, "running", 3, 1, 1, 0, 0, {})
+    status = [
+        running,
+        running._replace(lane=1, phase="failed", reason="ledger of lane 1: the chain of blocks is broken"),
+        running._replace(fold="bind", lane=2, phase="taking-over"),
+        running._replace(fold="frame", lane=3, phase="failed", reason="a bug"),
+    ]
+    worker._app = SimpleNamespace(lanes=SimpleNamespace(assigned=True, status=status))
+
+    assert worker._why_not_ready().splitlines() == [
+        "adjudicate lane 1 has failed: ledger of lane 1: the chain of blocks is broken",
+        "frame lane 3 has failed: a bug",
+    ]
+    assert worker._why_ill() == ""
+    with pytest.raises(DoesNotHoldError, match="the chain of blocks is broken"):
+        await worker.wait_until_running()
