@@ -14,7 +14,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
   tests/streams/adjudication/test_compiled_checks.py \
   tests/streams/adjudication/test_snapshot.py tests/streams/adjudication/test_table.py tests/streams/adjudication/test_timers.py
 
-.PHONY: demo test test-all test-deep test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
+.PHONY: demo browser test test-all test-deep test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -56,13 +56,18 @@ endif
 test-adapters: $(ADAPTERS)/.installed ## the adapters, against the real packages of LiteLLM, OpenAI Agents, LangChain and Anthropic
 	$(ADAPTERS)/bin/python -m pytest -q --disable-warnings -n 2 --dist loadfile tests/adapters_real $(ARGS)
 
-test-all: $(DEV) test-adapters ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
+test-all: $(DEV) test-adapters browser ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/docs tests/manifests
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow --ignore=tests/integration --ignore=tests/docs --ignore=tests/manifests \
 	  --ignore=tests/adapters_real
 	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not path" --ignore=tests/integration/chaos tests/integration
 	$(BIN)/python -m pytest -q tests/integration/chaos  # with the machine to itself: it freezes and kills
+
+# Its tests say what to do where it is missing; in CI they fail there (tests/integration/browser).
+browser: ## Debian's Chromium for the tests of the console, where it is missing and root may install it
+	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || { export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=120 chromium >/dev/null; }
 
 test-deep: $(DEV) ## the property tests with four times as many examples, as long searches want them
 	SLUICE_DEEP=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m hypothesis --ignore=tests/integration --ignore=tests/adapters_real

@@ -303,6 +303,7 @@ async def _show_queue(turn: _Turn, notice: str = "") -> Response:
         count=count,
         emitter=emitter,
         reason=reason,
+        at_once=MAX_BULK,
         bulk="/queue/bulk?" + chosen if (emitter or reason) and count else "",
         kinds=[(*kind, "/queue?" + urlencode({"emitter": kind[0], "reason": kind[1]})) for kind in kinds],
         outbox=[

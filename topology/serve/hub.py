@@ -68,7 +68,8 @@ class Listener:
         Raises:
             TimeoutError: nothing came for so long.
         """
-        return await asyncio.wait_for(self.queue.get(), seconds)
+        async with asyncio.timeout(seconds):
+            return await self.queue.get()
 
 
 class Hub:
@@ -111,7 +112,8 @@ class Hub:
             except SluiceError as error:
                 log.info("the view cannot be read: trying again", error=str(error))
             try:
-                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
+                async with asyncio.timeout(LOOK_SECONDS):  # Python 3.11's wait_for can lose a cancellation
+                    await self._news.wait()
             except TimeoutError:
                 pass
             self._news.clear()

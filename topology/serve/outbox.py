@@ -95,14 +95,16 @@ class Outbox:
 
     async def _run(self, entry: Entry) -> None:
         try:
-            await asyncio.wait_for(self._hurry.wait(), self._seconds)
+            async with asyncio.timeout(self._seconds):
+                await self._hurry.wait()
         except TimeoutError:
             pass
         if entry.state == "waiting":
             entry.state = "sending"
             await self._deliver(entry)
         try:
-            await asyncio.wait_for(self._hurry.wait(), KEPT_SECONDS)
+            async with asyncio.timeout(KEPT_SECONDS):
+                await self._hurry.wait()
         except TimeoutError:
             pass
         self._entries.pop(entry.id, None)

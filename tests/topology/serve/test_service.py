@@ -294,6 +294,9 @@ async def test_every_answer_carries_the_strict_headers(service, path):
 
     assert headers["content-security-policy"].startswith("default-src 'none'")
     assert "unsafe" not in headers["content-security-policy"]
+    assert (
+        headers["referrer-policy"] == "same-origin"
+    )  # with `no-referrer` browsers send our own forms with Origin: null
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["cache-control"] == "no-store"
 

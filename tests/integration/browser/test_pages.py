@@ -1,0 +1,144 @@
+"""Every page of the console at both sizes, in the light and in the dark, for everybody; and with very many requests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe
+from console_records import console_records, request, span_key
+from console_site import Site, person, serving, shows
+from playwright.async_api import Browser, Page
+
+from sluice.topology.settings.clock import now_ms
+from sluice.topology.settings.settings import Settings
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+RULES = {
+    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
+    "resultTypes": ["violations"],
+}
+PAGES = (
+    "/",
+    "/?status=admitted",
+    "/emissions/em-release-notes",
+    f"/emissions/em-release-notes?span={span_key(0)}",
+    "/emissions/em-unknown",
+    "/queue",
+    "/queue?emitter=docs-bot",
+    f"/queue/item?key=em-release-notes%23{span_key(3)}",
+    f"/queue/item?key=em-summary-12%23{span_key(3)}",
+    "/queue/bulk?emitter=docs-bot",
+    "/insight",
+    "/look-up",
+    "/look-up?q=em-release-notes",
+)
+SIZES = (({"width": 390, "height": 844}, "dark"), ({"width": 1280, "height": 800}, "light"))
+FOCUSABLE = "a[href], button, input:not([type=hidden]), select, textarea, [tabindex='0']"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def site(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    """A service with something on every page."""
+    folder = tmp_path_factory.mktemp("serve")
+    async with serving(Settings(broker=kafka, topic_prefix=f"{folder.name}-pages."), folder) as site:
+        await site.write(console_records(now_ms()))
+        yield site
+
+
+async def faults(page: Page) -> list[str]:
+    """What is wrong with a page on a telephone in the dark, and at a desk in the light: colours know no sizes."""
+    found: list[str] = []
+    for size, scheme in SIZES:
+        await page.emulate_media(color_scheme=scheme)
+        await page.set_viewport_size(size)  # pyright: ignore[reportArgumentType]
+        wide = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        if wide > 0:
+            found.append(f"{size['width']} px: {wide} px too wide")
+        result: dict[str, Any] = (await Axe().run(page, options=RULES)).response
+        found += [
+            f"{size['width']} px, {scheme}: {one['id']} {node['target']} {node['failureSummary']}"
+            for one in result["violations"]
+            for node in one["nodes"]
+        ]
+    return found
+
+
+async def test_every_page_is_for_everybody(site: Site, browser: Browser):
+    """axe finds nothing against WCAG AA, and nothing has to be scrolled sideways."""
+    found: dict[str, list[str]] = {}
+    async with person(site, browser, "ada") as page:
+        await shows(page, "2 open", "/queue")
+        for path in PAGES:
+            await page.goto(path)
+            found[path] = await faults(page)
+        await page.goto(f"/queue/item?key=em-release-notes%23{span_key(3)}")
+        await page.get_by_role("button", name="Claim it").click()
+        await page.get_by_role("button", name="Admit").wait_for()
+        found["claimed"] = await faults(page)
+        await page.get_by_label("Reason (required)").fill("seen in the source")
+        await page.get_by_role("button", name="Admit").click()
+        await page.get_by_role("heading", name="Just decided").wait_for()
+        found["decided"] = await faults(page)
+    context = await browser.new_context(base_url=site.url)
+    page = await context.new_page()
+    await page.goto("/sign-in")
+    found["/sign-in"] = await faults(page)
+    await context.close()
+
+    assert {path: one for path, one in found.items() if one} == {}
+
+
+async def test_every_page_is_reached_by_keyboard(site: Site, browser: Browser):
+    """The tabulator comes to everything that can be used, in the order of the page, and shows where it is."""
+    async with person(site, browser, "bob") as page:
+        await shows(page, "open", "/queue")
+        for path in PAGES:
+            await page.goto(path)
+            wanted = await page.locator(FOCUSABLE).count()
+            places: list[int] = []
+            for _ in range(wanted):
+                await page.keyboard.press("Tab")
+                place, outline = await page.evaluate(
+                    "(all) => { const one = document.activeElement, style = getComputedStyle(one);"
+                    " return [[...document.querySelectorAll(all)].indexOf(one), style.outlineStyle]; }",
+                    FOCUSABLE,
+                )
+                places.append(place)
+                assert outline != "none", f"{path}: element {place} does not show that it has the focus"
+            assert places == list(range(wanted)), path
+        await page.goto("/")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        assert await page.evaluate("document.activeElement.id") == "main"
+
+
+async def test_every_page_is_read_without_scripts(site: Site, browser: Browser):
+    """The same words are there."""
+    async with (
+        person(site, browser, "ada") as with_,
+        person(site, browser, "ada", java_script_enabled=False) as without,
+    ):
+        await shows(with_, "open", "/queue")
+        for path in PAGES:
+            words = []
+            for page in (with_, without):
+                await page.goto(path)
+                words.append(await page.locator("h1, h2, h3, caption, td, label, .card a").all_inner_texts())
+            assert words[0] == words[1], path
+            assert words[0], path
+
+
+async def test_ten_thousand_requests_are_one_page(kafka: str, prefix: str, tmp_path, browser: Browser):
+    """The first page says how many there are and draws fifty; a filter and a decision about all say the same number."""
+    async with serving(Settings(broker=kafka, topic_prefix=prefix), tmp_path) as site:
+        await site.write(request(f"em-{number}", f"It is {number}.") for number in range(10_000))
+        async with person(site, browser, "ada") as page:
+            await shows(page, "10000 open, the first 50 shown", "/queue")
+            assert await page.locator(".card").count() == 50
+            assert await page.locator("*").count() < 600
+            await page.goto("/queue?reason=too-few-classes")
+            await page.get_by_role("link", name="Decide the first 1000 at once").click()
+            assert await page.get_by_role("button", name="Admit all 1000").count() == 1

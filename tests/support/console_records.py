@@ -1,0 +1,164 @@
+"""Records that fill every page of the console: what emitters, lanes, observers and people would have written.
+
+Nothing in them depends on the day but the time that they are given.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sluice.codecs.times import format_time
+
+SENTENCES = (
+    "`RETRIES` in settings.py is 3.",
+    "The time-out is 30 seconds.",
+    "Nobody has reported an error since May.",
+    "The service restarts by itself.",
+)
+TEXT = " ".join(SENTENCES)
+STATUSES = ("admitted", "admitted", "contradicted", "below-floor")
+CLASSES = ("substrate.code.read", "substrate.grep", "substrate.git.log", "substrate.db.query")
+EVIL = "<script>document.title='taken'</script>\u202e<img src=x onerror=\"document.title='taken'\">"
+
+
+class Written(NamedTuple):
+    """A record: its topic, its key, its members."""
+
+    topic: str
+    key: str
+    value: dict[str, Any]
+
+
+def span(number: int) -> list[int]:
+    """Where a sentence of `TEXT` stands."""
+    start = sum(len(one) + 1 for one in SENTENCES[:number])
+    return [start, start + len(SENTENCES[number])]
+
+
+def span_key(number: int) -> str:
+    """The span key of a sentence of `TEXT`."""
+    return "c:{}-{}".format(*span(number))
+
+
+def emission(emission_id: str, system: str, now: int) -> Written:
+    """`TEXT` with an annotation for each sentence."""
+    assertions = [
+        {
+            "span": {"chars": span(number)},
+            "provenance": {
+                "substrate_class": CLASSES[number],
+                "observation_id": "sha256:" + f"{number}b7e" * 16,
+                "locator": {"path": "settings.py"},
+            },
+        }
+        for number in range(len(SENTENCES))
+    ]
+    value = {
+        "emission_id": emission_id,
+        "emitted_at": format_time(now),
+        "emitter": {"system": system},
+        "text": TEXT,
+        "assertions": assertions,
+    }
+    return Written("emissions", emission_id, value)
+
+
+def verdicts(
+    emission_id: str, system: str, now: int, statuses: tuple[str, ...] = STATUSES, *, settled: bool = True
+) -> Written:
+    """What was decided about the sentences of an emission."""
+    assertions = [
+        {
+            "span_key": span_key(number),
+            "attempt": 0,
+            "status": status,
+            "effect": "internal",
+            "reason": None if status in ("admitted", "pending") else "too-few-classes",
+            "classes_seen": [CLASSES[number]],
+            "missing_floor": 1 if status == "below-floor" else 0,
+            "valid_until": format_time(now + 3_600_000) if status == "admitted" else None,
+        }
+        for number, status in enumerate(statuses)
+    ]
+    value = {
+        "emission_id": emission_id,
+        "attempt": 0,
+        "settled": settled,
+        "emitter": system,
+        "decided_at": format_time(now),
+        "assertions": assertions,
+    }
+    return Written("verdicts", emission_id, value)
+
+
+def request(emission_id: str, text: str = SENTENCES[3], number: int = 3, **more: Any) -> Written:
+    """A sentence that is up for review."""
+    value = {
+        "@type": "sluice:InadmissibleAssertion",
+        "emission_id": emission_id,
+        "attempt": 0,
+        "span": {"chars": span(number)},
+        "status": "below-floor",
+        "reason": "too-few-classes",
+        "effect": "internal",
+        "revision": 1,
+        "missing_floor": 1,
+        "classes_seen": [CLASSES[number]],
+        "_untrusted_text": {"assertion": text},
+        **more,
+    }
+    return Written("review-requests", f"{emission_id}#{span_key(number)}", value)
+
+
+def observation(emission_id: str, number: int, outcome: str, now: int, **more: Any) -> Written:
+    """What an observer answered about a sentence."""
+    value = {
+        "observation_id": "sha256:" + f"{number}b7e" * 16,
+        "substrate_class": CLASSES[number],
+        "observed_at": now,
+        "observer": "observer-1",
+        "subject": {"emission_id": emission_id, "span": {"chars": span(number)}},
+        "locator": {"path": "settings.py"},
+        "outcome": outcome,
+        **more,
+    }
+    return Written("observations", emission_id, value)
+
+
+def review(emission_id: str, reviewer: str, decision: str, reason: str, number: int = 3) -> Written:
+    """What a person decided about a sentence."""
+    value = {
+        "emission_id": emission_id,
+        "span": {"chars": span(number)},
+        "decision": decision,
+        "attempt": 0,
+        "reviewer": reviewer,
+        "reason": reason,
+    }
+    return Written("reviews", emission_id, value)
+
+
+def console_records(now: int, name: str = "em") -> list[Written]:
+    """Emissions of three emitters with every colour of verdict, three requests, answers, a review.
+
+    Args:
+        now: Unix ms.
+        name: what the ids begin with; the first emission is `NAME-release-notes`.
+    """
+    first, second, third = f"{name}-release-notes", f"{name}-ticket-4711", f"{name}-summary-12"
+    return [
+        emission(first, "docs-bot", now),
+        emission(second, "support-bot", now),
+        emission(third, "research-bot", now),
+        observation(first, 0, "present", now, detail={"found": ["RETRIES"], "missing": []}),
+        observation(first, 1, "present", now, detail={"found": ["30"], "missing": []}),
+        observation(first, 2, "absent", now, detail={"found": [], "missing": ["no error since May"]}),
+        observation(first, 3, "present", now, detail={"found": ["restart"], "missing": []}),
+        request(first),
+        request(second, reason="unannotated", text="A refund was sent on Monday."),
+        request(third, text="The trial had 212 participants.\u200b"),
+        review(third, "token:ada", "admit", "seen in the source"),
+        verdicts(first, "docs-bot", now + 4000),
+        verdicts(second, "support-bot", now + 7000, ("admitted", "rejected", "admitted", "below-floor")),
+        verdicts(third, "research-bot", now + 9000, ("admitted", "admitted", "pending", "below-floor"), settled=False),
+    ]
