@@ -61,6 +61,7 @@ typedef struct {
     int only_signed, accepts_checks, names_vendors;
     int text_rules; /* of text and grounding, since fold version 3 */
     int verdicts; /* what is told on the topic: VERDICTS_NONE and the others */
+    PyObject *emitter; /* the last one of `changed`: most emissions of a block are of few */
     int mending; /* ASKS_PLAINLY and the others */
     uint8_t disposition[ENDS][EFFECT_CODES];
     Terms *terms;
@@ -85,6 +86,7 @@ typedef struct {
 int folder_observation(Folder *self, View record, View key);
 int folder_emission(Folder *self, View record, View key, PyObject *headers); /* `headers` NULL: there are none */
 int folder_look(Folder *self, View id, Place *place); /* packs it where it lies open */
+int folder_look_at(Folder *self, Place *place); /* the same, of the place's `name` and `id` */
 void place_leave(Place *place);
 int folder_keep(Folder *self, const Place *place); /* what `packing` holds becomes what is known */
 int folder_admit(Folder *self, AssertionState *assertion, int64_t until);
@@ -107,7 +109,7 @@ int64_t folder_fire(Folder *self, int64_t most, int64_t mark); /* how many; -1 w
 int verdicts_begin(void); /* before anything else; 0 with an exception */
 int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter); /* something about an emission changed */
 int folder_closed(Folder *self, const AssertionState *assertion, int64_t status, int64_t reason, int64_t disposition, Closed *closed); /* what is remembered of it */
-int folder_tell(Folder *self, View id, View emitter); /* `emitter.at` NULL: it does not say */
+int folder_tell(Folder *self, PyObject *name, PyObject *emitter); /* `emitter` None: it does not say */
 
 /* decision.c */
 int decision_begin(void); /* before anything else; 0 with an exception */

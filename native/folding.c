@@ -17,8 +17,11 @@ int folder_look(Folder *self, View id, Place *place)
 {
     *place = (Place){NULL, NULL, id};
     place->name = PyUnicode_DecodeUTF8((const char *)id.at, (Py_ssize_t)id.length, NULL);
-    if (place->name == NULL)
-        return FAILED;
+    return place->name == NULL ? FAILED : folder_look_at(self, place);
+}
+
+int folder_look_at(Folder *self, Place *place)
+{
     int crowd = PyDict_GET_SIZE(self->crowds) ? PyDict_Contains(self->crowds, place->name) : 0;
     if (crowd)
         return crowd < 0 ? FAILED : PYTHON; /* waiting.py */

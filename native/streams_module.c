@@ -188,18 +188,20 @@ static PyObject *renew(Folder *self, PyObject *renewed)
     return done == FAILED ? NULL : PyBool_FromLong(done == DONE);
 }
 
-/* tell(emission_id, emitter): what became of an emission; whether that was done, else it is Python's. */
-static PyObject *tell(Folder *self, PyObject *const *args, Py_ssize_t nargs)
+/* tell(other): what became of each emission that changed; those that are Python's go to `other`. */
+static PyObject *tell(Folder *self, PyObject *other)
 {
-    Py_ssize_t length, by_length = 0;
-    const char *id = nargs == 2 ? PyUnicode_AsUTF8AndSize(args[0], &length) : NULL, *by = NULL;
-    if (nargs != 2)
-        PyErr_SetString(PyExc_TypeError, "tell(emission_id, emitter)");
-    if (id == NULL || (args[1] != Py_None && (by = PyUnicode_AsUTF8AndSize(args[1], &by_length)) == NULL))
-        return NULL;
-    arena_reset(&self->arena);
-    int done = folder_tell(self, (View){(const uint8_t *)id, (size_t)length}, (View){(const uint8_t *)by, (size_t)by_length});
-    return done == FAILED ? NULL : PyBool_FromLong(done == DONE);
+    PyObject *name, *emitter;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(self->changed, &at, &name, &emitter)) { /* `other` changes none of it */
+        arena_reset(&self->arena);
+        int done = folder_tell(self, name, emitter);
+        PyObject *nothing = done == PYTHON ? PyObject_CallFunctionObjArgs(other, name, emitter, NULL) : NULL;
+        if (done == FAILED || (done == PYTHON && nothing == NULL))
+            return NULL;
+        Py_XDECREF(nothing);
+    }
+    Py_RETURN_NONE;
 }
 
 /* ---------------------------------------------------------------- made and unmade */
@@ -416,7 +418,7 @@ static void folder_dealloc(Folder *self)
     PyObject **const held[] = {&self->state,   &self->packed,      &self->open,    &self->counters, &self->pending,
                                &self->expiring, &self->outputs,    &self->output_type, &self->headers, &self->effects,
                                &self->observers, &self->renewed,    &self->crowds,  &self->held,
-                               &self->changed,  &self->verdict_texts};
+                               &self->changed,  &self->verdict_texts, &self->emitter};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         Py_CLEAR(*held[i]);
     for (int i = 0; i < FUNCTION_FIELDS; i++)
@@ -456,8 +458,7 @@ static PyMethodDef folder_methods[] = {
     {"fire", (PyCFunction)(void (*)(void))fire, METH_FASTCALL,
      "Fires what is due, at most so many, up to the first that is Python's; how many."},
     {"renew", (PyCFunction)renew, METH_O, "Tells of one renewal; False where it is Python's."},
-    {"tell", (PyCFunction)(void (*)(void))tell, METH_FASTCALL,
-     "Tells what became of an emission; False where it is Python's."},
+    {"tell", (PyCFunction)tell, METH_O, "Tells what became of the emissions that changed; those that are Python's go to a callable."},
     {"apply", (PyCFunction)(void (*)(void))apply, METH_FASTCALL,
      "Takes events in, in order; those that are Python's go to a callable. How many those were."},
     {NULL, NULL, 0, NULL},

@@ -44,15 +44,26 @@ int verdicts_begin(void)
            pending_header != NULL;
 }
 
+static int view_of_text(PyObject *text, View *view)
+{
+    Py_ssize_t length;
+    const char *at = PyUnicode_AsUTF8AndSize(text, &length);
+    *view = (View){(const uint8_t *)at, (size_t)length};
+    return at != NULL;
+}
+
 int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter)
 {
     if (self->verdicts == VERDICTS_NONE)
         return DONE;
-    PyObject *by = has_emitter ? PyUnicode_DecodeUTF8((const char *)emitter.at, (Py_ssize_t)emitter.length, NULL)
-                               : Py_NewRef(Py_None);
-    int failed = by == NULL || PyDict_SetItem(self->changed, name, by) < 0;
-    Py_XDECREF(by);
-    return failed ? FAILED : DONE;
+    if (!has_emitter)
+        return PyDict_SetItem(self->changed, name, Py_None) < 0 ? FAILED : DONE;
+    View last = {NULL, 0};
+    if (self->emitter != NULL && !view_of_text(self->emitter, &last))
+        return FAILED;
+    if (last.at == NULL || !same_view(last, emitter))
+        Py_XSETREF(self->emitter, PyUnicode_DecodeUTF8((const char *)emitter.at, (Py_ssize_t)emitter.length, NULL));
+    return self->emitter == NULL || PyDict_SetItem(self->changed, name, self->emitter) < 0 ? FAILED : DONE;
 }
 
 int folder_closed(Folder *self, const AssertionState *assertion, int64_t status, int64_t reason, int64_t disposition,
@@ -303,16 +314,20 @@ static int put_output(Folder *self, View id, View emitter, int64_t newest, int s
     return fine ? DONE : FAILED;
 }
 
-int folder_tell(Folder *self, View id, View emitter)
+int folder_tell(Folder *self, PyObject *name, PyObject *emitter)
 {
-    Place place;
+    Place place = {NULL, NULL, {NULL, 0}};
+    View by = {NULL, 0};
     int64_t newest;
     int pending;
-    int done = folder_look(self, id, &place);
+    if (!view_of_text(name, &place.id) || (emitter != Py_None && !view_of_text(emitter, &by)))
+        return FAILED;
+    place.name = Py_NewRef(name);
+    int done = folder_look_at(self, &place);
     if (done == DONE && place.bytes != NULL) {
         done = entries(self, &place, &newest, &pending);
         if (done == DONE && !(pending && self->verdicts == VERDICTS_SETTLED))
-            done = put_output(self, id, emitter, newest, !pending);
+            done = put_output(self, place.id, by, newest, !pending);
     }
     place_leave(&place);
     return done;

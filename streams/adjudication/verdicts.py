@@ -129,12 +129,16 @@ class Verdicts:
     def tell(self, core: Folder | None) -> None:
         """Writes the block's records on `verdicts`: of each emission that changed, as it is now, where it is settled
         or the policy wants to hear of all."""
+        if core is not None:
+            core.tell(self._tell)
+            return
         for emission_id, emitter in self.changed.items():
-            if core is not None and core.tell(emission_id, emitter):
-                continue
-            known = self._state.known(emission_id)
-            if known is not None and (self.told == "all" or is_settled(known)):
-                self._writer.verdict(emission_id, emitter, known)
+            self._tell(emission_id, emitter)
+
+    def _tell(self, emission_id: str, emitter: str | None) -> None:
+        known = self._state.known(emission_id)
+        if known is not None and (self.told == "all" or is_settled(known)):
+            self._writer.verdict(emission_id, emitter, known)
 
     def heard(self, emission_id: str, emitter: str | None) -> None:
         """Something about an emission changed that is no verdict: it came, or evidence counts."""

@@ -413,7 +413,7 @@ class Policy(Part, frozen=True, gc=False):
     checkpoints: CheckpointKeys = CheckpointKeys()
     origin: str = DEFAULT_ORIGIN
     writers: dict[str, list[str]] = field(default_factory=lambda: dict(REFERENCE_WRITERS))
-    verdicts: Told = "none"
+    verdicts: Told = "settled"
 
     def __post_init__(self) -> None:
         if self.writers.keys() != CLASSES_1_0 or not all(
@@ -588,7 +588,12 @@ _LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
     (("verdicts",), "none"),
 )
 """Members that earlier documents do not have, and what their absence means: it is left out, so that a document from
-before has the hash that it always had, and decides as it always did."""
+before has the hash that it always had, and decides as it always did.
+
+For `emitters` and `verdicts` that is not the default of `Policy`, nor of a TOML file: those newer documents write, and
+`policy_of_document` reads their absence as it stands here. Of `verdicts`: a document without it was recorded when
+nothing was told on that topic, so nothing is told while it is in force, whichever version of the fold its blocks name;
+the blocks of versions below `versions.VERDICTS` tell nothing under any document."""
 
 
 def _leave_out(value: Any, path: tuple[str, ...], absent: Any) -> None:
@@ -609,20 +614,26 @@ _policy = msgspec.json.Decoder(Policy)
 
 class _Given(msgspec.Struct, gc=False):
     emitters: Raw | UnsetType = UNSET
+    verdicts: Raw | UnsetType = UNSET
 
 
 _given = msgspec.json.Decoder(_Given)
 
 
 def policy_of_document(document: bytes) -> Policy:
-    """The policy of a canonical document, as a ledger carries it.
+    """The policy of a canonical document, as a ledger carries it; what it does not have is as `_LATER` says.
 
     Raises:
         msgspec.MsgspecError: the document is no policy that this version knows.
     """
     try:
-        policy = _policy.decode(document)
-        # A policy refuses what looks like an e-mail address unless it says otherwise; a document from before says so.
-        return policy if _given.decode(document).emitters is not UNSET else replace(policy, emitters=Emitters([]))
+        policy, given = _policy.decode(document), _given.decode(document)
+        # A policy refuses what looks like an e-mail address, and tells verdicts, unless it says otherwise; a document
+        # from before says so.
+        return replace(
+            policy,
+            emitters=Emitters([]) if given.emitters is UNSET else policy.emitters,
+            verdicts="none" if given.verdicts is UNSET else policy.verdicts,
+        )
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(f"the document is not UTF-8: {error}") from None

@@ -41,6 +41,11 @@ class Outputs(list[Line]):
         return [line for line in self if line.get("topic") in topics]
 
     @property
+    def about_assertions(self) -> list[str]:
+        """The topics of the lines in which one assertion is spoken of, sorted; `verdicts` speaks of whole emissions."""
+        return sorted(line["topic"] for line in self if line.get("topic") != "verdicts")
+
+    @property
     def words(self) -> list[tuple[str, str, str | None]]:
         """Every verdict in order, as (topic, status, reason); requests, citations and dead letters left out."""
         return [

@@ -34,10 +34,12 @@ def disposition_policy(status, value):
     ],
 )
 def test_unverified_and_unannotated_assertions_are_discarded(adjudicate, emission, fields, provenance):
-    """By default they leave no output at all, but the counter and the ledger."""
+    """By default they leave nothing but the counter, the ledger, and what `verdicts` tells of every emission."""
     outputs = adjudicate([emission(0, provenance=provenance, fields=fields)], until=600.001)
 
-    assert outputs == []
+    assert outputs.about_assertions == []
+    (told,) = outputs.on("verdicts")
+    assert [one["disposition"] for one in told["assertions"]] == ["discard"]
 
 
 def test_below_the_floor_goes_to_review(adjudicate, emission, observation):
@@ -167,7 +169,7 @@ def test_each_disposition_writes_what_it_promises(adjudicate, emission, observat
 
     outputs = adjudicate([emission(0, provenance=None), observation(1, GREP)], policy, until=600.001)
 
-    assert sorted(line["topic"] for line in outputs) == topics
+    assert outputs.about_assertions == topics
     assert {word["disposition"] for word in outputs.on("inadmissible")} <= {disposition}
 
 
@@ -179,7 +181,7 @@ def test_a_disposition_may_differ_by_effect(adjudicate, emission, observation, e
 
     outputs = adjudicate(lines, policy, until=600.001)
 
-    assert sorted(line["topic"] for line in outputs) == topics
+    assert outputs.about_assertions == topics
 
 
 def test_a_disposition_of_one_status_leaves_the_others_alone(adjudicate, emission, observation):

@@ -18,6 +18,7 @@ from audit_world import KEY as SIGNER_KEY
 from audit_world import World
 from click.testing import CliRunner
 from exported import BASE, KEY, H, M, Record, S, emission, lane_after, observation, review
+from msgspec.structs import replace
 
 from sluice.streams.adjudication.snapshot import dump
 from sluice.streams.policy.policy import DEFAULT_POLICY
@@ -28,6 +29,8 @@ HERE = Path(__file__).parent
 DATA = HERE / "data"
 VERSION = 1
 """Of the fold: later versions decide otherwise, and what this one decided stays."""
+POLICY = replace(DEFAULT_POLICY, verdicts="none")
+"""The reference policy from before it said what is told on `verdicts`: its document has no such member."""
 _AT = re.compile(r'(?<="at":")[^"]*(?=","keys")|(?<=, at )\S+(?=\n)|(?<=seconds":)[0-9.]+')
 """When the audit was made, and how long it took."""
 CHECKS = ['equals("MAX", 1000)', 'defines("limit", function)']
@@ -97,8 +100,8 @@ def without_now(text: str) -> str:
 
 def write_exports(folder: Path) -> None:
     """The two exports: three lanes with checkpoints, and one lane with every kind of story."""
-    World(fold=Adjudicate(raised=VERSION)).save(folder / "three-lanes")
-    lane_after(*STORY, raised=VERSION).export(folder / "stories")
+    World(policy=POLICY, fold=Adjudicate(raised=VERSION)).save(folder / "three-lanes")
+    lane_after(*STORY, policy=POLICY, raised=VERSION).export(folder / "stories")
 
 
 def answers(folder: Path, scratch: Path) -> dict[str, str]:
@@ -123,7 +126,7 @@ def answers(folder: Path, scratch: Path) -> dict[str, str]:
 
 def proved(folder: Path) -> list[str]:
     """Three emissions of the export with checkpoints."""
-    world = World(fold=Adjudicate(raised=VERSION))
+    world = World(policy=POLICY, fold=Adjudicate(raised=VERSION))
     ids = [record.key.decode() for record in world.topics["admitted", 0] if record.key]
     return [ids[0].split("#")[0], ids[0], ids[-1]]
 
@@ -132,7 +135,7 @@ def snapshots() -> str:
     """SHA-256 of each state's chunks after each of the story's blocks."""
     lines: list[str] = []
     for count in range(len(STORY) + 1):
-        lane = lane_after(*STORY[:count], policy=DEFAULT_POLICY, raised=VERSION)
+        lane = lane_after(*STORY[:count], policy=POLICY, raised=VERSION)
         digest = sha256(b"".join(dump(lane.state))).hexdigest()  # type: ignore[arg-type]
         lines.append(f"{count} {digest}")
     return "\n".join(lines) + "\n"

@@ -83,6 +83,7 @@ class World:
                 for status in INADMISSIBLE
             },
             observers={"captured": Observer(writable_by=["bot"]), "narrow": Observer(classes=[GREP])},
+            verdicts=self.mostly("settled", "all", "none"),
         )
 
     def history(self, length: int, lag: bool = True) -> list[Block]:
@@ -136,7 +137,9 @@ class World:
         emission = self.choose(sent[-3:])
         return {
             "emission_id": emission["emission_id"],
-            "span": self.choose(emission["assertions"])["span"] if self.mostly(True, False) else {"chars": SPANS[1]},
+            "span": self.choose(emission["assertions"])["span"]
+            if self.mostly(True, False)
+            else {"chars": list(SPANS[1])},
             "attempt": emission["attempt"] if self.mostly(True, False) else 1,
         }
 
@@ -498,6 +501,9 @@ class Naive:
         self.over(claim)
 
     def over(self, claim: Claim) -> None:
+        if claim["state"] != "closed" and self.policy.verdicts != "none":
+            attempt = self.attempts[claim["key"][0], claim["attempt"]]
+            attempt["until"] = max(attempt["until"], self.now)  # its end is told at the end of the block
         claim.update(state="closed", until=None)
 
     def refuse(self, claim: Claim, status: str, reason: str) -> None:

@@ -104,6 +104,8 @@ def kind_of(output: Output) -> tuple[str, str, str]:
     if output.topic == "dead-letters":
         reason = next((value for name, value in output.headers if name == "sluice-reason"), b"")
         return output.topic, "", reason.decode()
+    if output.topic == "verdicts":
+        return output.topic, "", ""  # of a whole emission: each of its assertions has a status of its own
     found = _STATUS.search(output.value, 0, 4096)
     return (output.topic, found[1].decode(), (found[2] or b"").decode()) if found else (output.topic, "", "")
 

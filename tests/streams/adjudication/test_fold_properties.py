@@ -141,6 +141,7 @@ SCHEMAS = {
     "inadmissible": "inadmissible",
     "review-requests": "review-request",
     "re-emission-requests": "re-emission-request",
+    "verdicts": "verdicts",
 }
 
 
@@ -232,11 +233,13 @@ def test_splitting_a_block_changes_only_places_and_how_often_renewed_is_reported
 def test_empty_blocks_in_between_change_only_when_decays_are_reported(new_lane: Any, world: World) -> None:
     """A lane that wakes at every moment says the same, word by word for each key, as one that sleeps in between.
 
-    The review window begins when its request is written: here it is longer than the history.
+    The review window begins when its request is written: here it is longer than the history. Nothing is told on
+    `verdicts`, for which an attempt is remembered to the end of the block in which it ended.
     """
     for _ in range(10):
         policy = world.policy()
-        policy = replace(policy, admissibility=replace(policy.admissibility, review_window=1000 * U))
+        rules = replace(policy.admissibility, review_window=1000 * U)
+        policy = replace(policy, admissibility=rules, verdicts="none")
         history = world.history(15, lag=False)
         times = [BASE + n * U + beside for n in range(80) for beside in (-1, 0, 1, U // 2)]
         between = [(time, time, []) for time in times if history[0][0] < time < history[-1][0]]
@@ -258,6 +261,7 @@ def test_nothing_stays_after_everything_has_expired(new_lane: Any, world: World)
 
         lane.block(history[-1][0] + 1000 * U)
         lane.block(history[-1][0] + 2000 * U)  # review windows that began in the block before
+        lane.block(history[-1][0] + 2001 * U)  # attempts whose end was told in the block before
 
         state = lane.state
         assert (list(state), state.asides, state.live) == ([], 0, 0)

@@ -44,6 +44,7 @@ from sluice.streams.policy.policy import (
     PrivacyRules,
     Sanitation,
     Sightings,
+    Told,
     Trust,
     policy_of_document,
 )
@@ -258,13 +259,24 @@ def test_a_document_that_no_file_could_give_is_an_error_as_well(document: bytes)
 
 
 def test_a_document_from_before_has_its_hash_and_means_what_it_meant() -> None:
-    """The reference policy as ledgers carry it from before there were `min_observers`, `require_signatures`, `emitters`
-    and `sightings`: nobody's name is refused, and every byte that names the policy stays."""
-    before = replace(DEFAULT_POLICY, emitters=Emitters([]))
+    """The reference policy as ledgers carry it from before there were `min_observers`, `require_signatures`,
+    `emitters`, `sightings` and `verdicts`: nobody's name is refused, nothing is told, and its name stays."""
+    before = replace(DEFAULT_POLICY, emitters=Emitters([]), verdicts="none")
 
     assert before.hash == "sha256:e2565fb887cb329dbf67afa97eb9f97514c0b9faf08b47cdd19e07c7ef3cc57a"
     assert policy_of_document(before.document) == before
     assert DEFAULT_POLICY.emitters.refuse == ["email"]
+    assert DEFAULT_POLICY.verdicts == "settled"
+
+
+@pytest.mark.parametrize("told", get_args(Told))
+def test_what_is_told_is_recorded_unless_it_is_nothing(told: Told) -> None:
+    """A recorded policy means what it meant: where it does not say what is told, nothing is, though `settled` is what
+    a new policy says."""
+    policy = Policy(verdicts=told)
+
+    assert (b'"verdicts"' in policy.document) == (told != "none")
+    assert policy_of_document(policy.document) == policy
 
 
 def test_a_policy_never_changes() -> None:

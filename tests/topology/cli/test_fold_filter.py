@@ -65,7 +65,8 @@ def test_a_line_with_a_record_is_a_block_and_its_outputs_are_lines() -> None:
     second = shown(filtering.line(line("observations", observation())))
 
     assert first == []
-    (output,) = second
+    output, told = second
+    assert (told["topic"], told["key"], told["value"]["settled"]) == ("verdicts", "em-1", True)
     assert list(output) == ["topic", "key", "value", "headers"]
     assert (output["topic"], output["key"]) == ("admitted", "em-1#c:0-9")
     assert output["value"]["status"] == "admitted"
@@ -119,9 +120,10 @@ def test_a_line_with_only_a_time_lets_time_pass() -> None:
     list(filtering.line(line("observations", observation())))
 
     assert shown(filtering.line(b'{"at": %d}' % (T + HOUR))) == []
-    (decayed,) = shown(filtering.line(b'{"at": %d}' % (T + HOUR + 1)))
+    decayed, told = shown(filtering.line(b'{"at": %d}' % (T + HOUR + 1)))
 
     assert decayed["value"]["status"] == "decayed-to-uncertainty"
+    assert [one["status"] for one in told["value"]["assertions"]] == ["decayed-to-uncertainty"]
 
 
 def test_time_passes_to_the_end_that_is_asked_for() -> None:
@@ -130,7 +132,8 @@ def test_time_passes_to_the_end_that_is_asked_for() -> None:
     list(filtering.line(line("emissions", emission())))
     list(filtering.line(line("observations", observation())))
 
-    assert [one["value"]["status"] for one in shown(filtering.pass_time(T + 2 * HOUR))] == ["decayed-to-uncertainty"]
+    decayed, told = shown(filtering.pass_time(T + 2 * HOUR))
+    assert (decayed["value"]["status"], told["topic"]) == ("decayed-to-uncertainty", "verdicts")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +230,7 @@ def test_headers_go_with_the_record(ledger: list[Block]) -> None:
     filtering = FoldFilter(EASY)
     list(filtering.line(line("observations", observation())))
 
-    (output,) = shown(filtering.line(line("emissions", emission(), headers={"traceparent": "00-1", "b": "é"})))
+    output, _ = shown(filtering.line(line("emissions", emission(), headers={"traceparent": "00-1", "b": "é"})))
 
     assert ledger[-1].events[0].headers == [("traceparent", b"00-1"), ("b", "é".encode())]
     assert output["headers"]["traceparent"] == "00-1"

@@ -221,7 +221,7 @@ async def test_what_was_fetched_is_what_the_core_was_made_for(monkeypatch: pytes
     for events in [Event(EventKind.POLICY, 0, 0, T, [], None, Policy().document)], queue.take():
         outputs = fold.fold(lane, Block(header(), events, GENESIS))
 
-    assert [one.topic for one in outputs] == ["admitted"]
+    assert [one.topic for one in outputs] == ["admitted", "verdicts"]
     assert ("traceparent", TRACE) in outputs[0].headers
 
 
