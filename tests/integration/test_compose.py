@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from composed import Composed
 
@@ -54,6 +57,23 @@ def composed(kafka: str, prefix: str, tmp_path: Path) -> Iterator[tuple[Composed
         yield one, settings
 
 
+@pytest.fixture
+def served(composed: tuple[Composed, Settings], tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """The service as the file has it but for its port; its address, and a token made as docs/compose.md says."""
+    one, _ = composed
+    words = "mcp token new --tokens /var/lib/sluice/tokens.json --name me --scope emit --scope read --scope review"
+    made = one.run("serve", *words.split())
+    assert made.returncode == 0, made.stderr
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = one.services["serve"]["command"]
+    one.services["serve"]["command"] = [*own, "--host=127.0.0.1", f"--port={port}"]
+    with one.start("serve", tmp_path / "serve.log") as process:
+        yield f"http://127.0.0.1:{port}", re.findall(r"slm_\S+", made.stdout)[0]
+        process.terminate()
+
+
 def values(settings: Settings, topic: str) -> list[dict[str, Any]]:
     async def all_of() -> list[dict[str, Any]]:
         return [json.loads(record.value or b"{}") async for record in read(settings, topic)]
@@ -91,3 +111,42 @@ def test_the_first_start_admits_what_is_signed_and_nothing_else(composed: tuple[
     audit = one.run("auditor")
     assert "integrity: holds" in audit.stdout, audit.stdout + audit.stderr
     assert "no key was given" not in audit.stdout
+
+
+def test_the_service_takes_records_and_shows_what_became_of_them(
+    composed: tuple[Composed, Settings], served: tuple[str, str]
+):
+    """The page that one signs in at, the probe that keeps it running, and what was posted, on the topic."""
+    one, settings = composed
+    url, token = served
+    end = time.monotonic() + PATIENCE
+    with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=60) as client:
+        while time.monotonic() < end and not is_ready(client):
+            time.sleep(0.2)
+        posted = client.post("/v1/emissions", json=json.loads(emission("em-posted", "stranger")))
+        page = client.get("/queue")
+        while time.monotonic() < end and client.get("/v1/emissions/em-posted").status_code == 404:
+            time.sleep(0.2)
+        known = client.get("/v1/emissions/em-posted")
+        # What the workers tell comes by itself, of one emission and of all.
+        assert one.run("emitter", text=emission("em-signed", "docs-bot")).returncode == 0
+        told = [heard(client, "/v1/verdicts/events?emitter=docs-bot&status=admitted", {"last-event-id": "0"})]
+        told.append(heard(client, "/v1/emissions/em-signed/events"))
+
+    assert (posted.status_code, page.status_code, known.status_code) == (202, 200, 200)
+    assert [value["emission_id"] for value in values(settings, "emissions")] == ["em-posted", "em-signed"]
+    assert [(word["emission_id"], word["settled"]) for word in told] == [("em-signed", True)] * 2
+
+
+def is_ready(client: httpx2.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+def heard(client: httpx2.Client, path: str, headers: dict[str, str] | None = None) -> dict[str, Any]:
+    """The first event of a stream."""
+    with client.stream("GET", path, headers=headers) as answer:
+        assert answer.status_code == 200
+        return next(json.loads(line[6:]) for line in answer.iter_lines() if line.startswith("data: "))

@@ -23,8 +23,19 @@ UNPINNED = {"kafka-ui"}
 
 
 def test_all_the_services_are_there():
-    """Kafka, its topics, keys, two workers, observers, the adapter, what one looks with; and who signs by hand."""
-    wanted = {"kafka", "keys", "topics", "worker-1", "worker-2", "observer", "adapter", "kafka-ui", "prometheus"}
+    """Kafka, its topics, keys, workers, observers, adapter, service, what one looks with; and who signs by hand."""
+    wanted = {
+        "kafka",
+        "keys",
+        "topics",
+        "worker-1",
+        "worker-2",
+        "observer",
+        "adapter",
+        "serve",
+        "kafka-ui",
+        "prometheus",
+    }
     by_hand = {"emitter", "reviewer-1", "reviewer-2", "validator", "auditor"}
     assert set(SERVICES) == wanted | by_hand | {"grafana"}
     assert {name for name, service in SERVICES.items() if "profiles" in service} == by_hand
@@ -40,7 +51,7 @@ def test_each_party_sees_its_own_key_and_no_other(tmp_path: Path):
     files = sorted(tmp_path.rglob("private.key"))
     assert sorted(file for found in keys.values() for file in found) == files
     assert {name for name, found in keys.items() if found} == {
-        "worker-1", "worker-2", "observer", "emitter", "reviewer-1", "reviewer-2", "validator",
+        "worker-1", "worker-2", "observer", "serve", "emitter", "reviewer-1", "reviewer-2", "validator",
     }  # fmt: skip
     assert all(len(found) <= 1 for found in keys.values())
     for name in keys:
@@ -210,7 +221,7 @@ def test_what_is_mounted_is_there():
                 assert (manifests.ROOT / default).exists(), volume
 
 
-def test_prometheus_asks_workers_observer_and_adapter():
+def test_prometheus_asks_workers_observer_adapter_and_service():
     """Its targets are the services' names and port; the jobs are called as in Kubernetes, which the alerts rely on."""
     prometheus = yaml.safe_load((manifests.DEPLOY / "prometheus" / "prometheus.yml").read_text("utf-8"))
     job, *others = prometheus["scrape_configs"]
@@ -218,10 +229,10 @@ def test_prometheus_asks_workers_observer_and_adapter():
     port = SERVICES["worker-1"]["environment"]["SLUICE_WEB_PORT"]
     assert job["static_configs"] == [{"targets": [f"{name}:{port}" for name in workers]}]
     assert job["job_name"] == "sluice-worker"  # as the ServiceMonitor's service is called
-    assert [one["job_name"] for one in others] == ["sluice-observer", "sluice-adapter"]
+    assert [one["job_name"] for one in others] == ["sluice-observer", "sluice-adapter", "sluice-serve"]
     monitors = manifests.objects("PodMonitor", "components/monitoring")
-    for name, one in zip(("observer", "adapter"), others, strict=True):
-        port = SERVICES[name]["environment"]["SLUICE_WEB_PORT"]
+    for name, one in zip(("observer", "adapter", "serve"), others, strict=True):
+        port = SERVICES[name]["environment"].get("SLUICE_WEB_PORT", 8720)
         assert one["static_configs"] == [{"targets": [f"{name}:{port}"]}]
         monitor = monitors[one["job_name"]]["spec"]
         label = monitor["selector"]["matchLabels"][monitor["jobLabel"]]

@@ -10,6 +10,7 @@ import pytest
 
 from sluice.topology.kafka.topics import TOPICS, declared
 from sluice.topology.ledger.folds import folds
+from sluice.topology.serve.view import ServiceView
 from sluice.topology.settings.settings import Settings
 
 WORKER, OBSERVER, AUDITOR = "sluice-worker", "sluice-observer", "sluice-auditor"
@@ -99,7 +100,8 @@ def test_the_worker_may_read_what_its_folds_read_and_its_own_past():
     [
         ("emissions", {"sluice-emitter"}),
         ("attestations", {"sluice-validator"}),
-        ("reviews", {"sluice-reviewer"}),
+        ("reviews", {"sluice-reviewer", "sluice-serve"}),  # at the console, in the name of whoever is signed in
+        ("review-leases", {"sluice-serve"}),
         ("sightings", {"sluice-sighter"}),
         ("policies", {"sluice-operator"}),
     ],
@@ -107,6 +109,14 @@ def test_the_worker_may_read_what_its_folds_read_and_its_own_past():
 def test_each_input_has_one_role_that_writes_it(topic: str, writers: set[str]):
     """No role answers itself: who emits neither observes nor reviews."""
     assert allowed("Write")[topic] == writers
+
+
+def test_the_console_reads_what_it_shows_and_writes_what_people_decide():
+    """And nothing else; a record that somebody posts there is refused by the brokers."""
+    reads = {topic for topic, who in allowed("Read").items() if "sluice-serve" in who}
+    writes = {topic for topic, who in allowed("Write").items() if "sluice-serve" in who}
+    assert reads == {*ServiceView.topics, "ledger", "policies"}
+    assert writes == {"reviews", "review-leases"}
 
 
 def test_dead_letters_are_read_by_nobody_but_the_auditor():

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,19 @@ def worker() -> dict[str, Any]:
     return found
 
 
+def console() -> dict[str, Any]:
+    """The volume with the key of production's service."""
+    (pod,) = [pod for name, pod in manifests.pods("overlays/prod") if name == "sluice-serve"]
+    (volume,) = [one for one in pod["volumes"] if one["name"] == "console-key"]
+    return volume
+
+
 def test_every_secret_of_ours_is_made(made: Path):
     """By the names that the overlay mounts; Strimzi and the tokens' command make the others."""
     mounted = {one["secret"]["secretName"] for one in worker()["volumes"]}
     component = manifests.kustomization("components/signed-observations")["patches"][0]["patch"]
     mounted |= set(re.findall(r"secretName: ([\w-]+)", component))
+    mounted.add(console()["secret"]["secretName"])
     assert {one.name for one in (made / "secret").iterdir()} == mounted
     assert {one.name for one in (made / "configmap").iterdir()} == {"sluice-policy"}
 
@@ -74,6 +83,21 @@ def test_variables_name_files_that_are_there(made: Path):
     component = manifests.kustomization("components/signed-observations")["patches"][0]["patch"]
     (path,) = re.findall(r"SLUICE_OBSERVER_KEY, value: (\S+)\}", component)
     assert (made / "secret" / "sluice-observer-key" / Path(path).name).is_file()
+
+
+def test_the_console_signs_in_the_name_of_a_role_that_the_policy_lists(made: Path):
+    """With the key that its Secret holds."""
+    (pod,) = [pod for name, pod in manifests.pods("overlays/prod") if name == "sluice-serve"]
+    (container,) = pod["containers"]
+    (path,) = [one["value"] for one in container["env"] if one["name"] == "SLUICE_PRODUCER_KEY"]
+    (mount,) = [one["mountPath"] for one in container["volumeMounts"] if one["name"] == "console-key"]
+    file = made / "secret" / "sluice-console-key" / Path(path).name
+    policy = load_policy((made / "configmap" / "sluice-policy" / "policy.toml").read_text("utf-8"))
+    (args,) = [one["args"] for one in dict(manifests.pods("base"))["sluice-serve"]["containers"]]
+    assert path == f"{mount}/{file.name}"
+    (key,) = policy.reviewers.roles["console"]
+    assert load_signer(file).verifier.public_key == b64decode(key.public_key)
+    assert "--role=console" in args
 
 
 def test_each_worker_sees_its_own_key(made: Path):

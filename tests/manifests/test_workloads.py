@@ -139,6 +139,17 @@ def test_ports_agree():
         assert given["SLUICE_WEB_HOST"] == "0.0.0.0"  # the default is this machine alone: no probe would reach it
 
 
+def test_the_services_port_is_one():
+    """Of its command, its pod, its probes, its Service and its policy."""
+    (container,) = dict(manifests.pods("base"))["sluice-serve"]["containers"]
+    (port,) = [int(one.partition("=")[2]) for one in container["args"] if one.startswith("--port=")]
+    assert container["ports"] == [{"name": "http", "containerPort": port}]
+    assert {container[probe]["httpGet"]["port"] for probe in ("readinessProbe", "livenessProbe")} == {"http"}
+    assert manifests.objects("Service", "base")["sluice-serve"]["spec"]["ports"][0]["port"] == port
+    policy = manifests.objects("NetworkPolicy", "base")["sluice-serve-http"]["spec"]
+    assert policy["ingress"][0]["ports"] == [{"protocol": "TCP", "port": port}]
+
+
 def test_workers_are_static_members_under_their_pods_names():
     """The name comes from the pod, and the session outlasts its return."""
     pod = dict(manifests.pods("base"))["sluice-worker"]

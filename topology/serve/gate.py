@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..mcp.door import Application, Door, Rates, Receive, Scope, Send, headers_of
 from ..mcp.tokens import Tokens
-from .access import LOCAL, Misdirected, Places, Principal, bearer_of, is_open, scopes_of
+from .access import LOCAL, PROBES, Misdirected, Places, Principal, bearer_of, is_open, scopes_of
 from .metering import ServiceMetrics, Turned
 
 MAX_BODY: Final = 5_000_000
@@ -97,7 +97,7 @@ class Gate:
         principal = self._known(headers)
         by_cookie = principal is not None and principal.by_cookie
         refusal = self._places.misdirected(scope["method"], headers, by_cookie=by_cookie)
-        if refusal is not None:
+        if refusal is not None and not (refusal.counted_as == "host" and scope["path"] in PROBES):
             return None, refusal
         client = scope.get("client")
         address = client[0] if client else ""

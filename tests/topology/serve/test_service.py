@@ -334,6 +334,20 @@ async def test_one_principal_asks_as_often_as_its_rate(service, tokens):
     assert [answer.status_code for answer in strangers] == [401, 401, 429]
 
 
+async def test_probes_and_scrapes_come_under_any_host(service, tokens):
+    """A pod is asked by its address; everything else is for our own names, and forms of other pages are for nobody."""
+    foreign = {"host": "10.1.2.3:8720"}
+    async with service(tokens=tokens.file) as client:
+        found = [
+            (await client.get(path, headers=foreign)).status_code
+            for path in ("/healthz", "/readyz", "/metrics", "/", "/openapi.json")
+        ]
+        forged = await client.get("/metrics", headers={"origin": "https://evil.example"})
+
+    assert found == [200, 200, 200, 421, 421]
+    assert forged.status_code == 403
+
+
 async def test_probes_metrics_and_the_document_need_no_token(service, tokens):
     """They say nothing of what is on the topics."""
     async with service(tokens=tokens.file) as client:
