@@ -28,6 +28,7 @@ KEYS: Mapping[str, str] = {
     "admissibility.review_window": "how long a reviewer's word is waited for; by default `max_validity`",
     "admissibility.min_confidence": "the least confidence of a grounded value",
     "admissibility.max_attempts": "how many attempts an emission has, the first one included",
+    "admissibility.early_settle": "whether an assertion is settled once every listed observer has answered",
     "admissibility.max_waiting": "how many observations of one observer wait for one emission",
     "admissibility.max_waiting_bytes": "how many bytes of evidence wait in a lane, in equal shares",
     "admissibility.min_observers": "how many distinct observers the evidence must come from, by effect; or one number",

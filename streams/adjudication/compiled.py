@@ -58,9 +58,10 @@ def topics_of(block: Block, policy: Policy) -> bytes:
 
 
 def is_common(state: State, policy: Policy) -> bool:
-    """Whether the core knows the rules in force; other trust modes, and rules that ask more of a check than k classes,
-    are Python's."""
+    """Whether the core knows the rules in force; other trust modes, rules that ask more of a check than k classes, and
+    counting who has answered (answers.py) are Python's."""
     plain = state.terms[state.terms_number].checks.counts_plainly and not policy.judging.require_checks
+    plain = plain and not policy.admissibility.early_settle
     return plain and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
 
 

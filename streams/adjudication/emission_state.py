@@ -355,7 +355,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     fresh: int = 0  # how many of `seen` count: distinct classes
     aged: bool = False  # corroboration was seen that was already too old
     revision: int = 0
-    basis: Basis | list[int] = "corroboration"  # while it waits for a reviewer: `asked`
+    basis: Basis | list[int | str] = "corroboration"  # while it is pending: `answers`; for a reviewer: `asked`
     admitted_at: int = -1
     valid_until: int = -1
     touched: bool = False  # its validity moved on in this block
@@ -381,7 +381,12 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     def asked(self) -> list[int]:
         """Why it waits for a reviewer: status and reason, by number. Empty where it does not, or where that was kept by
         nobody (`versions.VERDICTS`)."""
-        return [] if isinstance(self.basis, str) else self.basis
+        return [] if isinstance(self.basis, str) else [one for one in self.basis if isinstance(one, int)]
+
+    @property
+    def answers(self) -> list[str]:
+        """Which observers have answered for which class (answers.py), where that may settle it."""
+        return [] if isinstance(self.basis, str) else [one for one in self.basis if isinstance(one, str)]
 
     @property
     def min_observers(self) -> int:

@@ -26,6 +26,7 @@ from ...codecs.spans import span_key
 from ...codecs.times import parse_time
 from ..policy.policy import Policy, policy_of_document
 from . import (
+    answers,
     compiled_core,
     corroboration,
     grounding,
@@ -44,7 +45,7 @@ from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .trace import FoldTrace
 from .uncounted import Uncounted
 from .verdicts import Verdicts
-from .versions import AUTHORITY, COMPILED, FOLD_VERSION, MENDING, TEXT, WAITING, fold_version, rules_of
+from .versions import ANSWERS, AUTHORITY, COMPILED, FOLD_VERSION, MENDING, TEXT, WAITING, fold_version, rules_of
 
 DIGEST_BYTES: Final = 16
 """Of the SHA-256 of an emission's bytes: whether it is the one that is known already."""
@@ -156,6 +157,7 @@ class _Folding:
         is_compiled = version <= COMPILED and trace is None
         self.core = folder_for(state, policy, block, self.writer, self.verdicts, version) if is_compiled else None
         self.looks_kept = mending.effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
+        self.counts_answers = self.rules.early_settle and version >= ANSWERS
         self.topics = topics_of(block, policy)
         state.lingers = self.verdicts.told != "none"
 
@@ -451,6 +453,7 @@ class _Folding:
             return
         if self.rules.trust == "declared":
             corroboration.count_declarations(assertion_state)
+        has_all_answers = False
         # Corroborations first: a negative holds only if none has come since.
         for before in sorted(came_before, key=lambda one: one.negative) if came_before else ():
             observation = read_observation(before.record)
@@ -461,7 +464,16 @@ class _Folding:
                 self.counters["not-counted"] += 1
             if trace is not None:
                 trace.weighed(assertion_state, why, before.order)
-        if not self.verdicts.judge(Moment.ARRIVAL, case):
+            # It was looked at when it came, by the policy of then.
+            if self.counts_answers and cls is not None:
+                fault = validation.unauthorised(self.checked, observation, before.record)
+                if fault is None and answers.note(self.policy, assertion_state, observation, cls):
+                    has_all_answers = True
+        if self.verdicts.judge(Moment.ARRIVAL, case):
+            return
+        if has_all_answers:
+            self.verdicts.judge(Moment.END, case)
+        else:
             self.state.pending.wait(
                 assertion_state.emission_id, assertion_state, assertion_state.arrival + self.terms.horizon
             )
@@ -494,7 +506,7 @@ class _Folding:
             self.counters["not-counted"] += 1
             if self.trace is not None and why is not None:
                 self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), why)
-            if cls is not None and self.looks_kept and known is not None:
+            if cls is not None and known is not None and (self.looks_kept or self.counts_answers):
                 self.note_alone(known, observation, ts, cls)
             return None
         key = span_key(subject.span)
@@ -502,6 +514,7 @@ class _Folding:
         assertion_state = attempt.assertion(key) if attempt is not None else None
         if assertion_state is not None:
             self.apply_observation(assertion_state, observation, ts, cls)
+            self.note_answer(assertion_state, observation, cls)
         elif attempt is not None and attempt.has_closed(key):
             self.counters["late"] += 1
             if self.trace is not None:
@@ -594,8 +607,20 @@ class _Folding:
         """Keeps what a class saw that says nothing for or against an assertion."""
         attempt = known.attempt(observation.subject.attempt)
         state = attempt.assertion(span_key(observation.subject.span)) if attempt is not None else None
-        if state is not None and corroboration.barred(self.policy, state, observation) is None:
+        if state is None:
+            return
+        if corroboration.barred(self.policy, state, observation) is None:
             self.note(state, observation, ts, cls)
+        self.note_answer(state, observation, cls)
+
+    def note_answer(self, assertion_state: AssertionState, observation: Observation, cls: str) -> None:
+        """Settles a pending assertion, as if its horizon had ended, where every observer has answered about it."""
+        if (
+            self.counts_answers
+            and assertion_state.phase == Phase.PENDING
+            and answers.note(self.policy, assertion_state, observation, cls)
+        ):
+            self.verdicts.judge(Moment.END, self.verdicts.case(assertion_state))
 
     def note(self, assertion_state: AssertionState, observation: Observation, ts: int, cls: str) -> None:
         """Keeps what a class saw of an assertion that its emitter may be asked to mend."""

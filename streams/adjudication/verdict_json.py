@@ -39,7 +39,7 @@ _PENDING, _ADMITTED = _STATUS["pending"], _STATUS["admitted"]
 _REVIEW: Final = DISPOSITIONS.index("review")
 
 
-def asked(status: str, reason: Reason | None) -> list[int]:
+def asked(status: str, reason: Reason | None) -> list[int | str]:
     """Why an assertion waits for a reviewer, as it is kept (`AssertionState.asked`)."""
     return list(_numbers(status, reason))
 

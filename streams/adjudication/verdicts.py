@@ -208,8 +208,7 @@ class Verdicts:
         if disposition == "review" and request:
             standing.drop_looks(assertion_state)
             assertion_state.phase = Phase.REVIEW
-            if self.told != "none":
-                assertion_state.basis = asked(*verdict)
+            assertion_state.basis = asked(*verdict) if self.told != "none" else "corroboration"
             self._wait(assertion_state, state.time + self._rules.review_window)
         else:
             self._close(assertion_state, *verdict, disposition)

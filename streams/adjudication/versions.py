@@ -49,6 +49,8 @@ WAITING: Final = 4
 """From this version on evidence that waits is bounded, for each emission and observer and for the lane (waiting.py)."""
 VERDICTS: Final = 4
 """From this version on the topic `verdicts` is written (verdict_json.py)."""
+ANSWERS: Final = 4
+"""From this version on `early_settle` settles what every observer has answered about (answers.py)."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

@@ -123,6 +123,8 @@ class Admissibility(Part, frozen=True, gc=False):
             count as one.
         max_waiting_bytes: so much evidence may wait in a lane, in bytes; each listed observer has an equal share of
             it, and all others together have one (adjudication/waiting.py).
+        early_settle: an assertion is settled before its horizon ends once every listed observer has answered, for each
+            class that it declares (adjudication/answers.py).
     """
 
     trust: Trust = "observed"
@@ -139,6 +141,7 @@ class Admissibility(Part, frozen=True, gc=False):
     window: dict[str, int] = field(default_factory=lambda: dict(REFERENCE_WINDOWS))
     min_observers: LeastObservers = LeastObservers()
     k_by_check: dict[str, FloorOfCheck] = {}
+    early_settle: bool = False
 
     def __post_init__(self) -> None:
         if not CHECKS.keys() >= self.k_by_check.keys():
@@ -543,6 +546,10 @@ class Policy(Part, frozen=True, gc=False):
         """Who may observe: rules that say less than they seem to, or more than was meant."""
         found: list[tuple[str, str]] = []
         keyed = [name for name, observer in self.observers.items() if observer.all_keys]
+        if self.admissibility.early_settle and (not keyed or len(keyed) < len(self.observers)):
+            silent = ", ".join(sorted(self.observers.keys() - set(keyed)))
+            why = f"waits for the signature of every observer, and {silent} has no key" if silent else "lists nobody"
+            found.append(("admissibility.early_settle", why))
         if self.admissibility.min_observers.external > 1:
             at = "admissibility.min_observers"
             if self.admissibility.trust == "declared":
@@ -581,6 +588,7 @@ _LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
     (("checkpoints",), {"keys": {}}),
     (("origin",), DEFAULT_ORIGIN),
     (("admissibility", "k_by_check"), {}),
+    (("admissibility", "early_settle"), False),
     (("admissibility", "max_waiting"), 100),
     (("admissibility", "max_waiting_bytes"), 128 << 20),
     (("judging",), msgspec.to_builtins(Judging())),

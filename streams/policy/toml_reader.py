@@ -389,6 +389,7 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
         **dict.fromkeys(_TIMES, _duration),
         "min_confidence": _fraction,
         "max_attempts": _integer(1, 1000),
+        "early_settle": _boolean,
         "max_waiting": _integer(1, p.MOST_WAITING),
         "max_waiting_bytes": _integer(1, p.MOST_WAITING_BYTES),
         "window": lambda value: value,

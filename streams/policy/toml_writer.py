@@ -28,6 +28,7 @@ def _lines(policy: p.Policy) -> Iterator[str]:
         yield f"{name} = {_text(format_duration(getattr(rules, name)))}"
     yield f"min_confidence = {rules.min_confidence!r}"
     yield f"max_attempts = {rules.max_attempts}"
+    yield f"early_settle = {_boolean(rules.early_settle)}"
     yield f"max_waiting = {rules.max_waiting}"
     yield f"max_waiting_bytes = {rules.max_waiting_bytes}"
     least = rules.min_observers

@@ -57,6 +57,7 @@ def policies(draw: st.DrawFn) -> p.Policy:
             max_attempts=draw(st.integers(1, 1000)),
             window={name: draw(DURATIONS) for name in CLASSES_1_0},
             min_observers=draw(LEAST),
+            early_settle=draw(st.booleans()),
         ),
         effect_default=default,
         effect={name: effect for name in draw(SETS) if (effect := draw(EFFECTS)) != default},
