@@ -11,11 +11,10 @@ from html import escape
 from typing import Final
 
 from ...codecs.errors import printable
-from ...codecs.times import format_time
 from .divergences import MEANING, Divergence
 from .models import LaneReport
-from .report import COLUMNS, Report, lane_name, notes, row
-from .timeline import ROWS, Timeline
+from .plots import PLOT_STYLE, plots
+from .report import COLUMNS, Report, notes, row
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --ink: #1c1c1e; --back: #fff; --soft: #6b6b70; --line: #d9d9de; --good: #1a7f4b;
@@ -30,10 +29,8 @@ th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 code { font: 13px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; }
 .good { color: var(--good); } .bad { color: var(--bad); } .soft { color: var(--soft); }
-.wide { overflow-x: auto; } svg { width: 100%; height: auto; display: block; }
-svg text { fill: var(--soft); font-size: 11px; }
+.wide { overflow-x: auto; } h1, p, li { overflow-wrap: anywhere; }
 """
-_WIDTH, _LEFT, _ROW, _GAP = 1000, 90, 26, 8
 
 
 def page(report: Report) -> str:
@@ -50,7 +47,7 @@ def _page(report: Report) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     yield "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>Audit of {_text(report.ledger)}</title><style>{_STYLE}</style></head><body><main>"
+    yield f"<title>Audit of {_text(report.ledger)}</title><style>{_STYLE}{PLOT_STYLE}</style></head><body><main>"
     yield f"<h1>Audit of <code>{_text(report.ledger)}</code></h1>"
     yield f'<p class="soft">{_text(report.where)}, application {_text(report.app_id)}, at {_text(report.at)}</p>'
     good = "good" if verdict.integrity == "holds" else "bad"
@@ -66,9 +63,7 @@ def _page(report: Report) -> Iterator[str]:
         yield f"<ul>{said}</ul>"
     yield from _divergences(report.divergences)
     yield "<h2>Timeline</h2>"
-    for lane in report.all_lanes:
-        yield f"<h3>Lane {lane_name(lane)}</h3>"
-        yield from _timeline(lane)
+    yield from plots(report.all_lanes)
     yield "</main></body></html>\n"
 
 
@@ -103,42 +98,3 @@ def _divergences(found: Sequence[Divergence]) -> Iterator[str]:
 def _lane(one: Divergence) -> str:
     name = str(one.lane) if one.lane >= 0 else ""
     return name if one.fold == "adjudicate" else f"{one.fold} {name}"
-
-
-def _timeline(lane: LaneReport) -> Iterator[str]:
-    """Bars for each stretch of time, a row each for blocks, inputs, outputs and checkpoints; marks for divergences."""
-    timeline, stretches = lane.timeline, lane.timeline.stretches
-    if not stretches:
-        yield '<p class="soft">no blocks</p>'
-        return
-    height = len(ROWS) * (_ROW + _GAP) + 30
-    end = timeline.start + stretches * timeline.width
-    label = f"lane {lane.lane}: blocks, inputs, outputs and checkpoints from {_when(timeline.start)} to {_when(end)}"
-    yield f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{_text(label)}">'
-    for number, name in enumerate(ROWS):
-        counts, base = timeline.counts[name], number * (_ROW + _GAP) + _ROW
-        most, step = max(counts, default=0), (_WIDTH - _LEFT) / stretches
-        yield f'<text x="0" y="{base - 8}">{name}</text><text x="0" y="{base + 3}">{sum(counts):,}</text>'
-        yield f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{base}" y2="{base}" stroke="var(--line)"/>'
-        for place, count in enumerate(counts):
-            if count:
-                tall = max(1.5, _ROW * count / most)
-                yield f'<rect x="{_LEFT + place * step:.1f}" y="{base - tall:.1f}" width="{max(step - 0.5, 0.8):.1f}" '
-                yield f'height="{tall:.1f}" fill="var(--{name})"><title>{count:,} {name}, '
-                yield f"{_when(timeline.start + place * timeline.width)}</title></rect>"
-    yield from _marks(lane, timeline, height - 30)
-    yield f'<text x="{_LEFT}" y="{height - 10}">{_when(timeline.start)}</text>'
-    yield f'<text x="{_WIDTH}" y="{height - 10}" text-anchor="end">{_when(end)}</text></svg>'
-
-
-def _marks(lane: LaneReport, timeline: Timeline, height: int) -> Iterator[str]:
-    length = timeline.stretches * timeline.width
-    for one in lane.divergences:
-        if timeline.start <= one.time <= timeline.start + length:
-            x = _LEFT + (_WIDTH - _LEFT) * (one.time - timeline.start) / length
-            yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height}" stroke="var(--bad)" stroke-width="1.5">'
-            yield f"<title>{one.kind}, block {one.height}</title></line>"
-
-
-def _when(time: int) -> str:
-    return format_time(max(0, time))
