@@ -38,6 +38,7 @@ class EventKind(IntEnum):
     OVERSIZE = 1  # an input record too large to keep: `value` is the JSON of its hash and length
     POLICY = 2  # a policy document, in force from the block after
     GAP = 3  # input offsets that retention has deleted: `offset` is the first, `value` the JSON of the next one there
+    QUARANTINE = 4  # a batch that could not be read: `offset` is its first, `value` says the rest (quarantine.py)
 
 
 INPUT_KINDS: Final = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))

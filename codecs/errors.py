@@ -20,6 +20,7 @@ DeadLetterReason = Literal[
     "clock-skew",
     "too-old",
     "oversize",
+    "unreadable-batch",
     "conflicting-emission",
     "late-review",
     "too-many-waiting",

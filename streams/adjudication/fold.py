@@ -21,6 +21,7 @@ from ...codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKi
 from ...codecs.decode import assertion_text, decode_review
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.fast_decode import read_emission, read_observation
+from ...codecs.quarantine import refused
 from ...codecs.records import EFFECTS, Effect, Emission, Observation, Outcome
 from ...codecs.spans import span_key
 from ...codecs.times import parse_time
@@ -243,6 +244,10 @@ class _Folding:
         if kind == EventKind.GAP:
             self.counters["lost"] += msgspec.json.decode(event.value or b"0", type=int) - event.offset
             return None
+        if kind == EventKind.QUARANTINE:
+            offsets, fault = refused(event)
+            self.counters["quarantined"] += offsets
+            return fault
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
 
     def foreign(self, _: Event) -> Fault | None:

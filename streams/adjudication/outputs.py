@@ -178,10 +178,13 @@ class Writer:
 
 
 def dead_letter(block: Block, event: Event, fault: Fault) -> Output:
-    """The input's raw bytes, untouched, with the reason; of an oversize one its hash, length and source."""
+    """The input's raw bytes, untouched, with the reason; of an oversize one its hash, length and source.
+
+    Of a batch that could not be read it is what the ledger has of it, and the source of its first offset.
+    """
     source = source_of(block, event)
     value = event.value or b""
-    if event.kind == EventKind.OVERSIZE:
+    if event.kind in (EventKind.OVERSIZE, EventKind.QUARANTINE):
         value = _encode({**msgspec.json.decode(value), "source": source})
     headers = [
         ("sluice-reason", fault.reason.encode()),

@@ -13,6 +13,7 @@ import msgspec
 
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.errors import DoesNotHoldError, Fault
+from ...codecs.quarantine import refused
 from ...codecs.times import format_time
 from ..adjudication import validation
 from ..adjudication.outputs import dead_letter, source_of, traceparent_of
@@ -53,6 +54,9 @@ def _apply(state: State, block: Block, event: Event) -> Output | None:
     elif kind == EventKind.GAP:
         state.counters["lost"] += msgspec.json.decode(event.value or b"0", type=int) - event.offset
         return None
+    elif kind == EventKind.QUARANTINE:
+        offsets, fault = refused(event)
+        state.counters["quarantined"] += offsets
     else:
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
     state.counters["dead-letters"] += 1

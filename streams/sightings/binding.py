@@ -23,6 +23,7 @@ import msgspec
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.partition import Partitioner
+from ...codecs.quarantine import refused
 from ...codecs.records import Citation, Sighting
 from ...codecs.sightings import decode_citation, decode_sighting
 from ...codecs.times import parse_time
@@ -139,6 +140,10 @@ class _Binding:
         if kind == EventKind.GAP:
             self._counters["lost"] += msgspec.json.decode(event.value or b"0", type=int) - event.offset
             return None
+        if kind == EventKind.QUARANTINE:
+            offsets, fault = refused(event)
+            self._counters["quarantined"] += offsets
+            return fault
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
 
     def _foreign(self, _: Event) -> Fault | None:

@@ -68,6 +68,7 @@ def test_the_reasons_of_dead_letters_are_those_of_the_design() -> None:
         "clock-skew",
         "too-old",
         "oversize",
+        "unreadable-batch",
         "conflicting-emission",
         "late-review",
         "too-many-waiting",

@@ -145,7 +145,7 @@ class Folded(NamedTuple):
 
 
 Raw = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]]]
-Step = tuple[int, int, list[Raw | Policy]]
+Step = tuple[int, int, list[Raw | Policy | Event]]
 
 
 def fold(
@@ -173,7 +173,9 @@ def fold(
     return Folded(outputs, roots, b"".join(snapshot.dump(state)), core.counters(state), due)
 
 
-def event_of(record: Raw | Policy) -> Event:
+def event_of(record: Raw | Policy | Event) -> Event:
+    if isinstance(record, Event):
+        return record
     if isinstance(record, Policy):
         return Event(EventKind.POLICY, 0, 0, T, [], None, record.document)
     topic, key, value, headers = record

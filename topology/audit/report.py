@@ -187,6 +187,8 @@ def notes(report: Report) -> Iterator[str]:
         if count := sum(counted(lane, name) for lane in report.all_lanes):
             covered = "; the ledger's outputs roots still cover them" if name in ("compacted", "expired") else ""
             yield f"{count:,} {text}{covered}"
+    if count := sum(lane.counters.get("quarantined", 0) for lane in report.all_lanes):
+        yield f"{count:,} offsets of inputs are of batches that could not be read; dead letters name each batch"
     if not report.keys and any(lane.checkpoints for lane in report.all_lanes):
         yield "no key was given: the checkpoints' signatures were not checked"
 

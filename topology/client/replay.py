@@ -24,7 +24,7 @@ from ..ledger.folds import FOLDS
 from ..ledger.interfaces import Fold, Logs
 from ..ledger.replay import Linked, follow
 
-EventName: TypeAlias = Literal["record", "oversize", "policy", "gap"]
+EventName: TypeAlias = Literal["record", "oversize", "policy", "gap", "quarantine"]
 Input: TypeAlias = Emission | Observation | Review
 Decided: TypeAlias = AdmittedRecord | Inadmissible | Request | Verdicts
 
@@ -41,6 +41,7 @@ _NAMES: Final[dict[int, EventName]] = {
     EventKind.OVERSIZE: "oversize",
     EventKind.POLICY: "policy",
     EventKind.GAP: "gap",
+    EventKind.QUARANTINE: "quarantine",
 }
 
 
@@ -48,8 +49,9 @@ class ReplayedEvent(NamedTuple):
     """What a lane took in.
 
     Attributes:
-        kind: `record`, `oversize`, `policy`, or `gap` (what retention deleted unread).
-        topic: its logical name; empty for what is no record.
+        kind: `record`, `oversize`, `policy`, `gap` (what retention deleted unread), or `quarantine` (a batch that
+            could not be read; `sluice.codecs.quarantine` reads its `raw`).
+        topic: its logical name; empty for what is neither a record nor a batch.
         record: decoded; None where it is no record, or none that could be taken in: then `fault` says why.
         raw: the bytes as they came. Quarantine: nobody has sanitised them.
     """
@@ -172,7 +174,7 @@ def _replayed(block: Block, outputs: Sequence[Output]) -> ReplayedBlock:
 
 def _event(block: Block, event: Event) -> ReplayedEvent:
     kind = _NAMES[event.kind]
-    is_input = kind in ("record", "oversize")
+    is_input = kind in ("record", "oversize", "quarantine")
     topic = block.header.sources[event.source].topic if is_input else ""
     found = _DECODERS[topic](event.value) if kind == "record" and topic in _DECODERS else None
     record, fault = (None, found) if isinstance(found, Fault) else (found, None)

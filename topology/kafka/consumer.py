@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -20,9 +21,12 @@ from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, Off
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from ...codecs.errors import DoesNotHoldError
 from ..settings.clock import now_ms
 from . import membership
 from .assignor import LaneAssignor, MemberState
+from .batches.quarantine import Refusals
+from .batches.unpacking import EventDecoder
 from .frames import Bounds, Fetched
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
@@ -48,12 +52,25 @@ FAUST_LOG = logging.getLogger("faust.transport.frames")
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+class Unread(NamedTuple):
+    """An input that is not read any further: since which seek, from which offset on, and why."""
+
+    partition: TP
+    epoch: int
+    offset: int
+    error: DoesNotHoldError
+
+
 class Poll(NamedTuple):
-    """What one poll brought: frames, where the fetched inputs end and when that was told, and lost positions."""
+    """What one poll brought: frames, where the fetched inputs end and when that was told, and lost positions.
+
+    `unread` has the inputs whose lanes must stop.
+    """
 
     frames: dict[TP, Fetched]
     answers: list[tuple[TP, int, int]]
     lost: list[TP]
+    unread: Sequence[Unread] = ()
 
 
 class Ended(NamedTuple):
@@ -128,6 +145,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         super().__post_init__()
         self._placed: dict[TopicPartition, _Placed] = {}
         self._drain = drain
+        self._refusals = Refusals(goes_on=self.app.settings.on_poison == "go-on")
         self._listening: asyncio.Task[None] | None = None
         self._leader_epochs: dict[TopicPartition, int] = {}
         session: float = self.app.settings.session_timeout
@@ -214,7 +232,8 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         max_records: int | None = None,
     ) -> Any:
         """What has come of the active partitions, as a `Poll`; waits up to `timeout` for the first records."""
-        frames, answers, lost = poll = Poll({}, [], [])
+        poll = Poll({}, [], [])
+        frames, answers, lost = poll.frames, poll.answers, poll.lost
         if not self.consumer.flow_active:
             return poll
         fetcher = consumer._fetcher
@@ -226,7 +245,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         with membership.judged(self._name), subscriptions.fetch_context():
             try:
                 records = await self._drain(
-                    fetcher, active_partitions, timeout or 0.0, max_records or 1, self.app.decoder_of
+                    fetcher, active_partitions, timeout or 0.0, max_records or 1, self._decoder_of
                 )
             except OffsetOutOfRangeError as error:
                 gone = error.args[0]
@@ -255,7 +274,20 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
                 answers.append((partition, end, state.timestamp))
             if position < placed.end and partition not in fetcher._records:
                 self._look_at(partition, placed, position, placed.end)
-        return poll
+        return poll._replace(unread=self._unread(subscription.assignment))
+
+    def _decoder_of(self, partition: TopicPartition) -> EventDecoder:
+        decoder: EventDecoder = self.app.decoder_of(partition)
+        return decoder._replace(refuse=partial(self._refusals.refuse, partition))
+
+    def _unread(self, assignment: object) -> tuple[Unread, ...]:
+        """The inputs that are not read any further; they rest until they are sought."""
+        stopped = dict(self._refusals.stopped)
+        self._refusals.stopped.clear()
+        found = {partition: one for partition, one in stopped.items() if self._is_placed(partition, assignment)}
+        if found:
+            self.rest({TP(*partition) for partition in found})
+        return tuple(Unread(TP(*partition), self._placed[partition].epoch, *one) for partition, one in found.items())
 
     async def ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Ended]:
         """Where partitions end by their leaders' own word; of one whose leader does not say, nothing."""
@@ -324,6 +356,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         for partition, offset in positions.items():
             consumer.seek(partition, offset)
             consumer.resume(partition)
+            self._refusals.forget(partition)
             assert subscription is not None, "a seek needs an assignment"
             self._placed[partition] = _Placed(epoch, subscription.assignment, offset)
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
 from aiokafka.consumer.fetcher import FetchError, PartitionRecords
-from aiokafka.errors import CorruptRecordException
+from aiokafka.errors import CorruptRecordException, RecordTooLargeError
 
-from .batches.unpacking import EventDecoder, Legacy, RecordDecoder, Unpacking, unpacking
+from .batches.quarantine import FetchAgainError
+from .batches.unpacking import EventDecoder, Legacy, RecordDecoder, Unpacking, UnreadableError, unpacking
 from .frames import HELD_BYTES
 
 POLL_BYTES = 16_000_000
@@ -48,12 +49,15 @@ def take(result: Any, most: int, room: int, decoder: EventDecoder | RecordDecode
     """Events of one of aiokafka's fetch results, until there are `most`, or `room` bytes, or no more.
 
     Raises:
-        CorruptRecordException: the next batch is damaged.
+        CorruptRecordException: the next batch is damaged, and nothing stands for it.
+        FetchAgainError: the same, and the result is to be let go of.
     """
-    if not result.check_assignment(result._topic_partition) or not result.has_more():
+    partition = result._topic_partition
+    if not result.check_assignment(partition) or not result.has_more():
         return NOTHING
     if isinstance(result._partition_records, PartitionRecords):
-        result._partition_records = unpacking(result._partition_records, decoder)
+        end = result._assignment.state_value(partition).highwater
+        result._partition_records = unpacking(result._partition_records, decoder, end)
     records: Unpacking | Legacy = result._partition_records
     events, byte_count = records.take(most, room)
     result._update_position()
@@ -97,27 +101,34 @@ def _drain_now(
 ) -> dict[Any, Drained]:
     drained: dict[Any, Drained] = {}
     room = POLL_BYTES
-    for partition in list(fetcher._records):
-        if partition not in wanted:
-            if not fetcher._subscriptions.is_assigned(partition):
-                del fetcher._records[partition]
-            continue
+
+    def let_go(partition: Any) -> None:
+        del fetcher._records[partition]
+        fetcher._notify(fetcher._wait_consume_future)
+
+    for partition in filter(lambda one: _is_cut_short(fetcher._records[one]), _wanted_of(fetcher, wanted)):
+        try:
+            _refuse_cut_short(fetcher, partition, decoder_of(partition))
+        except FetchAgainError:
+            let_go(partition)
+    for partition in _wanted_of(fetcher, wanted):
         result = fetcher._records[partition]
         if isinstance(result, FetchError):
             if drained:
                 break  # told by the next poll: what is out must not be lost
-            del fetcher._records[partition]
-            fetcher._notify(fetcher._wait_consume_future)
+            let_go(partition)
             result.check_raise()
         try:
             found = take(result, most, min(room, HELD_BYTES), decoder_of(partition))
+        except FetchAgainError:
+            let_go(partition)
+            continue
         except CorruptRecordException:
             if drained:
                 break  # told by the next poll as well
             raise
         if not result.has_more():
-            del fetcher._records[partition]
-            fetcher._notify(fetcher._wait_consume_future)
+            let_go(partition)
         if not found.events:
             continue
         drained[partition] = found
@@ -125,3 +136,35 @@ def _drain_now(
         if most <= 0 or room <= 0:
             break
     return drained
+
+
+def _wanted_of(fetcher: Any, wanted: Container[Any]) -> list[Any]:
+    """The partitions of which something has come that is wanted, in order; lets go of what is not ours any more."""
+    found = list[Any]()
+    for partition in list(fetcher._records):
+        if partition in wanted:
+            found.append(partition)
+        elif not fetcher._subscriptions.is_assigned(partition):
+            del fetcher._records[partition]
+    return found
+
+
+def _is_cut_short(result: Any) -> bool:
+    """Whether an answer held less than one whole batch, by what the batch says of its length."""
+    return isinstance(result, FetchError) and isinstance(result._error, RecordTooLargeError)
+
+
+def _refuse_cut_short(fetcher: Any, partition: Any, decoder: EventDecoder | RecordDecoder) -> None:
+    """Has it refused like any batch that cannot be read; aiokafka passes one offset, and tells.
+
+    Raises:
+        FetchAgainError: the result is to be let go of; the position is where it was.
+    """
+    if not isinstance(decoder, EventDecoder) or decoder.refuse is None:
+        return
+    state = fetcher._subscriptions.subscription.assignment.state_value(partition)
+    state.consumed_to(state.position - 1)
+    sentence = (
+        f"{partition.topic}/{partition.partition}: the batch at offset {state.position} is longer than its answer"
+    )
+    decoder.stands_for(UnreadableError(sentence, state.position, None, "damaged", b""))

@@ -19,7 +19,6 @@ from typing import Any
 
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import CorruptRecordException
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
@@ -85,8 +84,8 @@ class FrameConsumer(driver.Consumer):
         wait = POLL_SECONDS if len(fetchable) == len(active_partitions) else PRESSED_SECONDS
         try:
             poll = await self._thread.getmany(fetchable, min(timeout, wait))
-        except (DoesNotHoldError, CorruptRecordException) as error:
-            self.app.fail(error if isinstance(error, DoesNotHoldError) else DoesNotHoldError(error.args[0]))
+        except DoesNotHoldError as error:  # what the group has to say
+            self.app.fail(error)
             await asyncio.sleep(timeout)
             return {}
         for tp, end, time in poll.answers:
@@ -94,6 +93,8 @@ class FrameConsumer(driver.Consumer):
             lanes.answered(tp.partition, logical[tp.topic], end, time)
         for tp in poll.lost:
             lanes.lost(tp.partition, logical[tp.topic])
+        for tp, epoch, offset, error in poll.unread:
+            lanes.unread(tp.partition, logical[tp.topic], epoch, offset, error)
         found: dict[TP, list[Fetched]] = {}
         for tp, frame in poll.frames.items():
             frame = frame._replace(topic=logical[tp.topic])

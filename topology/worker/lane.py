@@ -23,6 +23,7 @@ import structlog
 from msgspec import UNSET
 
 from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, unseal
+from ...codecs.errors import DoesNotHoldError
 from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import number_of
 from ...streams.policy.policy import Policy
@@ -117,6 +118,7 @@ class Lane:
         self._tip = ChainHead()
         self._tip_offset: int | None = None
         self._gaps: list[Event] = []
+        self._unread: dict[str, tuple[int, int, DoesNotHoldError]] = {}
         self._due: tuple[int | None, int | None] = (None, None)
         self._wake = asyncio.Event()
         self._stopping = self._suspended = self._check_tip = self._replace = False
@@ -194,6 +196,11 @@ class Lane:
         """The broker no longer has the position at which an input was to be read."""
         log.warning("the broker has no such offset any more", topic=topic)
         self._replace = True
+        self._wake.set()
+
+    def unread(self, topic: str, epoch: int, offset: int, error: DoesNotHoldError) -> None:
+        """An input cannot be read from `offset` on, in the seek of `epoch`: the lane ends once it has come so far."""
+        self._unread[topic] = epoch, offset, error  # it may be told before the lane knows the epoch of its seek
         self._wake.set()
 
     def suspend(self) -> None:
@@ -402,6 +409,7 @@ class Lane:
             if self._suspended or self._check_tip or self._replace:
                 await self._stand_by()
                 continue
+            self._demand_readable()
             await self._demand_time()
             time = max(self._tip.time, self._clock())
             mark = self._watermark.at(self.intake.positions, time)
@@ -429,6 +437,16 @@ class Lane:
         """
         if self._clocks is not None:
             await self._clocks.demand(self._node)
+
+    def _demand_readable(self) -> None:
+        """That no input has been read to where it cannot be read.
+
+        Raises:
+            DoesNotHoldError: one has; all that lies before stands in blocks.
+        """
+        for topic, (epoch, offset, error) in self._unread.items():
+            if epoch == self.intake.epoch and self.intake.positions[topic] >= offset:
+                raise error
 
     async def _close_gaps(self, time: int, mark: int, events: list[Event]) -> None:
         """Closes a block that names what retention has deleted unread, before these events."""

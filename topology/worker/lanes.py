@@ -308,6 +308,11 @@ class Lanes:
         if lane := self._lane(topic, number):
             lane.lost(topic)
 
+    def unread(self, number: int, topic: str, epoch: int, offset: int, error: DoesNotHoldError) -> None:
+        """An input of a lane cannot be read from an offset on: `Lane.unread`."""
+        if lane := self._lane(topic, number):
+            lane.unread(topic, epoch, offset, error)
+
     def _lane(self, topic: str, number: int) -> Lane | None:
         return self._lanes.get((self._reader[topic], number))
 

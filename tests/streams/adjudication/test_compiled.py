@@ -37,6 +37,7 @@ from search import DEEP
 
 from sluice.codecs import blocks, merkle
 from sluice.codecs import compiled_core as codecs_native
+from sluice.codecs.quarantine import quarantine
 from sluice.codecs.times import LATEST, format_time
 from sluice.streams.adjudication import compiled_core, snapshot, table
 from sluice.streams.adjudication import fold as core
@@ -67,6 +68,17 @@ def test_how_much_lies_open_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     for seed in range(10):
         world = World(seed)
         same(world.steps(25), world.policy())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_batch_that_was_put_aside_tells_nobody_apart(seed: int) -> None:
+    """Between common records: the core leaves it to Python, in blocks that lie in place too."""
+    world = World(seed)
+    steps = world.steps(12)
+    for _, _, records in steps:
+        records.insert(len(records) // 2, quarantine(seed % 2, 7, 12, T, "checksum", b"raw"))
+
+    assert same(steps, world.policy()).counters["quarantined"] == 5 * len(steps)
 
 
 def test_timers_that_fire_together_fire_in_their_order() -> None:

@@ -16,6 +16,7 @@ from sluice.codecs import blocks
 from sluice.codecs.blocks import Event, EventKind, Header, Source
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.partition import PARTITIONERS
+from sluice.codecs.quarantine import quarantine
 from sluice.codecs.vocabulary import CLASSES_1_0
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import Admissibility, Observer, PerEffect, Policy
@@ -442,6 +443,30 @@ def test_offsets_that_retention_has_deleted_are_counted_as_lost(new_lane: Any) -
 
     assert lane.block(T, [("observations", gap)]) == []
     assert core.counters(lane.state)["lost"] == 60
+
+
+def test_a_batch_that_could_not_be_read_is_a_dead_letter_and_counted(new_lane: Any) -> None:
+    """The dead letter says what the ledger has of it; the counter, how many offsets it took."""
+    lane = new_lane(policy(), T)
+    event = quarantine(1, 40, 43, T, "too-large", b"bomb")
+
+    (output,) = lane.block(T, [("observations", event)])
+
+    assert dead([output]) == (
+        "unreadable-batch",
+        "the batch from offset 40 to 42 cannot be read: it unpacks to more than a lane takes",
+    )
+    assert output.headers["sluice-source"] == "observations/0/40"
+    assert msgspec.json.decode(output.value) == {
+        "next": 43,
+        "reason": "too-large",
+        "length": 4,
+        "sha256": sha256(b"bomb").hexdigest(),
+        "first": b"bomb".hex(),
+        "source": "observations/0/40",
+    }
+    assert core.counters(lane.state)["quarantined"] == 3
+    assert core.counters(lane.state)["dead-letters"] == 1
 
 
 def test_a_record_of_a_topic_that_this_fold_does_not_take_in_is_a_dead_letter() -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from sluice.codecs import blocks
 from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Header, Output, Source
 from sluice.codecs.partition import PARTITIONERS, Partitioner
+from sluice.codecs.quarantine import quarantine
 from sluice.codecs.records import Grounded
 from sluice.streams.adjudication import fold as core
 from sluice.streams.attestations import framing
@@ -506,6 +507,19 @@ def test_a_gap_is_counted_and_has_no_output():
     assert lane.state.counters["lost"] == 15
     lane.block([gap])
     assert lane.state.counters["lost"] == 30
+
+
+def test_a_batch_that_could_not_be_read_is_a_dead_letter_and_counted():
+    """As with any lane."""
+    lane = Lane()
+
+    (output,) = lane.block([quarantine(0, 10, 14, T, "checksum", b"raw")])
+
+    assert (_header(output, "sluice-reason"), _header(output, "sluice-source")) == (
+        "unreadable-batch",
+        "attestations/0/10",
+    )
+    assert (lane.state.counters["quarantined"], lane.state.counters["dead-letters"]) == (4, 1)
 
 
 def test_every_fate_is_counted():

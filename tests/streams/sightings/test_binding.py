@@ -18,6 +18,7 @@ from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Header, Outp
 from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import DoesNotHoldError, Fault
 from sluice.codecs.partition import PARTITIONERS
+from sluice.codecs.quarantine import quarantine
 from sluice.codecs.records import Citation
 from sluice.streams.adjudication.fold import event_for
 from sluice.streams.adjudication.versions import fold_version
@@ -355,6 +356,16 @@ def test_lost_inputs_are_counted():
 
     assert lane.block(T, [("sightings", Event(EventKind.GAP, 0, 3, T, [], None, b"10"))]) == []
     assert binding_state.counters(lane.state)["lost"] == 7
+
+
+def test_a_batch_that_could_not_be_read_is_a_dead_letter_and_counted():
+    """As with any lane."""
+    lane = Lane()
+
+    outputs = lane.block(T, [("citations", quarantine(1, 3, 10, T, "damaged", b"raw"))])
+
+    assert reasons(outputs) == ["unreadable-batch"]
+    assert binding_state.counters(lane.state)["quarantined"] == 7
 
 
 def test_a_ledger_begins_with_a_policy():

@@ -9,7 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import seal, unseal
+from sluice.codecs.quarantine import quarantine
 from sluice.codecs.records import Emission, Observation
+from sluice.topology.audit.report import notes
 from sluice.topology.client import AsyncAuditor, ClosedError, DoesNotHoldError, FakeSluice, UsageError
 from sluice.topology.client.fake_lane import FakeLane
 from sluice.topology.ledger.export import export
@@ -67,6 +69,25 @@ async def test_what_a_replay_gives_is_what_the_topics_hold():
     for topic in ("admitted", "inadmissible", "review-requests", "verdicts", "dead-letters"):
         stored = [(one.key, one.value, one.headers) for one in lane_of(fake).topics[topic]]
         assert stored == [(one.key, one.value, one.headers) for one in outputs if one.topic == topic]
+
+
+async def test_a_batch_that_could_not_be_read_is_replayed_from_the_ledger_alone(tmp_path: Path):
+    """Byte for byte, offline too; the audit finds its dead letter, and counts its offsets."""
+    fake = story()
+    event = quarantine(0, 9, 12, START, "too-large", b"bomb")
+    lane_of(fake)._chains[0]._close(0, 0, [event])
+    await export(lane_of(fake), tmp_path / "export", "2026-11-21T09:00:00Z")
+
+    async with AsyncAuditor(folder=tmp_path / "export") as auditor:
+        blocks = [block async for block in auditor]
+        report = await auditor.report()
+
+    (found,) = (one for block in blocks for one in block.events if one.kind == "quarantine")
+    assert (found.topic, found.offset, found.record, found.raw) == ("emissions", 9, None, event.value)
+    assert [one.reason for one in blocks[-1].outputs] == ["unreadable-batch"]
+    assert report.holds
+    assert report.lanes[0].counters["quarantined"] == 3
+    assert "3 offsets of inputs are of batches that could not be read; dead letters name each batch" in notes(report)
 
 
 async def test_times_say_what_is_handed_out():

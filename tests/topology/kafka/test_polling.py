@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,14 +11,17 @@ import msgspec
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
-from aiokafka.errors import CorruptRecordException, OffsetOutOfRangeError
+from aiokafka.errors import CorruptRecordException, OffsetOutOfRangeError, RecordTooLargeError
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from sluice.codecs.blocks import GENESIS, MAX_INPUT_BYTES, Block, Event, EventKind, Header, Source, outputs_root
+from sluice.codecs.quarantine import read_quarantine
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication import compiled_core, fold
 from sluice.streams.adjudication.fold import event_for
 from sluice.streams.policy.policy import Policy
+from sluice.topology.kafka.batches import unpacking
+from sluice.topology.kafka.batches.quarantine import Refusals
 from sluice.topology.kafka.batches.unpacking import EventDecoder, KeptRecords
 from sluice.topology.kafka.frames import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import (
@@ -95,13 +99,17 @@ class Fetcher:
     """aiokafka's fetcher with one fetch answer of each partition in it, unpacked by aiokafka itself."""
 
     def __init__(self, answers: dict[TopicPartition, bytes]) -> None:
-        self.states = {partition: SimpleNamespace(position=0, paused=False) for partition in answers}
+        self.states = {partition: SimpleNamespace(position=0, paused=False, highwater=10**6) for partition in answers}
         for state in self.states.values():
             state.consumed_to = lambda offset, state=state: setattr(state, "position", offset)
         assignment: Any = SimpleNamespace(active=True, state_value=self.states.__getitem__)
         self._closed = False
         self._wait_consume_future = None
-        self._subscriptions = SimpleNamespace(reassignment_in_progress=False, is_assigned=lambda partition: True)
+        self._subscriptions = SimpleNamespace(
+            reassignment_in_progress=False,
+            is_assigned=lambda partition: True,
+            subscription=SimpleNamespace(assignment=assignment),
+        )
         self._records: dict[TopicPartition, Any] = {
             partition: FetchResult(
                 partition,
@@ -199,6 +207,68 @@ async def test_a_damaged_batch_loses_nothing_of_another():
         with pytest.raises(CorruptRecordException, match="offset 0"):
             await poll(fetcher)
     assert fetcher.states[PLACES[1]].position == 1
+
+
+def refusing(refusals: Refusals) -> Any:
+    return lambda one: decoder_of(one)._replace(refuse=partial(refusals.refuse, one))
+
+
+async def test_a_damaged_batch_is_fetched_once_more_and_put_aside():
+    """Others are read meanwhile; then an event stands for it, and its lane goes on behind it."""
+    damaged = bytearray(packed([10, 10]))
+    damaged[-1] ^= 1
+    refusals = Refusals(goes_on=True, clock=lambda: T)
+    answers = {PLACES[0]: bytes(damaged), PLACES[1]: packed([10])}
+    fetcher = Fetcher(answers)
+
+    first = await drain(fetcher, set(PLACES), 0.0, 4000, refusing(refusals))
+    assert (set(first), fetcher._records) == ({PLACES[1]}, {})
+    assert fetcher.states[PLACES[0]].position == 0
+
+    (event,) = (await drain(Fetcher(answers), {PLACES[0]}, 0.0, 4000, refusing(refusals)))[PLACES[0]].events
+    assert (event.kind, event.offset, read_quarantine(event).reason) == (EventKind.QUARANTINE, 0, "checksum")
+    assert read_quarantine(event).next == 2
+
+
+async def test_a_batch_that_reads_on_the_second_fetch_is_read():
+    """It was damaged on the way; nothing stands for it but its records."""
+    whole, refusals = packed([10, 10]), Refusals(goes_on=True)
+    await drain(Fetcher({PLACES[0]: whole[:-1] + b"\0"}), set(PLACES), 0.0, 4000, refusing(refusals))
+
+    read = await drain(Fetcher({PLACES[0]: whole}), set(PLACES), 0.0, 4000, refusing(refusals))
+
+    assert [one.kind for one in read[PLACES[0]].events] == [EventKind.RECORD] * 2
+
+
+async def test_bombs_in_every_partition_at_once_are_each_put_aside(monkeypatch: pytest.MonkeyPatch):
+    """One poll; none of them is held unpacked."""
+    monkeypatch.setattr(unpacking, "MOST_UNPACKED", 2_000_000)
+    data = packed([3_000_000])
+    refusals = Refusals(goes_on=True)
+    tracemalloc.start()
+    read = await drain(Fetcher(dict.fromkeys(PLACES, data)), set(PLACES), 0.0, 4000, refusing(refusals))
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert [(one.kind, one.offset) for place in PLACES for one in read[place].events] == [
+        (EventKind.QUARANTINE, 0)
+    ] * 16
+    assert kept < 1_000_000
+    assert peak < 3 * 2_000_000
+
+
+async def test_a_batch_longer_than_its_answer_stops_its_lane_and_passes_nothing():
+    """aiokafka passes one offset, whatever stood there; here the position stays, and the lane is told."""
+    refusals = Refusals(goes_on=True)
+    for _ in range(2):
+        fetcher = Fetcher({PLACES[0]: packed([10]), PLACES[1]: packed([10])})
+        fetcher._records[PLACES[0]] = FetchError(error=RecordTooLargeError("longer"), backoff=0)
+        fetcher.states[PLACES[0]].position = 1
+        read = await drain(fetcher, set(PLACES), 0.0, 1, refusing(refusals))
+        assert (set(read), fetcher.states[PLACES[0]].position) == ({PLACES[1]}, 0)
+
+    assert refusals.stopped[PLACES[0]].offset == 0
+    assert "nobody can tell where it ends" in str(refusals.stopped[PLACES[0]].error)
 
 
 @pytest.mark.skipif(compiled_core.core is None, reason="an install without the compiled core")

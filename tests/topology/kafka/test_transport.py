@@ -12,13 +12,14 @@ import faust.transport
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import Fetcher
-from aiokafka.errors import CorruptRecordException, NoOffsetForPartitionError, OffsetOutOfRangeError
+from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.kafka.consumer import FrameConsumerThread, FrameFetcher, Poll
+from sluice.topology.kafka.batches.quarantine import Stopped
+from sluice.topology.kafka.consumer import FrameConsumerThread, FrameFetcher, Poll, Unread
 from sluice.topology.kafka.frames import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import Drained
 from sluice.topology.kafka.transport import FrameConsumer, Transport
@@ -109,6 +110,20 @@ class TestPoll:
         found = await poll(thread)
 
         assert found.frames == {EMISSIONS: Fetched("emissions", 0, 7, 10, 12, [*thread._consumer.brings[EMISSIONS]], 4)}
+
+    async def test_an_input_that_stops_its_lane_rests_and_is_told_once(self, thread: Any):
+        """With the epoch of its seek; one that was sought anew since, in another assignment, is nobody's business."""
+        error = DoesNotHoldError("a batch of an input cannot be read")
+        await thread.place({EMISSIONS: 10}, 7)
+        thread._refusals.stopped[EMISSIONS] = Stopped(12, error)
+
+        assert (await poll(thread)).unread == (Unread(TP("emissions", 0), 7, 12, error),)
+        assert thread._consumer.paused == {EMISSIONS}
+        assert (await poll(thread)).unread == ()
+
+        thread._refusals.stopped[EMISSIONS] = Stopped(12, error)
+        thread._consumer.assign(Assignment())
+        assert (await poll(thread)).unread == ()
 
     async def test_what_rests_is_not_fetched_until_it_is_sought(self, thread: Any):
         """What had come of it goes, since nobody would take it, and a full fetcher asks for the others without a pause.
@@ -361,18 +376,28 @@ class TestConsumer:
             ("on_its_way", frames[partition][0]),
         ]
 
-    @pytest.mark.parametrize(
-        "error",
-        [
-            CorruptRecordException("emissions/0: the batch at offset 7 is damaged: it has no end"),
-            DoesNotHoldError("a member of this name is there already"),
-        ],
-        ids=["batch", "group"],
-    )
+    async def test_an_input_that_cannot_be_read_is_its_lanes_business(self, app: App, monkeypatch: pytest.MonkeyPatch):
+        """It is told from which offset on, and why; the worker goes on."""
+        lanes = app.lanes = Lanes()  # type: ignore[assignment]
+        partition, error = TP("p.emissions", 0), DoesNotHoldError("a batch of an input cannot be read")
+        ended: list[BaseException] = []
+        monkeypatch.setattr(app, "fail", ended.append)
+
+        async def getmany(partitions: Any, seconds: float) -> Poll:
+            return Poll({}, [], [], [Unread(partition, 3, 7, error)])
+
+        consumer: Any = app.consumer
+        monkeypatch.setattr(consumer._thread, "getmany", getmany)
+        await consumer._getmany({partition}, 1.0)
+
+        assert lanes.reported == [("unread", 0, "emissions", 3, 7, error)]  # type: ignore[attr-defined]
+        assert ended == []
+
     async def test_what_nobody_can_go_on_from_ends_the_worker_with_its_sentence(
-        self, app: App, monkeypatch: pytest.MonkeyPatch, error: Exception
+        self, app: App, monkeypatch: pytest.MonkeyPatch
     ):
-        """A corrupt batch, or a group's refusal: somebody has to look, and no lane gets any further by trying again."""
+        """A group's refusal: somebody has to look, and no lane gets any further by trying again."""
+        error = DoesNotHoldError("a member of this name is there already")
         app.lanes = Lanes()  # type: ignore[assignment]
         reported: list[BaseException] = []
         monkeypatch.setattr(app, "fail", reported.append)
@@ -384,7 +409,7 @@ class TestConsumer:
         monkeypatch.setattr(consumer._thread, "getmany", getmany)
 
         assert await consumer._getmany({TP("p.emissions", 0)}, 0.01) == {}
-        assert [(type(one), str(one)) for one in reported] == [(DoesNotHoldError, error.args[0])]
+        assert reported == [error]
 
     async def test_a_message_carries_its_frame_undecoded(self, app: App):
         """The agent's event holds the very frame."""

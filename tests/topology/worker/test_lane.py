@@ -16,6 +16,8 @@ from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.quarantine import quarantine
+from sluice.topology.kafka.frames import Fetched
 from sluice.topology.worker import retry
 
 
@@ -379,6 +381,40 @@ class TestInputs:
         assert [(e.kind, e.source, e.offset, e.value) for e in gap.events[:1]] == [(EventKind.GAP, 0, 1, b"5")]
         assert _plain(gap.header.sources[0])[1] == 1
         assert world.log.values == [b"a", b"kept"]
+
+    async def test_an_input_that_cannot_be_read_ends_the_lane_behind_what_can(self):
+        """What lies before stands in blocks; a word that belongs to an earlier seek is none."""
+        world = World()
+        error = DoesNotHoldError("a batch of an input cannot be read")
+        task = asyncio.create_task(world.lane.run())
+        await world.until(lambda: world.lane.status.phase == "running")
+        epoch = world.lane.intake.epoch
+        world.lane.unread("observations", epoch - 1, 0, DoesNotHoldError("of an earlier seek"))
+        world.lane.unread("emissions", epoch, 2, error)
+        world.inputs.send("emissions", b"a")
+        await world.until(lambda: world.log.values == [b"a"])
+        world.inputs.send("emissions", b"b")
+
+        with pytest.raises(DoesNotHoldError) as ended:
+            await asyncio.wait_for(task, 60)
+
+        assert ended.value is error
+        assert world.log.values == [b"a", b"b"]
+
+    async def test_a_batch_that_was_put_aside_stands_in_a_block(self):
+        """Its event is one of the input's; the next block goes on behind it."""
+        world = World()
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "running")
+            aside = quarantine(0, 0, 5, 1, "checksum", b"raw")
+            epoch = world.lane.intake.epoch
+            world.lane.offer(Fetched("emissions", 0, epoch, 0, 5, [aside], 100))
+            world.lane.offer(frame("emissions", 5, [b"a"], epoch=epoch))
+            await world.until(lambda: world.log.values == [b"a"])
+
+        events = [event for block in world.log.blocks[1:] for event in block.events]
+        assert events[0] == aside
+        assert _plain(world.log.blocks[-1].header.sources[0])[2] == 6
 
     async def test_a_gap_is_recorded_before_too_many_timers_are_settled(self):
         """Any block passes over what was lost, so the first one says so; records wait until the timers are settled."""

@@ -4,6 +4,9 @@ aiokafka makes an object of each record, which costs more than the whole fold. H
 belongs to aborted transactions is passed over, and the records come straight as events
 (`sluice.codecs.record_batches`). Batches of the formats before 2 go aiokafka's own way.
 
+A batch that cannot be read is an `UnreadableError`. Where a lane reads, the decoder says what stands for it
+(quarantine.py); an audit, and whoever else reads what is stored, ends there.
+
 aiokafka keeps what it fetched where nobody can read it, so its class is extended, once and for all consumers of the
 process, by the bytes that it was made from.
 """
@@ -14,17 +17,18 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from operator import itemgetter
+from struct import Struct
 from typing import Any, Final, NamedTuple
 
 import cramjam
 import structlog
-from aiokafka import codec
 from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.record.memory_records import MemoryRecords
 
 from ....codecs.blocks import MAX_INPUT_BYTES, Event
+from ....codecs.quarantine import UnreadableReason
 from ....codecs.record_batches import (
     CHECKED_FROM,
     MAGIC,
@@ -42,17 +46,43 @@ from .packing import crc32c
 
 MOST_UNPACKED: Final = 134_217_728
 """Bytes of one batch without its compression. A batch of 1 MB may hide 30 GB; an honest one has some ten megabytes."""
+LEAST_RECORD_BYTES: Final = 7
+"""A record's length, attributes, time, offset, key, value and number of headers have a byte each."""
 _FIRST_ROOM, _FACTOR = 65_536, 16
 """Bytes, and bytes for each compressed one, that are tried first."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def _bounded(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[bytes], bytes]:
+class TooMuchError(ValueError):
+    """A batch unpacks to more than it may. `most` is that, in bytes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"it unpacks to more than {most} octets")
+        self.most = most
+
+
+class UnreadableError(CorruptRecordException):
+    """A batch cannot be read.
+
+    Attributes:
+        offset: the first that is wanted of it.
+        next: the offset behind it; None where nothing bears out what it says of that itself.
+        reason: why.
+        raw: the batch as it came.
+    """
+
+    def __init__(self, sentence: str, offset: int, next: int | None, reason: UnreadableReason, raw: bytes) -> None:
+        super().__init__(sentence)
+        self.offset, self.next, self.raw = offset, next, raw
+        self.reason: UnreadableReason = reason
+
+
+def _bounded(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[bytes, int], bytes]:
     """Decompression by one of cramjam's, into as much room as it takes and no more than there may be."""
 
-    def decompress(raw: bytes) -> bytes:
-        size = min(max(_FIRST_ROOM, _FACTOR * len(raw)), MOST_UNPACKED)
+    def decompress(raw: bytes, most: int) -> bytes:
+        size = min(max(_FIRST_ROOM, _FACTOR * len(raw)), most)
         while True:
             room = bytearray(size)
             try:
@@ -60,9 +90,9 @@ def _bounded(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[by
             except cramjam.DecompressionError as error:
                 if _TOO_SMALL not in str(error):
                     raise
-            if size == MOST_UNPACKED:
-                raise ValueError(f"it unpacks to more than {MOST_UNPACKED} octets")
-            size = min(8 * size, MOST_UNPACKED)
+            if size == most:
+                raise TooMuchError(most)
+            size = min(8 * size, most)
 
     return decompress
 
@@ -70,16 +100,32 @@ def _bounded(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[by
 _unpack_zstd = _bounded(cramjam.zstd.decompress_into)
 
 
-def _zstd(raw: bytes) -> bytes:
+def _zstd(raw: bytes, most: int) -> bytes:
     """One frame that says how large it is, as most producers write them, at once; whatever else it is, step by step."""
-    found = zstd.decompress(raw, MOST_UNPACKED)
-    return _unpack_zstd(raw) if found is None else found
+    found = zstd.decompress(raw, most)
+    return _unpack_zstd(raw, most) if found is None else found
 
 
+def _snappy(raw: bytes, most: int) -> bytes:
+    """Snappy, in one piece or in the pieces of Java's library; each says how large it is."""
+    pieces = [raw]
+    if raw.startswith(_XERIAL):
+        pieces, at = [], _XERIAL_BYTES
+        while at < len(raw):
+            (size,) = _SIZE.unpack_from(raw, at)
+            at += _SIZE.size
+            pieces.append(raw[at : at + size])
+            at += size
+    if sum(cramjam.snappy.decompress_raw_len(piece) for piece in pieces) > most:
+        raise TooMuchError(most)
+    return b"".join(bytes(cramjam.snappy.decompress_raw(piece)) for piece in pieces)
+
+
+_XERIAL, _XERIAL_BYTES, _SIZE = b"\x82SNAPPY\0", 16, Struct(">I")
 _TOO_SMALL: Final = "failed to write whole buffer"
-_UNPACK: Final[dict[int, Callable[[bytes], bytes]]] = {
+_UNPACK: Final[dict[int, Callable[[bytes, int], bytes]]] = {
     1: _bounded(cramjam.gzip.decompress_into),
-    2: codec.snappy_decode,  # makes 20 bytes of one at the most
+    2: _snappy,
     3: _bounded(cramjam.lz4.decompress_into),
     4: _zstd,
 }
@@ -101,10 +147,24 @@ fetcher.MemoryRecords = KeptRecords
 
 
 class EventDecoder(NamedTuple):
-    """How a partition's records become events: as which source of their lane, and by what."""
+    """How a partition's records become events: as which source of their lane, and by what.
+
+    `refuse` says what stands for a batch that cannot be read (quarantine.py); without it, nothing does.
+    """
 
     source: int
     event_for: EventFor
+    refuse: Callable[[int, UnreadableError], Event] | None = None
+
+    def stands_for(self, unreadable: UnreadableError) -> Event:
+        """The event that stands for a batch.
+
+        Raises:
+            UnreadableError: there is none.
+        """
+        if self.refuse is None:
+            raise unreadable
+        return self.refuse(self.source, unreadable)
 
     def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
         """Records of a batch."""
@@ -134,15 +194,24 @@ class RecordDecoder(NamedTuple):
     def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> None:
         """Nothing: what was stored so is to be told, not to be read."""
 
+    def stands_for(self, unreadable: UnreadableError) -> Event:
+        """Nothing, likewise."""
+        raise unreadable
+
     def one(self, record: Any) -> Any:
         """One of aiokafka's records."""
         return self.stored(record.offset, record.timestamp, record.key, record.value, list(record.headers))
 
 
-def unpacking(records: Any, decoder: EventDecoder | RecordDecoder) -> Unpacking | Legacy:
+def unpacking(records: Any, decoder: EventDecoder | RecordDecoder, end: int | None = None) -> Unpacking | Legacy:
     """What stands for aiokafka's `PartitionRecords` from here on.
 
     An answer that spans two formats is read up to where they change; what follows is fetched again.
+
+    Args:
+        records: aiokafka's.
+        decoder: what records become.
+        end: where the partition ends at the least, as the answer said; None where that is not known.
     """
     raw, records._records_iterator = records._records.raw, None  # aiokafka's own, in a cycle with `records`
     found = list(batches(raw))
@@ -153,7 +222,8 @@ def unpacking(records: Any, decoder: EventDecoder | RecordDecoder) -> Unpacking 
     aborted = records._aborted_transactions if committed_only else ()
     found = list(takewhile(lambda batch: batch.magic == MAGIC, found))
     place = f"{records._tp.topic}/{records._tp.partition}"
-    return Unpacking(raw, found, aborted, records.next_fetch_offset, decoder, place, check_crcs=records._check_crcs)
+    start = records.next_fetch_offset
+    return Unpacking(raw, found, aborted, start, decoder, place, end=end, check_crcs=records._check_crcs)
 
 
 class Unpacking:
@@ -173,6 +243,7 @@ class Unpacking:
         decoder: EventDecoder | RecordDecoder,
         place: str,
         *,
+        end: int | None,
         check_crcs: bool,
     ) -> None:
         """
@@ -183,11 +254,12 @@ class Unpacking:
             position: the first offset that is wanted.
             decoder: what records become.
             place: topic and partition, for sentences.
+            end: where the partition ends at the least; None where that is not known.
             check_crcs: whether a batch's checksum is looked at.
         """
         self.next_fetch_offset = position
         self._raw, self._batches, self._check_crcs = raw, deque(found), check_crcs
-        self._decoder, self._place = decoder, place
+        self._decoder, self._place, self._end = decoder, place, end
         self._aborted = sorted(aborted, key=itemgetter(1), reverse=True)
         self._aborting: set[int] = set()
         self._cursor: Cursor | None = None
@@ -197,8 +269,8 @@ class Unpacking:
         """Events, until there are `most`, or `room` bytes of them, or no more; and their bytes.
 
         Raises:
-            CorruptRecordException: the next batch is not what its checksum or its lengths say. What stands before it
-                was given first.
+            UnreadableError: the next batch is not what its checksum or its lengths say, or is too large, and nothing
+                stands for it. What stands before it was given first.
         """
         events, byte_count = list[Any](), 0
         while len(events) < most and byte_count < room:
@@ -208,10 +280,11 @@ class Unpacking:
                     self.done = True
                     break
                 found, more = self._read(cursor, most - len(events), room - byte_count)
-            except CorruptRecordException:
-                if events:
-                    break
-                raise
+            except UnreadableError as unreadable:
+                if not events:
+                    events.append(self._decoder.stands_for(unreadable))
+                    self._leave_behind(unreadable)
+                break
             events += found
             byte_count += more
         return events, byte_count
@@ -223,7 +296,7 @@ class Unpacking:
         except ValueError as error:
             salvaged = self._decoder.salvage(*bounds)
             if salvaged is None:
-                raise self._damaged(self._batches[0], error) from None
+                raise self._unreadable("damaged", str(error)) from None
             found, byte_count = salvaged
             offset = self._batches[0].base_offset
             log.warning("a batch has what is no record: its bytes are taken for it", offset=offset, error=str(error))
@@ -248,14 +321,27 @@ class Unpacking:
         self.next_fetch_offset = max(self.next_fetch_offset, self._batches.popleft().next)
         self._cursor = None
 
+    def _leave_behind(self, unreadable: UnreadableError) -> None:
+        """Goes on behind a batch that cannot be read, with another answer.
+
+        It may have been the marker of a transaction: the next answer says which are aborted from there on.
+        """
+        assert unreadable.next is not None, "something stands for it only where its end is known"
+        self.next_fetch_offset, self._cursor, self.done = unreadable.next, None, True
+        self._batches.clear()
+
     def _opened(self, batch: Batch) -> Cursor:
         data = self._raw[batch.records : batch.end]  # a copy: a record that lies in it holds no other batch
         if batch.compression:
             try:
-                data = _UNPACK[batch.compression](data)
+                data = _UNPACK[batch.compression](data, MOST_UNPACKED)
+            except TooMuchError as error:
+                raise self._unreadable("too-large", str(error)) from None
             except Exception as error:  # noqa: BLE001 -- each codec has errors of its own
-                raise self._damaged(batch, error) from None
+                raise self._unreadable("damaged", str(error)) from None
         base, count = batch.base_offset, batch.record_count
+        if not 0 <= count <= min(len(data) // LEAST_RECORD_BYTES, batch.next - base):
+            raise self._unreadable("damaged", f"it cannot hold {count} records")
         return Cursor(
             data,
             0,
@@ -269,15 +355,32 @@ class Unpacking:
             batch.base_offset,
         )
 
-    def _damaged(self, batch: Batch, why: Exception) -> CorruptRecordException:
-        return self._corrupt(f"the batch at offset {batch.base_offset} is damaged: {why}")
+    def _unreadable(self, reason: UnreadableReason, why: str) -> UnreadableError:
+        """The error of the first batch."""
+        batch = self._batches[0]
+        sentence = f"{self._place}: the batch at offset {batch.base_offset} is damaged: {why}"
+        return UnreadableError(
+            sentence, self.next_fetch_offset, self._behind(batch), reason, self._raw[batch.start : batch.end]
+        )
 
-    def _corrupt(self, what: str) -> CorruptRecordException:
-        return CorruptRecordException(f"{self._place}: {what}")
+    def _behind(self, batch: Batch) -> int | None:
+        """The offset behind a batch that cannot be read; None where nothing bears out what it says itself.
+
+        A header that lies must not take a lane past what stands behind the batch: the next batch says where it begins
+        if its own checksum holds; else the partition's end must not be passed.
+        """
+        if len(self._batches) > 1 and self._is_sound(following := self._batches[1]):
+            return following.base_offset if following.base_offset > self.next_fetch_offset else None
+        return batch.next if self._end is not None and self.next_fetch_offset < batch.next <= self._end else None
+
+    def _is_sound(self, batch: Batch) -> bool:
+        return crc32c(self._raw, batch.start + CHECKED_FROM, batch.end) == batch.crc
 
     def _is_passed_over(self, batch: Batch) -> bool:
-        if self._check_crcs and crc32c(self._raw, batch.start + CHECKED_FROM, batch.end) != batch.crc:
-            raise self._corrupt(f"the checksum of the batch at offset {batch.base_offset} does not hold")
+        if self._check_crcs and not self._is_sound(batch):
+            raise self._unreadable("checksum", "its checksum does not hold")
+        if batch.next <= self.next_fetch_offset and len(self._batches) == 1:
+            raise self._unreadable("damaged", f"it ends before offset {self.next_fetch_offset}")
         while self._aborted and self._aborted[-1][1] <= batch.base_offset:
             self._aborting.add(self._aborted.pop()[0])
         if batch.is_control:
@@ -291,7 +394,7 @@ class Unpacking:
             (marker, *_), _ = read_events(self._opened(batch), 0, batch.base_offset, 1, MAX_INPUT_BYTES, _never)
             return ControlRecord.parse(marker.key or b"") == ABORT_MARKER
         except ValueError as error:
-            raise self._corrupt(f"the marker at offset {batch.base_offset} is none: {error}") from None
+            raise self._unreadable("damaged", f"the marker is none: {error}") from None
 
 
 def _never(*_: Any) -> Event:
@@ -322,10 +425,14 @@ class Legacy:
     def take(self, most: int, room: int) -> tuple[list[Any], int]:
         """As `Unpacking.take`."""
         events, byte_count = list[Any](), 0
-        for record in self._records:
-            events.append(self._decoder.one(record))
-            byte_count += len(record.key or b"") + len(record.value or b"")
-            if len(events) >= most or byte_count >= room:
-                return events, byte_count
+        try:
+            for record in self._records:
+                events.append(self._decoder.one(record))
+                byte_count += len(record.key or b"") + len(record.value or b"")
+                if len(events) >= most or byte_count >= room:
+                    return events, byte_count
+        except Exception as error:  # noqa: BLE001 -- each codec has errors of its own
+            if not events:
+                self._decoder.stands_for(UnreadableError(str(error), self.next_fetch_offset, None, "damaged", b""))
         self.done = True
         return events, byte_count

@@ -25,7 +25,13 @@ from sluice.codecs.blocks import Event, EventKind
 from sluice.codecs.record_batches import batches
 from sluice.streams.adjudication.fold import event_for
 from sluice.topology.kafka.batches import unpacking as unpacking_module
-from sluice.topology.kafka.batches.unpacking import EventDecoder, KeptRecords, RecordDecoder, unpacking
+from sluice.topology.kafka.batches.unpacking import (
+    EventDecoder,
+    KeptRecords,
+    RecordDecoder,
+    UnreadableError,
+    unpacking,
+)
 
 PARTITION = TopicPartition("emissions", 0)
 CONTROL, TRANSACTIONAL = 0x20, 0x10
@@ -153,7 +159,7 @@ def test_a_damaged_batch_is_refused_behind_what_is_whole() -> None:
 
     assert [event.value for event in one.take(100, 10**9)[0]] == [b"a"]
     for _ in range(2):
-        with pytest.raises(CorruptRecordException, match="checksum of the batch at offset 1"):
+        with pytest.raises(CorruptRecordException, match="batch at offset 1 is damaged: its checksum"):
             one.take(100, 10**9)
     assert one.next_fetch_offset == 1
 
@@ -244,6 +250,156 @@ def test_records_of_older_formats_go_aiokafka_s_way(old: int) -> None:
     one = ours(batch(1, [b"new"]) + data, start=1)
     assert [event.value for event in drained(one)] == [b"new"]
     assert one.next_fetch_offset == 2
+
+
+def put_aside(data: bytes, end: int | None, start: int = 0) -> tuple[list[Any], Any]:
+    """What is read where an event stands for what cannot be read: its offset, end, reason and first bytes."""
+
+    def refuse(source: int, unreadable: UnreadableError) -> Any:
+        if unreadable.next is None:
+            raise unreadable
+        told = (unreadable.offset, unreadable.next, unreadable.reason, unreadable.raw[:8])
+        return Event(EventKind.QUARANTINE, source, unreadable.offset, 0, [], None, repr(told).encode())
+
+    one = unpacking(theirs(data, start=start), EventDecoder(1, event_for, refuse), end)
+    return [event.value for event in drained(one)], one
+
+
+def broken(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def test_a_batch_that_was_put_aside_is_left_behind_with_its_answer() -> None:
+    """What stands before it is read, then the event; what follows is fetched anew.
+
+    The batch may have been the marker of a transaction, and only a new answer says which are aborted from there on.
+    """
+    data = batch(0, [b"a"]) + broken(batch(1, [b"b", b"c"])) + batch(3, [b"d"])
+
+    values, one = put_aside(data, 4)
+
+    assert values == [b"a", b"(1, 3, 'checksum', b'" + b"\\x00" * 7 + b"\\x01')"]
+    assert one.next_fetch_offset == 3
+
+
+def test_the_next_batch_says_where_a_broken_one_ends() -> None:
+    """Its header may lie about that: nothing behind it is lost."""
+    liar = bytearray(batch(1, [b"b", b"c"]))
+    liar[23:27] = pack(">i", 1_000_000)  # the last offset of it
+
+    values, one = put_aside(bytes(liar) + batch(3, [b"d"]), 2_000_000, start=1)
+
+    assert [value[:20] for value in values] == [b"(1, 3, 'checksum', b"]
+    assert one.next_fetch_offset == 3
+
+
+@pytest.mark.parametrize(("last", "end"), [(1_000_000, 5), (-1, 5), (-5, 5), (1, None)])
+def test_what_says_nothing_true_of_its_end_is_not_passed(last: int, end: int | None) -> None:
+    """Neither beyond the partition's end, nor backwards, nor where the end is not known; nor is it read for ever."""
+    liar = bytearray(broken(batch(1, [b"b", b"c"])))
+    liar[23:27] = pack(">i", last)
+
+    with pytest.raises(UnreadableError) as refused:
+        put_aside(bytes(liar), end, start=1)
+
+    assert refused.value.next is None
+
+
+def test_a_broken_batch_behind_a_broken_one_says_nothing() -> None:
+    """Its own offset may be a lie: then the first one's word counts, up to the partition's end."""
+    second = bytearray(broken(batch(3, [b"d"])))
+    second[:8] = pack(">q", 900)
+
+    values, one = put_aside(broken(batch(1, [b"b", b"c"])) + bytes(second), 4, start=1)
+
+    assert one.next_fetch_offset == 3
+    assert len(values) == 1
+
+
+@pytest.mark.parametrize("count", [-1, 3, 1_000_000, 2**31 - 1])
+@pytest.mark.parametrize("codec", [0, 4])
+def test_a_number_of_records_that_lies_costs_nothing(count: int, codec: int) -> None:
+    """Under a right checksum: it is put aside as a whole, and nothing is made of records that cannot be there."""
+    liar = bytearray(batch(1, [b"b", b"c"], codec=codec))
+    liar[57:61] = pack(">i", count)
+
+    values, one = put_aside(signed(liar) + batch(3, [b"d"]), 4, start=1)
+
+    assert [value[:19] for value in values] == [b"(1, 3, 'damaged', b"]
+    assert one.next_fetch_offset == 3
+
+
+def test_offsets_and_records_that_lie_alike_cost_nothing() -> None:
+    """Two billion of each, in a hundred bytes."""
+    liar = bytearray(batch(1, [b"b", b"c"]))
+    liar[23:27], liar[57:61] = pack(">i", 2**31 - 2), pack(">i", 2**31 - 1)
+
+    values, one = put_aside(signed(liar) + batch(3, [b"d"]), 4, start=1)
+
+    assert len(values) == 1
+    assert one.next_fetch_offset == 3
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_bomb_is_put_aside(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it was packed with; snappy too, whose pieces say how large they are."""
+    monkeypatch.setattr(unpacking_module, "MOST_UNPACKED", 2_000_000)
+
+    values, one = put_aside(batch(1, [bytes(2_000_001)], codec=codec) + batch(2, [b"d"]), 3, start=1)
+
+    assert [value[:20] for value in values] == [b"(1, 2, 'too-large', "]
+    assert one.next_fetch_offset == 2
+
+
+def test_snappy_in_one_piece_is_undone_too() -> None:
+    """As librdkafka writes it."""
+    plain = batch(0, [b"a" * 1000])
+    data = bytearray(plain[:61] + bytes(cramjam.snappy.compress_raw(plain[61:])))
+    data[8:12], data[22] = (len(data) - 12).to_bytes(4, "big"), data[22] | 2
+
+    assert [one.value for one in drained(ours(signed(data)))] == [b"a" * 1000]
+
+
+@pytest.mark.parametrize("tail", [b"\xff\xff\xff\xfc", b"\0\0\0\1", b"\0", b"\x7f\xff\xff\xffabc"])
+def test_pieces_of_snappy_whose_lengths_lie_are_refused(tail: bytes) -> None:
+    """A negative one, one beyond the end, half a one."""
+    plain = batch(0, [b"a" * 1000], codec=2)
+    data = bytearray(plain + tail)
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+
+    with pytest.raises(UnreadableError, match="offset 0 is damaged"):
+        ours(signed(data)).take(1, 1)
+
+
+def test_what_follows_the_marker_of_an_abort_that_cannot_be_read_is_not_lost() -> None:
+    """The producer's next transaction is committed: a new answer says so, and this one ends at the marker."""
+    aborted, later = batch(0, [b"x"], 5, bits=TRANSACTIONAL), batch(2, [b"y"], 5, bits=TRANSACTIONAL)
+    data = aborted + broken(marker(1, 5, ABORT)) + later + marker(3, 5, COMMIT)
+    read = list[Any]()
+
+    def refuse(source: int, unreadable: UnreadableError) -> Event:
+        read.append(unreadable.offset)
+        return Event(EventKind.QUARANTINE, source, unreadable.offset, 0, [], None, b"aside")
+
+    one = unpacking(theirs(data, [(5, 0)]), EventDecoder(1, event_for, refuse), 4)
+
+    assert [event.value for event in drained(one)] == [b"aside"]
+    assert (read, one.next_fetch_offset) == ([1], 2)
+
+
+@pytest.mark.parametrize("old", [0, 1])
+def test_a_damaged_record_of_an_older_format_is_told_behind_what_is_whole(old: int) -> None:
+    """Nobody can say where it ends."""
+    builder = LegacyRecordBatchBuilder(old, 0, 10**6)
+    builder.append(0, 5, b"k", b"whole")
+    builder.append(1, 5, b"k", b"old")
+    one = unpacking(theirs(broken(bytes(builder.build()))), EventDecoder(1, event_for))
+
+    assert [event.value for event in one.take(100, 10**9)[0]] == [b"whole"]
+    again = unpacking(theirs(broken(bytes(builder.build())), start=1), EventDecoder(1, event_for))
+    with pytest.raises(UnreadableError) as refused:
+        again.take(100, 10**9)
+    assert (refused.value.offset, refused.value.next) == (1, None)
 
 
 @pytest.mark.parametrize("codec", [0, 4])
