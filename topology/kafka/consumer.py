@@ -244,9 +244,9 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         gone: dict[TopicPartition, int] = {}
         with membership.judged(self._name), subscriptions.fetch_context():
             try:
-                records = await self._drain(
-                    fetcher, active_partitions, timeout or 0.0, max_records or 1, self._decoder_of
-                )
+                wait, most = timeout or 0.0, max_records or 1
+                unpacked = self.app.settings.max_unpacked_bytes
+                records = await self._drain(fetcher, active_partitions, wait, most, self._decoder_of, unpacked)
             except OffsetOutOfRangeError as error:
                 gone = error.args[0]
             except NoOffsetForPartitionError:

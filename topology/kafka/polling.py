@@ -16,7 +16,16 @@ from aiokafka.consumer.fetcher import FetchError, PartitionRecords
 from aiokafka.errors import CorruptRecordException, RecordTooLargeError
 
 from .batches.quarantine import FetchAgainError
-from .batches.unpacking import EventDecoder, Legacy, RecordDecoder, Unpacking, UnreadableError, unpacking
+from .batches.unpacking import (
+    MOST_UNPACKED,
+    EventDecoder,
+    Legacy,
+    NoRoomError,
+    RecordDecoder,
+    Unpacking,
+    UnreadableError,
+    unpacking,
+)
 from .frames import HELD_BYTES
 
 POLL_BYTES = 16_000_000
@@ -45,10 +54,13 @@ def fetch_bytes(partitions: int) -> int:
     return max(LEAST_BYTES, min(MOST_BYTES, FETCHED_BYTES // max(partitions, 1)))
 
 
-def take(result: Any, most: int, room: int, decoder: EventDecoder | RecordDecoder) -> Drained:
+def take(
+    result: Any, most: int, room: int, decoder: EventDecoder | RecordDecoder, unpacks: int = MOST_UNPACKED
+) -> Drained:
     """Events of one of aiokafka's fetch results, until there are `most`, or `room` bytes, or no more.
 
     Raises:
+        NoRoomError: the next batch has more than `unpacks` bytes, unpacked.
         CorruptRecordException: the next batch is damaged, and nothing stands for it.
         FetchAgainError: the same, and the result is to be let go of.
     """
@@ -59,7 +71,7 @@ def take(result: Any, most: int, room: int, decoder: EventDecoder | RecordDecode
         end = result._assignment.state_value(partition).highwater
         result._partition_records = unpacking(result._partition_records, decoder, end)
     records: Unpacking | Legacy = result._partition_records
-    events, byte_count = records.take(most, room)
+    events, byte_count = records.take(most, room, unpacks)
     result._update_position()
     if records.done:
         result._partition_records = None
@@ -72,10 +84,19 @@ async def drain(
     patience: float,
     most: int,
     decoder_of: Callable[[Any], EventDecoder | RecordDecoder],
+    unpacked: int = MOST_UNPACKED,
 ) -> dict[Any, Drained]:
     """What has come of the wanted partitions; waits up to `patience` seconds for the first records.
 
     As aiokafka's `Fetcher.fetched_records`, by bytes.
+
+    Args:
+        fetcher: aiokafka's.
+        wanted: the partitions.
+        patience: seconds.
+        most: so many records.
+        decoder_of: what the records of a partition become.
+        unpacked: so many bytes of batches may lie unpacked here, of all partitions together, beside a single one.
 
     Raises:
         KafkaError: what the fetcher has to say of a partition, where nothing else came.
@@ -84,7 +105,7 @@ async def drain(
     while True:
         if fetcher._subscriptions.reassignment_in_progress:
             await fetcher._subscriptions.wait_for_assignment()
-        drained = _drain_now(fetcher, wanted, most, decoder_of)
+        drained = _drain_now(fetcher, wanted, most, decoder_of, unpacked)
         left = end - asyncio.get_running_loop().time()
         if drained or left <= 0:
             return drained
@@ -97,14 +118,21 @@ async def drain(
 
 
 def _drain_now(
-    fetcher: Any, wanted: Container[Any], most: int, decoder_of: Callable[[Any], EventDecoder | RecordDecoder]
+    fetcher: Any,
+    wanted: Container[Any],
+    most: int,
+    decoder_of: Callable[[Any], EventDecoder | RecordDecoder],
+    most_unpacked: int,
 ) -> dict[Any, Drained]:
     drained: dict[Any, Drained] = {}
     room = POLL_BYTES
 
+    unpacked = _Unpacked(fetcher, most_unpacked)
+
     def let_go(partition: Any) -> None:
         del fetcher._records[partition]
         fetcher._notify(fetcher._wait_consume_future)
+        unpacked.note(partition)
 
     for partition in filter(lambda one: _is_cut_short(fetcher._records[one]), _wanted_of(fetcher, wanted)):
         try:
@@ -118,8 +146,15 @@ def _drain_now(
                 break  # told by the next poll: what is out must not be lost
             let_go(partition)
             result.check_raise()
+        bounds = (most, min(room, HELD_BYTES), decoder_of(partition))
         try:
-            found = take(result, most, min(room, HELD_BYTES), decoder_of(partition))
+            try:
+                found = take(result, *bounds, unpacked.room(partition))
+            except NoRoomError:
+                unpacked.make_room(partition, wanted)
+                found = take(result, *bounds)
+        except NoRoomError:
+            continue
         except FetchAgainError:
             let_go(partition)
             continue
@@ -129,6 +164,7 @@ def _drain_now(
             raise
         if not result.has_more():
             let_go(partition)
+        unpacked.note(partition)
         if not found.events:
             continue
         drained[partition] = found
@@ -136,6 +172,45 @@ def _drain_now(
         if most <= 0 or room <= 0:
             break
     return drained
+
+
+class _Unpacked:
+    """The batches that lie unpacked in a fetcher, by partition: so many bytes together, beside a single one.
+
+    One may always be unpacked. What others read is read to its end first; what lies there of partitions that nobody
+    reads now would be waited for in vain, and is let go of.
+    """
+
+    def __init__(self, fetcher: Any, most: int) -> None:
+        self._fetcher, self._most = fetcher, most
+        self._records: dict[Any, Unpacking] = {}
+        for partition in fetcher._records:
+            self.note(partition)
+
+    def note(self, partition: Any) -> None:
+        """A partition was read, or let go of."""
+        records = getattr(self._fetcher._records.get(partition), "_partition_records", None)
+        if isinstance(records, Unpacking) and records.unpacked:
+            self._records[partition] = records
+        else:
+            self._records.pop(partition, None)
+
+    def room(self, partition: Any) -> int:
+        """So many bytes a batch of a partition may have unpacked now."""
+        held = sum(records.unpacked for other, records in self._records.items() if other != partition)
+        return max(0, self._most - held) if held else MOST_UNPACKED
+
+    def make_room(self, partition: Any, wanted: Container[Any]) -> None:
+        """Lets go of all others.
+
+        Raises:
+            NoRoomError: one of them is wanted, and read first.
+        """
+        others = self._records.keys() - {partition}
+        if any(other in wanted for other in others):
+            raise NoRoomError
+        for other in others:
+            self._records.pop(other).pack_up()
 
 
 def _wanted_of(fetcher: Any, wanted: Container[Any]) -> list[Any]:

@@ -111,6 +111,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["go-on", "stop"],
         Meta(description="What a lane does about a batch that cannot be read: record it and go on behind it, or stop"),
     ] = "go-on"
+    max_unpacked_bytes: Annotated[
+        int, Meta(ge=1, description="Bytes of compressed batches that all lanes of a worker hold unpacked, beside one")
+    ] = 134_217_728
     max_block_wait: Annotated[float, Meta(gt=0, le=5, description="Seconds a block stays open at the most")] = 0.05
     web_port: Annotated[
         Annotated[int, Meta(ge=1, le=65_535)] | None, Meta(description="Port of a service's metrics and probes, if any")

@@ -257,6 +257,69 @@ async def test_bombs_in_every_partition_at_once_are_each_put_aside(monkeypatch: 
     assert peak < 3 * 2_000_000
 
 
+def held(fetcher: Fetcher) -> int:
+    """How many bytes lie unpacked in it."""
+    records = [one._partition_records for one in fetcher._records.values()]
+    return sum(one.unpacked for one in records if isinstance(one, unpacking.Unpacking))
+
+
+async def test_large_batches_of_all_lanes_stay_within_their_budget():
+    """Sixteen of fifteen megabytes at once: no more than two lie there unpacked, and all are read to their end."""
+    data, found = packed([500_000] * 30), dict.fromkeys(PLACES, 0)
+    fetcher, most = Fetcher(dict.fromkeys(PLACES, data)), 0
+    while fetcher._records:
+        drained = await drain(fetcher, set(PLACES), 0.0, 4000, decoder_of, 31_000_000)
+        assert drained, "nobody waits for nothing"
+        most = max(most, held(fetcher))
+        for partition, one in drained.items():
+            found[partition] += len(one.events)
+
+    assert set(found.values()) == {30}
+    assert 15_000_000 < most <= 31_000_000
+
+
+async def test_one_batch_may_always_be_unpacked():
+    """However small the budget is, or there would be nothing to wait for."""
+    data, found = packed([500_000] * 30), 0
+    fetcher = Fetcher(dict.fromkeys(PLACES[:3], data))
+    while fetcher._records:
+        drained = await drain(fetcher, set(PLACES), 0.0, 4000, decoder_of, 1)
+        found += sum(len(one.events) for one in drained.values())
+
+    assert found == 90
+
+
+async def test_what_nobody_reads_gives_way():
+    """A lane that stands, or is full, holds no room that another one needs; what it had not read, it reads later."""
+    data = packed([500_000] * 30)
+    fetcher = Fetcher(dict.fromkeys(PLACES[:2], data))
+    first = await drain(fetcher, {PLACES[0]}, 0.0, 4000, decoder_of, 16_000_000)
+    assert held(fetcher) > 15_000_000
+
+    second = list[Any]()
+    while PLACES[1] in fetcher._records:
+        second += (await drain(fetcher, {PLACES[1]}, 0.0, 4000, decoder_of, 16_000_000))[PLACES[1]].events
+        assert held(fetcher) < 16_000_000
+    rest = list[Any]()
+    while fetcher._records:
+        rest += (await drain(fetcher, {PLACES[0]}, 0.0, 4000, decoder_of, 16_000_000))[PLACES[0]].events
+
+    assert len(second) == 30
+    assert [one.offset for one in [*first[PLACES[0]].events, *rest]] == list(range(30))
+
+
+async def test_who_waits_for_room_is_not_unpacked_again_and_again(monkeypatch: pytest.MonkeyPatch):
+    """A batch that was too large for what was left is not tried before there is more."""
+    tried = list[int]()
+    unpack = unpacking._UNPACK[ZSTD]
+    monkeypatch.setitem(unpacking._UNPACK, ZSTD, lambda raw, most: tried.append(most) or unpack(raw, most))
+    fetcher = Fetcher(dict.fromkeys(PLACES[:2], packed([500_000] * 30)))
+    for _ in range(4):
+        await drain(fetcher, set(PLACES), 0.0, 4000, decoder_of, 16_000_000)
+
+    assert len(tried) == 2
+
+
 async def test_a_batch_longer_than_its_answer_stops_its_lane_and_passes_nothing():
     """aiokafka passes one offset, whatever stood there; here the position stays, and the lane is told."""
     refusals = Refusals(goes_on=True)

@@ -62,6 +62,10 @@ class TooMuchError(ValueError):
         self.most = most
 
 
+class NoRoomError(Exception):
+    """The next batch is larger than what may be unpacked now. Nothing was read of it."""
+
+
 class UnreadableError(CorruptRecordException):
     """A batch cannot be read.
 
@@ -263,15 +267,31 @@ class Unpacking:
         self._aborted = sorted(aborted, key=itemgetter(1), reverse=True)
         self._aborting: set[int] = set()
         self._cursor: Cursor | None = None
+        self._room, self._too_little = MOST_UNPACKED, -1
         self.done = False
 
-    def take(self, most: int, room: int) -> tuple[list[Any], int]:
+    @property
+    def unpacked(self) -> int:
+        """How many bytes of the batch that is being read lie here unpacked."""
+        return 0 if self._cursor is None else len(self._cursor.data)
+
+    def pack_up(self) -> None:
+        """Lets go of what is unpacked: it is unpacked anew when it is read on."""
+        self._cursor = None
+
+    def take(self, most: int, room: int, unpacks: int = MOST_UNPACKED) -> tuple[list[Any], int]:
         """Events, until there are `most`, or `room` bytes of them, or no more; and their bytes.
 
+        Args:
+            most, room: as above.
+            unpacks: so many bytes of a batch may be unpacked now.
+
         Raises:
+            NoRoomError: the next batch has more.
             UnreadableError: the next batch is not what its checksum or its lengths say, or is too large, and nothing
                 stands for it. What stands before it was given first.
         """
+        self._room = unpacks
         events, byte_count = list[Any](), 0
         while len(events) < most and byte_count < room:
             try:
@@ -280,6 +300,10 @@ class Unpacking:
                     self.done = True
                     break
                 found, more = self._read(cursor, most - len(events), room - byte_count)
+            except NoRoomError:
+                if not events:
+                    raise
+                break
             except UnreadableError as unreadable:
                 if not events:
                     events.append(self._decoder.stands_for(unreadable))
@@ -319,7 +343,7 @@ class Unpacking:
     def _pass(self) -> None:
         """Leaves the first batch behind."""
         self.next_fetch_offset = max(self.next_fetch_offset, self._batches.popleft().next)
-        self._cursor = None
+        self._cursor, self._too_little = None, -1
 
     def _leave_behind(self, unreadable: UnreadableError) -> None:
         """Goes on behind a batch that cannot be read, with another answer.
@@ -333,9 +357,15 @@ class Unpacking:
     def _opened(self, batch: Batch) -> Cursor:
         data = self._raw[batch.records : batch.end]  # a copy: a record that lies in it holds no other batch
         if batch.compression:
+            room = min(self._room, MOST_UNPACKED)
+            if room <= self._too_little:  # it was tried
+                raise NoRoomError
             try:
-                data = _UNPACK[batch.compression](data, MOST_UNPACKED)
+                data = _UNPACK[batch.compression](data, room)
             except TooMuchError as error:
+                if room < MOST_UNPACKED:
+                    self._too_little = room
+                    raise NoRoomError from None
                 raise self._unreadable("too-large", str(error)) from None
             except Exception as error:  # noqa: BLE001 -- each codec has errors of its own
                 raise self._unreadable("damaged", str(error)) from None
@@ -422,8 +452,8 @@ class Legacy:
         """Behind everything that was taken or passed over."""
         return self._records.next_fetch_offset
 
-    def take(self, most: int, room: int) -> tuple[list[Any], int]:
-        """As `Unpacking.take`."""
+    def take(self, most: int, room: int, unpacks: int = MOST_UNPACKED) -> tuple[list[Any], int]:
+        """As `Unpacking.take`; aiokafka unpacks as much as there is."""
         events, byte_count = list[Any](), 0
         try:
             for record in self._records:
