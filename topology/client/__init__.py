@@ -1,14 +1,14 @@
-"""sluice for programs: an emitter, readers of what is admitted and of what is to be mended, an auditor, and a fake of
-all that for unit tests.
+"""sluice for programs: an emitter, readers of what is admitted, of what is to be mended and of verdicts, an auditor,
+and a fake of all that for unit tests.
 
-`AsyncEmitter`, `AsyncAdmittedReader`, `AsyncReEmissionReader` and `AsyncAuditor` are for event loops, those without
-`Async` for everybody else. docs/client.md and docs/mending.md show them at work.
+`AsyncEmitter`, `AsyncAdmittedReader`, `AsyncReEmissionReader`, `AsyncVerdictReader` and `AsyncAuditor` are for event
+loops, those without `Async` for everybody else. docs/client.md, docs/mending.md and docs/verdicts.md show them at work.
 """
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError, UsageError
 from ..settings.settings import Settings, load_settings
 from .auditing import AsyncAuditor, Auditor
-from .blocking import AdmittedReader, Emitter, ReEmissionReader
+from .blocking import AdmittedReader, Emitter, ReEmissionReader, VerdictReader
 from .changes import (
     Admitted,
     AdmittedRecord,
@@ -28,6 +28,7 @@ from .mending import AsyncReEmissionReader, Mending
 from .ports import Delivered, Position
 from .reading import AsyncAdmittedReader
 from .replay import ReplayedBlock, ReplayedEvent, ReplayedOutput
+from .verdicts import AsyncVerdictReader, EmissionVerdicts
 
 __all__ = [
     "Admitted",
@@ -38,6 +39,7 @@ __all__ = [
     "AsyncAuditor",
     "AsyncEmitter",
     "AsyncReEmissionReader",
+    "AsyncVerdictReader",
     "Auditor",
     "BufferFullError",
     "Change",
@@ -48,6 +50,7 @@ __all__ = [
     "Delivery",
     "DoesNotHoldError",
     "Draft",
+    "EmissionVerdicts",
     "Emitter",
     "FakeSluice",
     "InvalidRecordError",
@@ -64,6 +67,7 @@ __all__ = [
     "SluiceError",
     "UnreachableError",
     "UsageError",
+    "VerdictReader",
     "annotation",
     "load_settings",
 ]

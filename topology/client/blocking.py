@@ -2,7 +2,7 @@
 
 An `Emitter` may be used from any number of threads at once. An `AdmittedReader` is iterated by one thread; others may
 look at `current` and `position`, and close it: whoever waits in it is then told with a `ClosedError`. So it is with a
-`ReEmissionReader`. Closing is safe from any thread, and twice. Neither survives a fork.
+`ReEmissionReader` and a `VerdictReader`. Closing is safe from any thread, and twice. Neither survives a fork.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, Unpack
 
 from ..kafka.input_records import Prepared
 from ..settings.clock import now_ms
@@ -24,8 +24,11 @@ from .portal import Held, next_of
 from .ports import Clock, Delivered, Outlet, Position, Source
 from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting
 from .reading import GRACE, AsyncAdmittedReader
+from .record_reader import AsyncRecordReader, Placed, Reading
+from .verdicts import AsyncVerdictReader, EmissionVerdicts
 
 T = TypeVar("T")
+V = TypeVar("V", bound=Placed)
 
 
 # ---------------------------------------------------------------- emitter
@@ -130,10 +133,48 @@ def _copy(done: Delivery, future: Future[Delivered]) -> None:
         future.set_result(done.result())
 
 
-# ---------------------------------------------------------------- reader
+# ---------------------------------------------------------------- readers
 
 
-class AdmittedReader(Held):
+class _Reader(Held):
+    """A reader in a portal, with the position that its caller has come to."""
+
+    def __init__(self, reader: AsyncAdmittedReader | AsyncRecordReader[Any]) -> None:
+        super().__init__("reader", reader)
+        self._async, self._position = reader, Position()
+
+    @property
+    def position(self) -> Position:
+        """How far was handed out to the caller."""
+        return self._position
+
+    @property
+    def unreadable(self) -> int:
+        """How many records were none that this version knows."""
+        return self._async.unreadable
+
+    def commit(self) -> None:
+        """Keeps the position on the broker, in the group's name."""
+        self._portal.call(self._async.commit())
+
+    def _kept(self, work: Callable[[], Awaitable[T]]) -> T:
+        found, self._position = self._portal.call(self._with_position(work))
+        return found
+
+    async def _with_position(self, work: Callable[[], Awaitable[T]]) -> tuple[T, Position]:
+        return await work(), self._async.position
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._position = self._async.position
+        return self
+
+    def close(self) -> None:
+        """Commits, in a group, what was handed out, and closes; a second call does nothing."""
+        super().close()
+
+
+class AdmittedReader(_Reader):
     """As `AsyncAdmittedReader`, blocking. Arguments are those of `AsyncAdmittedReader`."""
 
     def __init__(
@@ -160,101 +201,55 @@ class AdmittedReader(Held):
             source=source,
             clock=clock,
         )
-        super().__init__("reader", self._reader)
-        self._position = Position()
+        super().__init__(self._reader)
 
     @property
     def current(self) -> Mapping[str, AdmittedRecord]:
         """What is admitted now, as of the changes that were handed out; a live view, for any thread."""
         return self._reader.current
 
-    @property
-    def position(self) -> Position:
-        """How far changes were handed out to the caller."""
-        return self._position
-
-    @property
-    def unreadable(self) -> int:
-        """How many words were no records that this version knows."""
-        return self._reader.unreadable
-
     def __iter__(self) -> Iterator[AnyChange]:
         changes = aiter(self._reader)
-        while True:
-            change, self._position = self._portal.call(self._with_position(partial(next_of, changes)))
-            if change is None:
-                return
+        while (change := self._kept(partial(next_of, changes))) is not None:
             yield change
 
     def next(self, seconds: float | None = None) -> AnyChange | None:
         """The next change; None where there is none for so many seconds."""
-        found, self._position = self._portal.call(self._with_position(partial(self._reader.next, seconds)))
-        return found
+        return self._kept(partial(self._reader.next, seconds))
 
     def catch_up(self) -> list[AnyChange]:
         """The changes up to where committed records end now; after it, `current` is whole."""
-        found, self._position = self._portal.call(self._with_position(self._reader.catch_up))
-        return found
-
-    def commit(self) -> None:
-        """Keeps the position on the broker, in the group's name."""
-        self._portal.call(self._reader.commit())
-
-    async def _with_position(self, work: Callable[[], Awaitable[T]]) -> tuple[T, Position]:
-        return await work(), self._reader.position
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        self._position = self._reader.position
-        return self
-
-    def close(self) -> None:
-        """Commits, in a group, what was handed out, and closes; a second call does nothing."""
-        super().close()
+        return self._kept(self._reader.catch_up)
 
 
-# ---------------------------------------------------------------- re-emission requests
+class _RecordReader(_Reader, Generic[V]):
+    """As `AsyncRecordReader`, blocking."""
+
+    def __init__(self, reader: AsyncRecordReader[V]) -> None:
+        super().__init__(reader)
+        self._records = reader
+
+    @property
+    def unwanted(self) -> int:
+        """How many records were of emissions that `wants` does not want."""
+        return self._records.unwanted
+
+    def __iter__(self) -> Iterator[V]:
+        records = aiter(self._records)
+        while (found := self._kept(partial(next_of, records))) is not None:
+            yield found
+
+    def next(self, seconds: float | None = None) -> V | None:
+        """The next record; None where there is none for so many seconds."""
+        return self._kept(partial(self._records.next, seconds))
 
 
-class ReEmissionReader(Held):
+class ReEmissionReader(_RecordReader[Mending]):
     """As `AsyncReEmissionReader`, blocking. Arguments are those of `AsyncReEmissionReader`."""
 
-    def __init__(
-        self,
-        settings: Settings | None = None,
-        *,
-        bootstrap: str | None = None,
-        from_position: Position | None = None,
-        group: str | None = None,
-        partitions: Sequence[int] | None = None,
-        follow: bool = True,
-        wants: Callable[[str], bool] | None = None,
-        source: Source | None = None,
-        clock: Clock = now_ms,
-    ) -> None:
-        self._reader = AsyncReEmissionReader(
-            settings,
-            bootstrap=bootstrap,
-            from_position=from_position,
-            group=group,
-            partitions=partitions,
-            follow=follow,
-            wants=wants,
-            source=source,
-            clock=clock,
-        )
-        super().__init__("reader", self._reader)
-        self._position = Position()
-
-    @property
-    def position(self) -> Position:
-        """How far requests were handed out to the caller."""
-        return self._position
-
-    @property
-    def unreadable(self) -> int:
-        """How many records were no requests that this version knows."""
-        return self._reader.unreadable
+    def __init__(self, settings: Settings | None = None, **reading: Unpack[Reading]) -> None:
+        self._reader = AsyncReEmissionReader(settings, **reading)
+        super().__init__(self._reader)
 
     @property
     def late(self) -> int:
@@ -266,20 +261,6 @@ class ReEmissionReader(Held):
         """How many requests were of an attempt that a later request has left behind."""
         return self._reader.superseded
 
-    @property
-    def unwanted(self) -> int:
-        """How many requests were of emissions that `wants` does not want."""
-        return self._reader.unwanted
-
-    def __iter__(self) -> Iterator[Mending]:
-        requests = aiter(self._reader)
-        while (found := self._kept(partial(next_of, requests))) is not None:
-            yield found
-
-    def next(self, seconds: float | None = None) -> Mending | None:
-        """The next request; None where there is none for so many seconds."""
-        return self._kept(partial(self._reader.next, seconds))
-
     def gather(self, seconds: float | None = None, quiet: float = QUIET) -> list[Mending]:
         """The requests of one attempt of one emission; see `AsyncReEmissionReader.gather`.
 
@@ -289,18 +270,9 @@ class ReEmissionReader(Held):
         """
         return self._kept(partial(self._reader.gather, seconds, quiet))
 
-    def commit(self) -> None:
-        """Keeps the position on the broker, in the group's name."""
-        self._portal.call(self._reader.commit())
 
-    def _kept(self, work: Callable[[], Awaitable[T]]) -> T:
-        found, self._position = self._portal.call(self._with_position(work))
-        return found
+class VerdictReader(_RecordReader[EmissionVerdicts]):
+    """As `AsyncVerdictReader`, blocking. Arguments are those of `AsyncVerdictReader`."""
 
-    async def _with_position(self, work: Callable[[], Awaitable[T]]) -> tuple[T, Position]:
-        return await work(), self._reader.position
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        self._position = self._reader.position
-        return self
+    def __init__(self, settings: Settings | None = None, **reading: Unpack[Reading]) -> None:
+        super().__init__(AsyncVerdictReader(settings, **reading))

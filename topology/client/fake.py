@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import msgspec
 
@@ -23,7 +23,7 @@ from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy
 from ..kafka.topics import TOPICS
 from .auditing import AsyncAuditor, Auditor
-from .blocking import AdmittedReader, Emitter, ReEmissionReader
+from .blocking import AdmittedReader, Emitter, ReEmissionReader, VerdictReader
 from .emitting import BUFFER_BYTES, BUFFER_RECORDS, AsyncEmitter
 from .fake_world import FakeOutlet, FakeSource, World
 from .mending import TOPIC as REQUESTS
@@ -39,9 +39,21 @@ from .preparing import (
     prepared,
 )
 from .reading import GRACE, AsyncAdmittedReader
+from .record_reader import Reading
+from .verdicts import TOPIC as VERDICTS
+from .verdicts import AsyncVerdictReader
 
 OBSERVER = "observer-1"
 _READABLE = tuple(name for name, spec in TOPICS.items() if spec.role in ("input", "output"))
+
+
+class FakeReading(TypedDict, total=False):
+    """How a fake's topic is read: what of `Reading` is not the fake's own."""
+
+    from_position: Position | None
+    group: str | None
+    follow: bool
+    wants: Callable[[str], bool] | None
 
 
 class FakeSluice:
@@ -274,41 +286,25 @@ class FakeSluice:
             from_position=from_position, group=group, follow=follow, grace=grace, source=source, clock=self._world.clock
         )
 
-    def async_re_emission_reader(
-        self,
-        *,
-        from_position: Position | None = None,
-        group: str | None = None,
-        follow: bool = False,
-        wants: Callable[[str], bool] | None = None,
-    ) -> AsyncReEmissionReader:
+    def async_re_emission_reader(self, **reading: Unpack[FakeReading]) -> AsyncReEmissionReader:
         """An `AsyncReEmissionReader` of what is asked here; it ends, by default, at what is there."""
-        return AsyncReEmissionReader(
-            from_position=from_position,
-            group=group,
-            follow=follow,
-            wants=wants,
-            source=FakeSource(self._world, group, REQUESTS),
-            clock=self._world.clock,
-        )
+        return AsyncReEmissionReader(**self._reading(REQUESTS, reading))
 
-    def re_emission_reader(
-        self,
-        *,
-        from_position: Position | None = None,
-        group: str | None = None,
-        follow: bool = False,
-        wants: Callable[[str], bool] | None = None,
-    ) -> ReEmissionReader:
+    def re_emission_reader(self, **reading: Unpack[FakeReading]) -> ReEmissionReader:
         """A `ReEmissionReader` of what is asked here; it ends, by default, at what is there."""
-        return ReEmissionReader(
-            from_position=from_position,
-            group=group,
-            follow=follow,
-            wants=wants,
-            source=FakeSource(self._world, group, REQUESTS),
-            clock=self._world.clock,
-        )
+        return ReEmissionReader(**self._reading(REQUESTS, reading))
+
+    def async_verdict_reader(self, **reading: Unpack[FakeReading]) -> AsyncVerdictReader:
+        """An `AsyncVerdictReader` of what is told here; it ends, by default, at what is there."""
+        return AsyncVerdictReader(**self._reading(VERDICTS, reading))
+
+    def verdict_reader(self, **reading: Unpack[FakeReading]) -> VerdictReader:
+        """A `VerdictReader` of what is told here; it ends, by default, at what is there."""
+        return VerdictReader(**self._reading(VERDICTS, reading))
+
+    def _reading(self, topic: str, reading: FakeReading) -> Reading:
+        source = FakeSource(self._world, reading.get("group"), topic)
+        return {"follow": False, **reading, "source": source, "clock": self._world.clock}
 
     def async_auditor(self) -> AsyncAuditor:
         """An `AsyncAuditor` of the ledger that was written here."""

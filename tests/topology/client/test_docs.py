@@ -1,4 +1,5 @@
-"""docs/client.md and docs/mending.md say what is so: every example runs, and so do those in the docstrings."""
+"""docs/client.md, docs/mending.md and docs/verdicts.md say what is so: every example runs, and so do those in
+docstrings."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import sluice.topology.client as client
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "client.md"
 MENDING = ROOT / "docs" / "mending.md"
+VERDICTS = ROOT / "docs" / "verdicts.md"
 MODULES = sorted(path.stem for path in Path(client.__file__ or "").parent.glob("[a-z]*.py"))
 
 
@@ -23,7 +25,7 @@ def run(test: doctest.DocTest) -> None:
     assert not failed, "".join(said)
 
 
-@pytest.mark.parametrize(("page", "least"), [(PAGE, 26), (MENDING, 15)])
+@pytest.mark.parametrize(("page", "least"), [(PAGE, 26), (MENDING, 15), (VERDICTS, 6)])
 def test_every_example_of_the_page_runs(page: Path, least: int):
     """From the top, as a reader would type them in."""
     test = doctest.DocTestParser().get_doctest(page.read_text("utf-8"), {}, page.name, str(page), 0)
@@ -31,7 +33,7 @@ def test_every_example_of_the_page_runs(page: Path, least: int):
     run(test)
 
 
-@pytest.mark.parametrize(("page", "least"), [(PAGE, 10), (MENDING, 3)])
+@pytest.mark.parametrize(("page", "least"), [(PAGE, 10), (MENDING, 3), (VERDICTS, 1)])
 def test_no_block_of_code_on_the_page_is_left_out(page: Path, least: int):
     """Each has a prompt, and so is run."""
     blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
@@ -55,8 +57,8 @@ def test_the_docstrings_have_examples():
 
 
 def test_the_page_names_what_is_exported():
-    """Every public name of the package that users call is on it, or on the one about mending."""
-    text = PAGE.read_text("utf-8") + MENDING.read_text("utf-8")
+    """Every public name of the package that users call is on it, or on those about mending and verdicts."""
+    text = "".join(page.read_text("utf-8") for page in (PAGE, MENDING, VERDICTS))
     called = [name for name in client.__all__ if name.endswith(("Emitter", "Reader", "Auditor", "Sluice", "Draft"))]
-    assert len(called) == 10
+    assert len(called) == 12
     assert [name for name in called if name not in text] == []
