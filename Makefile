@@ -14,7 +14,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
   tests/streams/adjudication/test_compiled_checks.py \
   tests/streams/adjudication/test_snapshot.py tests/streams/adjudication/test_table.py tests/streams/adjudication/test_timers.py
 
-.PHONY: demo browser test test-all test-deep test-adapters lint types format bench bench-quick yield docs reference conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
+.PHONY: demo browser test test-all test-deep test-adapters lint types format bench bench-quick yield docs reference screenshots conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -123,6 +123,9 @@ yield: $(DEV) ## how often an admission is right, on a labelled corpus; ends wit
 
 docs: $(DEV) ## the documentation site, built strictly into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+screenshots: $(DEV) browser ## the pictures of the console in docs/images
+	PYTHONPATH=tests/support $(BIN)/python tools/make_screenshots.py
 
 reference: $(DEV) ## docs/reference, from the code; the operator's alerts, from the rules
 	$(BIN)/python tools/make_reference.py

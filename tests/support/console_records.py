@@ -17,7 +17,7 @@ SENTENCES = (
 )
 TEXT = " ".join(SENTENCES)
 STATUSES = ("admitted", "admitted", "contradicted", "below-floor")
-CLASSES = ("substrate.code.read", "substrate.grep", "substrate.git.log", "substrate.db.query")
+CLASSES = ("substrate.code.read", "substrate.grep", "substrate.git.log", "substrate.grep")
 EVIL = "<script>document.title='taken'</script>\u202e<img src=x onerror=\"document.title='taken'\">"
 
 
@@ -73,7 +73,7 @@ def verdicts(
             "attempt": 0,
             "status": status,
             "effect": "internal",
-            "reason": None if status in ("admitted", "pending") else "too-few-classes",
+            "reason": "too-few-classes" if status == "below-floor" else None,
             "classes_seen": [CLASSES[number]],
             "missing_floor": 1 if status == "below-floor" else 0,
             "valid_until": format_time(now + 3_600_000) if status == "admitted" else None,
