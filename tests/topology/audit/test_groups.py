@@ -140,7 +140,7 @@ def test_all_three_ledgers_hold(tmp_path: Path, processes: int):
     assert sum(lane.topics["citations"].equal for lane in report.lanes) == 6
     assert sum(lane.topics["dead-letters"].equal for lane in report.bind) == 1
     assert any(line.startswith("lane frame 1: ") for line in lines(report))
-    assert "<h3>Lane bind 0</h3>" in page(report)
+    assert '<h3>Lane bind 0: <span class="good">holds</span></h3>' in page(report)
     assert [one["fold"] for one in msgspec.to_builtins(report)["frame"]] == ["frame", "frame"]
 
 
