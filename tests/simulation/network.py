@@ -18,7 +18,7 @@ from .loop import SimulatedLoop
 
 
 class Weather(msgspec.Struct):
-    """Chances of what goes wrong, each of one request or frame."""
+    """Chances of what goes wrong, each of one request or range."""
 
     lost: float = 0.0  # a request never arrives
     unheard: float = 0.0  # it takes effect, and its answer is lost

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sluice.codecs.blocks import Block, Output
 from sluice.streams.attestations.framing_state import NewestWords
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
-from sluice.topology.kafka.frames import Fetched
+from sluice.topology.kafka.fetched import Fetched
 from sluice.topology.kafka.transactions import LaneProducer, Written
 from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
@@ -143,9 +143,9 @@ def unfenced() -> Mutation:
 
 
 def with_frames(change: Callable[[Intake, Fetched], Fetched]) -> Mutation:
-    """Lanes that see frames otherwise than they are."""
+    """Lanes that see ranges otherwise than they are."""
     offer = Intake.offer
-    return Mutation(patches=[(Intake, "offer", lambda intake, frame: offer(intake, change(intake, frame)))])
+    return Mutation(patches=[(Intake, "offer", lambda intake, fetched: offer(intake, change(intake, fetched)))])
 
 
 def passed_at_once() -> Mutation:
@@ -183,7 +183,7 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
         lambda: with_frames(lambda _, f: f._replace(start=0)),
         "exactly-once|outputs",
     ),
-    "positions from stale frames": (
+    "positions from stale ranges": (
         lambda: with_frames(lambda intake, f: f._replace(start=0, epoch=intake.epoch)),
         "exactly-once|outputs",
     ),

@@ -63,7 +63,7 @@ HAPPENINGS = (
     "the clock of",
     "begins at",
     "fenced: another worker",
-    "a frame was lost on the way",
+    "a range was lost on the way",
     "lane resumed",
     "lane leaves",
     "snapshot loaded",

@@ -1,7 +1,7 @@
 """One simulated worker: the real `Lanes` with real lanes, folds and ledgers, between a fetcher and a group member.
 
 Fetcher and member play transport.py's part: they call `suspend`, `assign`, `wants`, `on_its_way`, `offer`, `answered`
-and `lost` as the driver does, and frames may get lost, doubled, late or stale on the way, as Faust is known to do it.
+and `lost` as the driver does, and ranges may get lost, doubled, late or stale on the way, as Faust is known to do it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aiokafka.errors import IllegalStateError, KafkaError
 from sluice.codecs.notes import Signer
 from sluice.streams.adjudication.fold import event_for
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of
-from sluice.topology.kafka.frames import Bounds, Fetched
+from sluice.topology.kafka.fetched import Bounds, Fetched
 from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import Ledger, ledger_of
@@ -83,7 +83,7 @@ class Fetcher:
             raise IllegalStateError(f"partition {lane} is not assigned")
         for topic, offset in positions.items():
             self._placed[topic, lane] = _Placed(epoch, self.assignment, offset)
-        await asyncio.sleep(self._network.delay() / 8)  # frames may be there before the lane knows their epoch
+        await asyncio.sleep(self._network.delay() / 8)  # ranges may be there before the lane knows their epoch
         return epoch
 
     async def run(self) -> None:
@@ -129,7 +129,7 @@ class Fetcher:
 
     def _apply(self, answers: dict[Place, Any]) -> None:
         now = self._process.now_ms()
-        frames: list[Fetched] = []
+        ranges: list[Fetched] = []
         for (topic, number), read in answers.items():
             placed = self._placed[topic, number]
             if placed.assignment is not self.assignment:
@@ -138,45 +138,45 @@ class Fetcher:
                 self.lanes.lost(number, topic)
                 continue
             self.lanes.answered(number, topic, read.stable, now)
-            frames += self._cut(topic, number, placed, read)
-        for frame in frames:
-            self.lanes.on_its_way(frame)
-            self._send(frame)
+            ranges += self._cut(topic, number, placed, read)
+        for fetched in ranges:
+            self.lanes.on_its_way(fetched)
+            self._send(fetched)
 
     def _cut(self, topic: str, number: int, placed: _Placed, read: Read) -> list[Fetched]:
-        """One to three frames of what one answer brought."""
-        records, start, frames = read.records, placed.position, list[Fetched]()
-        while len(records) > 1 and len(frames) < 2 and self._random.random() < 0.3:
+        """One to three ranges of what one answer brought."""
+        records, start, ranges = read.records, placed.position, list[Fetched]()
+        while len(records) > 1 and len(ranges) < 2 and self._random.random() < 0.3:
             size = self._random.randrange(1, len(records))
-            frames.append(_frame(topic, number, placed.epoch, start, records[size - 1].offset + 1, records[:size]))
-            start, records = frames[-1].next, records[size:]
+            ranges.append(_fetched(topic, number, placed.epoch, start, records[size - 1].offset + 1, records[:size]))
+            start, records = ranges[-1].next, records[size:]
         placed.position = read.next
         if records or read.next != start:
-            frames.append(_frame(topic, number, placed.epoch, start, read.next, records))
-        return frames
+            ranges.append(_fetched(topic, number, placed.epoch, start, read.next, records))
+        return ranges
 
-    def _send(self, frame: Fetched) -> None:
-        """Lets the frame reach its lane, or not, or twice, or after others."""
+    def _send(self, fetched: Fetched) -> None:
+        """Lets the range reach its lane, or not, or twice, or after others."""
         weather, happens, random = self._network.weather, self._network.happens, self._random
-        self._sent = [*self._sent[-20:], frame]
+        self._sent = [*self._sent[-20:], fetched]
         if happens(weather.frame_lost):
             return
         if happens(weather.frame_late):
-            self._loop.call_later(random.uniform(0.0, 0.5), self.lanes.offer, frame)
+            self._loop.call_later(random.uniform(0.0, 0.5), self.lanes.offer, fetched)
         else:
-            self._outbox.append(frame)
+            self._outbox.append(fetched)
             self._loop.call_soon(self._deliver)
         if happens(weather.frame_twice):
-            self._loop.call_later(random.uniform(0.0, 0.3), self.lanes.offer, frame)
+            self._loop.call_later(random.uniform(0.0, 0.3), self.lanes.offer, fetched)
         if happens(weather.frame_stale):
             self._loop.call_later(random.uniform(0.0, 0.3), self.lanes.offer, random.choice(self._sent))
 
     def _deliver(self) -> None:
-        """Hands the next frame over: in order, whichever turn this is."""
+        """Hands the next range over: in order, whichever turn this is."""
         self.lanes.offer(self._outbox.popleft())
 
 
-def _frame(topic: str, number: int, epoch: int, start: int, end: int, records: Sequence[Record]) -> Fetched:
+def _fetched(topic: str, number: int, epoch: int, start: int, end: int, records: Sequence[Record]) -> Fetched:
     events = [event_for(SOURCES[topic], r.offset, r.timestamp, r.headers, r.key, r.value) for r in records]
     return Fetched(topic, number, epoch, start, end, events, sum(record.byte_count for record in records))
 

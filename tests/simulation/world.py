@@ -153,7 +153,7 @@ class World:
                 worker.process.thaw()
 
     def _send_last(self) -> None:
-        """A lane notices a lost frame by the next one, or else by standing still."""
+        """A lane notices a lost range by the next one, or else by standing still."""
         if self._random.random() < 0.7:
             for topic in INPUTS:
                 for number in range(self.plan.lanes):
@@ -214,7 +214,7 @@ class World:
 
         def fatal(error: BaseException) -> None:
             if "makes no progress" in str(error) and plan.weather.frame_lost:
-                self.tell(f"a lane gave up, and its worker starts again: {error!r}")  # two last frames were lost
+                self.tell(f"a lane gave up, and its worker starts again: {error!r}")  # two last ranges were lost
                 process.kill()
                 self.loop.later(1.0, self.start, name)
             else:

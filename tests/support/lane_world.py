@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from sluice.codecs.blocks import Block, Event, EventKind, Output, unseal
-from sluice.topology.kafka.frames import Bounds, Fetched
+from sluice.topology.kafka.fetched import Bounds, Fetched
 from sluice.topology.kafka.transactions import FencedError, Written
 from sluice.topology.worker.lane import Lane
 
@@ -170,18 +170,18 @@ class ToyInputs:
         self.fetch()
 
     def fetch(self, most: int = 10**9) -> None:
-        """Hands over what has not been handed over yet, one frame a topic."""
+        """Hands over what has not been handed over yet, one range a topic."""
         if self.lane is None or self.lane.intake.epoch != len(self.placed):
             return
         for topic in INPUTS:
             start, end = self._handed[topic], min(len(self.logs[topic]), self._handed[topic] + most)
             if start < end:
                 self._handed[topic] = end
-                self.lane.offer(frame(topic, start, self.logs[topic][start:end], epoch=len(self.placed)))
+                self.lane.offer(fetched(topic, start, self.logs[topic][start:end], epoch=len(self.placed)))
 
 
-def frame(topic: str, start: int, values: Sequence[bytes], *, epoch: int = 1, next: int | None = None) -> Fetched:
-    """A frame of records with these values, at consecutive offsets."""
+def fetched(topic: str, start: int, values: Sequence[bytes], *, epoch: int = 1, next: int | None = None) -> Fetched:
+    """A range of records with these values, at consecutive offsets."""
     source = INPUTS.index(topic)
     events = [Event(EventKind.RECORD, source, start + place, 1, [], b"k", value) for place, value in enumerate(values)]
     byte_count = sum(len(value) + 1 for value in values)

@@ -7,7 +7,7 @@ __all__ = [
     "broker_times",
     "connect",
     "consume",
-    "frames",
+    "fetched",
     "input_records",
     "partition_reader",
     "polling",

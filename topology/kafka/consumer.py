@@ -1,8 +1,8 @@
 """The thread in which the consumer lives: what one poll brings, where it seeks, and that it stays a member.
 
-Positions and records are always read here, in one moment and one thread; the main thread is handed frames with their
+Positions and records are always read here, in one moment and one thread; the main thread is handed ranges with their
 exact range of offsets, and, where it asks, what the leaders say of where inputs end. Seeks carry an epoch that tells
-frames from before and after apart.
+ranges from before and after apart.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from . import membership
 from .assignor import LaneAssignor, MemberState
 from .batches.quarantine import Refusals
 from .batches.unpacking import EventDecoder
-from .frames import Bounds, Fetched
+from .fetched import Bounds, Fetched
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
 from .reconnect import paced
@@ -47,7 +47,7 @@ EMPTY_SECONDS = 5.0
 COMMIT_SECONDS = 2.0
 LISTEN_SECONDS = 0.3
 
-FAUST_LOG = logging.getLogger("faust.transport.frames")
+FAUST_LOG = logging.getLogger("faust.transport.lanes")
 """mode would log the comings and goings of services under our name, as if they were lanes'."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -62,12 +62,12 @@ class Unread(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """What one poll brought: frames, where the fetched inputs end and when that was told, and lost positions.
+    """What one poll brought: ranges, where the fetched inputs end and when that was told, and lost positions.
 
     `unread` has the inputs whose lanes must stop.
     """
 
-    frames: dict[TP, Fetched]
+    ranges: dict[TP, Fetched]
     answers: list[tuple[TP, int, int]]
     lost: list[TP]
     unread: Sequence[Unread] = ()
@@ -81,7 +81,7 @@ class Ended(NamedTuple):
 
 
 class _Placed:
-    """Where a lane has sought: the epoch of its frames, the assignment that it holds in, and how far frames came."""
+    """Where a lane has sought: the epoch of its ranges, the assignment that it holds in, and how far ranges came."""
 
     __slots__ = ("assignment", "end", "epoch", "handed", "looks_at", "probe")
 
@@ -92,7 +92,7 @@ class _Placed:
         self.probe: asyncio.Task[None] | None = None
 
 
-class FrameFetcher(Fetcher):
+class LaneFetcher(Fetcher):
     """aiokafka's fetcher, which has one request under way at a time and leaves out what it still holds records of.
 
     A request without the busy inputs would be held by the broker for as long as the idle ones are silent, and nobody
@@ -134,7 +134,7 @@ def _packed_size(result: Any) -> int:
     return len(records._records.raw) if isinstance(records, PartitionRecords) else 0
 
 
-class FrameConsumerThread(driver.AIOKafkaConsumerThread):
+class LaneConsumerThread(driver.AIOKafkaConsumerThread):
     """The consumer's own thread. What is below runs in it, so positions and records are always of one moment."""
 
     logger = FAUST_LOG
@@ -155,7 +155,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
     async def on_start(self) -> None:
         await super().on_start()
         consumer: Any = self._ensure_consumer()
-        consumer._fetcher.__class__ = FrameFetcher
+        consumer._fetcher.__class__ = LaneFetcher
         consumer._fetcher.pace = min(PACE_SECONDS, self.app.settings.max_block_wait)
         coordinator = consumer._coordinator
         if self._name is not None:
@@ -233,7 +233,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
     ) -> Any:
         """What has come of the active partitions, as a `Poll`; waits up to `timeout` for the first records."""
         poll = Poll({}, [], [])
-        frames, answers, lost = poll.frames, poll.answers, poll.lost
+        ranges, answers, lost = poll.ranges, poll.answers, poll.lost
         if not self.consumer.flow_active:
             return poll
         fetcher = consumer._fetcher
@@ -256,7 +256,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
             return poll
         lost.extend(TP(*partition) for partition in gone if self._is_placed(partition, subscription.assignment))
         for partition in active_partitions:
-            # In a new assignment aiokafka starts from the group's offsets, which mean nothing: no frame before a seek.
+            # In a new assignment aiokafka starts from the group's offsets, which mean nothing: no range before a seek.
             if not self._is_placed(partition, subscription.assignment):
                 continue
             placed = self._placed[partition]
@@ -266,7 +266,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
             (batch, byte_count), start, position = records.get(partition, NOTHING), placed.handed, state.position
             if batch or position != start:
                 placed.handed, placed.looks_at = position, None
-                frames[partition] = Fetched(
+                ranges[partition] = Fetched(
                     partition.topic, partition.partition, placed.epoch, start, position, batch, byte_count
                 )
             end = state.lso if state.lso is not None and state.lso >= 0 else state.highwater
@@ -350,7 +350,7 @@ class FrameConsumerThread(driver.AIOKafkaConsumerThread):
         return placed is not None and placed.assignment is assignment
 
     async def place(self, positions: Mapping[TopicPartition, int], epoch: int) -> None:
-        """Seeks: frames from here on carry `epoch`, and the first of each partition starts at its position."""
+        """Seeks: ranges from here on carry `epoch`, and the first of each partition starts at its position."""
         consumer = self._ensure_consumer()
         subscription = consumer._subscription.subscription
         for partition, offset in positions.items():

@@ -26,7 +26,7 @@ from .batches.unpacking import (
     UnreadableError,
     unpacking,
 )
-from .frames import HELD_BYTES
+from .fetched import HELD_BYTES
 
 POLL_BYTES = 16_000_000
 """Of all partitions in one poll."""

@@ -1,6 +1,6 @@
 """Our records as Faust codecs: `app.topic("emissions", value_serializer="sluice-emission")` in anybody's Faust app.
 
-For users' own agents; the lanes take frames of raw bytes and decode in the fold. A record that the lanes would refuse
+For users' own agents; the lanes take ranges of raw bytes and decode in the fold. A record that the lanes would refuse
 is refused here with the same sentence, so that Faust's own handling of undecodable values sees it.
 """
 

@@ -1,8 +1,8 @@
-"""The driver `frames://`: Faust's aiokafka driver, handing agents one event per fetched batch of one partition.
+"""The driver `lanes://`: Faust's aiokafka driver, handing agents one event per fetched batch of one partition.
 
 Faust's own path costs more per message than the whole fold, and commits offsets apart from outputs (ARCHITECTURE.md).
-What this driver owns instead: frames with their exact range of offsets, where inputs end by their leaders' word, seeks
-with an epoch that tells frames from before and after apart, and back-pressure up to the fetcher. Faust's
+What this driver owns instead: ranges of records with their exact offsets, where inputs end by their leaders' word,
+seeks with an epoch that tells ranges from before and after apart, and back-pressure up to the fetcher. Faust's
 bookkeeping of acknowledgements, gaps and commits is switched off: positions are the ledger's, and what the consumer
 group is told of them is for lag monitors only.
 
@@ -24,8 +24,8 @@ from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 
 from ...codecs.errors import DoesNotHoldError
-from .consumer import FAUST_LOG, FrameConsumerThread
-from .frames import Bounds, Fetched
+from .consumer import FAUST_LOG, LaneConsumerThread
+from .fetched import Bounds, Fetched
 
 POLL_SECONDS = 0.1
 """How long one poll waits for records. Fetch answers without any are noticed this late."""
@@ -48,12 +48,12 @@ class _NoOffsets(dict[TP, int | None]):
         pass
 
 
-class FrameConsumer(driver.Consumer):
+class LaneConsumer(driver.Consumer):
     """The consumer as Faust and the lanes see it, in the main thread."""
 
     logger = FAUST_LOG
     app: Any
-    _thread: Any  # a FrameConsumerThread
+    _thread: Any  # a LaneConsumerThread
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -64,10 +64,10 @@ class FrameConsumer(driver.Consumer):
         self._asked_at: dict[TP, float] = {}
         self._asking: asyncio.Task[None] | None = None
 
-    def _new_consumer_thread(self) -> FrameConsumerThread:
-        return FrameConsumerThread(self, loop=self.loop, beacon=self.beacon)
+    def _new_consumer_thread(self) -> LaneConsumerThread:
+        return LaneConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
-    # ------------------------------------------------------------ frames
+    # ------------------------------------------------------------ ranges
 
     async def _getmany(self, active_partitions: Any, timeout: float) -> Any:  # noqa: ASYNC109 -- Faust's
         lanes, logical = self.app.lanes, self.app.logical
@@ -96,10 +96,10 @@ class FrameConsumer(driver.Consumer):
         for tp, epoch, offset, error in poll.unread:
             lanes.unread(tp.partition, logical[tp.topic], epoch, offset, error)
         found: dict[TP, list[Fetched]] = {}
-        for tp, frame in poll.frames.items():
-            frame = frame._replace(topic=logical[tp.topic])
-            lanes.on_its_way(frame)
-            found[tp] = [frame]
+        for tp, fetched in poll.ranges.items():
+            fetched = fetched._replace(topic=logical[tp.topic])
+            lanes.on_its_way(fetched)
+            found[tp] = [fetched]
         return found
 
     def _ask_for_ends(self, active: Container[TP]) -> None:
@@ -135,7 +135,7 @@ class FrameConsumer(driver.Consumer):
     # ------------------------------------------------------------ for lanes
 
     async def place(self, lane: int, positions: Mapping[str, int]) -> int:
-        """Seeks a lane's inputs; frames that follow carry the epoch that is returned."""
+        """Seeks a lane's inputs; ranges that follow carry the epoch that is returned."""
         epoch = next(self._next_epoch)
         physical = self.app.physical
         wanted = {TopicPartition(physical[topic], lane): offset for topic, offset in positions.items()}
@@ -197,6 +197,6 @@ class FrameConsumer(driver.Consumer):
 
 
 class Transport(driver.Transport):
-    """What the URL scheme `frames` stands for."""
+    """What the URL scheme `lanes` stands for."""
 
-    Consumer = FrameConsumer
+    Consumer = LaneConsumer

@@ -17,7 +17,7 @@ import structlog
 
 from ...codecs.blocks import Event, EventKind
 from ...codecs.errors import DoesNotHoldError, LaterVersionError
-from ..kafka.frames import Bounds
+from ..kafka.fetched import Bounds
 from ..ledger.interfaces import Fold
 from ..ledger.replay import Blocks, Restored, beginning, replay
 

@@ -1,7 +1,7 @@
 """The Faust app: what Faust does for sluice, and which of its options that takes.
 
 Faust gives group membership and assignment, supervision, the web server and its command line; records reach the lanes
-through the transport `frames://` (transport.py) and an ordinary agent for each input. Nothing is decided here.
+through the transport `lanes://` (transport.py) and an ordinary agent for each input. Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key
 from ..checkpoints.trust import Trust
 from ..kafka.batches.unpacking import EventDecoder
-from ..kafka.frames import Fetched
+from ..kafka.fetched import Fetched
 from ..kafka.polling import fetch_bytes
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS
-from ..kafka.transport import FAUST_LOG, FrameConsumer, Transport
+from ..kafka.transport import FAUST_LOG, LaneConsumer, Transport
 from ..ledger.folds import folds
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import ledger_of
@@ -52,15 +52,15 @@ MAX_POLL_RECORDS = 4000
 """Of all partitions in one poll: a block's worth. More only lets the others wait longer for their turn."""
 
 
-class FramesSchema(faust.Schema):
-    """Frames are no bytes: nothing is there to be decoded."""
+class FetchedSchema(faust.Schema):
+    """Ranges are no bytes: nothing is there to be decoded."""
 
     def loads_key(self, app: AppT, message: Any, **kwargs: Any) -> Any:
-        """None: a frame has no key of its own."""
+        """None: a range has no key of its own."""
         return None
 
     def loads_value(self, app: AppT, message: Any, **kwargs: Any) -> Any:
-        """The frame (`Fetched`), as it was fetched."""
+        """The range (`Fetched`), as it was fetched."""
         return message.value
 
 
@@ -203,7 +203,7 @@ def create_app(
     session = settings.session_timeout
     app = App(
         settings.app_id,
-        broker=";".join(f"frames://{host}" for host in bootstrap(settings).split(",")),
+        broker=";".join(f"lanes://{host}" for host in bootstrap(settings).split(",")),
         broker_client_id=settings.app_id,
         broker_max_poll_records=MAX_POLL_RECORDS,
         broker_check_crcs=settings.delivery == "exactly-once",
@@ -262,7 +262,7 @@ def create_app(
             settings.partitions,
             fold=fold,
             ledger=ledger_of(settings, fold, number),
-            inputs=cast(FrameConsumer, app.consumer),
+            inputs=cast(LaneConsumer, app.consumer),
             policy=document,
             max_block_wait=settings.max_block_wait,
             stops_on_loss=settings.on_lost_input == "stop",
@@ -281,12 +281,12 @@ def create_app(
     app.lanes = Lanes(running, make, app.fail, stall_seconds=patience)
     app.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in running}
 
-    async def receive(frames: Any) -> None:
-        """Hands each frame to its lane; the lane's intake is where it waits."""
-        async for event in frames.events():
-            frame: Fetched = event.value
-            app.lanes.offer(frame)
+    async def receive(ranges: Any) -> None:
+        """Hands each range to its lane; the lane's intake is where it waits."""
+        async for event in ranges.events():
+            fetched: Fetched = event.value
+            app.lanes.offer(fetched)
 
     for topic, name in app.physical.items():
-        app.agent(app.topic(name, schema=FramesSchema(), allow_empty=True), name=f"lanes.{topic}")(receive)
+        app.agent(app.topic(name, schema=FetchedSchema(), allow_empty=True), name=f"lanes.{topic}")(receive)
     return app

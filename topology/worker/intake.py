@@ -1,9 +1,9 @@
-"""What a lane has received and not yet put into a block: frames in, events of the next block out.
+"""What a lane has received and not yet put into a block: ranges in, events of the next block out.
 
-A *frame* is what one fetch brought of one partition: a range of offsets `[start, next)` and the records in it. Offsets
-without a record inside that range (transaction markers, compacted or aborted records) are the broker's own word that
-nothing is there. Frames of one partition follow upon one another; a frame that does not is either from before the last
-seek (its epoch tells, and it is dropped) or a sign that Faust lost one on the way (then the lane seeks back).
+A *range* (`Fetched`) is what one fetch brought of one partition: the offsets `[start, next)` and the records in them.
+Where the broker gives no record for an offset of the range (a transaction marker, a compacted or aborted record), none
+is there. Ranges of one partition follow upon one another. One that does not is from before the last seek (its epoch
+tells, and it is dropped), or Faust lost one on the way (the lane seeks back).
 
 Nothing here awaits or knows a broker, and nothing is decided here.
 """
@@ -16,7 +16,7 @@ from time import monotonic
 
 from ...codecs import compiled_core
 from ...codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, Source
-from ..kafka.frames import HELD_BYTES, Fetched
+from ..kafka.fetched import HELD_BYTES, Fetched
 
 FRAMING, HEADER_FRAMING = 40, 6
 """Bytes of an event beside key, value and headers, and of a header beside name and value, about."""
@@ -26,7 +26,7 @@ class Intake:
     """The queue before one lane.
 
     Invariant: `positions` name the first offset of each input that is neither in a block nor given up as empty; the
-    frames in the queue continue exactly there.
+    ranges in the queue continue exactly there.
     """
 
     def __init__(self, inputs: Sequence[str]) -> None:
@@ -37,18 +37,18 @@ class Intake:
         """So many events make a block full: fewer after the broker has refused one."""
         self.count = 0
         self.byte_count = 0.0
-        """Of all that waits, about: a frame's bytes are taken as spread evenly over its records."""
+        """Of all that waits, about: a range's bytes are taken as spread evenly over its records."""
         self.since = 0.0
         """`time.monotonic()` when the oldest waiting record came."""
-        self._frames: deque[Fetched] = deque()
-        self._done = 0  # records of the first frame that are in a block already
+        self._ranges: deque[Fetched] = deque()
+        self._done = 0  # records of the first range that are in a block already
         self._ends = dict.fromkeys(self.inputs, 0)
         self._blocked = dict(self.positions)  # positions as of the last block
         self._received = dict(self.positions)
         self._held = dict.fromkeys(self.inputs, 0)
 
     def restart(self, epoch: int, positions: Mapping[str, int], blocked: Mapping[str, int]) -> None:
-        """Forgets what waits; only frames of `epoch`, from these positions on, are taken from now on.
+        """Forgets what waits; only ranges of `epoch`, from these positions on, are taken from now on.
 
         Args:
             epoch: names the seek to these positions.
@@ -59,45 +59,45 @@ class Intake:
         self._blocked = {name: blocked[name] for name in self.inputs}
         self._received = dict(self.positions)
         self._held = dict.fromkeys(self.inputs, 0)
-        self._frames.clear()
+        self._ranges.clear()
         self.epoch, self.count, self.byte_count, self._done = epoch, 0, 0.0, 0
 
-    def on_its_way(self, frame: Fetched) -> None:
-        """The fetcher has let go of a frame: from here on it counts as held."""
-        if frame.epoch == self.epoch:
-            self._held[frame.topic] += _weight(frame)
+    def on_its_way(self, fetched: Fetched) -> None:
+        """A range has left the fetcher: from here on it counts as held."""
+        if fetched.epoch == self.epoch:
+            self._held[fetched.topic] += _weight(fetched)
 
     def ended(self, topic: str, end: int) -> None:
         """A fetch answer said that the input ends at `end`."""
         self._ends[topic] = end
 
-    def offer(self, frame: Fetched) -> bool:
-        """Takes a frame in.
+    def offer(self, fetched: Fetched) -> bool:
+        """Takes a range in.
 
         Returns:
-            False where the frame starts beyond what has been received of its input: one before it was lost, and the
-            caller has to seek back. A frame from before the last seek is dropped without a word.
+            False where the range starts beyond what has been received of its input: one before it was lost, and the
+            caller has to seek back. A range from before the last seek is dropped without a word.
         """
-        if frame.epoch != self.epoch:
+        if fetched.epoch != self.epoch:
             return True
-        received = self._received[frame.topic]
-        if frame.start > received:
+        received = self._received[fetched.topic]
+        if fetched.start > received:
             return False
-        if frame.next <= received:
-            self._held[frame.topic] -= _weight(frame)
+        if fetched.next <= received:
+            self._held[fetched.topic] -= _weight(fetched)
             return True
-        if frame.start < received:
-            self._held[frame.topic] -= _weight(frame)
-            rest = [event for event in frame.events if event.offset >= received]
-            frame = frame._replace(start=received, events=rest)
-            self._held[frame.topic] += _weight(frame)
-        self._received[frame.topic] = frame.next
+        if fetched.start < received:
+            self._held[fetched.topic] -= _weight(fetched)
+            rest = [event for event in fetched.events if event.offset >= received]
+            fetched = fetched._replace(start=received, events=rest)
+            self._held[fetched.topic] += _weight(fetched)
+        self._received[fetched.topic] = fetched.next
         if not self.count:
             self.since = monotonic()
-        self.count += len(frame.events)
-        self.byte_count += _weight(frame)
-        self._frames.append(frame)
-        if self.count == len(frame.events) == 0:
+        self.count += len(fetched.events)
+        self.byte_count += _weight(fetched)
+        self._ranges.append(fetched)
+        if self.count == len(fetched.events) == 0:
             self._skip_empty()
         return True
 
@@ -137,21 +137,21 @@ class Intake:
         At least one where any waits, however large: a single record larger than a block stands alone. Moves the
         positions; `sources` then says how far.
         """
-        events, frames = list[Event](), self._frames
+        events, ranges = list[Event](), self._ranges
         byte_count, room = 0, self.most
-        while frames and room:
-            frame = frames[0]
+        while ranges and room:
+            fetched = ranges[0]
             at = self._done
-            end, size = portion(frame.events, at, room, MAX_BYTES - byte_count)
-            if end == at < len(frame.events) and not events:
+            end, size = portion(fetched.events, at, room, MAX_BYTES - byte_count)
+            if end == at < len(fetched.events) and not events:
                 end, size = at + 1, MAX_BYTES
-            events += frame.events[at:end]
+            events += fetched.events[at:end]
             byte_count, room = byte_count + size, room - (end - at)
-            if frame.events:
-                self.byte_count -= _weight(frame) * (end - at) / len(frame.events)
+            if fetched.events:
+                self.byte_count -= _weight(fetched) * (end - at) / len(fetched.events)
             self.count -= end - at
-            if end < len(frame.events):
-                self.positions[frame.topic] = frame.events[end].offset
+            if end < len(fetched.events):
+                self.positions[fetched.topic] = fetched.events[end].offset
                 self._done = end
                 break
             self._drop_first()
@@ -169,13 +169,13 @@ class Intake:
         return sources
 
     def _drop_first(self) -> None:
-        frame = self._frames.popleft()
+        fetched = self._ranges.popleft()
         self._done = 0
-        self.positions[frame.topic] = frame.next
-        self._held[frame.topic] -= _weight(frame)
+        self.positions[fetched.topic] = fetched.next
+        self._held[fetched.topic] -= _weight(fetched)
 
     def _skip_empty(self) -> None:
-        while self._frames and not self._frames[0].events:
+        while self._ranges and not self._ranges[0].events:
             self._drop_first()
 
 
@@ -200,6 +200,6 @@ def portion(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int
     return last, byte_count
 
 
-def _weight(frame: Fetched) -> int:
+def _weight(fetched: Fetched) -> int:
     """Bytes of memory, about: a record without any takes some too, and millions of them must not pass for nothing."""
-    return frame.byte_count + FRAMING * len(frame.events)
+    return fetched.byte_count + FRAMING * len(fetched.events)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ...codecs.blocks import Event, Output
-from ..kafka.frames import Bounds
+from ..kafka.fetched import Bounds
 
 
 class Inputs(Protocol):
@@ -41,7 +41,7 @@ class Inputs(Protocol):
             positions: the next offset to read, by logical topic.
 
         Returns:
-            The epoch that frames carry from now on (`Fetched.epoch`): the lane drops frames of any other.
+            The epoch that ranges carry from now on (`Fetched.epoch`): the lane drops ranges of any other.
         """
         ...
 

@@ -28,7 +28,7 @@ from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import number_of
 from ...streams.policy.policy import Policy
 from ..checkpoints.checkpointing import Checkpoints
-from ..kafka.frames import Fetched
+from ..kafka.fetched import Fetched
 from ..kafka.transactions import TooLargeError
 from ..ledger.block_builder import BlockBuilder
 from ..ledger.chain import ChainHead
@@ -166,10 +166,10 @@ class Lane:
         """The next offset of each input as the ledger has it; empty before the lane is taken over."""
         return self._tip.positions if self._state is not None else {}
 
-    def offer(self, frame: Fetched) -> None:
-        """A frame of one of the inputs has come."""
-        if not self.intake.offer(frame):
-            log.warning("a frame was lost on the way: seeking back", topic=frame.topic, offset=frame.start)
+    def offer(self, fetched: Fetched) -> None:
+        """A range of one of the inputs has come."""
+        if not self.intake.offer(fetched):
+            log.warning("a range was lost on the way: seeking back", topic=fetched.topic, offset=fetched.start)
             self._replace = True
         self._wake.set()
 
@@ -366,13 +366,13 @@ class Lane:
     async def _place_inputs(self, before: Mapping[str, int]) -> None:
         """Checks what the inputs hold against the positions that the lane is at, and seeks there."""
         self._replace = False
-        inputs, before = self._fold.inputs, dict(before)  # frames that come meanwhile move the lane's own positions on
+        inputs, before = self._fold.inputs, dict(before)  # ranges that come meanwhile move the lane's own positions on
         bounds = await self._inputs.bounds(self.number, inputs)
         positions, gaps = positions_within(bounds, before, inputs, self.number, self._lanes, self._clock())
         self._gaps += gaps
         blocked = {topic: self._tip.positions.get(topic, positions[topic]) for topic in positions}
         epoch = await self._inputs.place(self.number, positions)
-        # Also where a rebalance began meanwhile: no frame is taken then, but the positions are these.
+        # Also where a rebalance began meanwhile: no range is taken then, but the positions are these.
         self.intake.restart(-1 if self._suspended else epoch, positions, blocked)
         self._progress.moved()
         self._progress.placed()

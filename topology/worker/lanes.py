@@ -1,6 +1,6 @@
 """The lanes of one worker: which are here, what reaches which, and what becomes of one that fails.
 
-The transport tells which partition numbers are assigned, hands over frames and fetch answers, and asks what may be
+The transport tells which partition numbers are assigned, hands over ranges and fetch answers, and asks what may be
 fetched. Each lane runs in a task of its own.
 
 A lane that must not go on is given up, loudly and alone: it stays this
@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from ...codecs.errors import DoesNotHoldError, LaterVersionError, UsageError
-from ..kafka.frames import Fetched
+from ..kafka.fetched import Fetched
 from ..ledger.interfaces import Fold
 from .clocks import WrongClockError
 from .interfaces import LaneStatus
@@ -266,7 +266,7 @@ class Lanes:
         self._tasks[lane].cancel()
         self._start(lane_id)
 
-    # ------------------------------------------------------------ frames
+    # ------------------------------------------------------------ ranges
 
     def wants(self) -> Callable[[str, int], bool]:
         """The question whether an input's partition may be fetched further: its lane's queue for it has room."""
@@ -279,15 +279,15 @@ class Lanes:
 
         return may_be_fetched
 
-    def on_its_way(self, frame: Fetched) -> None:
-        """A frame has left the fetcher, and will be offered soon."""
-        if lane := self._lane(frame.topic, frame.partition):
-            lane.intake.on_its_way(frame)
+    def on_its_way(self, fetched: Fetched) -> None:
+        """A range has left the fetcher, and will be offered soon."""
+        if lane := self._lane(fetched.topic, fetched.partition):
+            lane.intake.on_its_way(fetched)
 
-    def offer(self, frame: Fetched) -> None:
-        """A frame for the lane that reads its partition; without one it belongs to somebody else by now."""
-        if lane := self._lane(frame.topic, frame.partition):
-            lane.offer(frame)
+    def offer(self, fetched: Fetched) -> None:
+        """A range for the lane that reads its partition; without one it belongs to somebody else by now."""
+        if lane := self._lane(fetched.topic, fetched.partition):
+            lane.offer(fetched)
 
     def answered(self, number: int, topic: str, end: int, time: int) -> None:
         """What a fetch answer told, at `time`, of where an input of a lane ends."""

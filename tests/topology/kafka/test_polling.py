@@ -23,7 +23,7 @@ from sluice.streams.policy.policy import Policy
 from sluice.topology.kafka.batches import unpacking
 from sluice.topology.kafka.batches.quarantine import Refusals
 from sluice.topology.kafka.batches.unpacking import EventDecoder, KeptRecords
-from sluice.topology.kafka.frames import HELD_BYTES, Fetched
+from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import (
     FETCHED_BYTES,
     LEAST_BYTES,

@@ -1,4 +1,4 @@
-"""The driver `frames://`: what one poll hands over, what it holds back, and how the consumer is set up."""
+"""The driver `lanes://`: what one poll hands over, what it holds back, and how the consumer is set up."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from faust.types import TP
 
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology.kafka.batches.quarantine import Stopped
-from sluice.topology.kafka.consumer import FrameConsumerThread, FrameFetcher, Poll, Unread
-from sluice.topology.kafka.frames import HELD_BYTES, Fetched
+from sluice.topology.kafka.consumer import LaneConsumerThread, LaneFetcher, Poll, Unread
+from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import Drained
-from sluice.topology.kafka.transport import FrameConsumer, Transport
+from sluice.topology.kafka.transport import LaneConsumer, Transport
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import app as app_module
 from sluice.topology.worker.app import App, create_app
@@ -86,11 +86,11 @@ def record(offset: int, value: bytes = b"v") -> Any:
 
 
 @pytest.fixture
-async def thread() -> FrameConsumerThread:
+async def thread() -> LaneConsumerThread:
     """A consumer thread's object over a make-believe consumer, run in this thread."""
     app = create_app(Settings())
     consumer = app.consumer
-    thread: Any = FrameConsumerThread(consumer, loop=asyncio.get_running_loop(), beacon=consumer.beacon)
+    thread: Any = LaneConsumerThread(consumer, loop=asyncio.get_running_loop(), beacon=consumer.beacon)
     thread._consumer = Consumer(Assignment())
     thread._drain = thread._consumer.drain
     return thread
@@ -102,14 +102,14 @@ async def poll(thread: Any) -> Poll:
 
 class TestPoll:
     async def test_a_batch_is_one_frame_with_its_range(self, thread: Any):
-        """A frame says where it starts, where the next one starts, and how much it holds."""
+        """A range says where it starts, where the next one starts, and how much it holds."""
         await thread.place({EMISSIONS: 10}, 7)
         thread._consumer.brings = {EMISSIONS: [record(10, b"abc"), record(11, b"d")]}
         thread._consumer._subscription.subscription.assignment.state.position = 12
 
         found = await poll(thread)
 
-        assert found.frames == {EMISSIONS: Fetched("emissions", 0, 7, 10, 12, [*thread._consumer.brings[EMISSIONS]], 4)}
+        assert found.ranges == {EMISSIONS: Fetched("emissions", 0, 7, 10, 12, [*thread._consumer.brings[EMISSIONS]], 4)}
 
     async def test_an_input_that_stops_its_lane_rests_and_is_told_once(self, thread: Any):
         """With the epoch of its seek; one that was sought anew since, in another assignment, is nobody's business."""
@@ -141,13 +141,13 @@ class TestPoll:
         assert consumer.paused == set()
 
     async def test_markers_between_batches_are_part_of_a_frame(self, thread: Any):
-        """Offsets that a transaction's marker took leave no gap between two frames."""
+        """Offsets that a transaction's marker took leave no gap between two ranges."""
         await thread.place({EMISSIONS: 0}, 1)
         state = thread._consumer._subscription.subscription.assignment.state
         thread._consumer.brings, state.position = {EMISSIONS: [record(0)]}, 2
-        first = (await poll(thread)).frames[EMISSIONS]
+        first = (await poll(thread)).ranges[EMISSIONS]
         thread._consumer.brings, state.position = {EMISSIONS: [record(3)]}, 4
-        second = (await poll(thread)).frames[EMISSIONS]
+        second = (await poll(thread)).ranges[EMISSIONS]
 
         assert (first.start, first.next, second.start, second.next) == (0, 2, 2, 4)
 
@@ -156,9 +156,9 @@ class TestPoll:
         await thread.place({EMISSIONS: 0}, 1)
         thread._consumer._subscription.subscription.assignment.state.position = 1
 
-        frame = (await poll(thread)).frames[EMISSIONS]
+        fetched = (await poll(thread)).ranges[EMISSIONS]
 
-        assert (frame.start, frame.next, list(frame.events)) == (0, 1, [])
+        assert (fetched.start, fetched.next, list(fetched.events)) == (0, 1, [])
 
     async def test_nothing_new_is_no_frame(self, thread: Any):
         """An idle poll tells only where the input ends, and since when."""
@@ -167,7 +167,7 @@ class TestPoll:
 
         found = await poll(thread)
 
-        assert (found.frames, found.answers) == ({}, [(EMISSIONS, 5, 1000)])
+        assert (found.ranges, found.answers) == ({}, [(EMISSIONS, 5, 1000)])
 
     async def test_a_broker_without_stable_offsets_tells_its_high_watermark(self, thread: Any):
         """The embedded broker knows no last stable offset."""
@@ -235,7 +235,7 @@ async def fetching(client: Any = None) -> AsyncIterator[Any]:
     )
     fetcher: Any = Fetcher(client or Answers(), subscriptions, fetch_max_wait_ms=250)
     try:
-        fetcher.__class__ = FrameFetcher
+        fetcher.__class__ = LaneFetcher
         yield fetcher
     finally:
         await fetcher.close()
@@ -367,13 +367,13 @@ class TestConsumer:
 
         consumer: Any = app.consumer
         monkeypatch.setattr(consumer._thread, "getmany", getmany)
-        frames = await consumer._getmany({partition}, 1.0)
+        ranges = await consumer._getmany({partition}, 1.0)
 
-        assert frames[partition][0].topic == "emissions"
+        assert ranges[partition][0].topic == "emissions"
         assert lanes.reported == [  # type: ignore[attr-defined]
             ("answered", 0, "emissions", 1, 1000),
             ("lost", 0, "emissions"),
-            ("on_its_way", frames[partition][0]),
+            ("on_its_way", ranges[partition][0]),
         ]
 
     async def test_an_input_that_cannot_be_read_is_its_lanes_business(self, app: App, monkeypatch: pytest.MonkeyPatch):
@@ -412,13 +412,13 @@ class TestConsumer:
         assert reported == [error]
 
     async def test_a_message_carries_its_frame_undecoded(self, app: App):
-        """The agent's event holds the very frame."""
+        """The agent's event holds the very range."""
         consumer: Any = app.consumer
-        frame = Fetched("emissions", 0, 1, 5, 9, [], 0)
+        fetched = Fetched("emissions", 0, 1, 5, 9, [], 0)
 
-        message = consumer._to_message(TP("p.emissions", 0), frame)
+        message = consumer._to_message(TP("p.emissions", 0), fetched)
 
-        assert (message.value, message.offset, message.topic) == (frame, 8, "p.emissions")
+        assert (message.value, message.offset, message.topic) == (fetched, 8, "p.emissions")
 
     async def test_no_offset_of_faust_hides_a_frame(self, app: App):
         """Faust drops what lies below an offset that it has seen; a lane that sought back needs just that."""
@@ -434,7 +434,7 @@ class TestConsumer:
     async def test_the_consumer_is_set_up_for_the_delivery(self, delivery: Any, isolation: str, crcs: bool):
         """Inputs are read committed in exactly-once, and no position is ever replaced behind our back."""
         app = create_app(Settings(delivery=delivery))
-        thread = FrameConsumerThread(app.consumer, loop=asyncio.get_running_loop(), beacon=app.consumer.beacon)
+        thread = LaneConsumerThread(app.consumer, loop=asyncio.get_running_loop(), beacon=app.consumer.beacon)
 
         consumer: Any = thread._create_worker_consumer(app.transport)
 
@@ -446,7 +446,7 @@ class TestConsumer:
         """A partition number of which an input is missing is no lane."""
         assigned: list[list[int]] = []
         app.lanes = SimpleNamespace(assign=lambda numbers: assigned.append(sorted(numbers)))  # type: ignore[assignment]
-        monkeypatch.setattr(app_module.FrameConsumer.__mro__[1], "on_partitions_assigned", _nothing)
+        monkeypatch.setattr(app_module.LaneConsumer.__mro__[1], "on_partitions_assigned", _nothing)
         inputs = [TP(name, 0) for name in app.physical.values()]
 
         await app.consumer.on_partitions_assigned({*inputs, TP("p.emissions", 1)}, 1)
@@ -460,7 +460,7 @@ async def _nothing(*args: Any, **kwargs: Any) -> None:
 
 def test_the_scheme_frames_names_this_driver():
     """Faust finds the driver by the URL's scheme, through the entry point that the package declares."""
-    assert faust.transport.by_url("frames://127.0.0.1:9092") is Transport
+    assert faust.transport.by_url("lanes://127.0.0.1:9092") is Transport
 
 
 def test_a_queue_holds_more_than_one_block():
@@ -474,5 +474,5 @@ async def test_the_app_uses_it():
     """The app's consumer is ours."""
     app = create_app(Settings(broker="kafka://a:1,b:2"))
 
-    assert [str(url) for url in app.conf.broker] == ["frames://a:1", "frames://b:2"]
-    assert isinstance(app.consumer, FrameConsumer)
+    assert [str(url) for url in app.conf.broker] == ["lanes://a:1", "lanes://b:2"]
+    assert isinstance(app.consumer, LaneConsumer)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from lane_world import Log, ToyLedger, World, frame
+from lane_world import Log, ToyLedger, World, fetched
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import EventKind
@@ -26,7 +26,7 @@ from sluice.topology.kafka import (
     partition_reader,
     transactions,
 )
-from sluice.topology.kafka.consumer import FrameConsumerThread
+from sluice.topology.kafka.consumer import LaneConsumerThread
 from sluice.topology.kafka.partition_reader import HangsError, read_to_end
 from sluice.topology.kafka.requests import End
 from sluice.topology.kafka.transactions import LaneProducer, TooLargeError
@@ -178,7 +178,7 @@ async def test_quix_1017_a_removed_marker_does_not_hold_the_watermark(monkeypatc
 
     monkeypatch.setattr(fetching, "nothing_follows", nothing_follows)
     app = create_app(Settings())
-    thread: Any = FrameConsumerThread(app.consumer, loop=asyncio.get_running_loop(), beacon=app.consumer.beacon)
+    thread: Any = LaneConsumerThread(app.consumer, loop=asyncio.get_running_loop(), beacon=app.consumer.beacon)
     state = SimpleNamespace(position=91, has_valid_position=True, lso=92, highwater=92, timestamp=1)
     assignment = SimpleNamespace(state_value=lambda _: state)
     fetcher = SimpleNamespace(_closed=False, _records={}, _subscriptions=None)
@@ -194,15 +194,15 @@ async def test_quix_1017_a_removed_marker_does_not_hold_the_watermark(monkeypatc
     await thread.place({partition: 91}, 1)
     monkeypatch.setattr(fetching, "log_ends", _ends)
     await thread.ends([partition])
-    frames: list[Any] = []
+    ranges: list[Any] = []
     async with asyncio.timeout(2):
-        while not frames:
+        while not ranges:
             poll = await thread._fetch_records(thread._consumer, {partition}, timeout=0.0, max_records=10)
-            frames += poll.frames.values()
+            ranges += poll.ranges.values()
             await asyncio.sleep(0.005)
 
     assert set(looks) == {91}
-    assert (frames[0].start, frames[0].next, list(frames[0].events)) == (91, 92, [])
+    assert (ranges[0].start, ranges[0].next, list(ranges[0].events)) == (91, 92, [])
 
 
 async def _ends(_: Any, partitions: list[TopicPartition], **how: Any) -> dict[TopicPartition, End]:
@@ -350,7 +350,7 @@ async def test_quix_1131_two_workers_share_a_volume(tmp_path: Path, monkeypatch:
         async with younger.running():
             younger.inputs.send("emissions", b"b")
             await younger.until(lambda: len(younger.log.values) == 2)
-            older.lane.offer(frame("emissions", 1, [b"b"], epoch=1))
+            older.lane.offer(fetched("emissions", 1, [b"b"], epoch=1))
             await older.until(lambda: older.lane.status.phase == "waiting")
             younger.inputs.send("emissions", b"c")
             await younger.until(lambda: len(younger.log.values) == 3)
@@ -391,7 +391,7 @@ async def test_faust_193_windows_do_not_die_with_their_worker():
 async def test_faust_216_221_frames_that_were_fetched_before_the_seek():
     """There: after a rebalance prefetched messages came first, far ahead, and what lay between was lost.
 
-    Here: a frame names the seek that it follows. One of an earlier seek is dropped without a word, whenever it comes.
+    Here: a range names the seek that it follows. One of an earlier seek is dropped without a word, whenever it comes.
     """
     async with World().running() as world:
         world.inputs.send("emissions", b"a")
@@ -400,11 +400,11 @@ async def test_faust_216_221_frames_that_were_fetched_before_the_seek():
         world.lane.suspend()
         await world.until(lambda: world.lane.status.phase == "suspended")
         world.inputs.logs["emissions"] += [b"b", b"c", b"d"]
-        world.lane.offer(frame("emissions", 3, [b"d"], epoch=before))
+        world.lane.offer(fetched("emissions", 3, [b"d"], epoch=before))
         world.inputs.lane = None  # nothing is fetched for now
         world.lane.resume()
         await world.until(lambda: world.lane.intake.epoch > before)
-        world.lane.offer(frame("emissions", 3, [b"d"], epoch=before))
+        world.lane.offer(fetched("emissions", 3, [b"d"], epoch=before))
         await asyncio.sleep(0.02)
         world.inputs.lane = world.lane
         world.inputs.fetch()
@@ -558,7 +558,7 @@ async def test_faust_532_what_the_coordinator_refuses_is_heard():
     reported: list[BaseException] = []
     app.on_crashed = reported.append
     app.loop = asyncio.get_running_loop()
-    thread: Any = FrameConsumerThread(app.consumer, loop=asyncio.get_running_loop(), beacon=app.consumer.beacon)
+    thread: Any = LaneConsumerThread(app.consumer, loop=asyncio.get_running_loop(), beacon=app.consumer.beacon)
 
     def check_errors() -> None:
         raise OSError("refused")

@@ -1,15 +1,15 @@
-"""The queue before a lane: frames in, whole and in order, events out."""
+"""The queue before a lane: ranges in, whole and in order, events out."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lane_world import INPUTS, frame
+from lane_world import INPUTS, fetched
 
 from sluice.codecs import compiled_core
 from sluice.codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, EventKind
-from sluice.topology.kafka.frames import HELD_BYTES, Fetched
+from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
 from sluice.topology.worker.intake import Intake
 
 
@@ -22,7 +22,7 @@ def intake(**positions: int) -> Intake:
 
 
 def offer(to: Intake, one: Fetched) -> bool:
-    """A frame on its way, and there."""
+    """A range on its way, and there."""
     to.on_its_way(one)
     return to.offer(one)
 
@@ -31,47 +31,47 @@ class TestFrames:
     def test_events_come_in_the_order_of_frames(self):
         """What came first stands first, across inputs."""
         queue = intake()
-        offer(queue, frame("observations", 0, [b"a"]))
-        offer(queue, frame("emissions", 0, [b"b", b"c"]))
+        offer(queue, fetched("observations", 0, [b"a"]))
+        offer(queue, fetched("emissions", 0, [b"b", b"c"]))
 
         assert [(event.source, event.value) for event in queue.take()] == [(1, b"a"), (0, b"b"), (0, b"c")]
 
     def test_a_frame_from_before_the_seek_is_dropped(self):
-        """An old epoch's frame would be read twice, or out of order."""
+        """An old epoch's range would be read twice, or out of order."""
         queue = intake()
 
-        assert offer(queue, frame("emissions", 0, [b"old"], epoch=0))
+        assert offer(queue, fetched("emissions", 0, [b"old"], epoch=0))
         assert not queue.take()
 
     def test_a_frame_beyond_the_position_is_refused(self):
         """Something before it was lost, and only a seek can bring it back."""
-        assert not offer(intake(), frame("emissions", 1, [b"b"]))
+        assert not offer(intake(), fetched("emissions", 1, [b"b"]))
 
     def test_records_below_the_position_are_skipped(self):
-        """A frame that is delivered again does no harm."""
+        """A range that is delivered again does no harm."""
         queue = intake(emissions=2)
 
-        assert offer(queue, frame("emissions", 0, [b"a", b"b", b"c"]))
-        assert offer(queue, frame("emissions", 0, [b"a", b"b"]))
+        assert offer(queue, fetched("emissions", 0, [b"a", b"b", b"c"]))
+        assert offer(queue, fetched("emissions", 0, [b"a", b"b"]))
         assert [event.value for event in queue.take()] == [b"c"]
 
     def test_a_frame_without_records_moves_the_position(self):
         """Markers at the end of an input are read as soon as nothing waits before them."""
         queue = intake()
-        offer(queue, frame("emissions", 0, [b"a"]))
-        offer(queue, frame("emissions", 1, [], next=3))
+        offer(queue, fetched("emissions", 0, [b"a"]))
+        offer(queue, fetched("emissions", 1, [], next=3))
 
         assert queue.positions["emissions"] == 0
         queue.take()
         assert queue.positions["emissions"] == 3
-        offer(queue, frame("emissions", 3, [], next=4))
+        offer(queue, fetched("emissions", 3, [], next=4))
         assert queue.positions["emissions"] == 4
 
     def test_sources_continue_where_the_last_block_ended(self):
         """Offsets that held nothing are covered by the block that follows."""
         queue = intake()
-        offer(queue, frame("emissions", 0, [], next=3))
-        offer(queue, frame("emissions", 3, [b"a"]))
+        offer(queue, fetched("emissions", 0, [], next=3))
+        offer(queue, fetched("emissions", 3, [b"a"]))
         queue.take()
 
         assert [(s.topic, s.first, s.next) for s in queue.sources()] == [("emissions", 0, 4), ("observations", 0, 0)]
@@ -84,13 +84,13 @@ class TestFrames:
         )
     )
     def test_nothing_is_lost_or_doubled_however_it_comes(self, batches: list[tuple[str, int, int, int]]):
-        """For all frames, sizes and markers: each record is taken once, in order, in blocks within their bounds."""
+        """For all ranges, sizes and markers: each record is taken once, in order, in blocks within their bounds."""
         queue, ends, sent, got = intake(), dict.fromkeys(INPUTS, 0), [], []
         for topic, count, markers, size in batches:
             start = ends[topic]
             values = [b"%d" % place + b"x" * size for place in range(start, start + count)]
             ends[topic] = start + count + markers
-            assert offer(queue, frame(topic, start, values, next=ends[topic]))
+            assert offer(queue, fetched(topic, start, values, next=ends[topic]))
             sent += [(INPUTS.index(topic), start + place) for place in range(count)]
         while queue.count:
             events = queue.take()
@@ -119,7 +119,7 @@ class TestPressure:
     def test_a_full_input_is_not_wanted_and_the_other_is(self):
         """One input's backlog must not keep the other from being read: the watermark is the least of both."""
         queue = intake()
-        queue.on_its_way(frame("emissions", 0, [b"x" * HELD_BYTES]))
+        queue.on_its_way(fetched("emissions", 0, [b"x" * HELD_BYTES]))
 
         assert not queue.wants("emissions")
         assert queue.wants("observations")
@@ -127,7 +127,7 @@ class TestPressure:
     def test_it_is_wanted_again_once_it_was_taken(self):
         """What went into a block waits no more."""
         queue = intake()
-        offer(queue, frame("emissions", 0, [b"x" * HELD_BYTES]))
+        offer(queue, fetched("emissions", 0, [b"x" * HELD_BYTES]))
         queue.take()
 
         assert queue.wants("emissions")
@@ -146,19 +146,19 @@ class TestPressure:
         assert queue.held == 0
 
     def test_what_came_twice_is_held_once(self):
-        """A frame that begins before what is there weighs what is left of it."""
+        """A range that begins before what is there weighs what is left of it."""
         queue = intake()
-        offer(queue, frame("emissions", 0, [b"a", b"b"]))
-        offer(queue, frame("emissions", 1, [b"b", b"c"]))
+        offer(queue, fetched("emissions", 0, [b"a", b"b"]))
+        offer(queue, fetched("emissions", 1, [b"b", b"c"]))
         while queue.take():
             pass
 
         assert queue.held == 0
 
     def test_a_seek_forgets_what_was_held(self):
-        """Frames that were lost on the way must not count for ever."""
+        """Ranges that were lost on the way must not count for ever."""
         queue = intake()
-        queue.on_its_way(frame("emissions", 0, [b"x" * HELD_BYTES]))
+        queue.on_its_way(fetched("emissions", 0, [b"x" * HELD_BYTES]))
         queue.restart(2, queue.positions, queue.blocked)
 
         assert queue.wants("emissions")

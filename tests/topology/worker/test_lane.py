@@ -1,4 +1,4 @@
-"""The lane: from frames over blocks and a fold to a ledger, whatever fails on the way."""
+"""The lane: from ranges over blocks and a fold to a ledger, whatever fails on the way."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lane_world import INPUTS, POLICY, Log, ToyFold, World, frame
+from lane_world import INPUTS, POLICY, Log, ToyFold, World, fetched
 from search import examples
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.quarantine import quarantine
-from sluice.topology.kafka.frames import Fetched
+from sluice.topology.kafka.fetched import Fetched
 from sluice.topology.worker import retry
 
 
@@ -409,7 +409,7 @@ class TestInputs:
             aside = quarantine(0, 0, 5, 1, "checksum", b"raw")
             epoch = world.lane.intake.epoch
             world.lane.offer(Fetched("emissions", 0, epoch, 0, 5, [aside], 100))
-            world.lane.offer(frame("emissions", 5, [b"a"], epoch=epoch))
+            world.lane.offer(fetched("emissions", 5, [b"a"], epoch=epoch))
             await world.until(lambda: world.log.values == [b"a"])
 
         events = [event for block in world.log.blocks[1:] for event in block.events]
@@ -445,12 +445,12 @@ class TestInputs:
         assert _plain(world.log.blocks[0].header.sources[0]) == ("emissions", 3, 3)
 
     async def test_a_lost_frame_is_sought_again(self):
-        """A frame that starts beyond the lane's position makes it seek back, and nothing is missed."""
+        """A range that starts beyond the lane's position makes it seek back, and nothing is missed."""
         async with World().running() as world:
             world.inputs.send("emissions", b"a")
             await world.until(lambda: len(world.log.values) == 1)
             world.inputs.logs["emissions"] += [b"b", b"c"]
-            world.lane.offer(frame("emissions", 2, [b"c"], epoch=1))
+            world.lane.offer(fetched("emissions", 2, [b"c"], epoch=1))
             await world.until(lambda: len(world.log.values) == 3)
 
         assert world.inputs.placed[-1]["emissions"] == 1
@@ -511,7 +511,7 @@ class TestRebalance:
             world.inputs.send("emissions", b"a", b"b")
             await world.until(lambda: world.log.values == [b"a", b"b"])
             world.lane.intake.restart(1, zero, zero)
-            world.lane.offer(frame("emissions", 0, [b"a"]))
+            world.lane.offer(fetched("emissions", 0, [b"a"]))
             await world.until(lambda: world.lane.status.phase == "stopped")
 
     async def test_a_suspended_lane_closes_no_block(self):
