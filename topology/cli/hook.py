@@ -17,12 +17,13 @@ from .options import root, root_setting
 
 BUDGET = 8.0
 SPARE_SECONDS = 10
-"""What Claude Code waits beyond the budget: for Python to start and to end."""
+"""What the agent waits beyond the budget: for Python to start and to end."""
+AGENTS = ("claude-code", "codex", "gemini-cli", "cursor")
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(["claude-code"]))
-@click.option("--install", is_flag=True, help="Write the hook into this project's .claude/settings.json.")
+@click.argument("agent", type=click.Choice(AGENTS), default=AGENTS[0])
+@click.option("--install", is_flag=True, help="Write the hook into the agent's settings of this project.")
 @click.option("--yes", is_flag=True, help="With --install: do not ask.")
 @click.option("--budget", type=click.FloatRange(0.1, 300), default=BUDGET, show_default=True, help="Seconds to vet in.")
 @click.option("--unsupported", is_flag=True, help="Hold up the agent for what nothing bears out as well.")
@@ -41,12 +42,16 @@ def hook(
 ) -> None:
     """The stop hook of a coding agent: vets its last message, and holds it up for what observers contradicted.
 
+    AGENT is Claude Code where it is left out. --install shows what changes in .claude/settings.json, .codex/hooks.json,
+    .gemini/settings.json or .cursor/hooks.json, and asks before it writes.
+
     Reads the hook's JSON from standard input, and answers with its JSON, or with nothing where the agent may stop.
     It may stop whenever something is wrong, too: one sentence on standard error says what, and the exit status is 0.
 
     \b
     Example:
-        sluice hook claude-code --install
+        sluice hook --install
+        sluice hook codex --install
         echo '{"last_assistant_message": "`a.py` defines `f`.", "cwd": "."}' | sluice hook claude-code
     """
     if install:
@@ -55,6 +60,7 @@ def hook(
     if yes:
         raise UsageError("--yes goes with --install")
     try:
+        from ..vet.agents import AGENTS as KNOWN
         from ..vet.hook import MAX_INPUT, answer_to
         from ..vet.vetting import VETTING_POLICY
 
@@ -62,7 +68,7 @@ def hook(
         settings = load_settings(config, {"root": root_setting(roots)}) if roots else None
         policy = VETTING_POLICY if policy_file is None else read_policy(policy_file, settings)
         data = sys.stdin.buffer.read(MAX_INPUT + 1)
-        answer = answer_to(data, settings, policy, budget=budget, unsupported=unsupported)
+        answer = answer_to(data, settings, policy, budget=budget, unsupported=unsupported, agent=KNOWN[agent])
     except SluiceError as error:  # an exit status of 2 would hold the agent up
         click.echo(printable(f"sluice: {error}"), err=True)
         return
@@ -77,6 +83,7 @@ def _install(
     agent: str, yes: bool, budget: float, unsupported: bool, roots: tuple[str, ...], policy_file: str | None
 ) -> None:
     from ..terminal.showing import escaped
+    from ..vet.agents import AGENTS as KNOWN
     from ..vet.installing import change_of, write
     from ..vet.sources import checkout_of
 
@@ -85,7 +92,8 @@ def _install(
     command += ["--unsupported"] if unsupported else []
     command += [part for one in roots for part in ("--root", one)]
     command += [] if policy_file is None else ["--policy", policy_file]
-    change = change_of(Path(checkout_of(Path.cwd())), shlex.join(command), math.ceil(budget) + SPARE_SECONDS)
+    seconds = math.ceil(budget) + SPARE_SECONDS
+    change = change_of(Path(checkout_of(Path.cwd())), shlex.join(command), seconds, KNOWN[agent])
     if change.text is None:
         click.echo(printable(f"sluice: the hook is in {change.path} already"), err=True)
         return
@@ -103,3 +111,5 @@ def _install(
             return
     write(change)
     click.echo(printable(f"sluice: written to {change.path}"), err=True)
+    if KNOWN[agent].afterwards:
+        click.echo(f"sluice: {KNOWN[agent].afterwards}", err=True)

@@ -1,7 +1,9 @@
-"""The `Stop` hook of Claude Code: its JSON in, and out what the agent has to mend before it may stop.
+"""The stop hook of a coding agent: its JSON in, and out what the agent has to mend before it may stop.
 
     {"session_id": …, "transcript_path": …, "cwd": …, "stop_hook_active": false, "last_assistant_message": …}
     {"decision": "block", "reason": …}
+
+That is Claude Code's; `agents` has what the others send and take.
 
 The last message is vetted against the working tree, with the calls of the transcript, which may lag behind the message.
 Whatever goes wrong lets the agent stop, with one sentence about why: a hook must not hold up anybody's work. The
@@ -10,6 +12,7 @@ reason repeats the agent's own words, names of checks, paths and lines; nothing 
 
 from __future__ import annotations
 
+import codecs
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -27,6 +30,7 @@ from ..observers.instruments import Instruments
 from ..observers.roots import Roots
 from ..observers.tracked import tracked
 from ..settings.settings import Settings
+from .agents import AGENTS, Agent, Asked
 from .sources import Source, folder_of, of_answer, of_events, roots_around
 from .verdicts import CONTRADICTED, Verdict
 from .vetting import VETTING_POLICY, Vetter
@@ -41,22 +45,6 @@ MAX_STATEMENT: Final = 400
 """Characters of a statement in a reason."""
 
 
-class Asked(NamedTuple):
-    """What the hook's JSON says, as far as it is used here.
-
-    Attributes:
-        message: the last one of the agent; None where the JSON has none.
-        transcript: the path of the session's file.
-        cwd: where the agent works.
-        active: the agent goes on because of this hook already.
-    """
-
-    message: str | None
-    transcript: str | None
-    cwd: str
-    active: bool
-
-
 class Answer(NamedTuple):
     """What the hook answers.
 
@@ -69,34 +57,22 @@ class Answer(NamedTuple):
     sentence: str = ""
 
 
-def asked_of(data: bytes) -> Asked | str:
-    """The hook's JSON, or one sentence that says what is wrong with it.
+def asked_of(data: bytes, agent: Agent = AGENTS["claude-code"]) -> Asked | str | None:
+    """What the hook's JSON asks; one sentence where something is wrong with it, None where it asks for nothing.
 
     Args:
         data: of standard input.
+        agent: whose hook it is.
     """
     if len(data) > MAX_INPUT:
         return f"the hook's input has more than {MAX_INPUT} bytes"
     try:
-        value: Any = msgspec.json.decode(data)
+        value: Any = msgspec.json.decode(data.removeprefix(codecs.BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return f"the hook's input is no JSON: {error}"
     if not isinstance(value, dict):
         return "the hook's input is no JSON object"
-    members = cast("dict[str, Any]", value)
-    message, transcript = _text(members, "last_assistant_message"), _text(members, "transcript_path")
-    if message is None and transcript is None:
-        return "the hook's input has neither last_assistant_message nor transcript_path"
-    try:
-        cwd = _text(members, "cwd") or os.getcwd()
-    except OSError:
-        return "the hook's input has no cwd, and the folder that it was called in is gone"
-    return Asked(message, transcript, cwd, members.get("stop_hook_active") is True)
-
-
-def _text(members: dict[str, Any], name: str) -> str | None:
-    found = members.get(name)
-    return found if isinstance(found, str) and found.strip() else None
+    return agent.asked(cast("dict[str, Any]", value))
 
 
 def answer_to(
@@ -106,6 +82,7 @@ def answer_to(
     *,
     budget: float = BUDGET_SECONDS,
     unsupported: bool = False,
+    agent: Agent = AGENTS["claude-code"],
 ) -> Answer:
     """What the hook answers to its JSON. Never raises for what the JSON, the transcript or the checkout hold.
 
@@ -115,17 +92,18 @@ def answer_to(
         policy: decides.
         budget: seconds; over it the agent may stop.
         unsupported: whether statements that nothing bears out hold the agent up too.
+        agent: whose hook it is.
     """
-    asked = asked_of(data)
-    if isinstance(asked, str):
-        return Answer(None, asked)
+    asked = asked_of(data, agent)
+    if asked is None or isinstance(asked, str):
+        return Answer(None, asked or "")
     if asked.active:
         return Answer(None, "the agent was held up once in this turn already; it may stop")
     over, found = threading.Event(), _Found()
 
     def work() -> None:
         try:
-            found.verdicts = _vetted(asked, settings, policy, over.is_set)
+            found.verdicts = _vetted(agent, asked, settings, policy, over.is_set)
         except SluiceError as error:
             found.failure = str(error)
         except Exception as error:  # noqa: BLE001 - a defect of ours must not hold up the agent
@@ -141,7 +119,7 @@ def answer_to(
     if found.failure:
         return Answer(None, found.failure)
     reason = reason_of(found.verdicts, unsupported)
-    return Answer() if reason is None else Answer({"decision": "block", "reason": reason})
+    return Answer() if reason is None else Answer(agent.held_up(reason))
 
 
 class _Found:
@@ -152,27 +130,29 @@ class _Found:
         self.failure = ""
 
 
-def _vetted(asked: Asked, settings: Settings | None, policy: Policy, stopped: Callable[[], bool]) -> list[Verdict]:
+def _vetted(
+    agent: Agent, asked: Asked, settings: Settings | None, policy: Policy, stopped: Callable[[], bool]
+) -> list[Verdict]:
     if settings is None:
         settings = Settings(root=roots_around(Path(asked.cwd)))
     roots = Roots.of(settings.root)
     roots.check()
     folder = folder_of(roots)
     with closing(Instruments(settings)) as instruments:
-        source = _source(asked, folder, settings, instruments)
+        source = _source(agent, asked, folder, settings, instruments)
         vetter = Vetter(settings, roots, instruments, policy, stopped=stopped)
         return [verdict for one in source.emissions for verdict in vetter.vet(one)]
 
 
-def _source(asked: Asked, folder: str, settings: Settings, instruments: Instruments) -> Source:
+def _source(agent: Agent, asked: Asked, folder: str, settings: Settings, instruments: Instruments) -> Source:
     """The last message, annotated by the transcript's calls; by what it names, where there are none."""
     events: list[Event] = []
-    if asked.transcript is not None:
+    if asked.transcript is not None and agent.transcript is not None:
         try:
             path = os.path.expanduser(asked.transcript)
             if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device may never end
                 raise UsageError("the transcript is no file", path=path)
-            events = list(open_transcript(path, "claude-code"))
+            events = list(open_transcript(path, agent.transcript))
         except SluiceError:
             if asked.message is None:
                 raise

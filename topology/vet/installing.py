@@ -1,4 +1,4 @@
-"""The entry of the `Stop` hook in a project's `.claude/settings.json`: added once, all else left as it is."""
+"""The entries of a stop hook in the settings that a project has for a coding agent: added once, all else as it is."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from ...codecs.errors import UsageError
+from .agents import AGENTS, Agent
 
-SETTINGS: Final = Path(".claude", "settings.json")
-COMMAND: Final = "sluice hook claude-code"
 _NOTHING: Final = "nothing was written"
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 
@@ -35,18 +34,19 @@ class Change(NamedTuple):
     before: str = ""
 
 
-def change_of(folder: Path, command: str, seconds: int) -> Change:
+def change_of(folder: Path, command: str, seconds: int, agent: Agent = AGENTS["claude-code"]) -> Change:
     """How the settings of a project change.
 
     Args:
         folder: the project's.
-        command: what the hook runs; begins with `COMMAND`.
-        seconds: after which Claude Code ends it.
+        command: what the hook runs; begins with `sluice hook` and the agent's name.
+        seconds: after which the agent ends it.
+        agent: whose settings they are.
 
     Raises:
-        UsageError: the settings cannot be read, or are not what Claude Code's look like.
+        UsageError: the settings cannot be read, or are not what the agent's look like.
     """
-    path = folder / SETTINGS
+    path = folder / agent.settings
     target = Path(os.path.realpath(path))
     if not target.is_relative_to(os.path.realpath(folder)):
         raise UsageError(
@@ -59,12 +59,16 @@ def change_of(folder: Path, command: str, seconds: int) -> Change:
         )
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the settings are no JSON: {error}", path=str(path), hint=_NOTHING) from None
-    stops = _stops(settings, path)
-    if any(COMMAND in command for command in _commands(stops)):
+    missing = 0
+    for event, entry in agent.entries(command, seconds).items():
+        entries = _entries(settings, event, agent, path)
+        if not any(f"sluice hook {agent.name}" in one for one in _commands(entries)):
+            entries.append(entry)
+            missing += 1
+    if not missing:
         return Change(path, None)
-    stops.append({"hooks": [{"type": "command", "command": command, "timeout": seconds}]})
     text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
-    name = SETTINGS.as_posix()
+    name = agent.settings.as_posix()
     lines = difflib.unified_diff(before.splitlines(True), text.splitlines(True), f"a/{name}", f"b/{name}")
     return Change(path, text, "".join(line if line.endswith("\n") else line + "\n" for line in lines), before)
 
@@ -103,28 +107,30 @@ def _number(written: str) -> float:
     return float(written)
 
 
-def _stops(settings: Any, path: Path) -> list[Any]:
-    """The list of stop hooks, put there where it is missing."""
-    hooks: Any = cast("dict[str, Any]", settings).setdefault("hooks", {}) if isinstance(settings, dict) else None
-    stops: Any = cast("dict[str, Any]", hooks).setdefault("Stop", []) if isinstance(hooks, dict) else None
-    if not isinstance(stops, list):
+def _entries(settings: Any, event: str, agent: Agent, path: Path) -> list[Any]:
+    """The list of an event's hooks, put there where it is missing."""
+    fits = isinstance(settings, dict)
+    if fits and agent.versioned:
+        fits = cast("dict[str, Any]", settings).setdefault("version", 1) == 1
+    hooks: Any = cast("dict[str, Any]", settings).setdefault("hooks", {}) if fits else None
+    entries: Any = cast("dict[str, Any]", hooks).setdefault(event, []) if isinstance(hooks, dict) else None
+    if not isinstance(entries, list):
+        version = '"version": 1, ' if agent.versioned else ""
         raise UsageError(
             "the settings have another form",
             path=str(path),
-            expected='{"hooks": {"Stop": […]}}',
+            expected=f'{{{version}"hooks": {{"{event}": […]}}}}',
             hint=_NOTHING,
         )
-    return cast("list[Any]", stops)
+    return cast("list[Any]", entries)
 
 
-def _commands(stops: list[Any]) -> list[str]:
-    return [
-        command
-        for group in stops
-        if isinstance(group, dict) and isinstance(hooks := cast("dict[str, Any]", group).get("hooks"), list)
-        for hook in cast("list[Any]", hooks)
-        if isinstance(hook, dict) and isinstance(command := cast("dict[str, Any]", hook).get("command"), str)
-    ]
+def _commands(entries: list[Any]) -> list[str]:
+    """The commands of an event: in groups, or one by one as Cursor has them."""
+    objects = [cast("dict[str, Any]", one) for one in entries if isinstance(one, dict)]
+    inner = [hooks for one in objects if isinstance(hooks := one.get("hooks"), list)]
+    objects += [cast("dict[str, Any]", hook) for hooks in inner for hook in hooks if isinstance(hook, dict)]
+    return [command for one in objects if isinstance(command := one.get("command"), str)]
 
 
 def write(change: Change) -> None:
