@@ -109,12 +109,17 @@ _observations = msgspec.json.Decoder(Observation)
 _reviews = msgspec.json.Decoder(Review)
 
 
-def decode_emission(data: bytes | None) -> Emission | Fault:
-    """An emission in the JSON form: every assertion has `span` and `span_key`, every time is one."""
+def decode_emission(data: bytes | None, *, old_names: bool = False) -> Emission | Fault:
+    """An emission in the JSON form: every assertion has `span` and `span_key`, every time is one.
+
+    Args:
+        data: the record's value.
+        old_names: whether its identifiers are looked at by the rules before fold version 4 (`identifiers.hides`).
+    """
     emission = decode_json(data, _emissions)
     if isinstance(emission, Fault):
         return emission
-    return check_names(_names_of(emission)) or normalise_emission(emission)
+    return check_names(_names_of(emission), old_names=old_names) or normalise_emission(emission, old_names=old_names)
 
 
 def _names_of(emission: Emission) -> Iterator[tuple[str, str | None]]:
@@ -132,10 +137,12 @@ def _names_of(emission: Emission) -> Iterator[tuple[str, str | None]]:
             yield f"$.assertions[{place}].provenance{which}.observation_id", annotation.observation_id
         if assertion.cites is not None:
             yield f"$.assertions[{place}].cites.context", assertion.cites.context
+        if assertion.span is not None:
+            yield f"$.assertions[{place}].span.tokenizer", assertion.span.tokenizer
 
 
-def normalise_emission(emission: Emission) -> Emission | Fault:
-    """Either encoding to the JSON form, and every rule that goes beyond the schema.
+def normalise_emission(emission: Emission, *, old_names: bool = False) -> Emission | Fault:
+    """Either encoding to the JSON form, and every rule that goes beyond the schema, but that of a JSON form's names.
 
     The record must have just been decoded: its assertions are completed in place.
     """
@@ -145,7 +152,7 @@ def normalise_emission(emission: Emission) -> Emission | Fault:
     if emission.assertions is None:
         if emission.text is None:
             return schema_fault("$", "`assertions`, or an annotated `text`", "neither")
-        emission = inline.parse_inline(emission)
+        emission = inline.parse_inline(emission, old_names=old_names)
         count = len(emission.assertions or ())
         if count > records.MAX_ASSERTIONS:
             return schema_fault("$.text", f"at most {records.MAX_ASSERTIONS} assertions", str(count))
@@ -289,8 +296,8 @@ def check_chain(path: str, chain: list[AnyStep]) -> Fault | None:
     return None
 
 
-def decode_observation(data: bytes | None) -> Observation | Fault:
-    """An observation whose time is one and whose span is well formed."""
+def decode_observation(data: bytes | None, *, old_names: bool = False) -> Observation | Fault:
+    """An observation whose time is one and whose span is well formed; `old_names` as for `decode_emission`."""
     observation = decode_json(data, _observations)
     if isinstance(observation, Fault):
         return observation
@@ -298,9 +305,10 @@ def decode_observation(data: bytes | None) -> Observation | Fault:
         ("$.observation_id", observation.observation_id),
         ("$.observer", observation.observer),
         ("$.subject.emission_id", observation.subject.emission_id),
+        ("$.subject.span.tokenizer", observation.subject.span.tokenizer),
         ("$.judge", observation.judge),
     )
-    return check_names(names) or normalise_observation(observation)
+    return check_names(names, old_names=old_names) or normalise_observation(observation)
 
 
 def normalise_observation(observation: Observation) -> Observation | Fault:
@@ -311,12 +319,18 @@ def normalise_observation(observation: Observation) -> Observation | Fault:
     return _check_time("$.observed_at", observation.observed_at) or _check_span("$.subject.span", span) or observation
 
 
-def decode_review(data: bytes | None) -> Review | Fault:
-    """A review whose time is one and whose span is well formed."""
+def decode_review(data: bytes | None, *, old_names: bool = False) -> Review | Fault:
+    """A review whose time is one and whose span is well formed; `old_names` as for `decode_emission`."""
     review = decode_json(data, _reviews)
     if isinstance(review, Fault):
         return review
-    fault = check_names((("$.emission_id", review.emission_id), ("$.reviewer", review.reviewer)))
+    names = (
+        ("$.emission_id", review.emission_id),
+        ("$.reviewer", review.reviewer),
+        ("$.role", None if old_names else review.role),
+        ("$.span.tokenizer", review.span.tokenizer),
+    )
+    fault = check_names(names, old_names=old_names)
     return fault or _check_time("$.decided_at", review.decided_at) or _check_span("$.span", review.span) or review
 
 

@@ -59,14 +59,14 @@ _fold_emissions = msgspec.json.Decoder(_Emission).decode
 _fold_observations = msgspec.json.Decoder(_Observation).decode
 
 
-def read_emission(data: bytes | None) -> Emission | Fault:
+def read_emission(data: bytes | None, *, old_names: bool = False) -> Emission | Fault:
     """As `decode.decode_emission`."""
     if not data or deeper_than(MAX_NESTING, data):
-        return decode_emission(data)
+        return decode_emission(data, old_names=old_names)
     try:
         emission = _fold_emissions(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return decode_emission(data)
+        return decode_emission(data, old_names=old_names)
     names, emitter = [emission.emission_id, emission.group or ""], emission.emitter
     if emitter is not None:
         names += (emitter.system or "", emitter.model or "", emitter.prompt or "")
@@ -74,20 +74,31 @@ def read_emission(data: bytes | None) -> Emission | Fault:
     for assertion in emission.assertions or ():
         if assertion.cites is not None:
             names.append(assertion.cites.context)
+        if assertion.span is not None and assertion.span.tokenizer is not None:
+            names.append(assertion.span.tokenizer)
         names += [one.observation_id for one in assertion.annotations if one.observation_id is not None]
-    return decode_emission(data) if _foreign(names) else normalise_emission(emission)
+    if _foreign(names):
+        return decode_emission(data, old_names=old_names)
+    return normalise_emission(emission, old_names=old_names)
 
 
-def read_observation(data: bytes | None) -> Observation | Fault:
+def read_observation(data: bytes | None, *, old_names: bool = False) -> Observation | Fault:
     """As `decode.decode_observation`."""
     if not data or deeper_than(MAX_NESTING, data):
-        return decode_observation(data)
+        return decode_observation(data, old_names=old_names)
     try:
         observation = _fold_observations(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return decode_observation(data)
-    names = (observation.observation_id, observation.observer, observation.subject.emission_id, observation.judge or "")
-    return decode_observation(data) if _foreign(names) else normalise_observation(observation)
+        return decode_observation(data, old_names=old_names)
+    subject = observation.subject
+    names = (
+        observation.observation_id,
+        observation.observer,
+        subject.emission_id,
+        subject.span.tokenizer or "",
+        observation.judge or "",
+    )
+    return decode_observation(data, old_names=old_names) if _foreign(names) else normalise_observation(observation)
 
 
 _PLAIN = IDENTIFIER_CHARACTERS.replace(b"%", b"")

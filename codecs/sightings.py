@@ -25,12 +25,18 @@ _sightings = msgspec.json.Decoder(Sighting)
 _citations = msgspec.json.Decoder(Citation)
 
 
-def decode_sighting(data: bytes | None) -> Sighting | Fault:
-    """A sighting whose time is one, and whose content is not too long."""
+def decode_sighting(data: bytes | None, *, old_names: bool = False) -> Sighting | Fault:
+    """A sighting whose time is one, and whose content is not too long.
+
+    Args:
+        data: the record's value.
+        old_names: whether its identifiers are looked at by the rules before fold version 4 (`identifiers.hides`).
+    """
     sighting = decode_json(data, _sightings)
     if isinstance(sighting, Fault):
         return sighting
-    fault = check_names((("$.observation_id", sighting.observation_id), ("$.observer", sighting.observer)))
+    names = (("$.observation_id", sighting.observation_id), ("$.observer", sighting.observer))
+    fault = check_names(names, old_names=old_names)
     if fault is not None:
         return fault
     if times.parse_time(sighting.observed_at) is None:
@@ -41,8 +47,9 @@ def decode_sighting(data: bytes | None) -> Sighting | Fault:
     return sighting
 
 
-def decode_citation(data: bytes | None) -> Citation | Fault:
-    """A citation whose time is one, whose span is well formed, and which has not too many terms."""
+def decode_citation(data: bytes | None, *, old_names: bool = False) -> Citation | Fault:
+    """A citation whose time is one, whose span is well formed, and which has not too many terms; `old_names` as for
+    `decode_sighting`."""
     citation = decode_json(data, _citations)
     if isinstance(citation, Fault):
         return citation
@@ -51,6 +58,12 @@ def decode_citation(data: bytes | None) -> Citation | Fault:
     problem = citation.span.problem() or citation.span.hidden()
     if problem is not None:
         return schema_fault("$.span", *problem)
+    names = [("$.span.tokenizer", citation.span.tokenizer)]
+    if not old_names:
+        names += [("$.emission_id", citation.emission_id), ("$.observation_id", citation.observation_id)]
+    fault = check_names(names, old_names=old_names)
+    if fault is not None:
+        return fault
     if not citation.span.in_range(None):
         return Fault("span-out-of-range", f"$.span: {span_key(citation.span)} is empty or runs backwards")
     if len(citation.terms) > MAX_TERMS:

@@ -13,7 +13,6 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from .identifiers import EXPECTED as EXPECTED_NAME
 from .identifiers import hides
 
 IDENTIFIER_PATTERN = r"^[A-Za-z0-9._~:/+=@%-]{1,256}(?![\s\S])"
@@ -51,12 +50,10 @@ class Span(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return None
 
     def hidden(self) -> tuple[str, str] | None:
-        """None where a pointer and a tokenizer's name may stand outside the frame, percent-encoded, though strangers
-        choose them; else what was expected and what is there."""
+        """None where a pointer may stand outside the frame, percent-encoded, though strangers choose it; else what was
+        expected and what is there."""
         if self.path is not None and not _is_identifier(self.path):
             return f"a pointer of at most {LONGEST_POINTER} bytes of ASCII without white space", self.path
-        if self.tokenizer is not None and hides(self.tokenizer):
-            return EXPECTED_NAME, self.tokenizer
         return None
 
     def in_range(self, length: int | None) -> bool:
@@ -74,7 +71,9 @@ _PRINTABLE = re.compile(r"[!-~]*")
 def _is_identifier(pointer: str) -> bool:
     """Whether a pointer may stand outside the frame, percent-encoded: strangers choose it."""
     return (
-        _PRINTABLE.fullmatch(pointer) is not None and len(_encoded(pointer)) <= LONGEST_POINTER and not hides(pointer)
+        _PRINTABLE.fullmatch(pointer) is not None
+        and len(_encoded(pointer)) <= LONGEST_POINTER
+        and not hides(pointer, old_names=True)
     )
 
 

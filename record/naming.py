@@ -11,7 +11,9 @@ from typing import Final
 from ..codecs.errors import UsageError
 
 LONGEST_ID: Final = 200
-_PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+=@-")
+_PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~:/+=@-")
+_PARTS: Final = ("conversation", "turn")
+"""What stands beside another part, with a colon between them."""
 
 
 def counted(kept: OrderedDict[str, int], name: str, most: int) -> int:
@@ -24,20 +26,22 @@ def counted(kept: OrderedDict[str, int], name: str, most: int) -> int:
 
 
 def name_of(text: str, what: str) -> str:
-    """A name as a part of an identifier: other printable ASCII percent-encoded, anything else an underscore.
+    """A name as a part of an identifier: printable ASCII that needs it percent-encoded, anything else an underscore.
 
     A name with an underscore in place of something, and a long one, ends with its hash, so that different names stay
     different. White space, controls, what is beyond ASCII and what is encoded already is never encoded: no identifier
-    may hide it (codecs/identifiers.py).
+    may hide it (codecs/identifiers.py). The colon of a part becomes an underscore, since a colon ends the part.
 
     Raises:
         UsageError: it is empty.
     """
     if not text:
         raise UsageError(f"the {what} has no name")
-    written = "".join(one if one in _PLAIN else _encoded(one) for one in text[: 2 * LONGEST_ID])
+    ends = ":" if what in _PARTS else ""
+    written = "".join("_" if one == ends else one if one in _PLAIN else _encoded(one) for one in text[: 2 * LONGEST_ID])
     most = LONGEST_ID if what == "conversation" else 40 if what == "turn" else 256
-    if len(written) <= most and len(text) <= 2 * LONGEST_ID and _ENCODABLE.fullmatch(text):
+    fits = len(written) <= most and len(text) <= 2 * LONGEST_ID
+    if fits and _ENCODABLE.fullmatch(text) and not (ends and ends in text):
         return written
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
     return written[: most - 25].rsplit("%", 1)[0][: most - 25] + "~" + digest

@@ -72,7 +72,7 @@ class ModelCalls:
             return
         ended = at.astimezone() if isinstance(at, datetime) else None
         for place, answer in enumerate(answers or [""]):
-            number = None if name is None else name if not place else f"{name}:{place}"
+            number = None if name is None else name if not place else f"{name}~{place}"
             turn = self._recorder.turn(conversation, number)
             for call in calls if not place else ():
                 turn.call(call)

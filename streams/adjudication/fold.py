@@ -46,7 +46,7 @@ from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .trace import FoldTrace
 from .uncounted import Uncounted
 from .verdicts import Verdicts
-from .versions import ANSWERS, AUTHORITY, COMPILED, FOLD_VERSION, MENDING, TEXT, WAITING, fold_version, rules_of
+from .versions import ANSWERS, AUTHORITY, COMPILED, FOLD_VERSION, MENDING, NAMES, TEXT, WAITING, fold_version, rules_of
 
 DIGEST_BYTES: Final = 16
 """Of the SHA-256 of an emission's bytes: whether it is the one that is known already."""
@@ -155,6 +155,7 @@ class _Folding:
         self.guarded = bool(policy.observers) or policy.require_signatures
         self.checked = validation.Checked(policy, state.time, version >= AUTHORITY)
         self.authenticates = policy.emitters.authenticates
+        self.old_names = version < NAMES
         is_compiled = version <= COMPILED and trace is None
         self.core = folder_for(state, policy, block, self.writer, self.verdicts, version) if is_compiled else None
         self.looks_kept = mending.effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
@@ -258,7 +259,7 @@ class _Folding:
 
     def emission(self, event: Event) -> Fault | None:
         """Takes an emission in: closes what it supersedes, then decides each of its assertions as far as it can."""
-        emission = read_emission(event.value)
+        emission = read_emission(event.value, old_names=self.old_names)
         if isinstance(emission, Fault):
             return emission
         state, emission_id = self.state, emission.emission_id
@@ -461,7 +462,7 @@ class _Folding:
         has_all_answers = False
         # Corroborations first: a negative holds only if none has come since.
         for before in sorted(came_before, key=lambda one: one.negative) if came_before else ():
-            observation = read_observation(before.record)
+            observation = read_observation(before.record, old_names=True)
             assert not isinstance(observation, Fault), "it was decoded when it came"
             cls, ts = corroboration.class_of(observation), corroboration.observed_at(observation)
             why = "class-unknown" if cls is None else self.weigh(case, observation, ts, cls)
@@ -489,7 +490,7 @@ class _Folding:
 
     def observation(self, event: Event) -> Fault | None:
         """Takes an observation in: to its assertion, or aside until that comes."""
-        observation = read_observation(event.value)
+        observation = read_observation(event.value, old_names=self.old_names)
         if isinstance(observation, Fault):
             return observation
         subject, ts = observation.subject, parse_time(observation.observed_at) or 0
@@ -641,7 +642,7 @@ class _Folding:
 
     def review(self, event: Event) -> Fault | None:
         """A person's decision, for an assertion that is there; a dead letter otherwise."""
-        review = decode_review(event.value)
+        review = decode_review(event.value, old_names=self.old_names)
         if isinstance(review, Fault):
             return review
         decided_at = None if review.decided_at is None else parse_time(review.decided_at)

@@ -241,7 +241,7 @@ def _unvouched(checked: Checked, keys: Sequence[Key], bound: Observation, value:
         return _refused("substrate_class", "a class whose sightings the policy binds", bound.substrate_class[:80])
     if bound.outcome == "unknown-observation":
         return _refused("outcome", "what a sighting can say", bound.outcome)
-    sighting = decode_sighting(value)
+    sighting = decode_sighting(value, old_names=True)  # the id and the observer are those of what it vouches for
     if isinstance(sighting, Fault):
         return _refused("sighting", "a sighting", f"one that is none ({sighting.detail})")
     if not checked.is_signed(keys, "sightings", sighting.signature, value):

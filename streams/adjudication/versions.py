@@ -51,6 +51,8 @@ VERDICTS: Final = 4
 """From this version on the topic `verdicts` is written (verdict_json.py)."""
 ANSWERS: Final = 4
 """From this version on `early_settle` settles what every observer has answered about (answers.py)."""
+NAMES: Final = 4
+"""From this version on identifiers percent-encode nothing but what needs it (codecs/identifiers.py)."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

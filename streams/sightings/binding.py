@@ -32,7 +32,7 @@ from ..adjudication import validation, waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import AUTHORITY, WAITING, rules_of
+from ..adjudication.versions import AUTHORITY, NAMES, WAITING, rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
@@ -150,7 +150,7 @@ class _Binding:
         return Fault("schema", "$: expected a record of this lane's inputs, got one of another topic")
 
     def _sighting(self, event: Event) -> Fault | None:
-        sighting = decode_sighting(event.value)
+        sighting = decode_sighting(event.value, old_names=self._version < NAMES)
         if isinstance(sighting, Fault):
             return sighting
         fault = (
@@ -165,7 +165,7 @@ class _Binding:
         return self._take("sighting", event, name, sighting.substrate_class, slot)
 
     def _citation(self, event: Event) -> Fault | None:
-        citation = decode_citation(event.value)
+        citation = decode_citation(event.value, old_names=self._version < NAMES)
         if isinstance(citation, Fault):
             return citation
         fault = self._misrouted(event, citation.observation_id)
@@ -250,7 +250,8 @@ class _Binding:
         return True
 
     def _write_pair(self, seen: Held, cited: Held) -> None:
-        sighting, citation = decode_sighting(seen.record), decode_citation(cited.record)
+        sighting = decode_sighting(seen.record, old_names=True)
+        citation = decode_citation(cited.record, old_names=True)
         assert not isinstance(sighting, Fault), "it was decoded when it came"
         assert not isinstance(citation, Fault), "it was decoded when it came"
         value = _observation(sighting, citation, CLASSES[seen.number], seen.record)

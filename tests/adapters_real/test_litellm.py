@@ -206,7 +206,7 @@ async def test_several_choices_are_answers_of_their_own(log: Any, recorded: Reco
     await settle_async(log)
     first, second = recorded.emissions
     assert first.text == second.text == ANSWER
-    assert second.emission_id == first.emission_id + "%3A1"
+    assert second.emission_id == first.emission_id + "~1"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from builders import emission_value, encoded, observation_value
+from builders import emission_value, encoded, observation_value, review_value, sighting_value
 
 from sluice.codecs import decode, fast_decode
 from sluice.codecs.errors import Fault
@@ -23,8 +23,23 @@ HIDING = [
     "a%2Eb",
     "a%2520b",  # twice
     "a%2541",
+    "a%3Ab",  # what an identifier may have as it is
+    "a%2Fb",
+    "a%2fb",
+    "a%2Bb",
+    "a%3Db",
+    "a%40b",
+    "a%7Eb",
+    "a%2D",
+    "%",  # nothing
+    "100%",
+    "a%zz",
+    "a%2",
+    "a%%25",
 ]
-PLAIN = ["a", "a%3Cb", "a%2Fb", "a%3Ab", "100%", "a%zz", "a%25", "%", "a%22"]
+ONCE_PLAIN = ["a%2Fb", "a%3Ab", "a%2Bb", "a%3Db", "a%40b", "100%", "a%zz", "%"]
+"""What was taken before fold version 4."""
+PLAIN = ["a", "a%3Cb", "a%25", "a%25zz", "a%22", "a%5B%5d", "a%2C", "a%60", "a%7C", "a:b/c+d=e@f"]
 
 
 def emission(**fields):
@@ -78,15 +93,45 @@ def test_what_hides_something_is_a_schema_fault(name):
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_other_names_stay(name):
-    """What needs its encoding, and a percent sign that encodes nothing."""
+    """What needs its encoding."""
     assert not hides(name)
+    assert not hides(name, old_names=True)
     assert not isinstance(fast_decode.read_emission(emission(emission_id=name)), Fault)
     assert not isinstance(fast_decode.read_observation(observation(observer=name)), Fault)
 
 
-def test_an_in_line_name_that_hides_something_makes_the_group_unknown():
+@pytest.mark.parametrize("name", ONCE_PLAIN)
+def test_an_older_ledger_takes_what_it_took(name):
+    """Its records fold as they did: the rule came with fold version 4."""
+    for read, record in (
+        (fast_decode.read_emission, emission(emission_id=name)),
+        (
+            fast_decode.read_emission,
+            emission(assertions=[{"span": {"tokens": [0, 9], "tokenizer": name}, "assertion": "a"}]),
+        ),
+        (fast_decode.read_observation, observation(observer=name)),
+        (decode.decode_emission, emission(group=name)),
+        (decode.decode_observation, observation(observation_id=name)),
+        (decode.decode_review, encoded(review_value(emission_id=name))),
+        (decode_sighting, encoded(sighting_value(observer=name))),
+    ):
+        assert isinstance(read(record), Fault)
+        assert not isinstance(read(record, old_names=True), Fault)
+
+
+def test_a_pointer_names_a_member_whatever_it_is_called():
+    """It is no name of its own, and its key encodes the percent sign."""
+    said = emission(text='{"50%": "It is so."}', assertions=[{"span": {"path": "/50%"}}])
+    read = fast_decode.read_emission(said)
+    assert not isinstance(read, Fault)
+    assert read.assertions is not None
+    assert read.assertions[0].span_key == "p:/50%25"
+
+
+@pytest.mark.parametrize("written", ["a%2520b", "a%253Ab", "a%25zz"])
+def test_an_in_line_name_that_hides_something_makes_the_group_unknown(written):
     """Its value is decoded once; what is hidden below that is no id."""
-    said = "It is so. [substrate.grep; observation-id=a%2520b; ts=2026-11-21T09:00:00Z]"
+    said = f"It is so. [substrate.grep; observation-id={written}; ts=2026-11-21T09:00:00Z]"
     read = fast_decode.read_emission(json.dumps({"emission_id": "e", "emitted_at": NOW, "text": said}).encode())
     assert not isinstance(read, Fault)
     assert read.assertions is not None

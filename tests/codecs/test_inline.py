@@ -307,13 +307,15 @@ def test_groups_stand_behind_their_sentence() -> None:
             Span(chars=(0, 6)),
             "c:0-6",
             provenance=[
-                Annotation(GREP, "a%b", 1, {"path": "a b", "lines": [1, 2], "regex": True, "arguments": {"a": [None]}}),
+                Annotation(
+                    GREP, "a%25b", 1, {"path": "a b", "lines": [1, 2], "regex": True, "arguments": {"a": [None]}}
+                ),
                 Annotation("1.0.substrate.git.log", ts="2026-05-28T11:40:00.123456Z"),
             ],
         ),
     ]
     assert render_inline(emission(text, assertions=assertions)) == (
-        "It is. [substrate.grep; observation-id=a%25b; ts=1; path=a%20b; lines=1-2; regex=true; "
+        "It is. [substrate.grep; observation-id=a%2525b; ts=1; path=a%20b; lines=1-2; regex=true; "
         'arguments={"a":%5Bnull%5D}] [1.0.substrate.git.log; ts=2026-05-28T11:40:00.123456Z] '
         "It was [unverified-inference]"
     )

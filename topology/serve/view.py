@@ -116,7 +116,7 @@ class ServiceView(KeptView):
 
     def _emission(self, partition: int, record: Arrived) -> bool:
         """The first one of an id and attempt is what lanes decide about."""
-        emission = decode_emission(record.value)
+        emission = decode_emission(record.value, old_names=True)
         if isinstance(emission, Fault) or record.key != emission.emission_id.encode():
             return True  # it becomes a dead letter, and there is nothing to show
         self._db.execute(
@@ -132,7 +132,7 @@ class ServiceView(KeptView):
         return True
 
     def _observation(self, partition: int, record: Arrived) -> bool:
-        found = decode_observation(record.value)
+        found = decode_observation(record.value, old_names=True)
         if isinstance(found, Fault) or record.key != found.subject.emission_id.encode():
             return True  # a dead letter
         self._db.execute(
@@ -142,7 +142,7 @@ class ServiceView(KeptView):
         return True
 
     def _review(self, partition: int, record: Arrived) -> bool:
-        found = decode_review(record.value)
+        found = decode_review(record.value, old_names=True)
         if isinstance(found, Fault) or record.key != found.emission_id.encode():
             return True  # a dead letter
         self._db.execute(
@@ -303,7 +303,7 @@ def status_of(db: sqlite3.Connection, emission_id: str) -> dict[str, Any] | None
     row = db.execute(
         "SELECT record, system FROM emissions WHERE emission_id=? ORDER BY attempt DESC LIMIT 1", (emission_id,)
     ).fetchone()
-    emission = None if row is None else decode_emission(row[0])
+    emission = None if row is None else decode_emission(row[0], old_names=True)
     if isinstance(emission, Fault):
         emission = None
     if told is not None and (emission is None or told[1].get("attempt", 0) >= emission.attempt):

@@ -105,7 +105,7 @@ def test_each_cited_block_is_an_assertion_with_its_span() -> None:
         (PAGES, "document-1:pages-5-6"),
         (BLOCKS, "document-2:blocks-0-1"),
         (FOUND, "search-result-3:blocks-0-2"),
-        (WEB, "web:https%3A%2F%2Fexample.org%2Fice%3Fx="),
+        (WEB, "web:https://example.org/ice%3Fx="),
     ],
 )
 def test_every_documented_kind_becomes_a_context(citation: dict[str, Any], name: str) -> None:

@@ -157,3 +157,32 @@ def test_a_ledger_is_raised_and_never_lowered(ledger: int, raised: int) -> None:
     assert number >= number_of(before)
     assert number in (ledger, raised) or (not ledger and not raised and number == max(FOLD_VERSIONS))
     assert next_number(f"{number} x", raised) == number
+
+
+@pytest.mark.parametrize("python_alone", [False, True])
+@pytest.mark.parametrize("name", ["a%3Ab", "a%2Fb", "a%zz", "100%"])
+@pytest.mark.parametrize(("version", "refused"), [(3, 0), (4, 3)])
+def test_needless_encodings_are_refused_from_version_4_on(
+    new_lane: Any, monkeypatch: pytest.MonkeyPatch, version: int, refused: int, name: str, *, python_alone: bool
+) -> None:
+    """One name, one spelling; an older ledger folds as it did, also what waited when it was raised."""
+    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=version))
+    _, grep = observations(name)
+    with pure() if python_alone else nullcontext():
+        lane = new_lane(Policy(), T)
+        outputs = lane.block(T + 1, [grep, grep, emission(name)])
+        found = [one.headers["sluice-reason"] for one in outputs if one.topic == "dead-letters"]
+        assert found == ["schema"] * refused
+        assert (name in lane.state) == (refused == 0)
+        plain = lane.block(T + 2, [emission("a:b/c%3Cd%25"), *observations("a:b/c%3Cd%25")])
+        assert [one.topic for one in plain if one.topic in ("admitted", "dead-letters")] == ["admitted"]
+
+
+def test_what_waited_before_the_rule_about_names_still_counts(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was taken in when it came."""
+    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=3))
+    lane = new_lane(Policy(), T)
+    waiting = [(topic, value | {"observer": "me%2Fyou"}) for topic, value in observations("em-1")]
+    lane.block(T + 1, waiting)
+    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=4))
+    assert [one.topic for one in lane.block(T + 2, [emission("em-1")]) if one.topic == "admitted"] == ["admitted"]
