@@ -7,4 +7,4 @@ untrusted-text frame [V §5], sanitised, or not at all; nothing here summarises,
 The official SDK is imported absolutely, as `mcp`: this package is `sluice.topology.mcp`.
 """
 
-__all__ = ["door", "following", "http", "kept_view", "readers", "running", "tokens"]
+__all__ = ["door", "following", "http", "kept_view", "readers", "running", "sockets", "tokens"]

@@ -20,6 +20,7 @@ import structlog
 import uvicorn
 
 from ...codecs.errors import UnreachableError, UsageError
+from .sockets import connections_of
 
 CLIENTS: Final = 10_000
 """So many clients' rates are remembered; the one that was silent longest is forgotten first."""
@@ -121,8 +122,14 @@ class Rates:
         return allowed
 
 
-async def served(application: Application, door: Door, connections: int) -> None:
+async def served(application: Application, door: Door, connections: int, of_one: int | None = None) -> None:
     """Serves an application until cancelled; what is being answered then has three seconds.
+
+    Args:
+        application: what answers.
+        door: where.
+        connections: so many at a time.
+        of_one: of them, of one address; None: all.
 
     Raises:
         UnreachableError: the address cannot be bound.
@@ -139,7 +146,8 @@ async def served(application: Application, door: Door, connections: int) -> None
         access_log=False,  # what is asked is nobody's to keep
         server_header=False,
         proxy_headers=False,  # an address in a header is whatever the client says
-        limit_concurrency=connections,
+        http=connections_of(connections, of_one or connections),
+        ws="none",
         timeout_keep_alive=30,
         timeout_graceful_shutdown=3,
         h11_max_incomplete_event_size=32_768,

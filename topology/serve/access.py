@@ -17,7 +17,9 @@ UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN: Final = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/sign-in", "/sign-out")
 """Paths that say nothing of what is on the topics: whoever reaches the service may ask for them."""
 
-PROBES: Final = ("/healthz", "/readyz", "/metrics")
+HEALTH: Final = "/healthz"
+"""Says that the process lives, and costs nothing."""
+PROBES: Final = (HEALTH, "/readyz", "/metrics")
 """Asked by orchestrators and scrapers, which know a replica by its address alone: under whatever Host."""
 
 

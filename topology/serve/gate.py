@@ -1,8 +1,8 @@
 """The gate: what a request passes before a route sees it, and what every answer carries. An ASGI application.
 
 In this order: the Host is ours, the Origin is ours (DNS rebinding, forged requests), a token or session is known, the
-rate holds, the body is small and comes at once. The rate is a principal's own; whoever is not known shares that of the
-address. Tokens stand in no log, and a refusal says nothing about what is there.
+rate holds, the body is small and comes at once, and there is room for it. The rate is a principal's own; whoever is not
+known shares that of the address. Tokens stand in no log, and a refusal says nothing about what is there.
 """
 
 from __future__ import annotations
@@ -15,16 +15,29 @@ from time import monotonic
 from typing import Any, Final
 
 from ..mcp.door import Application, Door, Rates, Receive, Scope, Send, headers_of
+from ..mcp.sockets import network_of
 from ..mcp.tokens import Tokens
-from .access import LOCAL, PROBES, Misdirected, Places, Principal, bearer_of, is_open, scopes_of
+from .access import HEALTH, LOCAL, PROBES, Misdirected, Places, Principal, bearer_of, is_open, scopes_of
 from .metering import ServiceMetrics, Turned
+from .shares import Shares
 
 MAX_BODY: Final = 5_000_000
 """Bytes of a request: what the recorder posts at once, and a fifth more."""
 MAX_DRAINED: Final = 20_000_000
 """So much of a body that is too large is read and dropped: whoever still writes would not read the refusal."""
+STRANGERS_BODY: Final = 8192
+"""Bytes of a request of whoever is not known: a form with a token."""
+STRANGERS_DRAINED: Final = 65_536
+MAX_REQUESTS: Final = 3000
+"""Readers of event streams keep theirs open."""
+IN_FLIGHT: Final = 64_000_000
+"""Bytes of all bodies that are read or answered at a time; of one principal a quarter."""
+STRANGERS_IN_FLIGHT: Final = 4_000_000
+"""As `IN_FLIGHT`, of whoever is not known; they take nothing from those who are."""
 BODY_SECONDS: Final = 15.0
 PRINCIPAL: Final = "sluice.principal"
+STILL: Final = "sluice.still"
+"""Whether whoever asked still may: what lasts asks it again and again."""
 ROUTE: Final = "sluice.route"
 """Where a route leaves its template, for the metrics."""
 HEADERS: Final = (
@@ -54,16 +67,25 @@ class Gate:
         door: hosts, origins, rate; its file of tokens.
         meter: is told whom it turns away.
         session: who a cookie signs in; None: nobody.
+        most: so many requests are answered at a time; probes besides.
     """
 
     def __init__(
-        self, inside: Application, door: Door, meter: ServiceMetrics, session: Session = lambda _cookie: None
+        self,
+        inside: Application,
+        door: Door,
+        meter: ServiceMetrics,
+        session: Session = lambda _cookie: None,
+        most: int = MAX_REQUESTS,
     ) -> None:
         self._inside, self._meter, self._session = inside, meter, session
         self._places = Places(door)
         self._tokens = None if door.tokens is None else Tokens(door.tokens)
-        self._known_rates, self._address_rates = Rates(door.rate, door.burst), Rates(door.rate, door.burst)
+        self._known_rates, self._address_rates, self._probe_rates = (Rates(door.rate, door.burst) for _ in range(3))
         self._headers = [*HEADERS, _STRICT_TRANSPORT] if door.certificate else list(HEADERS)
+        self._bodies = Shares(IN_FLIGHT, IN_FLIGHT // 4)
+        self._strangers = Shares(STRANGERS_IN_FLIGHT, STRANGERS_IN_FLIGHT // 4)
+        self._requests = Shares(most, most)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -71,27 +93,50 @@ class Gate:
             return
         if scope["type"] != "http":
             return  # a web socket is closed by not being accepted
+        answer, headers = _Answer(send, self._headers), headers_of(scope)
+        if scope["path"] in PROBES:
+            await self._answer(scope, headers, receive, answer)
+        elif self._requests.take(""):
+            try:
+                await self._answer(scope, headers, receive, answer)
+            finally:
+                self._requests.give("")
+        else:
+            await self._turn_away(answer, _BUSY)
+
+    async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive, answer: _Answer) -> None:
         began = monotonic()
-        answer = _Answer(send, self._headers)
-        headers = headers_of(scope)
         principal, refusal = self._let_in(scope, headers)
         scope[PRINCIPAL] = principal
+        scope[STILL] = lambda: principal is not None and self._known(headers) == principal
         if refusal is not None:
-            self._meter.turned_away(_COUNTED[refusal.counted_as])
-            await refuse(answer, refusal.status, refusal.why)
+            await self._turn_away(answer, refusal)
             return
-        body = await self._body(headers, receive)
-        if isinstance(body, Misdirected):
-            self._meter.turned_away(_COUNTED[body.counted_as])
-            await refuse(answer, body.status, body.why)
-            return
-        if body is None:
-            return  # whoever asked has gone
+        body = _Body(receive, *self._bounds(scope, principal))
         try:
-            await self._inside(scope, _again(body, receive), answer)
+            found = await body.read(headers)
+            if isinstance(found, Misdirected):
+                await self._turn_away(answer, found)
+                return
+            if found is None:
+                return  # whoever asked has gone
+            try:
+                await self._inside(scope, _again(found, receive), answer)
+            finally:
+                if answer.status:
+                    self._meter.answered(scope.get(ROUTE, "other"), answer.status, monotonic() - began)
         finally:
-            if answer.status:
-                self._meter.answered(scope.get(ROUTE, "other"), answer.status, monotonic() - began)
+            body.let_go()
+
+    async def _turn_away(self, answer: _Answer, refusal: Misdirected) -> None:
+        self._meter.turned_away(_COUNTED[refusal.counted_as])
+        await refuse(answer, refusal.status, refusal.why)
+
+    def _bounds(self, scope: Scope, principal: Principal | None) -> tuple[Shares, str, int, int]:
+        """Out of which shares a body is taken and by whom; how large it may be; how much of it is read at all."""
+        if principal is not None:
+            return self._bodies, principal.id, MAX_BODY, MAX_DRAINED
+        return self._strangers, address_of(scope), STRANGERS_BODY, STRANGERS_DRAINED
 
     def _let_in(self, scope: Scope, headers: Mapping[str, str]) -> tuple[Principal | None, Misdirected | None]:
         principal = self._known(headers)
@@ -99,15 +144,22 @@ class Gate:
         refusal = self._places.misdirected(scope["method"], headers, by_cookie=by_cookie)
         if refusal is not None and not (refusal.counted_as == "host" and scope["path"] in PROBES):
             return None, refusal
-        client = scope.get("client")
-        address = client[0] if client else ""
-        allowed = self._address_rates.take(address) if principal is None else self._known_rates.take(principal.id)
-        if not allowed:
+        if not self._is_in_time(scope, principal):
             return None, Misdirected(429, "too many requests: come again in a second", "rate")
         # A page sends whoever is not known to the sign-in; everything else is told here.
         if principal is None and not is_open(scope["path"]) and scope["path"].startswith("/v1/"):
             return None, Misdirected(401, "a valid bearer token is needed", "token")
         return principal, None
+
+    def _is_in_time(self, scope: Scope, principal: Principal | None) -> bool:
+        """Whether the rate allows it. Probes have their own: a busy address must not make a replica look dead."""
+        if scope["path"] == HEALTH:
+            return True
+        if scope["path"] in PROBES:
+            return self._probe_rates.take(address_of(scope))
+        if principal is not None:
+            return self._known_rates.take(principal.id)
+        return self._address_rates.take(address_of(scope))
 
     def _known(self, headers: Mapping[str, str]) -> Principal | None:
         if presented := bearer_of(headers):
@@ -117,31 +169,63 @@ class Gate:
             return signed_in
         return LOCAL if self._tokens is None else None
 
-    async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes | Misdirected | None:
+
+class _Body:
+    """The body of one request, for which room is taken as it comes.
+
+    Args:
+        receive: of ASGI.
+        shares: out of which room is taken.
+        who: asks.
+        most: bytes that it may have.
+        drained: so many bytes are read at all; whoever still writes would not read a refusal.
+    """
+
+    def __init__(self, receive: Receive, shares: Shares, who: str, most: int, drained: int) -> None:
+        self._receive, self._shares, self._who, self._most, self._drained = receive, shares, who, most, drained
+        self._taken = 0
+
+    async def read(self, headers: Mapping[str, str]) -> bytes | Misdirected | None:
         """The body, which has to be there soon and to be small; None where whoever asked has gone."""
-        too_large = Misdirected(413, f"a request has at most {MAX_BODY:,} bytes: post it in parts", "size")
+        too_large = Misdirected(413, f"a request has at most {self._most:,} bytes: post it in parts", "size")
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or len(length) > 9 or int(length) > MAX_DRAINED:
+        if not (length.isascii() and length.isdecimal()) or len(length) > 9 or int(length) > self._drained:
             return too_large
         body, count = bytearray(), 0
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 while True:
-                    message = await receive()
+                    message = await self._receive()
                     if message["type"] != "http.request":
                         return None
                     piece: bytes = message.get("body", b"")
                     count += len(piece)
-                    if count <= MAX_BODY:
+                    if count <= self._most:
+                        if not self._shares.take(self._who, len(piece)):
+                            return _BUSY
+                        self._taken += len(piece)
                         body += piece
-                    elif count > MAX_DRAINED:
+                    elif count > self._drained:
                         return too_large
                     if not message.get("more_body", False):
-                        return bytes(body) if count <= MAX_BODY else too_large
+                        return bytes(body) if count <= self._most else too_large
         except TimeoutError:
             return Misdirected(408, "the request did not come in time", "time")
 
+    def let_go(self) -> None:
+        """Gives the room back."""
+        self._shares.give(self._who, self._taken)
+        self._taken = 0
 
+
+def address_of(scope: Scope) -> str:
+    """The address that a request comes from; of IPv6 the network of 64 bits, which is one customer's."""
+    client = scope.get("client")
+    address: str = client[0] if client else ""
+    return network_of(address)
+
+
+_BUSY: Final = Misdirected(503, "more is being answered than there is room for: come again in a second", "busy")
 _COUNTED: Final[dict[str, Turned]] = {
     "host": "host",
     "origin": "origin",
@@ -149,6 +233,7 @@ _COUNTED: Final[dict[str, Turned]] = {
     "token": "token",
     "size": "size",
     "time": "time",
+    "busy": "busy",
 }
 
 
@@ -185,7 +270,7 @@ async def refuse(send: Send, status: int, why: str) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    if status == 429:
+    if status in (429, 503):
         headers.append((b"retry-after", b"1"))
     if status in (413, 408):
         headers.append((b"connection", b"close"))

@@ -7,7 +7,7 @@ id of the last event that it has, and goes on there, at whichever replica.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
@@ -24,6 +24,8 @@ LOOK_SECONDS: Final = 0.5
 AT_ONCE: Final = 1000
 QUEUE: Final = 2000
 """Events that one listener may be behind."""
+QUEUE_BYTES: Final = 4_000_000
+"""And bytes of their records: a record may have 1 MB."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 verdicts_of_record = msgspec.json.Decoder(Verdicts).decode
@@ -45,21 +47,30 @@ class Heard(NamedTuple):
 
 
 class Listener:
-    """One stream. `heard` gives None once it was let go."""
+    """One stream. `heard` gives None once it was let go.
+
+    Invariant: `byte_count` is that of the records that wait in the queue.
+
+    Args:
+        wants: whether it is to be told of a record.
+    """
 
     def __init__(self, wants: Callable[[Heard], bool]) -> None:
         self.wants = wants
         self.queue: asyncio.Queue[Heard | None] = asyncio.Queue(QUEUE + 1)
+        self.byte_count = 0
         self.is_gone = False
 
     def tell(self, heard: Heard) -> None:
         """Something new; it is let go where it is too far behind."""
         if self.is_gone or not self.wants(heard):
             return
-        if self.queue.qsize() >= QUEUE:
+        size = len(heard.change.record)
+        if self.queue.qsize() >= QUEUE or (self.byte_count and self.byte_count + size > QUEUE_BYTES):
             self.is_gone = True
             self.queue.put_nowait(None)
             return
+        self.byte_count += size
         self.queue.put_nowait(heard)
 
     async def heard(self, seconds: float) -> Heard | None:
@@ -69,7 +80,10 @@ class Listener:
             TimeoutError: nothing came for so long.
         """
         async with asyncio.timeout(seconds):
-            return await self.queue.get()
+            heard = await self.queue.get()
+        if heard is not None:
+            self.byte_count -= len(heard.change.record)
+        return heard
 
 
 class Hub:
@@ -80,19 +94,18 @@ class Hub:
     Attributes:
         at: the id of the last record that was told.
         offsets: of each partition of `verdicts`, the offset behind what was told.
+        count: how many listen.
     """
 
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
         self._news = asyncio.Event()
-        self._listeners: set[Listener] = set()
+        self._by_emission: dict[str, set[Listener]] = {}
+        self._by_emitter: dict[str, set[Listener]] = {}
+        self._of_all: set[Listener] = set()
+        self.count = 0
         self.at = -1
         self.offsets: list[int] = []
-
-    @property
-    def count(self) -> int:
-        """How many listen."""
-        return len(self._listeners)
 
     def wake(self) -> None:
         """Something came into the view."""
@@ -128,8 +141,9 @@ class Hub:
         changes, standing, last = await self._readers.ask(
             lambda db: (changes_after(db, at, AT_ONCE), standing_of(db), last_change(db))
         )
-        if len(standing.offsets) != len(self.offsets):
-            self.offsets = standing.offsets
+        count = len(standing.offsets)
+        if count != len(self.offsets):  # the topic was not known before, or has grown: nothing of that was told
+            self.offsets = [*self.offsets, *[0] * count][:count]
         if last < at:  # the view was made anew: it is read again from the topics, and what was told is told again
             self.at = 0
             return True
@@ -138,16 +152,44 @@ class Hub:
             if change.partition < len(self.offsets):
                 self.offsets[change.partition] = change.offset + 1
             heard = Heard(change, verdicts_of_record(change.record), self.position)
-            for listener in list(self._listeners):
+            for listener in self._concerned(heard):
                 listener.tell(heard)
         return len(changes) == AT_ONCE
 
+    def _concerned(self, heard: Heard) -> list[Listener]:
+        """Those that may want a record: the others are not asked, however many they are."""
+        return [
+            *self._of_all,
+            *self._by_emission.get(heard.change.emission_id, ()),
+            *self._by_emitter.get(heard.verdicts.emitter or "", ()),
+        ]
+
     @asynccontextmanager
-    async def listening(self, wants: Callable[[Heard], bool]) -> AsyncIterator[Listener]:
-        """Listens from now on."""
+    async def listening(
+        self, wants: Callable[[Heard], bool], *, emission_id: str = "", emitters: Collection[str] = ()
+    ) -> AsyncIterator[Listener]:
+        """Listens from now on.
+
+        Args:
+            wants: whether the listener is to be told of a record.
+            emission_id: it wants no record of another emission; empty: of any.
+            emitters: it wants no record of other emitters; empty: of any.
+        """
         listener = Listener(wants)
-        self._listeners.add(listener)
+        if emission_id:
+            places, names = self._by_emission, [emission_id]
+        else:
+            places, names = self._by_emitter, list(emitters)
+        chosen = [places.setdefault(name, set()) for name in names] or [self._of_all]
+        for one in chosen:
+            one.add(listener)
+        self.count += 1
         try:
             yield listener
         finally:
-            self._listeners.discard(listener)
+            self.count -= 1
+            for one in chosen:
+                one.discard(listener)
+            for name in names:
+                if not places.get(name, True):
+                    del places[name]

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 SECONDS: Final = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-Turned = Literal["host", "origin", "rate", "token", "scope", "size", "time"]
+Turned = Literal["host", "origin", "rate", "token", "scope", "size", "time", "busy"]
 Fate = Literal["stored", "repeated", "invalid", "conflict", "busy", "away"]
 
 

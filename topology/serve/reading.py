@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 import msgspec
+import structlog
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
+from starlette.types import Receive, Scope, Send
 
 from ...codecs.errors import UnreachableError
 from ..mcp.readers import Readers
+from .gate import STILL
 from .hub import Heard, Hub, Listener, verdicts_of_record
 from .metering import ServiceMetrics
-from .routes import json_response, route
+from .routes import json_response, principal_of, route
+from .shares import Shares
 from .verdicts import (
     SDK_DONE,
     SDK_END,
@@ -33,11 +37,20 @@ from .view import Change, changes_from, standing_of, status_of, verdicts_of
 BEAT_SECONDS: Final = 15.0
 STALE_SECONDS: Final = 60.0
 """As the adapter: so old may the last moment be at which the view was known to be complete."""
+LOOK_SECONDS: Final = 2.0
+"""So often a stream looks whether whoever reads it still may."""
 MAX_STREAMS: Final = 2000
+STREAMS_OF_ONE: Final = 200
+"""Of one token or person at a time, unless told otherwise."""
 CATCH_UP: Final = 500
 """Records that a stream which goes on reads at once."""
 SDK: Final = "ai-sdk"
+MAX_WANTED: Final = 100
+"""Values of a filter."""
+_SOON: Final = {"retry-after": "2"}
 _STREAM: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Sight(NamedTuple):
@@ -48,12 +61,14 @@ class Sight(NamedTuple):
         hub: tells of what comes.
         meter: counts.
         now: the time in Unix ms.
+        streams: how many may be open; None: as many as anybody likes.
     """
 
     readers: Readers
     hub: Hub
     meter: ServiceMetrics
     now: Callable[[], int]
+    streams: Shares | None = None
 
     async def why_not(self) -> str:
         """Why the view cannot be answered from; an empty text where it can."""
@@ -79,7 +94,7 @@ def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
 
     async def one_stream(request: Request) -> Response:
         emission_id: str = request.path_params["id"]
-        if (refusal := await not_ready(sight) or _full(sight)) is not None:
+        if (refusal := await not_ready(sight)) is not None:
             return refusal
         if await sight.readers.ask(lambda db: status_of(db, emission_id)) is None:
             return _unknown()
@@ -87,13 +102,14 @@ def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
         if wanted not in ("", SDK):
             return json_response({"error": f"there is no such format (expected {SDK}, or none)"}, 422)
         last = request.headers.get("last-event-id", "")
-        after = int(last) if last.isdecimal() and len(last) < 19 else -1
+        after = int(last) if last.isascii() and last.isdecimal() and len(last) < 19 else -1
+        turn = _Turn(sight, request)
         if wanted == SDK:
-            return _streaming(_sdk(sight, emission_id, after), {"x-vercel-ai-ui-message-stream": "v1"})
-        return _streaming(_emission(sight, emission_id, after))
+            return turn.streaming(_sdk(turn, emission_id, after), {"x-vercel-ai-ui-message-stream": "v1"})
+        return turn.streaming(_emission(turn, emission_id, after))
 
     async def all_streams(request: Request) -> Response:
-        if (refusal := await not_ready(sight) or _full(sight)) is not None:
+        if (refusal := await not_ready(sight)) is not None:
             return refusal
         query = request.query_params
         unknown = sorted(set(query) - {"emitter", "status", "effect"})
@@ -101,9 +117,14 @@ def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
             expected = "expected emitter, status or effect, each once or more"
             return json_response({"error": f"there is no such filter ({expected})", "got": unknown[0][:80]}, 422)
         wants = Filter(*(frozenset(query.getlist(name)) for name in ("emitter", "status", "effect")))
+        if sum(map(len, wants)) > MAX_WANTED:
+            return json_response({"error": f"a filter has at most {MAX_WANTED} values"}, 422)
+        if sight.hub.at < 0:
+            return json_response({"error": "the view has not been read yet; ask again in a moment"}, 503, _SOON)
         standing = await sight.readers.ask(standing_of)
         since = parse_position(request.headers.get("last-event-id"), len(standing.offsets))
-        return _streaming(_all(sight, wants, since))
+        turn = _Turn(sight, request)
+        return turn.streaming(_all(turn, wants, since))
 
     one = route("/v1/emissions/{id:path}", one_emission, scope="read", meter=sight.meter)
     if not streams:
@@ -118,13 +139,7 @@ def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
 async def not_ready(sight: Sight) -> Response | None:
     """The refusal where the view cannot be answered from."""
     why = await sight.why_not()
-    return json_response({"error": f"{why}; ask again in a moment"}, 503, {"retry-after": "2"}) if why else None
-
-
-def _full(sight: Sight) -> Response | None:
-    if sight.hub.count < MAX_STREAMS:
-        return None
-    return json_response({"error": "as many streams are open as there may be"}, 503, {"retry-after": "5"})
+    return json_response({"error": f"{why}; ask again in a moment"}, 503, _SOON) if why else None
 
 
 def _unknown() -> Response:
@@ -133,21 +148,78 @@ def _unknown() -> Response:
     )
 
 
-def _streaming(body: AsyncIterator[bytes], headers: dict[str, str] | None = None) -> Response:
-    return StreamingResponse(body, media_type="text/event-stream", headers={**_STREAM, **(headers or {})})
-
-
 # ---------------------------------------------------------------- streams
 
 
-async def _records(sight: Sight, emission_id: str, after: int) -> AsyncIterator[Change | None]:
+class _Turn:
+    """One request for a stream.
+
+    Args:
+        sight: what it looks at.
+        request: who asks.
+    """
+
+    def __init__(self, sight: Sight, request: Request) -> None:
+        self.sight = sight
+        principal = principal_of(request)
+        self._who = "" if principal is None else principal.id
+        self._still: Callable[[], bool] = request.scope.get(STILL, _always)
+        self._next = monotonic() + LOOK_SECONDS
+
+    def may_go_on(self) -> bool:
+        """Whether whoever reads still may: a token can end, be revoked, or lose a scope. Looks now and then."""
+        now = monotonic()
+        if now < self._next:
+            return True
+        self._next = now + LOOK_SECONDS
+        return self._still()
+
+    def streaming(self, body: AsyncIterator[bytes], headers: dict[str, str] | None = None) -> Response:
+        """The answer, or a refusal where too many streams are open."""
+        streams = self.sight.streams
+        if streams is not None and not streams.take(self._who):
+            what = "as many streams are open as there may be: close one, or come again"
+            return json_response({"error": what}, 429, {"retry-after": "5"})
+        done = (lambda: None) if streams is None else (lambda: streams.give(self._who))
+        return _Stream(_until_the_view_fails(body), done, {**_STREAM, **(headers or {})})
+
+
+def _always() -> bool:
+    return True
+
+
+class _Stream(StreamingResponse):
+    """A stream of events, which gives its share back whatever ends it."""
+
+    def __init__(self, body: AsyncIterator[bytes], done: Callable[[], None], headers: dict[str, str]) -> None:
+        super().__init__(body, media_type="text/event-stream", headers=headers)
+        self._done = done
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._done()
+
+
+async def _until_the_view_fails(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Ends the stream where the view cannot be read: the client comes back with its last id, and misses nothing."""
+    try:
+        async for chunk in body:
+            yield chunk
+    except UnreachableError as error:
+        log.info("a stream ends: the view cannot be read", error=str(error))
+
+
+async def _records(turn: _Turn, emission_id: str, after: int) -> AsyncIterator[Change | None]:
     """The newest record of an emission, if it is behind `after`, and each further one; None as a beat."""
-    async with sight.hub.listening(lambda heard: heard.change.emission_id == emission_id) as listener:
+    sight = turn.sight
+    async with sight.hub.listening(lambda _: True, emission_id=emission_id) as listener:
         told = await sight.readers.ask(lambda db: verdicts_of(db, emission_id))
         if told is not None and told[0] > after:
             after = told[0]
             yield Change(0, 0, told[0], emission_id, msgspec.json.encode(told[1]))
-        async for heard in _heard(listener):
+        async for heard in _heard(turn, listener):
             if heard is None:
                 yield None
             elif heard.change.offset > after:
@@ -155,29 +227,35 @@ async def _records(sight: Sight, emission_id: str, after: int) -> AsyncIterator[
                 yield heard.change
 
 
-async def _heard(listener: Listener) -> AsyncIterator[Heard | None]:
-    """What a listener hears until it is let go; None as a beat."""
-    while True:
+async def _heard(turn: _Turn, listener: Listener) -> AsyncIterator[Heard | None]:
+    """What a listener hears until it is let go, or may hear no more; None as a beat."""
+    beaten = monotonic()
+    while turn.may_go_on():
         try:
-            heard = await listener.heard(BEAT_SECONDS)
+            heard = await listener.heard(min(BEAT_SECONDS, LOOK_SECONDS))
         except TimeoutError:
-            yield None
+            if monotonic() - beaten >= BEAT_SECONDS:
+                beaten = monotonic()
+                yield None
             continue
         if heard is None:
             return
+        if not turn.may_go_on():
+            return
         yield heard
+        beaten = monotonic()
 
 
-async def _emission(sight: Sight, emission_id: str, after: int) -> AsyncIterator[bytes]:
+async def _emission(turn: _Turn, emission_id: str, after: int) -> AsyncIterator[bytes]:
     yield beat("")
-    async for change in _records(sight, emission_id, after):
+    async for change in _records(turn, emission_id, after):
         yield beat("") if change is None else event("verdicts", change.record, str(change.offset))
 
 
-async def _sdk(sight: Sight, emission_id: str, after: int) -> AsyncIterator[bytes]:
+async def _sdk(turn: _Turn, emission_id: str, after: int) -> AsyncIterator[bytes]:
     """Until the emission is settled: then a message of the AI SDK is at its end."""
     yield sdk_start(emission_id)
-    async for change in _records(sight, emission_id, after):
+    async for change in _records(turn, emission_id, after):
         if change is None:
             yield beat("")
             continue
@@ -191,38 +269,44 @@ async def _sdk(sight: Sight, emission_id: str, after: int) -> AsyncIterator[byte
     yield SDK_DONE
 
 
-async def _all(sight: Sight, wants: Filter, since: list[int] | None) -> AsyncIterator[bytes]:
+async def _all(turn: _Turn, wants: Filter, since: list[int] | None) -> AsyncIterator[bytes]:
     """From the position on, else from now on. A beat moves the id on past what was filtered out."""
-    hub = sight.hub
-    async with hub.listening(lambda _: True) as listener:
+    hub = turn.sight.hub
+
+    def wanted(heard: Heard) -> bool:
+        change = heard.change
+        passed = since is not None and change.partition < len(since) and change.offset < since[change.partition]
+        return not passed and wants.takes(heard.verdicts)
+
+    async with hub.listening(wanted, emitters=wants.emitters) as listener:
         until = hub.at
         yield beat("" if since is not None else hub.position)
         if since is not None:
-            async for chunk in _missed(sight, wants, since, until):
+            async for chunk in _missed(turn, wants, since, until):
                 yield chunk
-        position = ""
-        async for heard in _heard(listener):
-            if heard is None:
-                yield beat(position)
-                continue
-            position = heard.position
-            change = heard.change
-            passed = since is not None and change.partition < len(since) and change.offset < since[change.partition]
-            if not passed and wants.takes(heard.verdicts):
-                yield event("verdicts", change.record, position)
+        async for heard in _heard(turn, listener):
+            if heard is None:  # where nothing waits, all that was told has been heard
+                yield beat(hub.position if listener.queue.empty() else "")
+            else:
+                yield event("verdicts", heard.change.record, heard.position)
 
 
-async def _missed(sight: Sight, wants: Filter, since: list[int], until: int) -> AsyncIterator[bytes]:
-    """What came behind a position, up to where the hub was when the stream began."""
-    at, offsets = 0, list(since)
-    with suppress(UnreachableError):
-        while True:
-            begin = at
-            found = await sight.readers.ask(lambda db, begin=begin: changes_from(db, since, begin, until, CATCH_UP))
+async def _missed(turn: _Turn, wants: Filter, since: list[int], until: int) -> AsyncIterator[bytes]:
+    """What came behind a position, up to where the hub was when the stream began; one partition after the other.
+
+    Raises:
+        UnreachableError: the view cannot be read.
+    """
+    offsets = list(since)
+    for partition in range(len(since)):
+        while turn.may_go_on():
+            begin = offsets[partition]
+            found = await turn.sight.readers.ask(
+                lambda db, number=partition, begin=begin: changes_from(db, number, begin, until, CATCH_UP)
+            )
             for change in found:
-                at = change.id
-                offsets[change.partition] = max(offsets[change.partition], change.offset + 1)
+                offsets[partition] = change.offset + 1
                 if wants.takes(verdicts_of_record(change.record)):
                     yield event("verdicts", change.record, position_text(offsets))
             if len(found) < CATCH_UP:
-                return
+                break

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from ...codecs.errors import UnreachableError
 from ..settings.clock import now_ms
 from .access import Principal, Scope
 from .bodies import Refused, Taken, read_body, refusal_body
@@ -78,7 +79,7 @@ def routes(parts: Parts, more: Sequence[BaseRoute] = ()) -> Starlette:
             route("/openapi.json", openapi_json),
             *more,
         ],
-        exception_handlers={HTTPException: _told, Exception: _failed},
+        exception_handlers={HTTPException: _told, UnreachableError: _away, Exception: _failed},
     )
 
 
@@ -165,6 +166,11 @@ async def _told(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = {404: "there is nothing here", 405: "this method is not for this path"}.get(error.status_code, error.detail)
     return JSONResponse({"error": what}, error.status_code, dict(error.headers or {}))
+
+
+async def _away(_: Request, error: Exception) -> Response:
+    assert isinstance(error, UnreachableError)
+    return JSONResponse({"error": f"{error.what}; ask again in a moment"}, 503, {"retry-after": "2"})
 
 
 async def _failed(_: Request, _error: Exception) -> Response:

@@ -26,18 +26,19 @@ from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .console import Console, console
 from .desk import Desk, reviewing
-from .gate import Gate
+from .gate import MAX_REQUESTS, Gate
 from .hub import Hub
 from .intake import ACK_SECONDS, ROOM_BYTES, ROOM_RECORDS, Intake
 from .metering import ServiceMetrics
 from .outbox import Outbox
-from .reading import Sight, reading
+from .reading import MAX_STREAMS, STREAMS_OF_ONE, Sight, reading
 from .routes import Parts, routes
 from .sessions import Sessions, session_key
+from .shares import Shares
 from .view import ServiceView
 
-MAX_CONNECTIONS = 3000
-"""Readers of event streams keep theirs open."""
+MAX_CONNECTIONS = MAX_REQUESTS + 500
+"""Some more than requests: where all of these are taken, probes are answered, and others told so."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -87,7 +88,7 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
     readers = Readers(service.view)
     hub = Hub(readers)
     meter = ServiceMetrics(lambda: intake.held, lambda: hub.count)
-    sight = Sight(readers, hub, meter, now_ms)
+    sight = Sight(readers, hub, meter, now_ms, Shares(MAX_STREAMS, STREAMS_OF_ONE))
 
     async def ready() -> str:
         return await sight.why_not() if intake.is_open else f"the broker is away: {intake.why}"
@@ -105,7 +106,7 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
         asyncio.create_task(intake.run(), name="intake"),
         asyncio.create_task(following.run(), name="view-follows"),
         asyncio.create_task(hub.run(), name="hub"),
-        asyncio.create_task(served(gate, door, MAX_CONNECTIONS), name="serves"),
+        asyncio.create_task(served(gate, door, MAX_CONNECTIONS, MAX_CONNECTIONS // 2), name="serves"),
     ]
     try:
         await until_stopped(work, stop, outbox.close)

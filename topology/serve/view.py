@@ -395,27 +395,22 @@ def changes_after(db: sqlite3.Connection, id_: int, limit: int) -> list[Change]:
     return [Change(*row) for row in found]
 
 
-def changes_from(db: sqlite3.Connection, offsets: Sequence[int], after: int, until: int, limit: int) -> list[Change]:
-    """The records at or behind a position, in the order in which they came into the view.
+def changes_from(db: sqlite3.Connection, partition: int, offset: int, until: int, limit: int) -> list[Change]:
+    """The records of one partition at or behind an offset, in their order; by the index of partition and offset.
 
     Args:
         db: of the view.
-        offsets: of each partition the offset to go on at.
-        after, until: of these ids only: behind the one, up to the other.
+        partition: of `verdicts`.
+        offset: to go on at.
+        until: up to this id only.
         limit: so many at the most.
     """
-    found: list[Change] = []
-    cursor = db.execute(
-        "SELECT id, partition, offset, emission_id, record FROM verdicts WHERE id > ? AND id <= ? ORDER BY id",
-        (after, until),
+    found = db.execute(
+        "SELECT id, partition, offset, emission_id, record FROM verdicts"
+        " WHERE partition=? AND offset>=? AND +id<=? ORDER BY offset LIMIT ?",
+        (partition, offset, until, limit),
     )
-    for row in cursor:
-        change = Change(*row)
-        if change.partition < len(offsets) and change.offset >= offsets[change.partition]:
-            found.append(change)
-            if len(found) == limit:
-                break
-    return found
+    return [Change(*row) for row in found]
 
 
 def last_change(db: sqlite3.Connection) -> int:

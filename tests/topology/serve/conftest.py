@@ -115,7 +115,9 @@ def service(fake, view):
     """Opens the service; gives a client that asks it."""
 
     @asynccontextmanager
-    async def service(emitter=None, seconds=2.0, room=20_000, signing=None, undo=5.0, **options):
+    async def service(
+        emitter=None, seconds=2.0, room=20_000, signing=None, undo=5.0, streams=None, most=3000, **options
+    ):
         intake = Intake(emitter or fake.async_emitter, seconds=seconds, room=room)
         meter = ServiceMetrics(lambda: intake.held)
 
@@ -124,14 +126,14 @@ def service(fake, view):
 
         readers = Readers(view.view.path)
         hub = Hub(readers)
-        sight = Sight(readers, hub, meter, lambda: fake.now)
+        sight = Sight(readers, hub, meter, lambda: fake.now, streams)
         door = Door(**options)
         known = None if door.tokens is None else Tokens(door.tokens)
         sessions = Sessions(b"k" * 32, lambda: fake.now, known.is_valid if known else lambda _: False)
         outbox = Outbox(intake.take, undo)
         desk = Desk(sight, intake, outbox, signing, "sluice-serve", lambda: fake.now)
         more = [*reading(sight), *reviewing(desk), *console(Console(desk, sessions, known))]
-        gate = Gate(routes(Parts(intake, meter, ready, lambda: fake.now), more), door, meter, sessions.of)
+        gate = Gate(routes(Parts(intake, meter, ready, lambda: fake.now), more), door, meter, sessions.of, most)
         tasks = [asyncio.create_task(intake.run()), asyncio.create_task(hub.run())]
         try:
             for _ in range(1000):
@@ -141,6 +143,7 @@ def service(fake, view):
             transport = httpx2.ASGITransport(app=gate)
             async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 client.intake, client.hub, client.gate, client.outbox = intake, hub, gate, outbox
+                client.readers = readers
                 yield client
         finally:
             for task in tasks:

@@ -283,3 +283,218 @@ def test_old_records_leave_the_view_and_the_newest_stay(view, fake):
     view.put("verdicts", "em-1", None)
     assert verdicts_of(db, "em-1") is None
     assert last_change(db) == 2
+
+
+# ---------------------------------------------------------------- nothing is missed, nothing outlives its right
+
+
+async def test_a_stream_that_cannot_read_what_was_missed_ends(service, view):
+    """It does not go on behind the gap: the client comes back with the id that it has, and is told all of it."""
+    from sluice.codecs.errors import UnreachableError
+
+    async with service() as client:
+        async with stream(client, "/v1/verdicts/events") as events:
+            view.judge("em-1", "admitted")
+            first = await events.next()
+        view.judge("em-2", "admitted")
+        await _heard_by(client, "2.0")
+        ask = client.readers.ask
+
+        async def failing(question):
+            if "_missed" in question.__qualname__:
+                raise UnreachableError("the question took too long")
+            return await ask(question)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(client.readers, "ask", failing)
+            async with stream(client, "/v1/verdicts/events", last_event_id=first["id"]) as events:
+                end = await events.next()
+        async with stream(client, "/v1/verdicts/events", last_event_id=first["id"]) as events:
+            again = await events.next()
+
+    assert end is None
+    assert json.loads(again["data"])["emission_id"] == "em-2"
+
+
+async def _heard_by(client, position):
+    async with asyncio.timeout(5):
+        while client.hub.position != position:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+def test_what_was_missed_is_found_without_reading_the_rest(view):
+    """By the index: a view with a hundred times the records takes no more steps of SQLite's machine."""
+    from sluice.topology.serve.view import changes_from
+
+    def steps(records):
+        with view.view._transaction():
+            view.view._db.executemany(
+                "INSERT INTO verdicts VALUES (NULL, 0, ?, 0, ?, NULL, 1, 1, '')",
+                [(number, f"em-{number}") for number in records],
+            )
+        counted = []
+        view.view._db.set_progress_handler(lambda: counted.append(1), 10)
+        found = changes_from(view.view._db, 0, records[-1] - 4, 10**9, 500)
+        view.view._db.set_progress_handler(None, 0)
+        assert [one.offset for one in found] == list(records[-5:])
+        return len(counted)
+
+    few = steps(range(100))
+    assert steps(range(100, 10_100)) <= few + 2
+
+
+async def test_a_stream_goes_on_over_many_pages_of_each_partition(service, view, monkeypatch):
+    """None twice, none left out, wherever it breaks off once more."""
+    monkeypatch.setattr(reading_module, "CATCH_UP", 3)
+    async with service() as client:
+        for number in range(10):
+            view.judge(f"em-{number}", "admitted", partition=number % 2)
+        await _heard_by(client, "5.5")
+        last, got = "0.0", []
+        while len(got) < 10:
+            async with stream(client, "/v1/verdicts/events", last_event_id=last) as events:
+                for _ in range(min(4, 10 - len(got))):
+                    found = await events.next()
+                    got.append(json.loads(found["data"])["emission_id"])
+                    last = found["id"]
+
+    assert sorted(got) == sorted(f"em-{number}" for number in range(10))
+    assert last == "5.5"
+
+
+async def test_a_beat_says_no_more_than_what_was_sent(service, view):
+    """Where a record waits, the id of a beat does not stand behind it."""
+    async with service() as client, client.hub.listening(lambda _: True) as listener:
+        view.judge("em-1", "admitted")
+        await _heard_by(client, "1.0")
+        assert not listener.queue.empty()
+
+
+async def test_partitions_that_the_hub_did_not_know_begin_at_their_beginning(service, view):
+    """Or a position would stand behind records that nobody was told."""
+    async with service() as client:
+        client.hub.offsets = []
+        view.judge("em-1", "admitted", partition=1)
+        await _heard_by(client, "0.1")
+
+
+@pytest.mark.parametrize("path", ["/v1/verdicts/events", "/v1/emissions/em-1/events"])
+async def test_a_stream_ends_with_its_token(service, view, tokens, monkeypatch, path):
+    """Revoked, it hears nothing more; whoever comes back is refused."""
+    from sluice.topology.mcp.tokens import revoke
+
+    monkeypatch.setattr(reading_module, "LOOK_SECONDS", 0.02)
+    view.judge("em-1", "pending", settled=False)
+    text, made = tokens("read")
+    bearer = {"authorization": f"Bearer {text}"}
+    async with service(tokens=tokens.file) as client:
+        async with stream(client, path, **bearer) as events:
+            view.judge("em-1", "admitted")
+            while "admitted" not in statuses(await events.next()):
+                pass
+            revoke(tokens.file, made.id)
+            end = await events.next()
+        refused = await client.get(path, headers=bearer)
+
+    assert end is None
+    assert refused.status_code == 401
+
+
+async def test_a_stream_ends_as_its_token_does(service, view, tokens, monkeypatch):
+    """By its time; a busy stream too."""
+    import time
+
+    monkeypatch.setattr(reading_module, "LOOK_SECONDS", 0.02)
+    text, _ = tokens("read", expires_at=int(time.time() * 1000) + 1500)
+    async with (
+        service(tokens=tokens.file) as client,
+        stream(client, "/v1/verdicts/events", authorization=f"Bearer {text}") as events,
+    ):
+        number = 0
+        async with asyncio.timeout(20):
+            while True:
+                view.judge(f"em-{number}", "admitted")
+                number += 1
+                if await events.next() is None:
+                    break
+
+    assert number >= 1
+
+
+async def test_one_principal_has_so_many_streams(service, view, tokens):
+    """Another one has its own; one that was closed makes room."""
+    from sluice.topology.serve.shares import Shares
+
+    one, other = ({"authorization": f"Bearer {tokens('read')[0]}"} for _ in range(2))
+    shares = Shares(10, 1)
+    async with service(tokens=tokens.file, streams=shares) as client:
+        async with stream(client, "/v1/verdicts/events", **one):
+            full = await client.get("/v1/verdicts/events", headers=one)
+            async with stream(client, "/v1/verdicts/events", **other) as others:
+                pass
+        async with stream(client, "/v1/verdicts/events", **one) as again:
+            pass
+
+    assert (full.status_code, full.headers["retry-after"]) == (429, "5")
+    assert (others.status, again.status, shares.taken) == (200, 200, 0)
+
+
+async def test_a_listener_is_bounded_by_bytes(service, view, monkeypatch):
+    """A few large records are as much as many small ones."""
+    monkeypatch.setattr(hub_module, "QUEUE_BYTES", 1000)
+    async with service() as client, client.hub.listening(lambda _: True) as slow:
+        for number in range(5):
+            view.judge(f"em-{number}", *["admitted"] * 5)
+        async with asyncio.timeout(5):
+            while not slow.is_gone:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        heard = [await slow.heard(1)]
+        while heard[-1] is not None:
+            heard.append(await slow.heard(1))
+
+    assert 1 <= len(heard) - 1 < 5
+    assert slow.byte_count == 0
+
+
+async def test_a_listener_of_one_emission_or_emitter_is_asked_for_no_other(service, view):
+    """However many listen, a record is offered to those that it may concern; nothing of them stays behind."""
+    asked = []
+
+    def wants(heard):
+        asked.append(heard.change.emission_id)
+        return True
+
+    async with service() as client:
+        async with (
+            client.hub.listening(wants, emission_id="em-1"),
+            client.hub.listening(wants, emitters=["bot", "other"]),
+        ):
+            view.judge("em-1", "admitted")
+            view.judge("em-2", "admitted", emitter="bot")
+            view.judge("em-3", "admitted", emitter="third")
+            await _heard_by(client, "3.0")
+        left = [client.hub._by_emission, client.hub._by_emitter, client.hub._of_all, client.hub.count]
+
+    assert asked == ["em-1", "em-2"]
+    assert left == [{}, {}, set(), 0]
+
+
+async def test_a_view_that_cannot_be_read_is_told(service, view, monkeypatch):
+    """503 and when to come again, no failure of the service."""
+    from sluice.codecs.errors import UnreachableError
+    from sluice.topology.serve.view import standing_of
+
+    view.judge("em-1", "admitted")
+    async with service() as client:
+        ask = client.readers.ask
+
+        async def failing(question):
+            if question is standing_of:
+                return await ask(question)
+            raise UnreachableError("the question took too long")
+
+        monkeypatch.setattr(client.readers, "ask", failing)
+        answer = await client.get("/v1/emissions/em-1")
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert answer.json()["error"] == "the question took too long; ask again in a moment"

@@ -12,6 +12,7 @@ from sluice.topology.client.ports import Stored
 from sluice.topology.mcp.tokens import revoke
 from sluice.topology.serve import gate
 from sluice.topology.serve import intake as intake_module
+from sluice.topology.serve.shares import Shares
 
 GOOD = {"emission_id": "em-1", "text": "It is out. [substrate.git.log]"}
 ATTESTATION = {
@@ -317,6 +318,65 @@ async def test_a_body_of_10_mb_is_refused_in_one_sentence(service, fake):
         assert answer.status_code == 413
         assert answer.json()["error"] == f"a request has at most {gate.MAX_BODY:,} bytes: post it in parts"
     assert fake.records("emissions") == []
+
+
+@pytest.mark.parametrize("path", ["/", "/queue/bulk", "/sign-in", "/nothing"])
+async def test_whoever_is_not_known_gets_little_room(service, tokens, path):
+    """A body is refused before it is read, or as soon as it is more than a form with a token."""
+
+    async def pieces():
+        for _ in range(4):
+            yield b"x" * 4000
+
+    async with service(tokens=tokens.file) as client:
+        named = await client.post(path, content=b"x" * 5_000_000)
+        unnamed = await client.post(path, content=pieces())
+
+    assert (named.status_code, unnamed.status_code) == (413, 413)
+    assert client.gate._strangers.taken == 0
+
+
+async def test_bodies_share_a_budget(service, fake, tokens):
+    """One principal takes a part of it at the most; a refusal gives all back, and others are served."""
+    emit, other = ({"authorization": f"Bearer {tokens('emit')[0]}"} for _ in range(2))
+    go_on = asyncio.Event()
+
+    async def slowly():
+        yield b" " * 3000
+        await go_on.wait()
+        yield json.dumps(GOOD).encode()
+
+    async with service(tokens=tokens.file) as client:
+        client.gate._bodies = budget = Shares(8000, 4000)
+        slow = asyncio.create_task(client.post("/v1/emissions", content=slowly(), headers=emit))
+        await _until(lambda: budget.taken == 3000)
+        full = await client.post("/v1/emissions", content=b" " * 3000, headers=emit)
+        others = await client.post("/v1/emissions", json=GOOD | {"emission_id": "em-2"}, headers=other)
+        go_on.set()
+        first = await slow
+
+    assert (full.status_code, full.headers["retry-after"]) == (503, "1")
+    assert (first.status_code, others.status_code, budget.taken) == (202, 202, 0)
+
+
+async def test_probes_are_answered_where_nothing_else_is(service):
+    """A service that is busy lives."""
+    async with service(most=0) as client:
+        full = await client.get("/openapi.json")
+        probes = [(await client.get(path)).status_code for path in ("/healthz", "/readyz", "/metrics")]
+
+    assert (full.status_code, full.headers["retry-after"]) == (503, "1")
+    assert probes == [200, 200, 200]
+
+
+async def test_a_busy_address_does_not_make_a_replica_look_dead(service, tokens):
+    """Probes have a rate of their own."""
+    async with service(tokens=tokens.file, rate=0.001, burst=1) as client:
+        strangers = [(await client.get("/openapi.json")).status_code for _ in range(2)]
+        probes = [(await client.get(path)).status_code for path in ("/healthz", "/readyz", "/healthz", "/healthz")]
+
+    assert strangers == [200, 429]
+    assert probes == [200] * 4
 
 
 async def test_one_principal_asks_as_often_as_its_rate(service, tokens):
