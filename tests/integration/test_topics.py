@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.cli import main
-from sluice.topology.kafka.topics import TOPICS, check_topics, create_topics, topic_name
+from sluice.topology.kafka.topics import TOPICS, check_topics, create_topics, keep_topics, topic_name
 from sluice.topology.settings.settings import Settings, bootstrap
 
 
@@ -45,6 +45,23 @@ async def test_what_is_otherwise_is_reported(settings: Settings):
     assert any("admitted keeps records for 30d, but" in sentence for sentence in found)
     fewer = await check_topics(replace(settings, replication=2))
     assert sum("has a replication factor of 1 (expected 2)" in sentence for sentence in fewer) == len(TOPICS) - 1
+
+
+async def test_a_retention_is_shortened_and_nothing_else(settings: Settings):
+    """Of topics that are new, and of those that are there; what else was set of them stays."""
+    shorter = replace(settings, retention="attestations=7d,dead-letters=1d")
+    assert await keep_topics(shorter) == []  # there is none yet
+    await create_topics(settings)
+    name = topic_name(settings, "dead-letters")
+    changed = sorted([name, topic_name(settings, "attestations")])
+    assert sorted(await keep_topics(shorter)) == changed
+    async with asyncio.timeout(60):  # a broker learns of a change a moment after its controller
+        while await check_topics(shorter):
+            pass
+    assert await keep_topics(shorter) == []
+    found = await check_topics(settings)
+    assert f"topic {name} has retention.ms=86400000 (expected at least 2592000000)" in found
+    assert len(found) == 2
 
 
 async def test_what_the_broker_refuses_is_reported_with_its_reason(settings: Settings):

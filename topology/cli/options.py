@@ -14,6 +14,13 @@ broker = click.option("--broker", metavar="URL", help="Kafka's address, as kafka
 topic_prefix = click.option("--topic-prefix", help="Put before every topic's name.")
 partitions = click.option("--partitions", type=int, help="Partitions of every topic of the lane group.")
 replication = click.option("--replication", type=int, help="Replication factor [as many as brokers, up to 3].")
+retention = click.option(
+    "--retention",
+    "retentions",
+    metavar="TOPIC=DURATION",
+    multiple=True,
+    help="How long an input or output keeps records, such as dead-letters=1d; may be repeated.",
+)
 root = click.option(
     "--root",
     "roots",

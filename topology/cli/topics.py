@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ..settings.settings import load_settings
-from .options import broker, partitions, replication, topic_prefix
+from ..settings.settings import Settings, load_settings
+from .options import broker, partitions, replication, retention, topic_prefix
 from .policy import policy_text
 
 
@@ -22,33 +22,42 @@ def topics() -> None:
 @broker
 @partitions
 @replication
+@retention
 @topic_prefix
 @click.pass_obj
-def create(obj: dict[str, Any], **flags: Any) -> None:
+def create(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> None:
     """Makes the topics that are missing; prints the name of each.
 
+    Topics that are there stay as they are, but for a retention that --retention or the setting names.
+
     \b
-    Example:
+    Examples:
       sluice topics create --broker kafka://127.0.0.1:9092 --partitions 8
+      sluice topics create --retention attestations=7d --retention dead-letters=1d
     """
     from ..kafka import connect, topics
 
-    settings = load_settings(obj["config_file"], flags)
+    settings = _settings(obj, retentions, flags)
     connect.quiet()
     made = asyncio.run(topics.create_topics(settings))
     for name in made:
         click.echo(name)
-    click.echo(f"sluice: {len(made)} of {len(topics.TOPICS)} topics made; what was there is left as it is", err=True)
+    changed = asyncio.run(topics.keep_topics(settings))
+    for name in changed:
+        click.echo(f"sluice: {name} has another retention now", err=True)
+    rest = "what else was there" if changed else "what was there"
+    click.echo(f"sluice: {len(made)} of {len(topics.TOPICS)} topics made; {rest} is left as it is", err=True)
 
 
 @topics.command()
 @broker
 @partitions
 @replication
+@retention
 @topic_prefix
 @click.option("--policy", metavar="FILE", help="Policy whose max_validity the outputs must outlive.")
 @click.pass_obj
-def check(obj: dict[str, Any], **flags: Any) -> None:
+def check(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> None:
     """Prints what is otherwise than declared, a line each; exits with 1 where there is anything.
 
     \b
@@ -57,7 +66,7 @@ def check(obj: dict[str, Any], **flags: Any) -> None:
     """
     from ..kafka import connect, topics
 
-    settings = load_settings(obj["config_file"], flags)
+    settings = _settings(obj, retentions, flags)
     connect.quiet()
     longest = None if settings.policy is None else _max_validity(settings.policy)
     differences = asyncio.run(topics.check_topics(settings, longest))
@@ -66,6 +75,14 @@ def check(obj: dict[str, Any], **flags: Any) -> None:
     if differences:
         sys.exit(1)
     click.echo("sluice: the topics are as declared", err=True)
+
+
+def _settings(obj: dict[str, Any], retentions: tuple[str, ...], flags: dict[str, Any]) -> Settings:
+    from ..kafka.topics import retentions as read_retentions
+
+    settings = load_settings(obj["config_file"], {**flags, "retention": ",".join(retentions) or None})
+    read_retentions(settings)  # a wrong one is told before a broker is asked for
+    return settings
 
 
 def _max_validity(file: str) -> int:

@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError
 
 from ...codecs.blocks import MAX_INPUT_BYTES
 from ...codecs.errors import UnreachableError, UsageError
-from ...codecs.times import format_duration
+from ...codecs.times import format_duration, parse_duration
 from ..settings.settings import Settings, bootstrap
 from .connect import open_admin, unreachable
 
@@ -127,20 +127,52 @@ def declared(settings: Settings, spec: TopicSpec, brokers: int = 1) -> NewTopic:
     """A topic as it is declared under these settings: its full name, partitions, replication and configuration.
 
     Args:
-        settings: the prefix, partitions and replication.
+        settings: the prefix, partitions, replication and retentions.
         spec: the topic.
         brokers: how many there are: as many replicas, `MAX_REPLICAS` at the most, where the settings name no number.
+
+    Raises:
+        UsageError: the settings name a retention that no topic can have.
     """
     replicas = settings.replication or min(MAX_REPLICAS, max(1, brokers))
     # Two of three replicas must have a record before it counts; with fewer than three, that would stop the topic
     # whenever one is away.
     in_sync = 2 if replicas >= 3 else 1
+    kept = retentions(settings).get(spec.name)
     return NewTopic(
         name=settings.topic_prefix + spec.name,
         num_partitions=spec.partitions or settings.partitions,
         replication_factor=replicas,
-        topic_configs={**spec.config, "min.insync.replicas": str(in_sync)},
+        topic_configs={
+            **spec.config,
+            **({} if kept is None else {"retention.ms": str(kept)}),
+            "min.insync.replicas": str(in_sync),
+        },
     )
+
+
+def retentions(settings: Settings) -> dict[str, int]:
+    """How long, in ms, each topic keeps records for which the settings say so, by its logical name.
+
+    Only inputs and outputs: an audit needs the ledgers, their checkpoints and the policies from the first record on.
+
+    Raises:
+        UsageError: the setting is wrong; the sentence says where.
+    """
+    found: dict[str, int] = {}
+    for entry in (settings.retention or "").split(","):
+        name, _, duration = (part.strip() for part in entry.partition("="))
+        if not name and not duration:
+            continue
+        spec, milliseconds = TOPICS.get(name), parse_duration(duration)
+        if spec is None or spec.role not in ("input", "output"):
+            choices = ", ".join(one.name for one in TOPICS.values() if one.role in ("input", "output"))
+            raise UsageError("no such retention can be set", path="retention", expected=choices, got=name[:80])
+        if not milliseconds:
+            got = f"{name}={duration[:80]}"
+            raise UsageError("a retention is wrong", path="retention", expected="a duration such as 12h or 7d", got=got)
+        found[name] = milliseconds
+    return found
 
 
 # ---------------------------------------------------------------- creating
@@ -174,6 +206,40 @@ async def create_topics(settings: Settings) -> list[str]:
         except (KafkaError, OSError) as error:
             raise unreachable(settings, error) from None
     return [name for name in made if name]
+
+
+async def keep_topics(settings: Settings) -> list[str]:
+    """Gives topics that are there the retention that the settings name, and returns the names of those changed.
+
+    Every other setting of theirs stays.
+
+    Raises:
+        UnreachableError: no broker answers.
+        UsageError: the setting is wrong, or the broker refuses it, with its reason.
+    """
+    wanted = {topic_name(settings, logical): str(kept) for logical, kept in retentions(settings).items()}
+    if not wanted:
+        return []
+    async with open_admin(settings) as admin:
+        try:
+            if not _has_admin_api(await admin.describe_cluster()):
+                return []
+            there = await _describe(admin)
+            own = await _configs(settings, admin, [name for name in wanted if name in there], own=True)
+            changed = {name: config for name, config in own.items() if config.get("retention.ms") != wanted[name]}
+            resources = [
+                ConfigResource(ConfigResourceType.TOPIC, name, {**config, "retention.ms": wanted[name]})
+                for name, config in changed.items()
+            ]
+            answers: list[Any] = list(await admin.alter_configs(resources)) if resources else []
+        except (KafkaError, OSError) as error:
+            raise unreachable(settings, error) from None
+    for answer in answers:
+        for code, message, _, name in answer.resources:
+            if code:
+                said = message or f"Kafka's error {code}"
+                raise UsageError(f"the broker refuses the retention of {name}: {said}", path=settings.broker)
+    return list(changed)
 
 
 def _has_admin_api(cluster: Mapping[str, Any]) -> bool:
@@ -245,7 +311,13 @@ async def check_topics(settings: Settings, policy_max_validity_ms: int | None = 
     return found
 
 
-async def _configs(settings: Settings, admin: AIOKafkaAdminClient, names: Iterable[str]) -> dict[str, dict[str, str]]:
+_OF_THE_TOPIC = 1  # Kafka's `ConfigSource.DYNAMIC_TOPIC_CONFIG`
+
+
+async def _configs(
+    settings: Settings, admin: AIOKafkaAdminClient, names: Iterable[str], *, own: bool = False
+) -> dict[str, dict[str, str]]:
+    """The settings of topics by name: all, or with `own` only those that were given to the topic itself."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
     found: dict[str, dict[str, str]] = {}
     answers: list[Any] = list(await admin.describe_configs(resources)) if resources else []
@@ -255,7 +327,7 @@ async def _configs(settings: Settings, admin: AIOKafkaAdminClient, names: Iterab
                 continue  # deleted since we asked which there are
             if code:
                 raise UsageError(f"the broker does not tell the settings of {name}: {message}", path=settings.broker)
-            found[name] = {entry[0]: entry[1] for entry in entries}
+            found[name] = {entry[0]: entry[1] for entry in entries if not own or entry[3] == _OF_THE_TOPIC}
     return found
 
 
@@ -284,11 +356,17 @@ def differences(
         yield f"topic {name} has a replication factor of {replicas} (expected {wanted.replication_factor})"
     for key, expected in wanted.topic_configs.items():
         got = config.get(key, "")
-        if not _fits(key, expected, got):
-            least = "at least " if key in _AT_LEAST and expected != "-1" else ""
+        is_exact = key == "retention.ms" and expected != spec.config[key]  # the operator's word (`retentions`)
+        if got != expected and (is_exact or not _fits(key, expected, got)):
+            least = "at least " if key in _AT_LEAST and expected != "-1" and not is_exact else ""
             yield f"topic {name} has {key}={got} (expected {least}{expected})"
     retention = int(config.get("retention.ms", FOR_EVER))
-    if spec.role == "output" and policy_max_validity_ms is not None and 0 <= retention <= policy_max_validity_ms:
+    if (
+        spec.role == "output"
+        and spec.name != "dead-letters"
+        and policy_max_validity_ms is not None
+        and 0 <= retention <= policy_max_validity_ms
+    ):
         yield (
             f"topic {name} keeps records for {format_duration(retention)}, but what is admitted may be valid for "
             f"{format_duration(policy_max_validity_ms)}; raise retention.ms"

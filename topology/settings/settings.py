@@ -61,6 +61,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[int, Meta(ge=1, le=16)] | None,
         Meta(description="Replication factor for topics that we create; none: as many as there are brokers, up to 3"),
     ] = None
+    retention: Annotated[
+        str | None,
+        Meta(description="How long topics keep records where not as declared, as TOPIC=DURATION, comma-separated"),
+    ] = None
     policy: Annotated[str | None, Meta(description="Policy file that starts a new ledger")] = None
     partitioner: Annotated[
         Literal["murmur2", "crc32"], Meta(description="How producers choose a key's partition; lanes check it")

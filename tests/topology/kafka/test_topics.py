@@ -93,6 +93,58 @@ def test_the_prefix_stands_before_every_name():
         topic_name(Settings(), "unheard-of")
 
 
+# ---------------------------------------------------------------- retention
+
+
+def test_the_operator_may_say_how_long_inputs_and_outputs_keep_records():
+    """What is rejected stands on `attestations` and `dead-letters` no longer than the operator wants."""
+    settings = Settings(retention="attestations=7d, dead-letters=12h")
+
+    kept = {name: declared(settings, spec).topic_configs["retention.ms"] for name, spec in TOPICS.items()}
+    assert (kept["attestations"], kept["dead-letters"]) == (str(7 * DAY), str(DAY // 2))
+    assert {name for name, value in kept.items() if value != TOPICS[name].config["retention.ms"]} == {
+        "attestations",
+        "dead-letters",
+    }
+
+
+@pytest.mark.parametrize(
+    ("retention", "said"),
+    [
+        ("ledger=1d", "got ledger"),
+        ("frame-ledger=1d", "got frame-ledger"),
+        ("policies=1d", "got policies"),
+        ("checkpoints=1d", "got checkpoints"),
+        ("unheard-of=1d", "got unheard-of"),
+        ("=1d", "no such retention can be set"),
+        ("dead-letters", "a duration such as 12h or 7d, got dead-letters="),
+        ("dead-letters=0s", "a duration such as 12h or 7d, got dead-letters=0s"),
+        ("dead-letters=soon", "a duration such as 12h or 7d, got dead-letters=soon"),
+    ],
+)
+def test_what_an_audit_needs_cannot_be_cut(retention: str, said: str):
+    """Ledgers, checkpoints and policies are kept for ever; and a retention is a duration."""
+    result = CliRunner().invoke(main, ["topics", "create", "--retention", retention])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_a_topic_that_keeps_longer_than_the_operator_said_is_reported():
+    """Where nothing was said more does no harm; a retention that was asked for holds exactly."""
+    settings = Settings(retention="dead-letters=1d")
+    spec = TOPICS["dead-letters"]
+    wanted = declared(settings, spec)
+    there = [{"partition": number, "replicas": [0]} for number in range(4)]
+
+    assert list(differences(spec, wanted, there, wanted.topic_configs, 30 * DAY)) == []
+    for other in ("-1", str(2 * DAY), "1000"):
+        config = wanted.topic_configs | {"retention.ms": other}
+        assert list(differences(spec, wanted, there, config, None)) == [
+            f"topic dead-letters has retention.ms={other} (expected {DAY})"
+        ]
+
+
 # ---------------------------------------------------------------- differences
 
 
