@@ -115,7 +115,11 @@ class World:
         """A line of the trace; what a lane did not expect is a failure of the run."""
         if self._is_over:
             return
-        if text.startswith("exception: ") or (_WORSE in text and any(reason in text for reason in _WRONG)):
+        if (
+            text.startswith("exception: ")
+            or "waits for blocks" in text
+            or (_WORSE in text and any(reason in text for reason in _WRONG))
+        ):
             self._failures.append(text)
         if self._tell is not None:
             process = OWNER.get()

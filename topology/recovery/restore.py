@@ -2,6 +2,10 @@
 
 Steps 2 to 4 of ARCHITECTURE.md. Nothing is changed here: either there is a state to go on from,
 or a sentence why not.
+
+A ledger never gets shorter. Where it ends below a height that somebody held of it (`Held`), its blocks are not there
+*yet*, or somebody took them away: to go on from below would write a second block of the same height. So the lane waits
+for them, and ends loudly where they do not come.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import structlog
@@ -22,52 +26,180 @@ from ..ledger.interfaces import Fold
 from ..ledger.replay import Blocks, Restored, beginning, replay
 
 PROGRESS_SECONDS = 5.0
+AGAIN_SECONDS = 1.0
+"""A ledger that is too short is read again after so long."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Start(NamedTuple):
-    """Something to go on from instead of the ledger's beginning: what it is called, and how to get it."""
+    """Something to go on from instead of the ledger's beginning.
+
+    Attributes:
+        name: what it is called.
+        begin: how to get it.
+        height: of the block that it says it was taken after.
+        counts: whether a ledger that has no such block must be too short, rather than another one.
+    """
 
     name: str
     begin: Callable[[], Awaitable[Restored]]
+    height: int = -1
+    counts: bool = True
+
+
+class Held(NamedTuple):
+    """A height that a ledger is known to have had; -1 where none is known.
+
+    Attributes:
+        height: of the last block that was held.
+        by: what knows of it, for the sentence.
+    """
+
+    height: int = -1
+    by: str = ""
+
+
+class Patience(NamedTuple):
+    """For how long blocks that were held are waited for, and who is told.
+
+    Attributes:
+        seconds: the longest, by the state as far as the ledger goes: `max_stall` of the policy in force there.
+        waits: told why, each time that the ledger is found too short.
+    """
+
+    seconds: Callable[[Any], float] = lambda _: 0.0
+    waits: Callable[[DoesNotHoldError], None] = lambda _: None
 
 
 async def restore(
-    blocks: Blocks, fold: Fold, lane: int, lanes: int, stopping: Callable[[], bool], starts: Iterable[Start] = ()
+    blocks: Blocks,
+    fold: Fold,
+    lane: int,
+    lanes: int,
+    stopping: Callable[[], bool],
+    starts: Iterable[Start] = (),
+    held: Held = Held(),  # noqa: B008 -- it never changes
+    patience: Patience = Patience(),  # noqa: B008
 ) -> Restored | None:
-    """A lane's state at its ledger's end.
+    """A lane's state at its ledger's end, never below a height that was held.
 
     Args:
         blocks: the ledger.
         fold, lane, lanes: what decides, and for which lane of how many.
-        stopping: asked after each block.
+        stopping: asked after each block, and while blocks are waited for.
         starts: tried in this order; one that fails, in itself or on the way from it, only costs time. After the last,
-            the ledger is folded from its first block on.
+            the ledger is folded from its first block on. One that is whole was held, whether it is of use or not.
+        held: the greatest height that is known apart from these.
+        patience: for how long a ledger that is too short is waited for.
 
     Returns:
         The state, or None where it was told to stop before.
 
     Raises:
-        DoesNotHoldError: the ledger itself does not hold (`ledger.replay`).
+        DoesNotHoldError: the ledger itself does not hold (`ledger.replay`), or stays shorter than it was.
     """
-    for name, begin in starts:
+    reading = _Reading(blocks, fold, lane, lanes, stopping, held, patience)
+    left = list(starts)
+    while left:
+        start = left.pop(0)
+        if (begun := await _begun(start)) is None:
+            continue
+        if start.counts:
+            reading.hold(begun.tip.height, start.name)
         try:
-            start = await begin()
-            found, seen = await _to_end(blocks, fold, lane, lanes, stopping, start)
+            found = await reading.to_end(begun, waits=start.counts)
         except LaterVersionError:
             raise  # from the beginning it would only take longer to get there
+        except TooShortError:
+            raise
         except (DoesNotHoldError, OSError) as error:
-            log.warning("not restored from here: it takes longer", start=name, reason=str(error))
+            log.warning("not restored from here: it takes longer", start=start.name, reason=str(error))
             continue
-        if stopping():
-            return None
-        if seen:
-            log.info("restored", start=name, height=start.tip.height, blocks=seen - 1)
-            return found
-        log.warning("not restored from here: it takes longer", start=name, reason="the ledger has no such block")
-    found, _ = await _to_end(blocks, fold, lane, lanes, stopping, beginning(fold, lane, lanes))
+        if not stopping():
+            log.info("restored", start=start.name, height=begun.tip.height, blocks=found.tip.height - begun.tip.height)
+        break
+    else:
+        found = await reading.to_end(beginning(fold, lane, lanes))
+    for start in left:  # a file that another worker wrote later, perhaps
+        if start.counts and start.height > found.tip.height and not stopping() and await _begun(start) is not None:
+            reading.hold(start.height, start.name)
+            found = await reading.to_end(found)
     return None if stopping() else found
+
+
+async def _begun(start: Start) -> Restored | None:
+    """What a start begins with; None where that fails."""
+    try:
+        return await start.begin()
+    except LaterVersionError:
+        raise
+    except (DoesNotHoldError, OSError) as error:
+        log.warning("not restored from here: it takes longer", start=start.name, reason=str(error))
+        return None
+
+
+class TooShortError(DoesNotHoldError):
+    """A ledger ends below a height that was held of it."""
+
+
+class _Reading:
+    """One lane's ledger, read to its end, which must not lie below what was held."""
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        fold: Fold,
+        lane: int,
+        lanes: int,
+        stopping: Callable[[], bool],
+        held: Held,
+        patience: Patience,
+    ) -> None:
+        self._blocks, self._fold, self._lane, self._lanes = blocks, fold, lane, lanes
+        self._stopping, self._held, self._patience = stopping, held, patience
+        self._waits_since: float | None = None
+
+    def hold(self, height: int, by: str) -> None:
+        """This height was held."""
+        if height > self._held.height:
+            self._held = Held(height, by)
+
+    async def to_end(self, at: Restored, *, waits: bool = True) -> Restored:
+        """Folds on from there to the end, as soon as that is not below what was held, or until `stopping`.
+
+        Raises:
+            TooShortError: it stays below for longer than the lane has patience.
+            DoesNotHoldError: the ledger does not hold, or has no block where it is gone on from, and nobody `waits`.
+        """
+        clock = asyncio.get_running_loop().time
+        while True:
+            start = at
+            at, seen = await _to_end(self._blocks, self._fold, self._lane, self._lanes, self._stopping, start)
+            # A start whose own block did not come stands above the end, whatever its height says.
+            is_there = seen > 0 or start.offset is None
+            if self._stopping() or (is_there and at.tip.height >= self._held.height):
+                return at
+            if not is_there and not waits:
+                raise DoesNotHoldError("the ledger has no such block")
+            error = self._too_short(str(at.tip.height + 1) if is_there else "fewer")
+            now = clock()
+            if self._waits_since is None:
+                self._waits_since = now
+                log.error("the lane waits for blocks that were there", reason=str(error))
+            if now - self._waits_since >= self._patience.seconds(at.state):
+                raise error
+            self._patience.waits(error)
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    def _too_short(self, got: str) -> TooShortError:
+        return TooShortError(
+            f"the ledger is shorter than {self._held.by}: a tail was cut",
+            path=f"ledger of lane {self._lane}",
+            expected=f"{self._held.height + 1} blocks or more",
+            got=got,
+            hint="give the ledger back its blocks; where the broker was made anew, delete the snapshots in state_dir",
+        )
 
 
 async def _to_end(

@@ -10,6 +10,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -32,6 +33,7 @@ class SnapshotScheduler:
         fold: makes bytes of a state, and a state of bytes.
         every: seconds between two; None for no new ones.
         standby: the lane's state as a standby has it, taken from it, or None; the best start there is.
+        lasting: whether the broker keeps its logs when it ends. Where it does not, a snapshot may be of an earlier one.
     """
 
     def __init__(
@@ -40,8 +42,11 @@ class SnapshotScheduler:
         fold: Fold,
         every: float | None,
         standby: Callable[[], Restored | None] = lambda: None,
+        *,
+        lasting: bool = True,
     ) -> None:
         self._store, self._fold, self._every, self._standby = store, fold, every, standby
+        self._lasting = lasting
         self._taken_at = -math.inf
         self._writing: asyncio.Task[None] | None = None
         self._news: str | None = None
@@ -50,9 +55,10 @@ class SnapshotScheduler:
         """What the lane may go on from, best first; `moved` is called while one is loaded, in another thread."""
         warm = self._standby()
         if warm is not None and warm.offset is not None:
-            yield Start("standby", lambda: _ready(warm))
+            yield Start("standby", lambda: _ready(warm), warm.tip.height, self._lasting)
         for path, facts in self._store.found():
-            yield Start(f"snapshot {path.name}", lambda path=path, facts=facts: self._load(path, facts, moved))
+            load = partial(self._load, path, facts, moved)
+            yield Start(f"snapshot {path.name}", load, facts.tip.height, self._lasting)
 
     async def _load(self, path: Path, facts: Facts, moved: Callable[[], None]) -> Restored:
         began = monotonic()

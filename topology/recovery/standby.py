@@ -67,7 +67,7 @@ class Standby:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _begin(self) -> Restored:
-        for name, begin in self._starts():
+        for name, begin, *_ in self._starts():
             try:
                 return await begin()
             except (SluiceError, OSError) as error:

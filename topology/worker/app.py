@@ -241,7 +241,8 @@ def create_app(
             return None
         folder = Path(settings.state_dir) / topic_name(settings, fold.ledger)
         store = SnapshotStore(folder, number, settings.partitions, fold.form, fold.older_forms)
-        return SnapshotScheduler(store, fold, settings.snapshot_interval or None, standby)
+        # A broker without transactions is the embedded one, which keeps nothing.
+        return SnapshotScheduler(store, fold, settings.snapshot_interval or None, standby, lasting=app.exactly_once)
 
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
         if app.signer is None:
@@ -266,6 +267,7 @@ def create_app(
             policy=document,
             max_block_wait=settings.max_block_wait,
             stops_on_loss=settings.on_lost_input == "stop",
+            max_stall=policy.admissibility.max_stall / 1000,
             scheduler=scheduler(fold, number, lambda: app.standbys[fold.name].take(number)),
             checkpoints=checkpoints(fold, number),
             policies=app.policies,

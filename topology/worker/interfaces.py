@@ -61,7 +61,7 @@ class LaneStatus(NamedTuple):
         behind: for how many seconds it has made no progress although there was something to do (liveness.py).
         lag: how many offsets of each input are known to be there and in no block, by logical topic.
         read_to: when each input was last read to the end that a fetch answer told, Unix ms, where it was: for monitors.
-        reason: why it has failed; empty where it has not.
+        reason: why it has failed, or what it waits for before it may run; else empty.
     """
 
     fold: str

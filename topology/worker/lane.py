@@ -26,7 +26,7 @@ from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, unse
 from ...codecs.errors import DoesNotHoldError
 from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import number_of
-from ...streams.policy.policy import Policy
+from ...streams.policy.policy import HOUR, Policy
 from ..checkpoints.checkpointing import Checkpoints
 from ..kafka.fetched import Fetched
 from ..kafka.transactions import TooLargeError
@@ -37,7 +37,7 @@ from ..ledger.ledger import Ledger
 from ..ledger.policies import TOPIC as POLICIES
 from ..ledger.policies import PolicyFeed
 from ..ledger.replay import Restored
-from ..recovery.restore import positions_within, restore
+from ..recovery.restore import Held, Patience, positions_within, restore
 from ..recovery.snapshot_schedule import SnapshotScheduler
 from ..settings.clock import now_ms
 from .clocks import Clocks
@@ -76,6 +76,7 @@ class Lane:
         policy: bytes,
         max_block_wait: float = 0.05,
         stops_on_loss: bool = False,
+        max_stall: float = HOUR / 1000,
         scheduler: SnapshotScheduler | None = None,
         checkpoints: Checkpoints | None = None,
         policies: PolicyFeed | None = None,
@@ -92,6 +93,7 @@ class Lane:
             policy: the canonical document that starts a new ledger.
             max_block_wait: seconds that a block stays open at the most.
             stops_on_loss: whether inputs that retention deleted unread end the lane, once the ledger says so.
+            max_stall: seconds that blocks are waited for which the ledger had, where it has no policy that says so.
             keeper: of the lane's snapshots, where it has any.
             checkpoints: the lane's, where it writes any.
             policies: what comes into force while the lane runs.
@@ -105,6 +107,7 @@ class Lane:
         self._fold, self._ledger, self._inputs = fold, ledger, inputs
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
+        self._max_stall = max_stall
         self._clocks = clocks
         self._node: int | None = None  # the broker that stamped the last block
         self._between_blocks, self._after_restore = between_blocks, after_restore
@@ -117,6 +120,9 @@ class Lane:
         self._state: Any = None
         self._tip = ChainHead()
         self._tip_offset: int | None = None
+        self.held = -1
+        """The greatest height that was known to stand in the ledger: the lane never goes on from below."""
+        self._waits_for = ""
         self._gaps: list[Event] = []
         self._unread: dict[str, tuple[int, int, DoesNotHoldError]] = {}
         self._due: tuple[int | None, int | None] = (None, None)
@@ -150,6 +156,7 @@ class Lane:
             self.behind,
             self.intake.lag,
             self._read_at,
+            self._waits_for,
         )
 
     @property
@@ -320,12 +327,18 @@ class Lane:
         starts = () if scheduler is None else scheduler.starts(self._progress.moved)
         if checkpoints is not None:
             blocks = checkpoints.held(blocks)
-        found = await restore(blocks, fold, self.number, self._lanes, self._ends_after_block, starts)
+        held = Held(self.held, "what this worker held of it")
+        if checkpoints is not None and checkpoints.height > held.height:
+            held = Held(checkpoints.height, "its own checkpoint")
+        patience = Patience(self._stall_seconds, self._waits)
+        found = await restore(blocks, fold, self.number, self._lanes, self._ends_after_block, starts, held, patience)
+        self._waits_for = ""
         if found is None:
             return
         if checkpoints is not None:
             checkpoints.hold(found.tip)
         self._state, self._tip, self._tip_offset = found
+        self.held = max(self.held, self._tip.height)
         if self._tip.height < 0:
             self._tip = self._tip._replace(positions=await self._ledger.positions())
         self._gaps, self._due = [], fold.next_due(self._state)
@@ -346,6 +359,16 @@ class Lane:
         if self._exposures is not None and policy is not None and policy is not self._exposed_by:
             self._exposed_by = policy
             self._exposures.apply(policy)
+
+    def _stall_seconds(self, state: Any) -> float:
+        """For how long blocks are waited for that were there, by the policy in force as far as the ledger goes."""
+        policy = self._fold.policy_in_force(state)
+        return self._max_stall if policy is None else policy.admissibility.max_stall / 1000
+
+    def _waits(self, error: DoesNotHoldError) -> None:
+        """The ledger is too short: told while the lane waits, which is to get on."""
+        self._waits_for = str(error)
+        self._progress.moved()
 
     def _ends_after_block(self) -> bool:
         """Asked by the restore after each block: to read is to get on."""
@@ -573,6 +596,7 @@ class Lane:
         self._block_sizer.passed()
         self._progress.moved()
         self._tip, self._tip_offset = after, written.offset
+        self.held = max(self.held, after.height)
         self._blocks += 1
         self._due = self._fold.next_due(self._state)
         self._skew.judge(self._clock(), written.appended_at)

@@ -87,6 +87,7 @@ class Lanes:
         self._closing, self.assigned = False, False
         """Whether the group has said, at least once, which lanes are to be here."""
         self._suspended = False
+        self._held: dict[_LaneId, int] = {}  # the greatest height that any lane of that name has held here
         self._given_up: frozenset[int] | None = None
         self._stall_seconds, self._stalled = stall_seconds, dict[_LaneId, float]()
         self._watching: asyncio.Task[None] | None = None
@@ -196,6 +197,7 @@ class Lanes:
         try:
             if before:  # the same lane left and came back: its block in flight comes first
                 await asyncio.wait(before)
+            lane.held = max(lane.held, self._held.get(lane.lane_id, -1))
             await lane.run()
         except WORKERS_OWN as error:
             log.error("the worker must not go on", fold=lane.lane_id[0], lane=lane.number, error=_sentence(error))
@@ -203,6 +205,7 @@ class Lanes:
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is this lane's end, and no other's
             self._fail(lane, error)
         finally:
+            self._held[lane.lane_id] = max(lane.held, self._held.get(lane.lane_id, -1))
             del self._tasks[lane]
             if self._lanes.get(lane.lane_id) is lane:
                 del self._lanes[lane.lane_id]

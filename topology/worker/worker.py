@@ -181,7 +181,7 @@ class Worker:
             return "\n".join(failed)
         for lane in self.lanes:
             if lane.phase != "running":
-                return f"{lane.fold} lane {lane.lane} is {lane.phase}"
+                return f"{lane.fold} lane {lane.lane} is {lane.phase}{': ' if lane.reason else ''}{lane.reason}"
             if abs(lane.skew) > SKEW_MS:
                 return f"this clock is {lane.skew / 1000:g} s ahead of the broker's"
         return self._why_ill()

@@ -411,7 +411,7 @@ async def _run(log: Log, *sent: bytes) -> World:
 
 class TestTakingOver:
     async def _refused(self, world: World, **options: Any) -> str:
-        world.make(checkpoints=checkpoints(world.log, **options))
+        world.make(checkpoints=checkpoints(world.log, **options), max_stall=0.0)
         before = list(world.log.records)
         with pytest.raises(DoesNotHoldError) as refused:
             async with world.running():
@@ -679,8 +679,7 @@ class TestOnABroker:
             await lane.begin()
 
         assert [line["count"] for line in lines] == [300]  # each of them once
-        with pytest.raises(DoesNotHoldError, match="expected 2 blocks or more, got 0"):
-            lane.hold(ChainHead())
+        assert lane.height == 1
 
 
 def _record(settings: Settings, head: Head, signer: Signer = SIGNER) -> Output:

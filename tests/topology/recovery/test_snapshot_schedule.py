@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lane_world import Log, ToyFold, World
+from lane_world import ToyFold, World
 from msgspec import UNSET
 from structlog.testing import capture_logs
 
@@ -16,6 +17,7 @@ from sluice.codecs import merkle
 from sluice.codecs.notes import Signer
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, Wanted, read_checkpoint
 from sluice.topology.ledger.replay import Restored
+from sluice.topology.recovery.restore import TooShortError
 from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler
 from sluice.topology.recovery.snapshots import SnapshotStore
 from sluice.topology.worker.lane import Lane
@@ -109,10 +111,14 @@ async def remove(kept: Kept) -> None:
 async def of_another_ledger(kept: Kept) -> None:
     """The topic was made anew under the same name: other blocks at the same offsets."""
     old = kept.world.log
-    kept.world = World(log=Log(), inputs=kept.world.inputs)
+    kept.world = World()
     kept.world.now += 1
     async with kept.world.running():
-        await kept.world.until(lambda: kept.world.log.values == old.values)
+        await kept.world.until(lambda: kept.world.log.records)
+        for number, value in enumerate(old.values):
+            kept.world.inputs.send("emissions", value)
+            await kept.world.until(lambda: len(kept.world.log.values) == number + 1)  # noqa: B023
+    assert len(kept.world.log.records) == len(old.records)
 
 
 @pytest.mark.parametrize("harm", [damage, cut_short, remove, of_another_ledger])
@@ -122,6 +128,59 @@ async def test_without_a_good_snapshot_it_only_takes_longer(kept: Kept, harm: An
     blocks = len(kept.world.log.records)
 
     assert await kept.run(b"d") == blocks + 1
+    assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
+
+
+@pytest.mark.parametrize("newest_only", [False, True])
+async def test_a_lane_never_goes_on_below_a_whole_snapshot(kept: Kept, newest_only: bool):
+    """The ledger had that block; where it has not, nothing is written, and the lane ends loudly."""
+    if newest_only:  # an older one is of a block that is there: the lane restores from it, and must still not go on
+        (path, facts), *_ = kept.scheduler()._store.found()
+        os.utime(path, (0, 0))
+        assert facts.tip.height == 3
+    del kept.world.log.records[3:]
+    before = list(kept.world.log.records)
+    kept.lane()
+    kept.world.lane._max_stall = 0.0
+
+    with pytest.raises(TooShortError) as ended:
+        async with kept.world.running():
+            await kept.world.until(lambda: kept.world.lane.status.phase == "stopped")
+
+    assert "the ledger is shorter than snapshot 000000000000003-" in str(ended.value)
+    assert "expected 4 blocks or more" in str(ended.value)
+    assert kept.world.log.records == before
+
+
+async def test_a_snapshot_of_a_broker_that_keeps_nothing_may_be_of_an_earlier_one(kept: Kept):
+    """The embedded broker begins anew whenever it is started: a shorter ledger is another one there."""
+    of_before = SnapshotStore(kept.folder, 0, 2, kept.world.fold.form)
+    kept.world = World()
+    scheduler = SnapshotScheduler(of_before, kept.world.fold, None, lasting=False)
+    lane = kept.world.make(scheduler=scheduler)
+    with capture_logs() as lines:
+        async with kept.world.running() as world:
+            await world.until(lambda: lane.status.phase == "running" and world.log.records)
+
+    assert {line["reason"] for line in lines if line["event"].startswith("not restored from here")} == {
+        "the ledger has no such block"
+    }
+
+
+async def test_a_lane_never_goes_on_below_what_its_standby_has_seen(kept: Kept):
+    """A standby followed the ledger: what it has seen was there."""
+    tip, state = kept.world.lane._tip, kept.world.fold.load([b"([], [], [], 'sha256:p', 0)"])
+    kept.standby = Restored(state, tip, len(kept.world.log.records) - 1)
+    await remove(kept)
+    gone = kept.world.log.records.pop()
+    kept.lane()
+    async with kept.world.running():
+        await kept.world.until(lambda: kept.world.lane.status.reason)
+        kept.world.inputs.send("emissions", b"d")
+        assert "the ledger is shorter than standby" in kept.world.lane.status.reason
+        kept.world.log.records.append(gone)
+        await kept.world.until(lambda: kept.world.log.values[-1] == b"d")
+
     assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
 
 

@@ -17,7 +17,10 @@ from structlog.testing import capture_logs
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.quarantine import quarantine
+from sluice.streams.policy.policy import Admissibility, Policy
 from sluice.topology.kafka.fetched import Fetched
+from sluice.topology.recovery import restore as restoring
+from sluice.topology.recovery.restore import TooShortError
 from sluice.topology.worker import retry
 
 
@@ -563,18 +566,103 @@ class TestRebalance:
 
         assert world.log.values == [b"a", b"b", b"c"]
 
-    async def test_a_lane_whose_last_block_is_gone_is_restored(self):
+    async def test_a_lane_whose_last_block_is_gone_waits_for_it(self):
         """A ledger that was cut where our tip stood: nothing may be written above a block that is not there."""
         async with World().running() as world:
             world.inputs.send("emissions", b"a")
             await world.until(lambda: world.log.values)
             world.lane.suspend()
             await world.until(lambda: world.lane.status.phase == "suspended")
-            world.log.records.pop()
+            gone = world.log.records.pop()
             world.lane.resume()
-            await world.until(lambda: world.log.values == [b"a"])
+            await world.until(lambda: world.lane.status.reason)
+            assert world.lane.status.phase == "taking-over"
+            assert "(expected 2 blocks or more, got 1)" in world.lane.status.reason
+            assert world.log.values == []
+            world.log.records.append(gone)
+            world.inputs.send("emissions", b"b")
+            await world.until(lambda: world.log.values == [b"a", b"b"])
+            assert world.lane.status.reason == ""
 
         assert world.ledger.opened == 2
+
+
+class TestNeverBelow:
+    """What a lane has held is there, whatever the ledger says: it waits, and ends loudly where that does not come."""
+
+    async def _held(self, values: int) -> World:
+        """A lane that has held a block for each of these values, and whose ledger has lost the last two."""
+        world = World()
+        async with world.running():
+            for number in range(values):
+                world.inputs.send("emissions", b"%d" % number)
+                await world.until(lambda: len(world.log.values) == number + 1)  # noqa: B023
+        del world.log.records[-2:]
+        return world
+
+    async def test_a_lane_does_not_go_on_from_below_what_it_held(self):
+        """Two heights would be there twice. After `max_stall` it ends, and one sentence says why."""
+        world = await self._held(3)
+        held, before = world.lane.held, list(world.log.records)
+        world.make(max_stall=0.01)
+        world.lane.held = held
+
+        with capture_logs() as lines, pytest.raises(TooShortError) as ended:
+            async with world.running():
+                await world.until(lambda: world.lane.status.phase == "stopped")
+
+        assert world.log.records == before
+        assert "the ledger is shorter than what this worker held of it: a tail was cut" in str(ended.value)
+        assert "(expected 4 blocks or more, got 2)" in str(ended.value)
+        assert [line["log_level"] for line in lines if line["event"].startswith("the lane waits for blocks")] == [
+            "error"
+        ]
+
+    async def test_it_waits_for_as_long_as_the_policy_in_force_says(self):
+        """Not the worker's file: that one may be another's."""
+
+        class Impatient(ToyFold):
+            def policy_in_force(self, state):
+                return Policy(admissibility=Admissibility(max_stall=1)) if state.policy else None
+
+        world = await self._held(3)
+        held = world.lane.held
+        world.make(max_stall=3600.0, fold=Impatient())
+        world.lane.held = held
+
+        with pytest.raises(TooShortError):
+            async with world.running():
+                await world.until(lambda: world.lane.status.phase == "stopped")
+
+    async def test_what_came_back_is_gone_on_from(self, monkeypatch: pytest.MonkeyPatch):
+        """Each look reads only what came since the last one; to wait is to get on."""
+        monkeypatch.setattr(restoring, "AGAIN_SECONDS", 0.02)
+        world = World()
+        async with world.running():
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+        held, gone = world.lane.held, world.log.records.pop()
+        world.make()
+        world.lane.held = held
+        async with world.running():
+            await world.until(lambda: world.lane.status.reason)
+            folded = world.fold.folded
+            await asyncio.sleep(0.1)
+            assert world.lane.behind < 0.1
+            world.log.records.append(gone)
+            await world.until(lambda: world.lane.status.phase == "running")
+            assert world.fold.folded == folded + 1
+
+    async def test_it_stops_while_it_waits(self):
+        """A worker that is told to end does not wait for a ledger."""
+        world = await self._held(3)
+        held = world.lane.held
+        world.make()
+        world.lane.held = held
+        async with world.running():
+            await world.until(lambda: world.lane.status.reason)
+
+        assert len(world.log.records) == 2
 
 
 def _plain(source: object) -> tuple[str, int, int]:

@@ -132,6 +132,24 @@ async def test_a_lane_that_has_left_is_not_tried_again_here(group: Group):
     assert group.phases == ["running"]
 
 
+async def test_a_lane_that_comes_back_never_goes_on_below_what_it_held_here(group: Group):
+    """What the worker remembers outlives the lane's task: the lane left, and its ledger was cut meanwhile."""
+    world = group.worlds[0]
+    group.lanes.assign([0])
+    await group.until("running")
+    world.inputs.send("emissions", b"a")
+    await world.until(lambda: world.log.values)
+    group.lanes.assign([])
+    await world.until(lambda: not group.lanes._tasks)
+    gone = world.log.records.pop()
+    group.lanes.assign([0])
+    await world.until(lambda: group.lanes.status[0].reason)
+
+    assert "shorter than what this worker held of it" in group.lanes.status[0].reason
+    world.log.records.append(gone)
+    await group.until("running")
+
+
 async def test_a_lane_that_comes_back_after_its_wait_is_tried_at_once(group: Group):
     """What was wrong with it may be mended by then."""
     group.error = BROKEN
