@@ -14,16 +14,19 @@ from typing import Annotated
 import msgspec
 
 from .decode import decode_emission, decode_observation, normalise_emission, normalise_observation
+from .digests import LENGTH, is_digest
 from .errors import Fault
 from .nesting import MAX_NESTING, deeper_than
 from .records import MAX_ASSERTIONS, Annotation, Assertion, Emission, Emitter, Observation, Subject
 from .spans import IDENTIFIER_CHARACTERS
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+_Digest = Annotated[str, msgspec.Meta(min_length=LENGTH, max_length=LENGTH)]
 
 
 class _Subject(Subject, frozen=True, gc=False, kw_only=True):
     emission_id: _Name
+    digest: _Digest | None = None
 
 
 class _Observation(Observation, frozen=True, gc=False, kw_only=True):
@@ -98,7 +101,9 @@ def read_observation(data: bytes | None, *, old_names: bool = False) -> Observat
         subject.span.tokenizer or "",
         observation.judge or "",
     )
-    return decode_observation(data, old_names=old_names) if _foreign(names) else normalise_observation(observation)
+    if _foreign(names) or (subject.digest is not None and not is_digest(subject.digest)):
+        return decode_observation(data, old_names=old_names)
+    return normalise_observation(observation)
 
 
 _PLAIN = IDENTIFIER_CHARACTERS.replace(b"%", b"")

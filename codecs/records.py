@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
+from .digests import PATTERN as DIGEST_PATTERN
 from .identifiers import DID_PATTERN
 from .spans import Identifier, Span
 
@@ -35,6 +36,9 @@ Locator = dict[str, Any]
 Signature = Annotated[
     str,
     Meta(description="Base64 of an Ed25519 signature over the record without this member (docs/security.md)"),
+]
+Digest = Annotated[
+    str, Meta(pattern=DIGEST_PATTERN, description="`sha256:` and the SHA-256 of a record's value, in hex")
 ]
 
 MAX_ASSERTIONS = 1000
@@ -242,11 +246,14 @@ class Subject(Record, frozen=True, gc=False):
         emission_id: the emission's.
         span: the assertion's.
         attempt: the emission's.
+        digest: of the record that was looked at (`codecs.digests`). Where it is given, the observation counts for no
+            other record of that id and attempt.
     """
 
     emission_id: Identifier
     span: Span
     attempt: Attempt = 0
+    digest: Digest | None = None
 
 
 class Attestation(Record, frozen=True, gc=False):
@@ -365,6 +372,7 @@ class Citation(Record, frozen=True, gc=False):
         unchecked: the parts of the sentence that they do not speak of.
         form: where the checks come from: declared, read from its words (`claim`), or from its sentence as a whole.
         path: the file that the annotation names; checks that name none speak of that one.
+        digest: of the emission's record (`codecs.digests`); a bound observation repeats it.
     """
 
     observation_id: Identifier
@@ -380,6 +388,7 @@ class Citation(Record, frozen=True, gc=False):
     unchecked: Unchecked | None = None
     form: CheckForm = "none"
     path: Annotated[str, Meta(max_length=4096)] | None = None
+    digest: Digest | None = None
 
 
 class Review(Record, frozen=True, gc=False):

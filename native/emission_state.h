@@ -64,6 +64,7 @@ typedef struct {
 typedef struct {
     View path, commit;
     int64_t first, last;
+    View check; /* which one that is, as an observation names it; empty where it does not */
 } Where;
 
 /* What is known of an assertion's checks, each seen to hold in one file. `count` is at least 1: what declares none is
@@ -113,6 +114,7 @@ typedef struct {
 /* An observation as far as it can corroborate, or find an assertion's words. */
 typedef struct {
     View emission_id, observation_id, observer, span_key, attestation;
+    View digest; /* the hex digits of the SHA-256 of what was looked at; empty where it does not say */
     Where *wheres; /* of each check, as far as that was told */
     size_t where_count;
     int64_t number, ts, attempt, start, end, coverage; /* `coverage`: -1 where none was told */

@@ -265,7 +265,7 @@ static int note_coverage(Verified *entry, const AssertionState *assertion, const
     return merge(&entry->unchecked, (Ranges){spans, count}, arena);
 }
 
-static const Where NOWHERE = {VIEW(""), VIEW(""), 0, 0};
+static const Where NOWHERE = {VIEW(""), VIEW(""), 0, 0, VIEW("")};
 
 Where where_of(const Checking *self, size_t check)
 {

@@ -59,6 +59,7 @@ typedef struct {
     double min_confidence;
     int crc32, external_default, reject_internal, reject_external, shown_ids, refused_emitters, binds_sightings;
     int only_signed, accepts_checks, names_vendors;
+    int binds_subjects; /* an observation counts only for the record and the checks that it names (subjects.py) */
     int text_rules; /* of text and grounding, since fold version 3 */
     int verdicts; /* what is told on the topic: VERDICTS_NONE and the others */
     PyObject *emitter; /* the last one of `changed`: most emissions of a block are of few */

@@ -1,6 +1,7 @@
 /* streams/adjudication/fold.py for emissions and observations as they mostly are. */
 #include "folder.h"
 #include "hashes.h"
+#include "hexadecimal.h"
 #include "in_place.h"
 
 void folder_count(Folder *self, int counter, int64_t by)
@@ -193,6 +194,33 @@ static int64_t verified(const Folder *self, const AssertionState *assertion, con
     return one->verified & ((INT64_C(1) << known) - 1);
 }
 
+/* `subjects.of_own_checks`, of those that are decided: 1 where an observation names another check than the assertion's,
+ * by its text; then Python reads both. 0, or RAISED. */
+static int names_others(const Folder *self, const AssertionState *assertion, const Observation *one)
+{
+    const Checking *checks = assertion->checks;
+    const int64_t decided = one->verified | one->refuted;
+    const size_t known = checks != NULL && checks->texts != NULL ? checks->count : 1;
+    for (size_t i = 0; self->binds_subjects && i < one->where_count && i < known; i++) {
+        const View named = one->wheres[i].check;
+        if (!named.length || !(decided >> i & 1))
+            continue;
+        if (checks != NULL && checks->texts != NULL) {
+            if (!same_view(named, checks->texts[i]))
+                return 1;
+            continue;
+        }
+        PyObject *derived = folder_derived(self, assertion);
+        Py_ssize_t length = 0;
+        const char *text = derived == NULL || derived == Py_None ? NULL : PyUnicode_AsUTF8AndSize(derived, &length);
+        int other = text != NULL ? !view_is(named, text, (size_t)length) : derived == Py_None ? 0 : RAISED;
+        Py_XDECREF(derived);
+        if (other)
+            return other;
+    }
+    return 0;
+}
+
 /* Whether these are all of an assertion's checks: else Python keeps what was seen of the others (mending.py). */
 static int is_all(const AssertionState *assertion, int64_t places)
 {
@@ -219,6 +247,9 @@ static int weigh(Folder *self, AssertionState *assertion, const Observation *one
         checks->words = 1;
         return 0;
     }
+    int others = names_others(self, assertion, one);
+    if (others)
+        return others == RAISED ? RAISED : -1;
     int64_t places = verified(self, assertion, one);
     if (places == RAISED)
         return RAISED;
@@ -552,6 +583,17 @@ static int put_aside(Folder *self, const Place *place, const EmissionState *know
     return DONE;
 }
 
+enum { DIGEST_BYTES = 16 }; /* of what says whether an emission is the one that is known already */
+
+/* `subjects.is_of_another`: whether an observer looked at another record than the one with this digest. */
+static int is_of_another(const Folder *self, const Observation *one, const uint8_t digest[DIGEST_BYTES])
+{
+    uint8_t named[DIGEST_BYTES];
+    if (!self->binds_subjects || !one->digest.length)
+        return 0;
+    return !bytes_of_hex(one->digest.at, DIGEST_BYTES, named) || memcmp(named, digest, DIGEST_BYTES) != 0;
+}
+
 static int observed(Folder *self, const Place *place, const Observation *one, View record)
 {
     EmissionState known;
@@ -563,8 +605,13 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
     }
     if (place->bytes == NULL)
         return put_aside(self, place, NULL, one, record);
-    if (!known_read(&known, view_of_bytes(place->bytes), one->attempt, &sought))
+    if (!known_read(&known, view_of_bytes(place->bytes), one->attempt, &sought) ||
+        (known.found && known.digest.length < DIGEST_BYTES))
         return PYTHON;
+    if (known.found && is_of_another(self, one, known.digest.at)) {
+        folder_count(self, NOT_COUNTED, 1);
+        return DONE;
+    }
     if (sought.found)
         return apply_observation(self, place, &known, &assertion, sought.place, one);
     if (known.found) {
@@ -634,9 +681,19 @@ typedef struct {
     Observation *said;
     int *assertions;
     uint64_t count, matched;
+    int is_hashed;
+    uint8_t digest[SHA256_BYTES]; /* of the record, where it was asked for */
 } Before;
 
-static int before_read(Folder *self, Before *before, const EmissionState *known, const Emission *emission)
+static const uint8_t *digest_of(Before *self, View record)
+{
+    if (!self->is_hashed)
+        sha256_of(record.at, record.length, self->digest);
+    self->is_hashed = 1;
+    return self->digest;
+}
+
+static int before_read(Folder *self, Before *before, const EmissionState *known, const Emission *emission, View record)
 {
     Arena *arena = &self->arena;
     Reader reader = {known->waiting_start, known->whole.at + known->whole.length};
@@ -660,6 +717,8 @@ static int before_read(Folder *self, Before *before, const EmissionState *known,
         int done = observation_kept(self, &before->said[i], one->record);
         if (done != DONE || before->said[i].outcome != (one->negative ? WORDS : CORROBORATES))
             return done == FAILED ? FAILED : PYTHON;
+        if (before->said[i].digest.length && is_of_another(self, &before->said[i], digest_of(before, record)))
+            return PYTHON;
     }
     return DONE;
 }
@@ -730,13 +789,10 @@ static int assertions_begin(Folder *self, const Emission *emission)
     return DONE;
 }
 
-enum { DIGEST_BYTES = 16 }; /* of what says whether an emission is the one that is known already */
-
-static void emission_pack(Folder *self, const Emission *emission, const Before *before, View record)
+static void emission_pack(Folder *self, const Emission *emission, Before *before, View record)
 {
     Buffer *out = &self->packing;
-    uint8_t digest[SHA256_BYTES];
-    sha256_of(record.at, record.length, digest);
+    const uint8_t *digest = digest_of(before, record);
     out->length = 0;
     put(out, ONE_ATTEMPT, sizeof ONE_ATTEMPT);
     pack_int(out, emission->attempt);
@@ -774,7 +830,7 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
             folder_count(self, DUPLICATE, 1);
             return DONE;
         }
-        done = known.attempts ? PYTHON : before_read(self, &before, &known, emission);
+        done = known.attempts ? PYTHON : before_read(self, &before, &known, emission, record);
         if (done != DONE)
             return done;
     }

@@ -2,6 +2,8 @@
  * member of an unknown name is passed, and one that is unusual (null, twice there, of another form) is Python's. */
 #include <Python.h>
 
+#include "hashes.h"
+#include "hexadecimal.h"
 #include "json.h"
 #include "records.h"
 #include "sse.h"
@@ -454,19 +456,38 @@ int emission_read(Emission *self, View record, Arena *arena)
 
 /* ---------------------------------------------------------------- observations */
 
+/* `sha256:` and 64 lower-case hex digits: the digits. */
+static int digest_read(Json *json, View *digits)
+{
+    static const char prefix[] = "sha256:";
+    const size_t named = sizeof prefix - 1;
+    View text;
+    int ascii;
+    if (!json_text(json, &text, &ascii) || text.length != named + 2 * SHA256_BYTES || memcmp(text.at, prefix, named) != 0)
+        return 0;
+    *digits = (View){text.at + named, text.length - named};
+    for (size_t i = 0; i < digits->length; i++)
+        if (hex_digit(digits->at[i]) < 0)
+            return 0;
+    return 1;
+}
+
 static int subject_read(Observation *self, Json *json)
 {
-    static const Name names[] = {NAME("emission_id"), NAME("span"), NAME("attempt")};
+    static const Name names[] = {NAME("emission_id"), NAME("span"), NAME("attempt"), NAME("digest")};
     int found, first = 1, fine = 1;
     unsigned seen = 0, next = 0, member;
     if (!begins(json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
-        if (member < 3 && !once(&seen, member))
+        if (member < 4 && !once(&seen, member))
             return 0;
+        if (member == 3 && absent(json))
+            continue;
         fine = member == 0   ? identifier(json, &self->emission_id)
                : member == 1 ? span_read(json, &self->start, &self->end)
                : member == 2 ? attempt(json, &self->attempt)
+               : member == 3 ? digest_read(json, &self->digest)
                              : json_pass(json, JSON_DEPTH / 2);
     }
     return fine && found == 0 && (seen & 3) == 3;
@@ -608,11 +629,12 @@ static int where_read(Json *json, Where *where)
     static const Name names[] = {NAME("check"), NAME("holds"), NAME("path"), NAME("lines"), NAME("commit")};
     int found, first = 1, fine = 1;
     unsigned next = 0, member;
-    *where = (Where){VIEW(""), VIEW(""), 0, 0};
+    *where = (Where){VIEW(""), VIEW(""), 0, 0, VIEW("")};
     if (!json_is(json, '{'))
         return json_pass(json, WHERE_DEPTH);
     while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0)
-        fine = member == 2   ? where_text(json, MOST_PATH, &where->path)
+        fine = member == 0   ? where_text(json, INT64_MAX, &where->check)
+               : member == 2 ? where_text(json, MOST_PATH, &where->path)
                : member == 3 ? where_lines(json, where)
                : member == 4 ? where_text(json, MOST_COMMIT, &where->commit)
                              : json_pass(json, WHERE_DEPTH);
@@ -655,7 +677,7 @@ int observation_read(Observation *self, View record, Arena *arena)
                                  NAME("subject"), NAME("outcome"), NAME("tier"), NAME("confidence"), NAME("locator"),
                                  NAME("detail"), NAME("attestation"), NAME("signature"), NAME("verified"),
                                  NAME("refuted"), NAME("coverage"), NAME("unchecked"), NAME("looked_at"),
-                                 NAME("judge")};
+                                 NAME("judge"), NAME("sighting")};
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1;
     unsigned seen = 0, next = 0, member;
@@ -663,7 +685,7 @@ int observation_read(Observation *self, View record, Arena *arena)
     if (!begins(&json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(&json, &first, names, &next, &member)) > 0) {
-        if (member < 18 && !once(&seen, member))
+        if (member < 19 && !once(&seen, member))
             return 0;
         if (member >= 8 && member < 18 && absent(&json))
             continue;
@@ -684,7 +706,7 @@ int observation_read(Observation *self, View record, Arena *arena)
                : member == 14 ? coverage_read(&json, &self->coverage)
                : member == 15 ? unchecked_read(&json, &self->unchecked)
                : member == 16 ? looked_at_read(&json)
-               : member == 17 ? 0 /* what a judge says, Python weighs */
+               : member >= 17 && member < 19 ? 0 /* what a judge says, and what a sighting bears out, Python weighs */
                               : json_pass(&json, JSON_DEPTH);
     }
     json_space(&json);

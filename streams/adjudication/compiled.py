@@ -41,7 +41,7 @@ from .mending import effects_with_looks
 from .outputs import Writer
 from .state import State
 from .verdicts import Verdicts, told
-from .versions import MENDING, TEXT, WAITING
+from .versions import MENDING, SUBJECTS, TEXT, WAITING
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -158,6 +158,7 @@ def _rules(policy: Policy, version: int) -> Rules:
         max_waiting=rules.max_waiting if version >= WAITING else 0,
         waiting_share=waiting.share_of(policy),
         verdicts=CODES["verdicts"].index(told(policy, version)),
+        binds_subjects=version >= SUBJECTS,
     )
 
 

@@ -19,20 +19,24 @@ import msgspec
 
 from ...codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.decode import assertion_text, decode_review
+from ...codecs.digests import digest_of
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.fast_decode import read_emission, read_observation
 from ...codecs.quarantine import refused
 from ...codecs.records import EFFECTS, Effect, Emission, Observation, Outcome
+from ...codecs.sightings import decode_sighting
 from ...codecs.spans import span_key
 from ...codecs.times import parse_time
 from ..policy.policy import Policy, policy_of_document
 from . import (
     answers,
+    bound,
     compiled_core,
     corroboration,
     grounding,
     mending,
     standing,
+    subjects,
     validation,
     waiting,
 )
@@ -43,13 +47,24 @@ from .decisions import Case, Moment
 from .emission_state import AssertionState, Attempt, EmissionState, PendingEvidence, Phase, json_of
 from .outputs import Writer, traceparent_of
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
+from .subjects import DIGEST_BYTES
 from .trace import FoldTrace
 from .uncounted import Uncounted
 from .verdicts import Verdicts
-from .versions import ANSWERS, AUTHORITY, COMPILED, FOLD_VERSION, MENDING, NAMES, TEXT, WAITING, fold_version, rules_of
+from .versions import (
+    ANSWERS,
+    AUTHORITY,
+    COMPILED,
+    FOLD_VERSION,
+    MENDING,
+    NAMES,
+    SUBJECTS,
+    TEXT,
+    WAITING,
+    fold_version,
+    rules_of,
+)
 
-DIGEST_BYTES: Final = 16
-"""Of the SHA-256 of an emission's bytes: whether it is the one that is known already."""
 OWNER_BYTES: Final = 8
 """Of the SHA-256 of the name of the emitter that signed it: whose emission id it is."""
 
@@ -160,6 +175,7 @@ class _Folding:
         self.core = folder_for(state, policy, block, self.writer, self.verdicts, version) if is_compiled else None
         self.looks_kept = mending.effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
         self.counts_answers = self.rules.early_settle and version >= ANSWERS
+        self.binds_subjects = version >= SUBJECTS
         self.topics = topics_of(block, policy)
         state.lingers = self.verdicts.told != "none"
 
@@ -317,14 +333,14 @@ class _Folding:
         came_before = self.matched(emission_id, attempt) if waits else _NOTHING
         for case in cases:
             case.newer = newer_known
-            self.begin(case, came_before.get(case.state.span_key, ()))
+            self.begin(case, came_before.get(case.state.span_key, ()), digest)
         emitter = emission.emitter.system if emission.emitter is not None else None
         self.verdicts.heard(emission_id, emitter)
         if not cases:
             self.verdicts.empty(emission_id, emitter)
             state.rest(emission_id, attempt, closing=True)
         if self.cited:
-            self.cite(emission, cases)
+            self.cite(emission, cases, event.value or b"")
         return None
 
     def owner_of(self, emission: Emission) -> bytes:
@@ -334,9 +350,10 @@ class _Folding:
             return b""
         return sha256(name.encode()).digest()[:OWNER_BYTES]
 
-    def cite(self, emission: Emission, cases: Iterable[Case]) -> None:
+    def cite(self, emission: Emission, cases: Iterable[Case], record: bytes) -> None:
         """Tells the binding lanes what the assertions cite for which evidence may still count (citing.py)."""
-        citing = Citing(emission, self.cited, self.state.time)
+        digest = digest_of(record) if self.binds_subjects else None
+        citing = Citing(emission, self.cited, self.state.time, digest)
         for case in cases:
             if case.state.phase in _ADJUDICATED and case.assertion is not None:
                 for key, value in citing.of(case.assertion):
@@ -438,8 +455,14 @@ class _Folding:
                 self.state.drop(emission_id, one)
         return found
 
-    def begin(self, case: Case, came_before: Sequence[PendingEvidence]) -> None:
-        """An assertion's first verdict, on everything that is known of it, as if it had come at once."""
+    def begin(self, case: Case, came_before: Sequence[PendingEvidence], digest: bytes) -> None:
+        """An assertion's first verdict, on everything that is known of it, as if it had come at once.
+
+        Args:
+            case: the assertion's.
+            came_before: the evidence that waited under its id, attempt and span.
+            digest: of its attempt's record.
+        """
         assertion_state, trace = case.state, self.trace
         if case.newer or assertion_state.kind == "refusal":
             self.counters["late"] += len(came_before)
@@ -465,13 +488,18 @@ class _Folding:
             observation = read_observation(before.record, old_names=True)
             assert not isinstance(observation, Fault), "it was decoded when it came"
             cls, ts = corroboration.class_of(observation), corroboration.observed_at(observation)
-            why = "class-unknown" if cls is None else self.weigh(case, observation, ts, cls)
+            if self.is_of_another(observation, digest):
+                self.counters["not-counted"] += 1
+                if trace is not None:
+                    trace.weighed(assertion_state, "other-record", before.order)
+                continue
+            why = "class-unknown" if cls is None else self.weigh(case, observation, before.record, ts, cls)
             if why is not None:
                 self.counters["not-counted"] += 1
             if trace is not None:
                 trace.weighed(assertion_state, why, before.order)
             # It was looked at when it came, by the policy of then.
-            if self.counts_answers and cls is not None:
+            if self.counts_answers and cls is not None and why != "other-checks":
                 fault = validation.unauthorised(self.checked, observation, before.record)
                 if fault is None and answers.note(self.policy, assertion_state, observation, cls):
                     has_all_answers = True
@@ -506,20 +534,25 @@ class _Folding:
             fault = validation.unauthorised(self.checked, observation, event.value)
             if fault is not None:
                 return fault
+        attempt = known.attempt(subject.attempt) if known is not None else None
+        if attempt is not None and self.is_of_another(observation, attempt.digest):
+            self.counters["not-counted"] += 1
+            if self.trace is not None:
+                self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), "other-record")
+            return None
         cls = corroboration.class_of(observation)
         why = "class-unknown" if cls is None else _UNCOUNTED.get(observation.outcome)
         if cls is None or why is not None:
             self.counters["not-counted"] += 1
             if self.trace is not None and why is not None:
                 self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), why)
-            if cls is not None and known is not None and (self.looks_kept or self.counts_answers):
-                self.note_alone(known, observation, ts, cls)
+            if cls is not None and attempt is not None and (self.looks_kept or self.counts_answers):
+                self.note_alone(attempt, observation, ts, cls)
             return None
         key = span_key(subject.span)
-        attempt = known.attempt(subject.attempt) if known is not None else None
         assertion_state = attempt.assertion(key) if attempt is not None else None
         if assertion_state is not None:
-            self.apply_observation(assertion_state, observation, ts, cls)
+            self.apply_observation(assertion_state, observation, event.value or b"", ts, cls)
             self.note_answer(assertion_state, observation, cls)
         elif attempt is not None and attempt.has_closed(key):
             self.counters["late"] += 1
@@ -528,6 +561,10 @@ class _Folding:
         else:
             return self.put_aside(event, observation, key)
         return None
+
+    def is_of_another(self, observation: Observation, digest: bytes) -> bool:
+        """Whether an observer looked at another record than the one that was taken in."""
+        return self.binds_subjects and subjects.is_of_another(observation.subject, digest)
 
     def put_aside(self, event: Event, observation: Observation, key: str) -> Fault | None:
         """Keeps evidence whose assertion is not known for the horizon, as it came, where so much may wait."""
@@ -557,7 +594,9 @@ class _Folding:
             self.trace.put_aside(emission_id, one)
         return None
 
-    def apply_observation(self, assertion_state: AssertionState, observation: Observation, ts: int, cls: str) -> None:
+    def apply_observation(
+        self, assertion_state: AssertionState, observation: Observation, record: bytes, ts: int, cls: str
+    ) -> None:
         """Evidence for an assertion that is there."""
         trace = self.trace
         if assertion_state.phase == Phase.REVIEW:
@@ -569,7 +608,7 @@ class _Folding:
             return
         verdicts, classes = self.verdicts, len(assertion_state.seen)
         case = verdicts.case(assertion_state)
-        why = self.weigh(case, observation, ts, cls)
+        why = self.weigh(case, observation, record, ts, cls)
         if why is None or len(assertion_state.seen) != classes:
             verdicts.heard(assertion_state.emission_id, assertion_state.emitter)
         if trace is not None:
@@ -587,10 +626,18 @@ class _Folding:
         else:
             verdicts.extend(assertion_state, corroboration.validity(assertion_state))
 
-    def weigh(self, case: Case, observation: Observation, ts: int, cls: str) -> Uncounted | None:
+    def weigh(self, case: Case, observation: Observation, record: bytes, ts: int, cls: str) -> Uncounted | None:
         """Notes what an observation says in the case or the assertion; where it changes nothing, says why."""
         assertion_state, outcome = case.state, observation.outcome
+        if self.binds_subjects and self.guarded and observation.signature is None:
+            signed = self.as_signed(assertion_state, observation, record, cls)
+            if signed is None:
+                return "not-as-signed"
+            observation = signed
         why = corroboration.barred(self.policy, assertion_state, observation)
+        if why is None and self.binds_subjects:
+            own = subjects.of_own_checks(assertion_state, observation)
+            why, observation = ("other-checks", observation) if own is None else (None, own)
         if why is None:
             self.note(assertion_state, observation, ts, cls)
         if outcome == "terms-present":
@@ -609,10 +656,19 @@ class _Folding:
             case.fabricated = case.fabricated or why is None
         return why
 
-    def note_alone(self, known: EmissionState, observation: Observation, ts: int, cls: str) -> None:
+    def as_signed(
+        self, assertion_state: AssertionState, observation: Observation, record: bytes, cls: str
+    ) -> Observation | None:
+        """What an observation may say: of one that carries a sighting, what that bears out; None for nothing."""
+        carried = validation.carried(record)
+        sighting = None if carried is None else decode_sighting(carried, old_names=True)
+        if sighting is None or isinstance(sighting, Fault):
+            return observation
+        return bound.as_signed(assertion_state, observation, cls, sighting)
+
+    def note_alone(self, attempt: Attempt, observation: Observation, ts: int, cls: str) -> None:
         """Keeps what a class saw that says nothing for or against an assertion."""
-        attempt = known.attempt(observation.subject.attempt)
-        state = attempt.assertion(span_key(observation.subject.span)) if attempt is not None else None
+        state = attempt.assertion(span_key(observation.subject.span))
         if state is None:
             return
         if corroboration.barred(self.policy, state, observation) is None:
@@ -624,6 +680,7 @@ class _Folding:
         if (
             self.counts_answers
             and assertion_state.phase == Phase.PENDING
+            and subjects.of_own_checks(assertion_state, observation) is not None
             and answers.note(self.policy, assertion_state, observation, cls)
         ):
             self.verdicts.judge(Moment.END, self.verdicts.case(assertion_state))

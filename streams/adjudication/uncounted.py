@@ -28,5 +28,8 @@ Uncounted: TypeAlias = Literal[
     "declarations-only",
     "outweighed",
     "repeated",
+    "other-record",
+    "other-checks",
+    "not-as-signed",
 ]
 """topology/explain/why.py has a sentence for each."""

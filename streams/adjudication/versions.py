@@ -53,6 +53,8 @@ ANSWERS: Final = 4
 """From this version on `early_settle` settles what every observer has answered about (answers.py)."""
 NAMES: Final = 4
 """From this version on identifiers percent-encode nothing but what needs it (codecs/identifiers.py)."""
+SUBJECTS: Final = 4
+"""From this version on an observation counts only for the record and the checks that were looked at (subjects.py)."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

@@ -19,6 +19,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.errors import DoesNotHoldError, Fault
@@ -32,7 +33,7 @@ from ..adjudication import validation, waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import AUTHORITY, NAMES, WAITING, rules_of
+from ..adjudication.versions import AUTHORITY, NAMES, SUBJECTS, WAITING, rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
@@ -254,6 +255,8 @@ class _Binding:
         citation = decode_citation(cited.record, old_names=True)
         assert not isinstance(sighting, Fault), "it was decoded when it came"
         assert not isinstance(citation, Fault), "it was decoded when it came"
+        if self._version < SUBJECTS:
+            citation = replace(citation, digest=None)
         value = _observation(sighting, citation, CLASSES[seen.number], seen.record)
         headers: list[tuple[str, bytes]] = [_JSON]
         if cited.traceparent is not None:
@@ -308,6 +311,7 @@ def _observation(sighting: Sighting, citation: Citation, substrate_class: str, r
         "emission_id": citation.emission_id,
         "span": citation.span,
         "attempt": citation.attempt,
+        **({} if citation.digest is None else {"digest": citation.digest}),
     }
     members["outcome"] = found.outcome
     members["detail"] = {

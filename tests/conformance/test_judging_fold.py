@@ -18,13 +18,15 @@ EXTERNAL = {"effect": "external"}
 
 @pytest.fixture
 def saw(observation):
-    """`saw(when, class, verified=[0], …)`: an observation that verifies checks, with where it saw them hold."""
+    """`saw(when, class, verified=[0], …)`: an observation that verifies checks, with where it saw them hold. It names
+    the first one, which is nearly always the only one."""
 
-    def make(when, cls, verified=(0,), coverage="whole", lines=(3, 3), commit=None, **fields):
-        decided = {"check": CHECK, "holds": True, "path": "CHANGELOG.md", "lines": list(lines)}
+    def make(when, cls, verified=(0,), coverage="whole", lines=(3, 3), commit=None, check=CHECK, **fields):
+        decided = {"holds": True, "path": "CHANGELOG.md", "lines": list(lines)}
         if commit is not None:
             decided["commit"] = commit
         detail = {"checks": [decided | {"holds": place in verified} for place in range(20)]}
+        detail["checks"][0]["check"] = check
         return observation(when, cls, verified=list(verified), coverage=coverage, detail=detail, **fields)
 
     return make
@@ -238,12 +240,13 @@ def test_a_judge_counts_only_where_it_is_accepted(adjudicate, emission, saw):
 def test_k_by_check_lowers_the_floor_of_what_one_class_decides(adjudicate, emission, saw):
     """An entry for the effect goes before that effect's k; empty in the reference profile."""
     policy = "[admissibility.k_by_check]\ncommit = { internal = 1 }\n"
-    lines = [emission(0, checks=["commit(4f2a91c)"]), saw(1, GIT)]
+    seen = saw(1, GIT, check="commit(4f2a91c)")
+    lines = [emission(0, checks=["commit(4f2a91c)"]), seen]
 
     assert adjudicate(lines).words == []
     (word,) = adjudicate(lines, policy).on("admitted")
     assert (word["k"], word["checks"]) == (1, [{"name": "commit", "classes": 1}])
-    assert adjudicate([emission(0, checks=["commit(4f2a91c)"], fields=EXTERNAL), saw(1, GIT)], policy).words == []
+    assert adjudicate([emission(0, checks=["commit(4f2a91c)"], fields=EXTERNAL), seen], policy).words == []
 
 
 def at(root, content=None):
@@ -288,7 +291,7 @@ def test_nothing_hostile_in_a_check_leaves_the_frame(adjudicate, emission, saw):
     """Text that looks like a frame's end, markup, bidi and control characters stand in the frame, made inert."""
     text = '\u202e"}],"status":"admitted" <script>alert(1)</script> [x](javascript:1)'
     hostile = f"contains({json.dumps(text)}, path=CHANGELOG.md)"
-    lines = [emission(0, checks=[hostile]), saw(1, CODE), saw(2, GIT)]
+    lines = [emission(0, checks=[hostile]), saw(1, CODE, check=hostile), saw(2, GIT, check=hostile)]
 
     (word,) = adjudicate(lines).on("admitted")
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from sluice.codecs.digests import digest_of
 from sluice.topology.cli import main
 
 GREP, GIT, CODE = "substrate.grep", "substrate.git.log", "substrate.code.read"
@@ -128,6 +129,7 @@ def test_a_key_is_taken_as_people_have_it(adjudicate, observation, tmp_path: Pat
         main, ["look", "--root", str(tmp_path), "--observer-key", str(file)], input=json.dumps(emitted)
     )
     (seen,) = json.loads(looked.stdout)["observations"]
+    assert seen["subject"]["digest"] == digest_of(json.dumps(emitted).encode())
     line = {"at": seen["observed_at"], "topic": "observations", "value": seen}
     forged = line | {"value": seen | {"confidence": 0.5}}
 

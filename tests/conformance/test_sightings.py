@@ -17,6 +17,7 @@ from foreign_signing import sign
 
 from sluice.codecs import blocks
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Source
+from sluice.codecs.digests import digest_of
 from sluice.codecs.times import parse_time
 from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.ledger.folds import Bind
@@ -103,10 +104,10 @@ def _json(value: dict[str, Any]) -> bytes:
 
 def test_what_is_cited_goes_to_citations_under_the_id_that_it_cites(adjudicate, emission, annotation, at):
     """docs/reference/records.md: key = `observation_id`, with class, emission, attempt, span, kind, terms and time."""
-    (line,) = adjudicate(
-        [emission(0, provenance=[annotation(READ, observation_id=CITED), annotation(LOG, observation_id="5b1c2d3")])],
-        POLICY,
-    ).lines_on("citations")
+    provenance = [annotation(READ, observation_id=CITED), annotation(LOG, observation_id="5b1c2d3")]
+    emitted = emission(0, provenance=provenance)
+
+    (line,) = adjudicate([emitted], POLICY).lines_on("citations")
 
     assert line["key"] == CITED
     assert line["value"] == {
@@ -117,6 +118,7 @@ def test_what_is_cited_goes_to_citations_under_the_id_that_it_cites(adjudicate, 
         "span": {"chars": [0, 43]},
         "kind": "assertion",
         "cited_at": at(0),
+        "digest": digest_of(json.dumps(emitted["value"]).encode()),
         "terms": ["moment:2026-05-25"],
         "checks": ['contains("CHANGELOG.md has an entry dated 2026-05-25")'],
         "coverage": "part",
@@ -180,7 +182,8 @@ def test_a_sighting_comes_back_as_an_observation_of_each_assertion_that_cites_it
     assert [one["topic"] for one in found] == ["observations"] * 2
     assert [one["key"] for one in found] == ["em-1", "em-2"]
     value = found[0]["value"]
-    assert value["subject"] == {"emission_id": "em-1", "span": {"chars": [0, 43]}, "attempt": 0}
+    subject = {"emission_id": "em-1", "span": {"chars": [0, 43]}, "attempt": 0}
+    assert value["subject"] == subject | {"digest": citations[0][1]["digest"]}
     assert (value["outcome"], value["observer"], value["tier"]) == ("corroborates", "observer-2", "identity-bound")
     assert value["locator"] == {"path": "CHANGELOG.md"}
     assert "content" not in value
@@ -347,21 +350,27 @@ def _signed(value: dict[str, Any], key: Ed25519PrivateKey = KEY) -> dict[str, An
 
 
 @pytest.fixture
-def bound(bind, sighting, cited):
-    """`bound(policy, **fields)`: the observation that a signed sighting becomes, as a line for `sluice fold`."""
+def bound(bind, sighting, cited, annotation):
+    """`bound(policy, **fields)`: the observation that a signed sighting becomes, as a line for `sluice fold`; of the
+    emission of `_claims`."""
 
     def make(policy: str, **fields: Any) -> dict[str, Any]:
         value = _signed(sighting(seen=2, **fields)[1])
-        (found,) = bind((0, cited()), (2, [("sightings", value)]), policy=policy)
+        citations = cited(provenance=_provenance(annotation))
+        (found,) = bind((0, citations), (2, [("sightings", value)]), policy=policy)
         return {"at": value["observed_at"], "topic": "observations", **_line(found)}
 
     return make
 
 
+def _provenance(annotation) -> list[dict[str, Any]]:
+    return [annotation(READ, observation_id=CITED), annotation(LOG)]
+
+
 def _claims(emission, observation, annotation) -> list[dict[str, Any]]:
-    provenance = [annotation(READ, observation_id=CITED), annotation(LOG)]
+    claim = {"provenance": _provenance(annotation), "checks": ["contains(2026-05-25)"]}
     other = observation(1, LOG, observer="observer-2")
-    return [emission(0, provenance=provenance), other | {"value": _signed(other["value"])}]
+    return [emission(0, **claim), other | {"value": _signed(other["value"])}]
 
 
 def test_a_signed_sighting_is_heard_where_signatures_are_required(adjudicate, emission, observation, annotation, bound):

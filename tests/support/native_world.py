@@ -17,6 +17,7 @@ from builders import attestation_value
 from sluice.codecs import blocks
 from sluice.codecs import compiled_core as codecs_native
 from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source
+from sluice.codecs.digests import digest_of
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication import compiled_core, snapshot
 from sluice.streams.adjudication import fold as core
@@ -448,7 +449,17 @@ class World:
         )
         if self.rarely(True, False):
             value["subject"]["attempt"] = self.choose(0, 1)
+        if self.random.randrange(3) == 0:
+            value["subject"]["digest"] = self.rarely(
+                self.choose(None, "", "sha256:" + "AB" * 32, 1), self.digest_of(name)
+            )
         return "observations", name, value
+
+    def digest_of(self, name: str) -> str:
+        """Of the first record that was sent under an id, mostly; else of one that never was."""
+        sent = (one for one in self.sent if not isinstance(one, Policy))
+        found = next((value for topic, key, value, _ in sent if (topic, key) == ("emissions", name.encode())), None)
+        return self.rarely(SHA, SHA if found is None else digest_of(found))
 
     def missing(self) -> dict[str, Any]:
         """What an observer did not find; now and then what only a hostile one would say."""
@@ -498,7 +509,7 @@ class World:
 
     def reported_check(self) -> dict[str, Any]:
         one = {
-            "check": "equals(MAX, 1000, path=a/b.py)",
+            "check": self.rarely(self.choose(1, None, "", "no check"), self.choose(*CHECKS[:2]), 2),
             "holds": self.choose(True, True, False, None),
             "path": self.rarely(self.choose(*PATHS, None, 1, ["a"]), "a/b.py", 2),
             "lines": self.rarely(self.choose(*LINES), self.choose([3, 3], [3, 9]), 2),

@@ -71,6 +71,7 @@ def look(
     One observation for each annotation that is neither terminal nor unknown, in their order. Nothing is written to
     the place that is looked at; servers, streams and sockets are asked only if the file of `--substrates` lists them.
     A missing `emitted_at` is the present time, as in `sluice produce`. Exit status 3 when the place is not there.
+    With a key (--observer-key) the observations name the digest of their line: they count for that very record alone.
 
     With --check nothing is read: each check is tried by every class that decides it, and the answer says where it
     holds or why not. Exit status 1 when one does not hold, 2 when one is malformed.
@@ -94,15 +95,14 @@ def look(
 
     def answer(line: bytes) -> Any | Fault:
         prepared = prepare(line, "emissions", time.time_ns() // 1_000_000)
-        emission = prepared if isinstance(prepared, Fault) else decode_emission(prepared.value)
+        if isinstance(prepared, Fault):
+            return prepared
+        emission = decode_emission(prepared.value)
         if isinstance(emission, Fault):
             return emission
-        return {
-            "emission_id": emission.emission_id,
-            "observations": [
-                written(one, signing) for one in look_at(emission, settings, settings.root, instruments=instruments)
-            ],
-        }
+        record = None if signing is None else prepared.value
+        seen = look_at(emission, settings, settings.root, instruments=instruments)
+        return {"emission_id": emission.emission_id, "observations": [written(one, signing, record) for one in seen]}
 
     with closing(Instruments(settings, substrates)) as instruments:
         run_filter(files, answer)

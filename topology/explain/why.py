@@ -30,5 +30,8 @@ SENTENCES: Final[dict[str, str]] = {
     "declarations-only": "this policy counts declarations, not observations",
     "outweighed": "an observer has corroborated since",
     "repeated": "the same record waits already",
+    "other-record": "the observer looked at another record with the same id and attempt",
+    "other-checks": "the checks that the observer decided are not the assertion's",
+    "not-as-signed": "the signed sighting that it carries does not bear it out",
 }
 assert set(SENTENCES) == set(get_args(Uncounted))

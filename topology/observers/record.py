@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...codecs.canonical import CanonicalError
+from ...codecs.digests import digest_of
 from ...codecs.records import (
     MAX_CHECK_LENGTH,
     MAX_UNCHECKED,
@@ -165,15 +166,19 @@ def shown_path(path: str) -> str | None:
     return shown if len(shown) <= MAX_PATH else None
 
 
-def written(one: Observation, signing: Signing | None = None) -> dict[str, Any]:
+def written(one: Observation, signing: Signing | None = None, record: bytes | None = None) -> dict[str, Any]:
     """The JSON-ready form of an observation; `subject.attempt` is always written (docs/reference/records.md).
 
     Args:
         one: what was seen.
         signing: who signs it; None leaves it unsigned.
+        record: the value of the record that was looked at: what is written names it, and counts for no other. None
+            where nobody else can have written another.
     """
     form: dict[str, Any] = msgspec.to_builtins(one)
     form["subject"]["attempt"] = one.subject.attempt
+    if record is not None:
+        form["subject"]["digest"] = digest_of(record)
     if signing is None:
         return form
     domain = domain_of("observations", signing.origin)

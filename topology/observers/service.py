@@ -317,7 +317,7 @@ class ObserverService(ConsumerRebalanceListener):
             for name in dict.fromkeys(name for _, _, name in observed(emission)):
                 # A class beyond the root that is behind is answered at once: it must not stop the others' intake.
                 turn = await self._turns.enter(name, patient=name in LOCATORS)
-                parts[name] = asyncio.create_task(self._part(emission, name, turn))
+                parts[name] = asyncio.create_task(self._part(emission, record.value or b"", name, turn))
             await _all(part for name, part in parts.items() if name in LOCATORS)
             held.release()
             await _all(parts.values())
@@ -330,7 +330,7 @@ class ObserverService(ConsumerRebalanceListener):
         progress.end(record.offset)
         self._metrics.done(looked_at=True)
 
-    async def _part(self, emission: Emission, name: str, turn: bool) -> None:
+    async def _part(self, emission: Emission, value: bytes, name: str, turn: bool) -> None:
         """One class of an emission: looked at in its turn, or answered without a look, and stored."""
         if turn:
             context = contextvars.copy_context()
@@ -340,7 +340,7 @@ class ObserverService(ConsumerRebalanceListener):
         try:
             topic = topic_name(self._settings, "observations")
             sent = [
-                await self._producer.send(topic, key=one.subject.emission_id.encode(), value=self._encoded(one))
+                await self._producer.send(topic, key=one.subject.emission_id.encode(), value=self._encoded(one, value))
                 for one in found
             ]
             await asyncio.gather(*sent)
@@ -348,8 +348,8 @@ class ObserverService(ConsumerRebalanceListener):
         except (KafkaError, OSError) as error:
             raise unreachable(self._settings, error) from None
 
-    def _encoded(self, one: Observation) -> bytes:
-        return _encode(written(one, self._signing))
+    def _encoded(self, one: Observation, value: bytes) -> bytes:
+        return _encode(written(one, self._signing, value))
 
     def _observe(self, emission: Emission, name: str) -> list[Observation]:
         """In a thread of the class: what was seen of one class of an emission."""

@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from builders import assertion_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_records import LATER, VERIFIED, WIDE, checked, observation
+from native_records import LATER, VERIFIED, WIDE, checked, emission, observation
 from native_world import (
     CHECKS,
     CLASSES,
@@ -28,6 +29,7 @@ from native_world import (
 )
 from search import examples
 
+from sluice.codecs.digests import digest_of
 from sluice.streams.adjudication import checked_json, compiled_core
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.emission_state import Place
@@ -375,3 +377,56 @@ def test_a_check_in_pieces_is_the_same_check(text: str, path: str, lines: tuple[
         "checked": [json.loads(f"{canonical.decode()}{more}}}")],
     }
     assert trace.meta() == Trace().meta()
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("declared", [["equals(MAX, 1000)"], None])
+@pytest.mark.parametrize(
+    ("digest", "named", "python"), [("own", "own", 0), ("other", "own", 0), ("own", "other", 2), (None, "no check", 2)]
+)
+def test_what_names_its_record_and_checks_is_the_cores(
+    monkeypatch: pytest.MonkeyPatch,
+    early: bool,
+    declared: list[str] | None,
+    digest: str | None,
+    named: str,
+    python: int,
+) -> None:
+    """Before and after the emission. Another record's evidence that waited, and texts that differ, Python looks at."""
+    text = "`MAX` equals 1000." if declared is None else "First other, and more."
+    left: list[int] = []
+    fold_block = core.fold
+
+    def noting(state: Any, block: Any) -> Any:
+        outputs = fold_block(state, block)
+        left.append(state.left_to_python)
+        return outputs
+
+    record = emission(
+        1,
+        text=text,
+        assertions=[
+            assertion_value(text, {"substrate_class": CLASSES[0]}, **({"checks": declared} if declared else {}))
+        ],
+    )
+    texts = {"own": "equals(MAX, 1000)", "other": "equals(MAX, 1001)", "no check": "…"}
+    about = {"emission_id": "em-1", "span": {"chars": [0, len(text)]}}
+    if digest is not None:
+        about["digest"] = digest_of(record[1]) if digest == "own" else SHA
+    detail = {"checks": [{"check": texts[named], "holds": True, "path": "a/b.py"}]}
+    seen: list[Raw | Policy] = [
+        ("observations", *observation(1, cls, subject=about, verified=[0], coverage="whole", detail=detail))
+        for cls in CLASSES[:2]
+    ]
+    emitted: Raw = ("emissions", *record)
+    monkeypatch.setattr(core, "fold", noting)
+
+    found = same([(T, T, [*seen, emitted] if early else [emitted, *seen]), *LATER[:1]], Policy())
+
+    admitted = digest != "other" and named != "other"
+    assert [
+        output.topic == "admitted" for block in found.outputs[:1] for output in block if output.topic != "verdicts"
+    ] == ([True] if admitted else [])
+    if compiled_core.core is not None:
+        told = 1 if early and (digest == "other" or python) else 0 if early else python
+        assert left[1] == told

@@ -18,6 +18,7 @@ from looking import EMITTED, Repository
 from msgspec.structs import replace
 
 from sluice.codecs.decode import decode_observation
+from sluice.codecs.digests import digest_of
 from sluice.codecs.errors import Fault, UnreachableError, UsageError
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.records import Observation
@@ -95,10 +96,13 @@ async def running(settings: Settings, **options: Any) -> AsyncIterator[ObserverS
 
 
 async def test_each_emission_is_looked_at(settings: Settings):
-    """Observations come keyed by the emission's id, in the partition that the key names, under the observer's name."""
+    """Observations come keyed by the emission's id, in the partition that the key names, under the observer's name.
+    Each names the record that was looked at."""
+    sent = dict(emission(number) for number in range(6))
     async with running(settings):
-        await send(settings, *(emission(number) for number in range(6)))
+        await send(settings, *sent.items())
         found = await observations(settings, 12)
+    assert all(one.subject.digest == digest_of(sent[key]) for key, _, one in found)
     assert sorted({key for key, _, _ in found}) == [f"em-{number}".encode() for number in range(6)]
     assert all(place == PARTITIONERS["murmur2"](key, PARTITIONS) for key, place, _ in found)
     assert {(one.outcome, one.observer, one.subject.attempt) for _, _, one in found} == {

@@ -1,0 +1,84 @@
+"""What a bound observation may say: what comes of the signed sighting that it carries, and no more (docs/security.md).
+
+A binding lane pairs a sighting with an assertion that cites it. The observer signed the sighting alone; subject,
+outcome and checks are the binding lane's word, and whoever may write to `observations` or `citations` can say the like.
+So the fold holds the assertion's own checks against the signed content again (judging/matching.py), and takes the rest
+of what counts from the sighting. The annotation's path is not kept in the state: a check that names no file is held
+against the file of the sighting, which is the one that the admitted record then names. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ...codecs.records import CheckForm, Citation, CoverageLevel, Observation, Sighting
+from ...codecs.spans import Span
+from ..judging.coverage import cover
+from ..judging.coverage_check import Scope
+from ..judging.derivation import checks_of
+from ..judging.matching import match
+from ..judging.outcomes import Judged
+from . import standing
+from .emission_state import COVERAGE, AssertionState
+
+_CHANNEL: Final = "substrate.do.sse-count"
+_GREP: Final = "substrate.grep"
+
+
+def as_signed(state: AssertionState, bound: Observation, cls: str, sighting: Sighting) -> Observation | None:
+    """A bound observation with what its signed sighting bears out.
+
+    Args:
+        state: the assertion that it is said to speak of.
+        bound: as it came.
+        cls: its bare class, which is the sighting's.
+        sighting: that it carries.
+
+    Returns:
+        None where its outcome is not what the sighting says of this assertion.
+    """
+    plain = replace(bound, looked_at=None, judge=None, attestation=sighting.attestation)
+    if bound.outcome not in ("corroborates", "contradicts"):
+        return plain  # counts for nothing
+    found = _judged(state, cls, sighting)
+    if found.outcome != bound.outcome or bound.verified is None:
+        return None
+    told = COVERAGE.index(bound.coverage) if bound.coverage is not None else 0
+    is_less = told < COVERAGE.index(found.coverage.level)
+    return replace(
+        plain,
+        verified=[place for place in bound.verified if place in found.verified],
+        refuted=list(found.refuted),
+        coverage=bound.coverage if is_less else found.coverage.level,
+        unchecked=bound.unchecked if is_less else list(found.coverage.unchecked),
+        detail={"checks": [{"holds": one.holds, **({"path": one.path} if one.path else {})} for one in found.helds]},
+    )
+
+
+def _judged(state: AssertionState, cls: str, sighting: Sighting) -> Judged:
+    declared = state.checking.texts if state.checking is not None else None
+    derived = checks_of(state.text, state.kind, declared)
+    given: Any = (sighting.locator or {}).get("path")
+    path = given if isinstance(given, str) and given else None
+    scope: Scope = "channel" if cls == _CHANNEL else "repository" if cls == _GREP and path is None else "file"
+    covered = cover(
+        state.text, standing.checks(state), path=path, scope=scope, derived_sentence=derived.form == "sentence"
+    )
+    level: CoverageLevel = covered.level
+    form: CheckForm = derived.form
+    citation = Citation(
+        observation_id=sighting.observation_id,
+        substrate_class=cls,
+        emission_id=state.emission_id,
+        span=Span(path=""),
+        kind=state.kind,
+        terms=[],
+        cited_at=0,
+        checks=list(derived.checks),
+        coverage=level,
+        unchecked=list(covered.unchecked),
+        form=form,
+    )
+    return match(cls, citation, sighting.content, path or "").judged
