@@ -205,9 +205,9 @@ async def test_k_by_check_is_reported_for_each_check(tmp_path: Path):
     """One class is enough for the one, two are needed for the other."""
     policy = Policy(admissibility=Admissibility(k_by_check={"commit": FloorOfCheck(internal=1)}))
     checks = [f"commit({COMMIT})", CHECKS[0]]
-    explanation = await explained(
-        tmp_path, (0, [stated(checks)]), (S, [saw(S, GIT, [0, 1]), saw(S, CODE, [1])]), policy=policy
-    )
+    decided = {"checks": [{"check": check, "holds": True} for check in checks]}
+    seen = [saw(S, GIT, [0, 1], detail=decided), saw(S, CODE, [1], detail=decided)]
+    explanation = await explained(tmp_path, (0, [stated(checks)]), (S, seen), policy=policy)
 
     (verdict,) = explanation.assertions[0].verdicts
     assert [(one.counted, one.k) for one in verdict.checks] == [(1, 1), (2, 2)]
