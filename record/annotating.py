@@ -172,8 +172,10 @@ def _weight(terms: Collection[Term]) -> float:
 def _scored(text: str, terms: Sequence[Term], one: Known) -> tuple[float, Seen]:
     """How much of a sentence stands in a result, and the look at it."""
     seen = one.seen
-    if seen.look.substrate_class == GREP and "path" not in seen.look.locator and seen.lines:
+    if seen.look.substrate_class in (GREP, READ) and "path" not in seen.look.locator and seen.lines:
         seen = _narrowed(text, terms, seen)
+    if seen.look.form == "paths" and not terms_of(text, READ, seen.look.locator).exists:
+        return 0.0, seen  # nobody read the file: that it is there is all that was seen
     content = one.content if seen is one.seen else _content_of(seen)
     paths = seen.paths
     there: list[Term] = []

@@ -6,6 +6,7 @@ from collections import deque
 from typing import Final
 
 from .annotating import Known
+from .workspaces import Workspace
 
 MOST_CALLS: Final = 500
 """Calls of a conversation that are kept for its later turns; the oldest go first."""
@@ -14,10 +15,15 @@ MOST_KEPT: Final = 20_000_000
 
 
 class Calls(deque[Known]):
-    """The calls of a conversation, the newest within the bounds."""
+    """The calls of a conversation, the newest within the bounds.
 
-    def __init__(self) -> None:
+    Args:
+        workspace: where its paths begin.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
+        self.workspace = workspace
         self._size = 0
 
     def add(self, one: Known) -> None:

@@ -22,6 +22,10 @@ Form = Literal[
     "unnumbered",  # behind numbers that are none of the file's: `nl` passes empty lines over
     "matches",  # of a search: `path:number:text`, `path:text`, `number:text`
     "files",  # paths alone
+    "paths",  # paths alone, of files that nobody read
+    "window",  # SWE-agent's: the file's name, then its lines behind their numbers
+    "found",  # SWE-agent's `search_file`: the file's name, then `Line 3:text`
+    "counted",  # SWE-agent's `search_dir`: `path (3 matches)`
     "log",  # commits
     "blame",  # commit, author, day, number and text of each line
     "stat",  # times of a file

@@ -29,6 +29,7 @@ from .naming import counted, name_of
 from .sinks import Sink
 from .tools import ToolMap
 from .turns import Turn
+from .workspaces import Workspace
 
 MOST_CONVERSATIONS: Final = 100
 MOST_TURNS: Final = 10_000
@@ -86,6 +87,9 @@ class Recorder:
         """The checkout's folder, absolute."""
         return None if self.checkout is None else self.checkout.root
 
+    def _has(self, path: str) -> bool:
+        return self.read_file is not None and self.read_file(path) is not None
+
     def turn(
         self,
         conversation: str,
@@ -112,7 +116,9 @@ class Recorder:
         group = f"{name_of(conversation, 'conversation')}:{name_of(str(number), 'turn')}"
         attempt = counted(self._turns, group, MOST_TURNS)
         headers = () if traceparent is None else (("traceparent", traceparent.encode()),)
-        calls = self._calls.pop(conversation, None) or Calls()
+        calls = self._calls.pop(conversation, None)
+        if calls is None:
+            calls = Calls(Workspace(self.root, self._has))
         self._calls[conversation] = calls
         while len(self._calls) > MOST_CONVERSATIONS:
             self._calls.popitem(last=False)

@@ -39,6 +39,10 @@ _COMMIT: Final = re.compile(r"commit ([0-9a-f]{7,64})(?: \(.{0,400}\))?")
 _AUTHOR: Final = re.compile(r"Author: +(.{1,200}?)(?: <.{0,320}>)?")
 _DATE: Final = re.compile(r"(?:Author|Commit)?Date: +(.{1,60})")
 _ONELINE: Final = re.compile(r"(?:[*|\\/] ?)*([0-9a-f]{7,40})\b(.*)")
+_WINDOW: Final = re.compile(r"\[File: (.{1,4096}) \(\d{1,9} lines total\)\]")
+_FOUND: Final = re.compile(r'Found \d{1,9} matches for ".{0,1000}" in (.{1,4096}):')
+_FOUND_LINE: Final = re.compile(r"Line (\d{1,8}):(.*)")
+_COUNTED: Final = re.compile(r"(.{1,4096}) \(\d{1,9} matches\)")
 _ISO: Final = re.compile(r"\b(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d:\d\d) ?(Z|[+-]\d\d:?\d\d)?)?")
 
 
@@ -59,6 +63,8 @@ def seen(look: Look, result: str, at: int | None = None, read_file: ReadFile | N
     if not look.alone:
         return _among_others(look, text, at, read_file)
     lines = _READERS[look.form](look, text.split("\n")[:MAX_LINES])
+    if look.form == "window":  # the result says of which file it is; without that nothing was looked at
+        look = look._replace(locator={"path": lines[0].path} if lines else {})
     commits = _blamed(text) if look.substrate_class == LOG else ()
     return Seen(_with_lines(look, lines), tuple(lines), commits, "", at)
 
@@ -171,6 +177,34 @@ def _files(look: Look, rows: list[str]) -> list[Line]:
     return [Line(path, None, "") for path in found if path is not None]
 
 
+def _window(look: Look, rows: list[str]) -> list[Line]:
+    """The lines below the first row that names their file."""
+    for place, row in enumerate(rows):
+        match = _WINDOW.fullmatch(row)
+        if match is not None:
+            path = below(match[1], look.root, look.cwd)
+            inner = look._replace(locator={"path": path})
+            return [] if path in (None, ".") else _numbered(inner, rows[place + 1 :])
+    return []
+
+
+def _found(look: Look, rows: list[str]) -> list[Line]:
+    """The lines below the first row that names their file."""
+    for place, row in enumerate(rows):
+        match = _FOUND.fullmatch(row)
+        if match is not None:
+            path = _searched(match[1], look)
+            matches = (_FOUND_LINE.fullmatch(one) for one in rows[place + 1 :])
+            return [] if path is None else [Line(path, int(one[1]), one[2]) for one in matches if one is not None]
+    return []
+
+
+def _counted(look: Look, rows: list[str]) -> list[Line]:
+    matches = (_COUNTED.fullmatch(row) for row in rows)
+    found = (_searched(match[1], look) for match in matches if match is not None)
+    return [Line(path, None, "") for path in found if path is not None]
+
+
 def _of_blame(look: Look, rows: list[str]) -> list[Line]:
     matches = (_BLAME.fullmatch(row) for row in rows)
     return [Line(look.path or "", int(match[6]), match[7]) for match in matches if match is not None]
@@ -182,6 +216,10 @@ _READERS: Final[Mapping[Form, Callable[[Look, list[str]], list[Line]]]] = {
     "unnumbered": _unnumbered,
     "matches": _matches,
     "files": _files,
+    "paths": _files,
+    "window": _window,
+    "found": _found,
+    "counted": _counted,
     "blame": _of_blame,
 }
 

@@ -1,7 +1,7 @@
 """What the commands of a shell line looked at: files that were printed, searches, history, times of files.
 
-A closed list of commands with their options. What prints something else than what stands in a file (transformed,
-counted, sorted) gives no look; neither does whatever is not on the list.
+A closed list of commands with their options, and the programs that SWE-agent puts beside them. What prints something
+else than what stands in a file (transformed, counted, sorted) gives no look; neither does whatever is not on the list.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 from .git_commands import git_looks
 from .looks import GREP, LOG, MTIME, READ, Form, Look
 from .options import given
+from .patterns import pattern_locator
 from .places import NOWHERE, below
 from .searches import grep_looks
 from .shell import Pipeline, pipelines
@@ -89,6 +90,60 @@ def _of_command(words: Sequence[str], cwd: str | None, root: str | None) -> list
                 look._replace(substrate_class=MTIME, first=None)
                 for look in _files(arguments.operands, cwd, root, "stat")
             ]
+        case _:
+            return _of_swe_agent(name, rest, cwd, root)
+
+
+def _of_swe_agent(name: str, rest: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
+    """The programs of SWE-agent. Which file a window shows, its result says; another `open` shows none."""
+    match [name, *rest]:
+        case ["open", path] | ["open", path, _]:
+            named = below(path, root, cwd)
+            return [] if named in (None, ".") else [Look(READ, {"path": named}, "window", None, (), root, cwd)]
+        case ["goto", _] | ["scroll_up"] | ["scroll_down"]:
+            return [Look(READ, {}, "window", None, (), root, cwd)]
+        case ["search_file", pattern]:
+            return _of_search(pattern, (), "found", cwd, root)
+        case ["search_file", pattern, path]:
+            return _of_search(pattern, (path,), "found", cwd, root)
+        case ["search_dir", pattern]:
+            return _of_search(pattern, (".",), "counted", cwd, root)
+        case ["search_dir", pattern, path]:
+            return _of_search(pattern, (path,), "counted", cwd, root)
+        case ["find_file", _]:
+            return _of_names(".", cwd, root)
+        case ["find_file", _, path]:
+            return _of_names(path, cwd, root)
+        case ["str_replace_editor", "view", path, *more]:
+            return _of_view(path, more, cwd, root)
+        case _:
+            return []
+
+
+def _of_search(pattern: str, paths: Sequence[str], form: Form, cwd: str | None, root: str | None) -> list[Look]:
+    """A search by `grep`, whose expressions are basic ones."""
+    locator = pattern_locator(pattern, fixed=False, basic=True)
+    within = [below(path, root, cwd) for path in paths]
+    if locator is None or None in within:
+        return []
+    return [Look(GREP, locator, form, None, tuple(one for one in within if one not in (None, ".")), root, cwd)]
+
+
+def _of_names(path: str, cwd: str | None, root: str | None) -> list[Look]:
+    within = below(path, root, cwd)
+    if within is None:
+        return []
+    return [Look(READ, {}, "paths", None, () if within == "." else (within,), root, cwd)]
+
+
+def _of_view(path: str, more: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
+    looks = _files([path], cwd, root, "numbered")
+    match list(more):
+        case []:
+            return looks
+        case ["--view_range", first, last] if first.isdecimal() and len(first) < 8:
+            end = int(last) if last.isdecimal() and len(last) < 8 else None
+            return [kept for look in looks if (kept := _lines(look, max(1, int(first)), end)) is not None]
         case _:
             return []
 

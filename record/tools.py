@@ -1,8 +1,8 @@
 """Which call of a tool looked at which substrate-class with which locator (recording.md, «Recorder»).
 
-`ToolMap.default()` knows the tools of Claude Code, Codex, OpenHands, SWE-agent and MCP servers; rules of the user's own
-come from a table of TOML and go first. A call that failed, that has no result, or that looks outside the root gives no
-look. Nothing is executed or opened here.
+`ToolMap.default()` knows the tools of Claude Code, Codex, OpenHands, SWE-agent and MCP servers; what of them is
+documented stands in docs/transcripts.md. Rules of the user's own come from a table of TOML and go first. A call that
+failed, that has no result, or that looks outside the root gives no look. Nothing is executed or opened here.
 """
 
 from __future__ import annotations
@@ -98,7 +98,11 @@ def _number(call: ToolCall, name: str) -> int | None:
 def _read(call: ToolCall, root: str | None) -> list[Look]:
     """Claude Code's Read: numbered lines, from `offset` on."""
     path = below(_text(call, "file_path", "path") or "", root, call.cwd)
-    return [] if path in (None, ".") else [Look(READ, {"path": path}, "numbered", _number(call, "offset") or 1)]
+    if path in (None, "."):
+        return []
+    first, most = _number(call, "offset") or 1, _number(call, "limit")
+    lines = {} if most is None else {"lines": [first, first + most - 1]}
+    return [Look(READ, {"path": path, **lines}, "numbered", first)]
 
 
 def _grep(call: ToolCall, root: str | None) -> list[Look]:
@@ -115,8 +119,25 @@ def _grep(call: ToolCall, root: str | None) -> list[Look]:
 _MODES: Final[Mapping[str, Any]] = {"content": "matches", "files_with_matches": "files"}
 
 
+def _glob(call: ToolCall, root: str | None) -> list[Look]:
+    """The names of files that are there. None of them was read, so they bear out nothing else."""
+    within = below(_text(call, "path") or ".", root, call.cwd)
+    if _text(call, "pattern") is None or within is None:
+        return []
+    return [Look(READ, {}, "paths", None, () if within == "." else (within,), root, call.cwd)]
+
+
+def _search(call: ToolCall, root: str | None) -> list[Look]:
+    """The `grep` of OpenHands' SDK: the files that have an expression, in whatever case."""
+    pattern, within = _text(call, "pattern"), below(_text(call, "path") or ".", root, call.cwd)
+    locator = None if pattern is None else pattern_locator(pattern, fixed=False, basic=False, fold=True)
+    if locator is None or within is None:
+        return []
+    return [Look(GREP, locator, "files", None, () if within == "." else (within,), root, call.cwd)]
+
+
 def _nothing(call: ToolCall, root: str | None) -> list[Look]:
-    """What changes files, or lists their names, says nothing of what stands in them."""
+    """What changes files says nothing of what stands in them."""
     return []
 
 
@@ -135,10 +156,39 @@ def _shell(call: ToolCall, root: str | None) -> list[Look]:
 
 def _editor(call: ToolCall, root: str | None) -> list[Look]:
     """OpenHands' and Anthropic's editor: only its `view` looks, and only at files."""
+    return [] if call.arguments.get("command") != "view" else _viewed(call, root)
+
+
+def _viewed(call: ToolCall, root: str | None) -> list[Look]:
     path = below(_text(call, "path") or "", root, call.cwd)
-    if call.arguments.get("command") != "view" or path in (None, "."):
+    if path in (None, "."):
         return []
-    return [Look(READ, {"path": path}, "numbered")]
+    first, last = _range(call.arguments.get("view_range")) or (1, None)
+    lines = {} if last is None else {"lines": [first, last]}
+    return [Look(READ, {"path": path, **lines}, "numbered", first)]
+
+
+def _range(given: Any) -> tuple[int, int | None] | None:
+    """First and last line of a view; the last one is None where it is that of the file."""
+    match given:
+        case [int(first), int(last)] if 0 < first <= last < 10_000_000:
+            return first, last
+        case [int(first), -1] if 0 < first < 10_000_000:
+            return first, None
+        case _:
+            return None
+
+
+def _read_action(call: ToolCall, root: str | None) -> list[Look]:
+    """The `read` of OpenHands 0.x: by its editor with numbers, else lines as they are, counted from 0."""
+    if call.arguments.get("impl_source") == "oh_aci":
+        return _viewed(call, root)
+    path = below(_text(call, "path") or "", root, call.cwd)
+    start, end = call.arguments.get("start", 0), call.arguments.get("end", -1)
+    if path in (None, ".") or type(start) is not int or type(end) is not int or not 0 <= start < 10_000_000:
+        return []
+    lines = {"lines": [start + 1, end]} if start < end < 10_000_000 else {}
+    return [Look(READ, {"path": path, **lines}, "text", start + 1)]
 
 
 def _open(call: ToolCall, root: str | None) -> list[Look]:
@@ -164,17 +214,25 @@ DEFAULTS: Final[Mapping[str, Mapper]] = {
     # Claude Code
     "Read": _read,
     "Grep": _grep,
-    "Glob": _nothing,
+    "Glob": _glob,
     "Bash": _shell,
     "Edit": _nothing,
     "Write": _nothing,
     # Codex
     **dict.fromkeys(_CODEX, _shell),
     "apply_patch": _nothing,
-    # OpenHands
+    # OpenHands: as the model calls them, as events of 0.x name the action, and as the SDK does
     "execute_bash": _shell,
+    "run": _shell,
+    "terminal": _shell,
     "str_replace_editor": _editor,
-    # SWE-agent
+    "file_editor": _editor,
+    "read": _read_action,
+    "glob": _glob,
+    "grep": _search,
+    # Anthropic's text editor tool, since 2025
+    "str_replace_based_edit_tool": _editor,
+    # SWE-agent, where something else tells its tools as calls; its trajectories have command lines
     "open": _open,
     "view": _view,
     "bash": _shell,

@@ -19,6 +19,7 @@ from ..codecs.times import format_time
 from .annotating import Annotator, Known
 from .events import ToolCall
 from .keeping import Calls
+from .looks import Seen
 from .naming import milliseconds
 from .pieces import Piece, Streaming, halves, pieces
 from .results import seen
@@ -99,6 +100,7 @@ class Turn:
 
     def _take(self, event: ToolCall, at: int | None) -> None:
         self._demand_open()
+        own = event.cwd
         if event.cwd is None and self._cwd is not None:
             event = ToolCall(
                 call_id=event.call_id,
@@ -109,12 +111,18 @@ class Turn:
                 at=event.at,
                 cwd=self._cwd,
             )
-        for look in self._recorder.tools.looks(event, self._recorder.root):
-            if any(
-                is_secret_line(str(look.locator[name])) for name in ("pattern", "arguments") if name in look.locator
-            ):
-                continue  # the agent typed a secret; a locator would carry it
-            self._calls.add(Known(seen(look, output_of(event), at, self._recorder.read_file)))
+        for one in self._calls.workspace.seen(own, lambda root: self._seen(event, at, root)):
+            self._calls.add(Known(one))
+
+    def _seen(self, event: ToolCall, at: int | None, root: str | None) -> list[Seen]:
+        """What a call saw, its paths relative to this folder."""
+        output = output_of(event)
+        return [
+            seen(look, output, at, self._recorder.read_file)
+            for look in self._recorder.tools.looks(event, root)
+            # Where the agent typed a secret, a locator would carry it.
+            if not any(is_secret_line(str(look.locator.get(name, ""))) for name in ("pattern", "arguments"))
+        ]
 
     def text(self, text: str) -> None:
         """More of the answer, in any cut. Half a character, which no UTF-8 holds, becomes U+FFFD."""

@@ -8,6 +8,7 @@ import pytest
 
 from sluice.codecs.errors import UsageError
 from sluice.record import ToolCall, ToolMap
+from sluice.record.annotating import Annotator, Known
 from sluice.record.looks import BRIEF, GREP, LOG, READ, Look
 from sluice.record.results import seen
 from sluice.record.tools import output_of
@@ -25,7 +26,10 @@ def looks(one: ToolCall, root: str | None = "/r", tools: ToolMap | None = None) 
     ("one", "substrate_class", "locator"),
     [
         (call("Read", file_path="/r/a.py"), READ, {"path": "a.py"}),
-        (call("Read", file_path="/r/a.py", offset=5, limit=3), READ, {"path": "a.py"}),
+        (call("Read", file_path="/r/a.py", offset=5, limit=3), READ, {"path": "a.py", "lines": [5, 7]}),
+        (call("Read", file_path="/r/a.py", limit=3), READ, {"path": "a.py", "lines": [1, 3]}),
+        (call("Read", file_path="/r/a.py", offset=5), READ, {"path": "a.py"}),
+        (call("Read", file_path="/r/a.py", offset=5, limit=-3), READ, {"path": "a.py"}),
         (call("Grep", pattern="foo", output_mode="content"), GREP, {"pattern": "foo"}),
         (call("Grep", pattern="a|b", path="/r/src"), GREP, {"pattern": "a|b", "regex": True}),
         (call("Bash", command="cat a.py"), READ, {"path": "a.py"}),
@@ -35,7 +39,35 @@ def looks(one: ToolCall, root: str | None = "/r", tools: ToolMap | None = None) 
         (call("exec_command", cmd="rg foo", workdir="src"), GREP, {"pattern": "foo"}),
         (call("execute_bash", command="cat a.py"), READ, {"path": "a.py"}),
         (call("str_replace_editor", command="view", path="/r/a.py"), READ, {"path": "a.py"}),
+        (
+            call("str_replace_editor", command="view", path="/r/a.py", view_range=[3, 9]),
+            READ,
+            {"path": "a.py", "lines": [3, 9]},
+        ),
+        (call("file_editor", command="view", path="/r/a.py", view_range=[3, -1]), READ, {"path": "a.py"}),
+        (call("file_editor", command="view", path="/r/a.py", view_range=[9, 3]), READ, {"path": "a.py"}),
+        (call("file_editor", command="view", path="/r/a.py", view_range="all"), READ, {"path": "a.py"}),
+        (call("str_replace_based_edit_tool", command="view", path="/r/a.py"), READ, {"path": "a.py"}),
+        (call("run", command="cat a.py", is_input=False), READ, {"path": "a.py"}),
+        (call("terminal", command="cat a.py", is_input=False, reset=False), READ, {"path": "a.py"}),
+        (call("read", path="/r/a.py", start=0, end=-1), READ, {"path": "a.py"}),
+        (call("read", path="/r/a.py", start=4, end=9), READ, {"path": "a.py", "lines": [5, 9]}),
+        (
+            call("read", path="/r/a.py", start=0, end=-1, impl_source="oh_aci", view_range=[5, 9]),
+            READ,
+            {"path": "a.py", "lines": [5, 9]},
+        ),
+        (call("grep", pattern="max_\\w+", path="/r/src"), GREP, {"pattern": "(?i)max_\\w+", "regex": True}),
         (call("open", path="a.py"), READ, {"path": "a.py"}),
+        (call("bash", command="open a.py 40"), READ, {"path": "a.py"}),
+        (call("bash", command="cd src && open a.py"), READ, {"path": "src/a.py"}),
+        (
+            call("bash", command="str_replace_editor view /r/a.py --view_range 3 9"),
+            READ,
+            {"path": "a.py", "lines": [3, 9]},
+        ),
+        (call("bash", command="search_file 'a|b' a.py"), GREP, {"pattern": "a|b"}),
+        (call("bash", command="search_dir MAX"), GREP, {"pattern": "MAX"}),
         (call("view", path="a.py"), READ, {"path": "a.py"}),
         (call("bash", command="cat a.py"), READ, {"path": "a.py"}),
         (
@@ -68,7 +100,23 @@ def test_the_tools_of_known_agents_are_known(one: ToolCall, substrate_class: str
         call("Grep", pattern="foo", output_mode="count"),
         call("Grep", pattern="(?=foo)"),
         call("Grep", pattern=["foo"]),
-        call("Glob", pattern="*.py"),
+        call("Glob"),
+        call("Glob", pattern="*.py", path="/elsewhere"),
+        call("read", path="/r/a.py", start="0"),
+        call("read", path="/r/a.py", start=-3),
+        call("read", path="/etc/passwd", start=0, end=-1),
+        call("grep", pattern="(?=x)"),
+        call("terminal", command="C-c", is_input=True),
+        call("file_editor", command="str_replace", path="/r/a.py"),
+        call("file_editor", command="view", path="/etc/passwd"),
+        call("bash", command="open"),
+        call("bash", command="open /etc/passwd"),
+        call("bash", command="open a.py 3 4"),
+        call("bash", command="search_file foo /etc/passwd"),
+        call("bash", command="search_dir foo /etc"),
+        call("bash", command="find_file passwd /etc"),
+        call("bash", command="str_replace_editor create /r/a.py --file_text x"),
+        call("bash", command="str_replace_editor view /r/a.py --view_range a b"),
         call("Edit", file_path="/r/a.py"),
         call("Write", file_path="/r/a.py"),
         call("Bash", command="cat a.py", run_in_background=True),
@@ -199,6 +247,102 @@ def test_results_are_taken_apart_by_their_layout() -> None:
     (look,) = looks(call("open", path="a.py"))
     found = seen(look, "[File: /r/a.py (9 lines total)]\n(2 more lines above)\n3:a\n4:b: c\n(5 more lines below)\n")
     assert [(line.number, line.text) for line in found.lines] == [(3, "a"), (4, "b: c")]
+
+
+WINDOW = "[File: /r/src/a.py (9 lines total)]\n(2 more lines above)\n3:a\n4:b: c\n(5 more lines below)\n"
+
+
+@pytest.mark.parametrize("command", ["open src/a.py 3", "goto 3", "scroll_down", "scroll_up", "cd src && open a.py"])
+def test_a_window_of_swe_agent_says_which_file_it_shows(command: str) -> None:
+    """And which lines: the command alone often does not."""
+    (look,) = looks(call("bash", command=command))
+    found = seen(look, WINDOW)
+    assert found.look.locator == {"path": "src/a.py", "lines": [3, 4]}
+    assert [tuple(line) for line in found.lines] == [("src/a.py", 3, "a"), ("src/a.py", 4, "b: c")]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "",  # the `open` of a desktop
+        "3:a\n4:b\n",
+        "No file open. Use the open command first.",
+        "[File: /etc/passwd (9 lines total)]\n1:root\n",
+        "[File: /r (9 lines total)]\n1:a\n",
+        "[File: /r/../etc/passwd (1 lines total)]\n1:root\n",
+    ],
+)
+def test_a_window_that_names_no_file_of_the_root_shows_nothing(result: str) -> None:
+    """Neither do lines below the name of a file outside, whatever the command named."""
+    for command in ("open src/a.py", "goto 3"):
+        (look,) = looks(call("bash", command=command))
+        found = seen(look, result)
+        assert (found.lines, found.paths, dict(found.look.locator)) == ((), (), {})
+
+
+@pytest.mark.parametrize(
+    ("command", "result", "wanted"),
+    [
+        (
+            "search_file MAX",
+            'Found 2 matches for "MAX" in /r/src/a.py:\nLine 3:MAX = 1\nLine 9:print(MAX)\nEnd of matches for "MAX" in /r/src/a.py',  # noqa: E501
+            [("src/a.py", 3, "MAX = 1"), ("src/a.py", 9, "print(MAX)")],
+        ),
+        ("search_file MAX b.py", 'Found 1 matches for "MAX" in /r/src/a.py:\nLine 3:MAX = 1\n', []),
+        ("search_file MAX", 'No matches found for "MAX" in /r/src/a.py', []),
+        ("search_file MAX", 'Found 1 matches for "MAX" in /etc/passwd:\nLine 3:MAX = 1\n', []),
+        (
+            "search_dir MAX src",
+            'Found 3 matches for "MAX" in /r/src:\n/r/src/a.py (2 matches)\n/r/b.py (1 matches)\nEnd of matches for "MAX" in /r/src',  # noqa: E501
+            [("src/a.py", None, "")],
+        ),
+        (
+            "find_file a.py",
+            'Found 2 matches for "a.py" in /r:\n/r/src/a.py\n/etc/a.py\n',
+            [("src/a.py", None, "")],
+        ),
+    ],
+)
+def test_searches_of_swe_agent_are_taken_apart(
+    command: str, result: str, wanted: list[tuple[str, int | None, str]]
+) -> None:
+    """Files and lines, within what was searched and below the root."""
+    (look,) = looks(call("bash", command=command))
+    assert [tuple(line) for line in seen(look, result).lines] == wanted
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        call("Glob", pattern="**/*.py", cwd="/r", result="/r/src/limits.py\n/r/src/other.py"),
+        call("Glob", pattern="*.py", path="/r/src", cwd="/r", result="/r/src/limits.py"),
+        call("glob", pattern="*.py", result="Found 1 file(s) matching pattern '*.py' in '/r':\n/r/src/limits.py"),
+        call("bash", command="find_file limits.py", result='Found 1 matches for "limits.py" in /r:\n/r/src/limits.py'),
+    ],
+)
+def test_names_of_files_bear_out_that_they_are_there_and_nothing_else(one: ToolCall) -> None:
+    """Whoever lists files has read none of them."""
+    (look,) = looks(one)
+    known = [Known(seen(look, one.result or ""))]
+    noted = Annotator().note("`src/limits.py` exists.", known)
+    assert [(each.substrate_class, each.locator) for each in noted.annotations] == [(READ, {"path": "src/limits.py"})]
+    assert noted.checks == ["exists(src/limits.py)"]
+    for sentence in (
+        "`src/limits.py` defines `retry`.",
+        "The limits are in `src/limits.py`.",
+        "`src/third.py` exists.",
+        "`MAX` is 5 in `src/limits.py`.",
+    ):
+        assert Annotator().note(sentence, known) == ([], [])
+
+
+@pytest.mark.parametrize("result", ["No files found", "", "../../etc/passwd", "/etc/passwd"])
+def test_a_listing_without_a_file_of_the_root_bears_out_nothing(result: str) -> None:
+    """Nor that a file is missing: the pattern may have passed it over."""
+    (look,) = looks(call("Glob", pattern="*.py", result=result))
+    known = [Known(seen(look, result))]
+    assert Annotator().note("`src/limits.py` does not exist.", known) == ([], [])
+    assert Annotator().note("`passwd` exists.", known) == ([], [])
 
 
 @pytest.mark.parametrize(
