@@ -13,9 +13,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from sluice.topology.brokers import RealBroker
-from sluice.topology.kafka.connect import open_producer
+from sluice.topology.kafka.connect import open_admin, open_producer
 from sluice.topology.kafka.consume import read
 from sluice.topology.kafka.topics import create_topics, topic_name
 from sluice.topology.mcp.door import Door
@@ -140,3 +141,29 @@ async def test_two_reviewers_at_two_replicas_see_one_holder(settings: Settings, 
     async with aclosing(read(settings, "reviews")) as records:
         reviewers = [json.loads(record.value)["reviewer"] async for record in records]
     assert reviewers == [f"token:{('ada', 'bob')[winner]}"]
+
+
+async def test_a_record_that_is_too_large_for_its_topic_harms_no_other(settings: Settings, tmp_path: Path):
+    """The broker refuses it; its partition's sequence has no hole, so that what comes behind it is stored."""
+    await create_topics(settings)
+    await _limit(settings, "emissions", 20_000)
+    text = "".join(chr(97 + number * 7919 % 26) for number in range(50_000))
+    async with serving(settings, tmp_path) as client:
+        first = await client.post("/v1/emissions", json={"emission_id": "em-1", "text": "It is out."})
+        large = await client.post("/v1/emissions", json={"emission_id": "em-1", "attempt": 1, "text": text})
+        after = [
+            await client.post("/v1/emissions", json={"emission_id": "em-1", "attempt": number, "text": "It is out."})
+            for number in (2, 3)
+        ]
+
+    assert (first.status_code, large.status_code) == (202, 503)
+    assert "the broker refuses it" in large.json()["error"]
+    assert [one.status_code for one in after] == [202, 202]
+    assert len(await stored(settings)) == 3
+
+
+async def _limit(settings: Settings, topic: str, most: int) -> None:
+    """The greatest batch that a topic takes, in bytes."""
+    async with open_admin(settings) as admin:
+        name = topic_name(settings, topic)
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, {"max.message.bytes": str(most)})])

@@ -22,7 +22,7 @@ from .changes import (
 )
 from .drafts import Draft, annotation
 from .emitting import AsyncEmitter, Delivery
-from .errors import BufferFullError, ClosedError, InvalidRecordError
+from .errors import BufferFullError, ClosedError, InvalidRecordError, RefusedError
 from .fake import FakeSluice
 from .mending import AsyncReEmissionReader, Mending
 from .ports import Delivered, Position
@@ -58,6 +58,7 @@ __all__ = [
     "Position",
     "ReEmissionReader",
     "Refused",
+    "RefusedError",
     "Rejected",
     "Renewed",
     "ReplayedBlock",

@@ -9,19 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Self, TypeAlias
 
 from aiokafka.errors import KafkaError
 
-from ...codecs.errors import SluiceError, UnreachableError
+from ...codecs.errors import SluiceError, UnreachableError, UsageError
 from ..checkpoints.signing import signing_of
 from ..kafka.input_records import Prepared
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
-from .errors import ClosedError
+from .errors import ClosedError, RefusedError
 from .kafka import KafkaOutlet, settings_for
 from .ports import Clock, Delivered, Outlet, Stored
 from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting, prepared
@@ -45,7 +44,7 @@ class AsyncEmitter:
     loop; records go out in the order in which they were taken.
 
     Invariant: `held` and `byte_count` are those of the records that were taken and are neither stored nor given up;
-    after the first failure nothing more is sent.
+    after the first failure nothing more is sent. A record that the broker refuses fails alone: the others go on.
 
     Args:
         settings: where to, under which prefix, by which partitioner, and which key signs (`producer_key`).
@@ -56,6 +55,7 @@ class AsyncEmitter:
 
     Raises:
         UnreachableError: on entering where no broker answers; from any call, and from deliveries, once it was given up.
+        RefusedError: from a delivery that the broker refuses, and from the next `flush` or the end.
     """
 
     def __init__(
@@ -74,12 +74,18 @@ class AsyncEmitter:
         self._signing = None if chosen is None else signing_of(chosen)
         self._clock, self._most, self._most_bytes = clock, buffer, buffer_bytes
         self._patience = delivery_timeout
-        self.held = self.byte_count = self.stored = 0
+        self.held = self.byte_count = self.stored = self.refused = 0
         self._waiting: deque[tuple[Prepared, Delivery]] = deque()
         self._given: set[Delivery] = set()
         self._order, self._moved, self._work = asyncio.Lock(), asyncio.Event(), asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._failure: SluiceError | None = None
+        self._refusal: SluiceError | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it was given up: it takes nothing more."""
+        return self._failure is not None
 
     # ------------------------------------------------------------ what there is to say
 
@@ -150,12 +156,20 @@ class AsyncEmitter:
 
         Raises:
             UnreachableError: it was given up.
+            RefusedError: the broker refused a record since the last flush; the others are stored.
         """
+        await self._until_answered()
+        self._tell_failure()
+
+    async def _until_answered(self) -> None:
         while self.held and self._failure is None:
             self._moved.clear()
             await self._moved.wait()
-        if self._failure is not None:
-            raise self._failure
+
+    def _tell_failure(self) -> None:
+        refusal, self._refusal = self._refusal, None
+        if (error := self._failure or refusal) is not None:
+            raise error
 
     def _demand_open(self) -> None:
         if self._failure is not None:
@@ -170,6 +184,9 @@ class AsyncEmitter:
                 record, delivery = self._waiting.popleft()
                 try:
                     sent = await self._outlet.send(record)
+                except (RefusedError, UsageError) as error:
+                    self._refused(record, delivery, error)
+                    continue
                 except SluiceError as error:
                     self._fail(error)
                     return
@@ -182,26 +199,41 @@ class AsyncEmitter:
 
     def _answered(self, record: Prepared, delivery: Delivery, sent: asyncio.Future[Stored]) -> None:
         error = None if sent.cancelled() else sent.exception()
+        if isinstance(error, RefusedError):
+            self._refused(record, delivery, error)
+            return
         if sent.cancelled() or error is not None:
             self._fail(self._unstored(str(error) if error else "it was given up"))
             return
-        self.held -= 1
-        self.byte_count -= len(record.key) + len(record.value)
+        self._let_go(record, delivery)
         self.stored += 1
-        self._given.discard(delivery)
-        self._moved.set()
         if not delivery.done():  # who waited for it may have stopped waiting
             at = sent.result()
             found = Delivered(record.topic, at.partition, at.offset, at.timestamp, record.key, record.value)
             delivery.set_result(found)
+
+    def _refused(self, record: Prepared, delivery: Delivery, error: SluiceError) -> None:
+        """The broker has answered: this record is not stored, and the others are on their way."""
+        self._let_go(record, delivery)
+        self.refused += 1
+        self._refusal = self._refusal or error
+        if not delivery.done():
+            delivery.set_exception(error)
+
+    def _let_go(self, record: Prepared, delivery: Delivery) -> None:
+        self.held -= 1
+        self.byte_count -= len(record.key) + len(record.value)
+        self._given.discard(delivery)
+        self._moved.set()
 
     async def _watch(self) -> None:
         """Gives up once nothing has been stored for too long while something waits."""
         loop = asyncio.get_running_loop()
         seen, since = -1, loop.time()
         while True:
-            if self.stored != seen or not self.held:
-                seen, since = self.stored, loop.time()
+            answered = self.stored + self.refused
+            if answered != seen or not self.held:
+                seen, since = answered, loop.time()
             elif loop.time() - since > self._patience:
                 self._fail(self._unstored(f"no answer for {self._patience:g} s"))
                 return
@@ -245,8 +277,8 @@ class AsyncEmitter:
     ) -> None:
         # What was taken is sent though the caller failed elsewhere; not when it is being cancelled.
         await self._close(flush=error is None or isinstance(error, Exception))
-        if error is None and self._failure is not None:
-            raise self._failure
+        if error is None:
+            self._tell_failure()
 
     async def close(self) -> None:
         """Waits until all is stored, then closes; a second call does nothing.
@@ -255,14 +287,12 @@ class AsyncEmitter:
             UnreachableError: something was not stored.
         """
         await self._close(flush=True)
-        if self._failure is not None:
-            raise self._failure
+        self._tell_failure()
 
     async def _close(self, *, flush: bool) -> None:
         try:
             if flush and self._tasks:
-                with suppress(SluiceError):
-                    await self.flush()
+                await self._until_answered()
         finally:
             tasks, self._tasks = self._tasks, []
             for task in tasks:

@@ -35,3 +35,7 @@ class ClosedError(UsageError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"the {what} is not open", hint="use it inside of its `with` block")
+
+
+class RefusedError(UnreachableError):
+    """The broker answered, and refuses this record: its rights, its size, or there is no such topic. Others may go."""

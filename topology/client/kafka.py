@@ -9,9 +9,16 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import KafkaError, KafkaTimeoutError
+from aiokafka.errors import (
+    InvalidTopicError,
+    KafkaError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    RecordListTooLargeError,
+    TopicAuthorizationFailedError,
+)
 
-from ...codecs.errors import UnreachableError, UsageError
+from ...codecs.errors import SluiceError, UnreachableError, UsageError
 from ..kafka.connect import (
     METADATA_SECONDS,
     open_admin,
@@ -26,12 +33,17 @@ from ..kafka.topics import topic_name
 from ..settings.clock import now_ms
 from ..settings.settings import Settings, load_settings
 from .admitted_set import AdmittedRead
+from .errors import RefusedError
 from .ports import Position, Stored, demand_there
 
 BATCH_BYTES = 131_072
 FETCH_WAIT_MS = 100
 """So long the broker holds a fetch back that finds nothing: every answer also tells how far committed records go."""
 COMMIT_SECONDS = 5.0
+REFUSALS = (TopicAuthorizationFailedError, MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError)
+"""What the broker says of records that it does not take, and will not take a moment later."""
+ABSENT_SECONDS = 10.0
+"""So long a topic that the broker does not show us is believed to be absent, so that nobody waits for it again."""
 SILENCE_SECONDS = 20.0
 """Every fetch is answered within `FETCH_WAIT_MS`; who waits for the end of a topic gives a broker up after so long."""
 
@@ -55,6 +67,7 @@ class KafkaOutlet:
         self._stack = AsyncExitStack()
         self._producer: AIOKafkaProducer | None = None
         self._topics: dict[str, str] = {}
+        self._absent: dict[str, tuple[float, SluiceError]] = {}
 
     async def open(self) -> None:
         """
@@ -69,16 +82,68 @@ class KafkaOutlet:
         assert self._producer is not None
         name = self._topics.get(record.topic)
         if name is None:
-            name = topic_name(self._settings, record.topic)
-            await self._until_known(self._producer.client, name)
-            self._topics[record.topic] = name
+            name = await self._name_of(record.topic)
+        partition = self._partition_of(name, record.key)
         while True:
             try:
-                return await self._producer.send(
-                    name, key=record.key, value=record.value, headers=list(record.headers) or None
+                sent: asyncio.Future[Any] = await self._producer.send(
+                    name,
+                    key=record.key,
+                    value=record.value,
+                    headers=list(record.headers) or None,
+                    partition=partition,
                 )
             except KafkaTimeoutError:
                 continue  # no room in a batch for 40 s: the emitter says when to give up
+            except REFUSALS as error:
+                raise RefusedError(f"the broker refuses it: {error}", path=name) from None
+            return self._told(TopicPartition(name, partition), sent)
+
+    async def _name_of(self, topic: str) -> str:
+        """The name of a topic that the broker shows us."""
+        name = topic_name(self._settings, topic)
+        until, error = self._absent.get(name, (0.0, None))
+        if error is not None and asyncio.get_running_loop().time() < until:
+            raise error
+        assert self._producer is not None
+        try:
+            await self._until_known(self._producer.client, name)
+        except SluiceError as found:
+            self._absent[name] = asyncio.get_running_loop().time() + ABSENT_SECONDS, found
+            raise
+        self._absent.pop(name, None)
+        self._topics[topic] = name
+        return name
+
+    def _partition_of(self, name: str, key: bytes) -> int:
+        """As the producer itself would choose it: it is asked here, so that the answer can be put to its partition."""
+        producer: Any = self._producer
+        return producer._partition(name, None, key, None, key, None)
+
+    def _told(self, place: TopicPartition, sent: asyncio.Future[Any]) -> asyncio.Future[Stored]:
+        """The answer. What the broker refused has no place in the partition's sequence: without this the next batch
+        would be out of order, and all that is under way be lost with it. Nothing else of the partition is under way: an
+        idempotent producer of aiokafka sends one batch of a partition at a time."""
+        answer: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+
+        def done(sent: asyncio.Future[Any]) -> None:
+            error = None if sent.cancelled() else sent.exception()
+            if isinstance(error, REFUSALS):
+                manager: Any = getattr(self._producer, "_txn_manager", None)
+                if manager is not None:
+                    manager._sequence_numbers[place] -= 1
+                error = RefusedError(f"the broker refuses it: {error}", path=place.topic)
+            if answer.done():
+                return
+            if sent.cancelled():
+                answer.cancel()
+            elif error is not None:
+                answer.set_exception(error)
+            else:
+                answer.set_result(sent.result())
+
+        sent.add_done_callback(done)
+        return answer
 
     async def _until_known(self, client: Any, name: str) -> None:
         """A broker that says that there is no such topic is believed; one that says nothing is waited for."""
@@ -88,6 +153,8 @@ class KafkaOutlet:
             if await client.force_metadata_update():
                 if client.cluster.partitions_for_topic(name):
                     return
+                if name in client.cluster.unauthorized_topics:
+                    raise RefusedError("the broker does not allow us this topic", path=name)
                 first = loop.time() if first is None else first
                 if loop.time() - first > METADATA_SECONDS:
                     hint = "`sluice topics create` makes them"

@@ -49,7 +49,8 @@ class Outlet(Protocol):
         """Takes a record, waiting for room; the future is done once it is stored.
 
         Raises:
-            UsageError: the broker has no such topic.
+            UsageError: the broker has no such topic. This record alone is lost, as where the future has RefusedError.
+            RefusedError: the broker refuses this record.
         """
         ...
 

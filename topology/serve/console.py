@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from hashlib import sha256
 from importlib import resources
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
@@ -306,11 +307,17 @@ async def _show_queue(turn: _Turn, notice: str = "") -> Response:
         at_once=MAX_BULK,
         bulk="/queue/bulk?" + chosen if (emitter or reason) and count else "",
         kinds=[(*kind, "/queue?" + urlencode({"emitter": kind[0], "reason": kind[1]})) for kind in kinds],
-        outbox=[
-            {"id": one.id, "what": one.what, "state": one.state, "why": one.why, "left": desk.outbox.seconds_left(one)}
-            for one in desk.outbox.of(me)
-        ],
+        outbox=_decided(turn),
     )
+
+
+def _decided(turn: _Turn) -> list[dict[str, Any]]:
+    """What the reviewer decided just now, for the list with its undo."""
+    outbox = turn.desk.outbox
+    return [
+        {"id": one.id, "what": one.what, "state": one.state, "why": one.why, "left": outbox.seconds_left(one)}
+        for one in outbox.of(turn.reviewer)
+    ]
 
 
 async def _item(turn: _Turn) -> Response:
@@ -343,6 +350,7 @@ async def _show_item(turn: _Turn, key: str, notice: str = "", status: int = 200)
         "item.html",
         status=status,
         notice=notice,
+        outbox=_decided(turn),
         key=key,
         request=record,
         missing=_missing(record),
@@ -406,13 +414,12 @@ async def _decide(turn: _Turn) -> Response:
 
 
 async def _next(turn: _Turn, done: str) -> Response:
-    """The next request at once, with the undo at the queue; the queue where there is none."""
+    """The next request at once, with the undo on its page; the queue where there is none."""
     now, me = turn.desk.now(), turn.reviewer
     decided = turn.desk.outbox.holds(me) | {done}
     rows = await turn.desk.sight.readers.ask(lambda db: queries.open_requests(db, now, "", "", me, SHOWN))
     free = [row for row in rows if row.key not in decided and row.holder in (None, me)]
-    where = pages.item_href(free[0].key) if free and turn.asked("next") else "/queue"
-    return RedirectResponse(where, 303)
+    return RedirectResponse(pages.item_href(free[0].key) if free else "/queue", 303)
 
 
 def _asked(form: _Form, key: str, attempt: str) -> Asked | None:
@@ -444,10 +451,32 @@ async def _bulk_rows(turn: _Turn, emitter: str, reason: str) -> tuple[list[queri
     return free, len(rows) - len(free)
 
 
+def _show_bulk(
+    turn: _Turn, rows: list[queries.RequestRow], held: int, emitter: str, reason: str, *, notice: str = "", status=200
+) -> Response:
+    return turn.render(
+        "bulk.html",
+        status=status,
+        notice=notice,
+        count=len(rows),
+        of=hash_of(rows),
+        held=held,
+        emitter=emitter,
+        reason=reason,
+        rows=[(row.key, pages.item_href(row.key), row.text) for row in rows],
+    )
+
+
+def hash_of(rows: Sequence[queries.RequestRow]) -> str:
+    """Names the very requests that a decision is about: which assertions, their attempts, and when they were asked."""
+    told = "\n".join(sorted(f"{row.key} {row.attempt} {row.at}" for row in rows))
+    return sha256(told.encode()).hexdigest()
+
+
 async def _bulk(turn: _Turn) -> Response:
     emitter, reason = turn.asked("emitter", 256), turn.asked("reason", 64)
     rows, held = await _bulk_rows(turn, emitter, reason)
-    return turn.render("bulk.html", count=len(rows), held=held, emitter=emitter, reason=reason)
+    return _show_bulk(turn, rows, held, emitter, reason)
 
 
 async def _decide_all(turn: _Turn) -> Response:
@@ -456,17 +485,16 @@ async def _decide_all(turn: _Turn) -> Response:
     rows, held = await _bulk_rows(turn, emitter, reason)
     if form.text("count") != str(len(rows)):
         notice = f"There are {len(rows)} now, not {form.text('count')[:10]}: look again before you decide."
-        return turn.render(
-            "bulk.html", status=409, notice=notice, count=len(rows), held=held, emitter=emitter, reason=reason
-        )
+        return _show_bulk(turn, rows, held, emitter, reason, notice=notice, status=409)
+    if form.text("of") != hash_of(rows):
+        notice = "They are not the same requests any more: look again before you decide."
+        return _show_bulk(turn, rows, held, emitter, reason, notice=notice, status=409)
     records: list[Taken] = []
     for row in rows:
         asked = _asked(form, row.key, str(row.attempt))
         if asked is None:
             notice = "A decision needs admit or refuse, and a reason."
-            return turn.render(
-                "bulk.html", status=422, notice=notice, count=len(rows), held=held, emitter=emitter, reason=reason
-            )
+            return _show_bulk(turn, rows, held, emitter, reason, notice=notice, status=422)
         made = await turn.desk.prepared(asked, turn.who, needs_lease=False)
         if isinstance(made, Taken):
             records.append(made)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 from starlette.requests import Request
@@ -19,19 +21,51 @@ from ...codecs.times import format_time
 from ..kafka.input_records import Prepared, prepare
 from .access import Principal
 from .bodies import Refused, Taken, refusal_body, refusal_of
-from .intake import Away, Intake, Outcome, Stored
+from .intake import Conflict, Intake, Outcome, Stored
 from .leases import SECONDS, Lease, LeaseWord, key_of
 from .outbox import Outbox
 from .queries import lease_of, request_of
 from .reading import Sight, not_ready
 from .reviewing import Asked, No, OpenRequest, read_asked, refused, reviewer_of, wanted
-from .routes import json_response, principal_of, route
+from .routes import json_response, not_taken, principal_of, route
 
 READ_SECONDS: Final = 5.0
 """So long a claim may take to come back from Kafka."""
+REPEAT_SECONDS: Final = 30
+"""Whoever waits for an answer asks again within this."""
+REMEMBERED: Final = 10_000
+"""Decisions."""
 
 
-class Desk(NamedTuple):
+class Repeats:
+    """What each reviewer decided last about an assertion, and when.
+
+    The same decision within `REPEAT_SECONDS` is a request that came twice, however it is worded: it keeps the time of
+    the first, and so is one record. Behind another decision, or later, it is a decision of its own.
+    """
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, tuple[str, int]] = OrderedDict()
+
+    def decided_at(self, what: str, decision: str, now: int) -> int:
+        """When this was decided, Unix ms.
+
+        Args:
+            what: the assertion, its attempt, the reviewer, and the request that is decided.
+            decision: of the reviewer.
+            now: Unix ms.
+        """
+        last, at = self._last.pop(what, ("", 0))
+        if last != decision or not 0 <= now - at < 1000 * REPEAT_SECONDS:
+            at = now
+        self._last[what] = decision, at
+        if len(self._last) > REMEMBERED:
+            self._last.popitem(last=False)
+        return at
+
+
+@dataclass(frozen=True)
+class Desk:
     """What reviews are made of.
 
     Attributes:
@@ -41,6 +75,7 @@ class Desk(NamedTuple):
         signing: the service's key; None: reviews are not signed.
         role: whose key it is in the policy.
         now: Unix ms.
+        repeats: tells a decision that is posted again from one that is made again.
     """
 
     sight: Sight
@@ -49,6 +84,7 @@ class Desk(NamedTuple):
     signing: Signing | None
     role: str
     now: Callable[[], int]
+    repeats: Repeats = field(default_factory=Repeats)
 
     async def of(self, key: str) -> tuple[OpenRequest | None, Lease | None]:
         """How an assertion stands."""
@@ -65,11 +101,13 @@ class Desk(NamedTuple):
         no = refused(asked, request, lease, reviewer, now, needs_lease=needs_lease)
         if no is not None:
             return no
-        prepared = prepare(msgspec.json.encode(made.record), "reviews", now, self.signing)
+        what = f"{made.key} {asked.attempt} {reviewer} {request.due if request is not None else 0}"
+        decided = self.repeats.decided_at(what, asked.decision, now)
+        record = {**made.record, "decided_at": format_time(decided)}
+        prepared = prepare(msgspec.json.encode(record), "reviews", now, self.signing)
         if isinstance(prepared, Fault):
             return refusal_of(1, prepared)
-        # The same decision posted again is the same, however it is worded; a refusal may come after an admission.
-        identity = f"reviews {made.key} {asked.attempt} {reviewer} {asked.decision}".encode()
+        identity = f"reviews {made.key} {asked.attempt} {reviewer} {asked.decision} {decided}".encode()
         return Taken(made.key, prepared, identity, sha256(identity).digest())
 
     async def claim(self, emission_id: str, span_key: str, holder: str, seconds: int = SECONDS) -> Lease | No | None:
@@ -119,7 +157,8 @@ def reviewing(desk: Desk) -> list[BaseRoute]:
         if isinstance(outcome, Stored):
             told = {"ids": outcome.ids, "repeated": outcome.repeated, "reviewer": reviewer_of(principal)}
             return json_response(told, 202)
-        why = outcome.why if isinstance(outcome, Away) else "no room"
-        return json_response({"error": f"{why}; post the same again"}, 503, {"retry-after": "2"})
+        if isinstance(outcome, Conflict):
+            return json_response({"error": "it was decided otherwise before"}, 409)
+        return not_taken(outcome)
 
     return [route("/v1/reviews", post, scope="review", methods=["POST"], meter=desk.sight.meter)]

@@ -10,6 +10,13 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup, escape
 
+from ...codecs.unicode_text import STRIPPED
+
+BLANK: Final = frozenset("\u2800\U0001d159\U00016fe4")
+"""Printable by their category and no default ignorables, but drawn as nothing: a Braille cell without dots, a null
+notehead, a filler."""
+UNSEEN: Final = BLANK | {chr(point) for first, last in STRIPPED for point in range(first, last + 1)}
+"""Besides what is not printable; the table is `codecs/data/invisible.txt`."""
 MOST: Final = 20_000
 """Characters of one text that a page shows."""
 
@@ -37,7 +44,7 @@ def inert(text: object) -> Markup:
     cut = len(shown) > MOST
     out: list[str] = []
     for one in shown[:MOST]:
-        if one == "\n" or one.isprintable():
+        if one == "\n" or (one.isprintable() and one not in UNSEEN):
             out.append(str(escape(one)))
         else:
             out.append(f'<span class="unseen">U+{ord(one):04X}</span>')

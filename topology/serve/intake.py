@@ -1,7 +1,8 @@
 """Records on their way to Kafka: taken while there is room, acknowledged only when the broker has them.
 
-One emitter at a time, which is opened again when the broker has been away for too long. A record that was posted twice
-goes out once, as long as it is remembered; after that the lanes know it by its id.
+One emitter at a time, which is opened again when the broker has been away for too long. What the broker refuses fails
+alone. Records of programs and decisions of people have an intake each, so that neither waits for the other. A record
+that was posted twice goes out once, as long as it is remembered; after that the lanes know it by its id.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from ...codecs.errors import SluiceError
-from ..client import AsyncEmitter, Delivery
+from ...codecs.errors import SluiceError, UsageError
+from ..client import AsyncEmitter, Delivery, RefusedError
 from .bodies import Taken
 
 ROOM_RECORDS: Final = 20_000
@@ -54,7 +55,15 @@ class Away(NamedTuple):
     seconds: int = 5
 
 
-Outcome = Stored | Conflict | Busy | Away
+class Denied(NamedTuple):
+    """The broker answers, and refuses a record: our rights, its size, or a topic that is not there. The others of the
+    request may be stored."""
+
+    why: str
+    seconds: int = 30
+
+
+Outcome = Stored | Conflict | Busy | Away | Denied
 
 
 class _Known(NamedTuple):
@@ -133,7 +142,7 @@ class Intake:
             while waiting:
                 # Without a wait in between, or another request could take the same record: the emitter has more room.
                 delivery = await emitter.put(waiting[-1].prepared)
-                self._remember(waiting.pop(), delivery)
+                self._remember(waiting.pop(), delivery, emitter)
         except SluiceError as error:
             self._broken.set()
             return Away(error.what)
@@ -143,20 +152,24 @@ class Intake:
         deliveries = {self._known[one.identity].delivery for one in records if one.identity in self._known}
         done, pending = await asyncio.wait(deliveries, timeout=self._seconds)
         for delivery in done:
-            if (error := delivery.exception()) is not None:
+            error = delivery.exception()
+            if isinstance(error, RefusedError | UsageError):
+                return Denied(error.what)
+            if error is not None:
                 return Away(error.what if isinstance(error, SluiceError) else str(error))
         if pending:
             return Away(f"the broker has not acknowledged it within {self._seconds:g} s")
         return Stored([one.id for one in records], len(records) - len(fresh))
 
-    def _remember(self, one: Taken, delivery: Delivery) -> None:
+    def _remember(self, one: Taken, delivery: Delivery, emitter: AsyncEmitter) -> None:
         self._known[one.identity] = _Known(one.digest, delivery)
 
         def ended(delivery: Delivery) -> None:
             self._let_go(one)
             if delivery.cancelled() or delivery.exception() is not None:
                 self._known.pop(one.identity, None)
-                self._broken.set()
+                if emitter.is_broken:
+                    self._broken.set()
 
         delivery.add_done_callback(ended)
         while len(self._known) > REMEMBERED:

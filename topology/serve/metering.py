@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 SECONDS: Final = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 Turned = Literal["host", "origin", "rate", "token", "scope", "size", "time", "busy"]
-Fate = Literal["stored", "repeated", "invalid", "conflict", "busy", "away"]
+Fate = Literal["stored", "repeated", "invalid", "conflict", "busy", "away", "denied"]
 
 
 class ServiceMetrics:

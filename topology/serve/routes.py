@@ -20,8 +20,8 @@ from ..settings.clock import now_ms
 from .access import Principal, Scope
 from .bodies import Refused, Taken, read_body, refusal_body
 from .gate import PRINCIPAL, ROUTE
-from .intake import Away, Busy, Conflict, Intake
-from .metering import ServiceMetrics
+from .intake import Away, Busy, Conflict, Denied, Intake, Stored
+from .metering import Fate, ServiceMetrics
 from .openapi import document
 
 PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -143,18 +143,30 @@ async def _take(parts: Parts, topic: str, taken: Sequence[Taken]) -> Response:
         parts.meter.records(topic, "conflict")
         what = f"the emission {outcome.id} was taken before with another content: a further try needs a higher attempt"
         return json_response({"error": what, "id": outcome.id, "reason": "conflicting-emission"}, 409)
-    if isinstance(outcome, Busy):
-        parts.meter.records(topic, "busy", len(taken))
-        what = "no room: the broker takes records more slowly than they come; post the same again"
-        return json_response({"error": what}, 429, {"retry-after": str(outcome.seconds)})
-    if isinstance(outcome, Away):
-        parts.meter.records(topic, "away", len(taken))
-        what = f"{outcome.why}; post the same again: what was stored is taken once"
-        return json_response({"error": what}, 503, {"retry-after": str(outcome.seconds)})
+    if not isinstance(outcome, Stored):
+        parts.meter.records(topic, FATES[type(outcome)], len(taken))
+        return not_taken(outcome)
     parts.meter.records(topic, "stored", len(taken) - outcome.repeated)
     if outcome.repeated:
         parts.meter.records(topic, "repeated", outcome.repeated)
     return json_response({"ids": outcome.ids, "repeated": outcome.repeated}, 202)
+
+
+FATES: Final[dict[type, Fate]] = {Busy: "busy", Away: "away", Denied: "denied"}
+
+
+def not_taken(outcome: Busy | Away | Denied) -> Response:
+    """The answer where records were not stored: whoever posted them is to post the same again, and when."""
+    later = {"retry-after": str(outcome.seconds)}
+    if isinstance(outcome, Busy):
+        what = "no room: the broker takes records more slowly than they come; post the same again"
+        return json_response({"error": what}, 429, later)
+    what = f"{outcome.why}; post the same again: what was stored is taken once"
+    if isinstance(outcome, Denied):
+        what = (
+            f"{outcome.why}; it needs whoever runs the broker, then post the same again: what was stored is taken once"
+        )
+    return json_response({"error": what}, 503, later)
 
 
 def json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

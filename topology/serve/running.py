@@ -82,21 +82,27 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
     signing, key = signing_of(settings), session_key(service.session_key)
     # Nothing is signed on the way in: whoever posts would speak with the service's key.
     unsigned = msgspec.structs.replace(settings, producer_key=None)
-    intake = Intake(
-        lambda: AsyncEmitter(unsigned, buffer=2 * ROOM_RECORDS, buffer_bytes=2 * ROOM_BYTES), seconds=ACK_SECONDS
-    )
+
+    def emitter() -> AsyncEmitter:
+        return AsyncEmitter(unsigned, buffer=2 * ROOM_RECORDS, buffer_bytes=2 * ROOM_BYTES)
+
+    # What programs post, and what people decide: neither fails or waits with the other.
+    intake, decisions = Intake(emitter, seconds=ACK_SECONDS), Intake(emitter, seconds=ACK_SECONDS)
     readers = Readers(service.view)
     hub = Hub(readers)
-    meter = ServiceMetrics(lambda: intake.held, lambda: hub.count)
+    meter = ServiceMetrics(lambda: intake.held + decisions.held, lambda: hub.count)
     sight = Sight(readers, hub, meter, now_ms, Shares(MAX_STREAMS, STREAMS_OF_ONE))
 
     async def ready() -> str:
-        return await sight.why_not() if intake.is_open else f"the broker is away: {intake.why}"
+        for one in (intake, decisions):
+            if not one.is_open:
+                return f"the broker is away: {one.why}"
+        return await sight.why_not()
 
     tokens = None if door.tokens is None else Tokens(door.tokens)
     sessions = Sessions(key, now_ms, tokens.is_valid if tokens is not None else lambda _id: False)
-    outbox = Outbox(intake.take)
-    desk = Desk(sight, intake, outbox, signing, service.role, now_ms)
+    outbox = Outbox(decisions.take, file=service.view.with_name(service.view.name + ".unsent"))
+    desk = Desk(sight, decisions, outbox, signing, service.role, now_ms)
     site = console(Console(desk, sessions, tokens, service.verifiers, door.certificate is not None))
     more = [*reading(sight, streams="verdicts" in TOPICS), *reviewing(desk), *site]
     gate = Gate(routes(Parts(intake, meter, ready), more), door, meter, sessions.of)
@@ -104,13 +110,17 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
     log.info("the service serves HTTP", host=door.host, port=door.port, tls=door.certificate is not None)
     work: list[asyncio.Task[object]] = [
         asyncio.create_task(intake.run(), name="intake"),
+        asyncio.create_task(decisions.run(), name="decisions"),
         asyncio.create_task(following.run(), name="view-follows"),
         asyncio.create_task(hub.run(), name="hub"),
         asyncio.create_task(served(gate, door, MAX_CONNECTIONS, MAX_CONNECTIONS // 2), name="serves"),
     ]
+    earlier = asyncio.create_task(outbox.restore(), name="decisions-of-earlier-processes")
     try:
         await until_stopped(work, stop, outbox.close)
     finally:
+        earlier.cancel()
+        await asyncio.gather(earlier, return_exceptions=True)
         readers.close()
 
 

@@ -26,6 +26,7 @@ from sluice.topology.client import (
     Draft,
     FakeSluice,
     InvalidRecordError,
+    RefusedError,
     Settings,
     UnreachableError,
     UsageError,
@@ -354,3 +355,22 @@ async def test_a_fakes_emitter_is_the_same():
         delivered = await (await emitting.emit(EMISSION))
     assert (delivered.topic, delivered.offset) == ("emissions", 0)
     assert fake.records("emissions")[0]["emitted_at"] == fake.time
+
+
+async def test_a_record_that_the_broker_refuses_fails_alone():
+    """Its delivery has the reason; the others are stored, and the next flush says that one was not."""
+    slow = Slow()
+    async with emitter(slow) as emitting:
+        refused, stored = await emitting.emit(EMISSION), await emitting.emit(EMISSION)
+        await settle()
+        slow.answers.pop(0).set_exception(RefusedError("the broker refuses it: not authorized"))
+        await settle()
+        slow.answer()
+        with pytest.raises(RefusedError, match="not authorized"):
+            await emitting.flush()
+        await stored
+        with pytest.raises(RefusedError):
+            await refused
+        assert not emitting.is_broken
+        assert (emitting.held, emitting.byte_count, emitting.stored, emitting.refused) == (0, 0, 1, 1)
+        await emitting.flush()

@@ -26,6 +26,21 @@ def test_markup_is_escaped_and_the_unseen_is_seen(text, shown):
     assert inert(text) == shown
 
 
+@pytest.mark.parametrize("point", [0x3164, 0x34F, 0xFE0F, 0xE0100, 0x2800, 0x115F, 0x17B4, 0x180B, 0xFFA0, 0x1D159])
+def test_what_is_printable_and_not_seen_is_seen(point):
+    """Fillers, joiners, selectors, blanks: Python calls them printable, and nobody sees them."""
+    assert inert(f"pay{chr(point)}ment") == f'pay<span class="unseen">U+{point:04X}</span>ment'
+
+
+def test_every_character_of_the_table_is_seen():
+    """Of what the sanitiser strips or replaces."""
+    from sluice.codecs.unicode_text import REPLACED, STRIPPED
+
+    for first, last in (*STRIPPED, *REPLACED):
+        for point in {first, (first + last) // 2, last}:
+            assert inert(chr(point)) == f'<span class="unseen">U+{point:04X}</span>'
+
+
 @given(st.text())
 def test_nothing_but_our_own_marks_is_markup(text):
     """Without them no angle bracket and no quote is left, and the rest reads as it was."""

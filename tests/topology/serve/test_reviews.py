@@ -1,6 +1,7 @@
 """Reviews: as whoever is signed in, of what is up for review, once, and taken back within the seconds."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -46,6 +47,66 @@ async def test_a_review_is_of_whoever_is_signed_in(service, view, fake, tokens, 
         "reason": "seen in the source: line 3",
         "decided_at": fake.time,
     }
+
+
+async def test_a_decision_that_is_made_again_is_one_of_its_own(service, view, fake, tokens, reviewer):
+    """Behind another one, or after a time; what came twice because nobody waited for the answer is one."""
+    view.emit()
+    view.ask()
+    async with service(tokens=tokens.file) as client:
+        header = reviewer()
+        answers = []
+        for decision, wait in (("refuse", "0s"), ("refuse", "2s"), ("admit", "1s"), ("refuse", "1s"), ("refuse", "1m")):
+            fake.advance(wait)
+            view.tell()
+            answers.append(await client.post("/v1/reviews", json=admit(decision=decision), headers=header))
+
+    assert [one.status_code for one in answers] == [202] * 5
+    assert [one.json()["repeated"] for one in answers] == [0, 1, 0, 0, 0]
+    records = fake.records("reviews")
+    assert [one["decision"] for one in records] == ["refuse", "admit", "refuse", "refuse"]
+    assert len({one["decided_at"] for one in records}) == 4
+
+
+async def test_a_newer_request_is_decided_anew(service, view, fake, tokens, reviewer):
+    """The lanes ask again: the same words a moment later are the answer to another question."""
+    view.emit()
+    view.ask()
+    async with service(tokens=tokens.file) as client:
+        header = reviewer()
+        await client.post("/v1/reviews", json=admit(), headers=header)
+        fake.advance("1s")
+        view.ask(revision=2)
+        view.tell()
+        again = await client.post("/v1/reviews", json=admit(), headers=header)
+
+    assert again.json()["repeated"] == 0
+    assert len(fake.records("reviews")) == 2
+
+
+async def test_no_room_for_a_review_is_429(service, view, tokens, reviewer, fake):
+    """With a time, as at the intake: what is not sent is never acknowledged."""
+    from sluice.topology.client import AsyncEmitter
+
+    class Slow:
+        async def open(self):
+            pass
+
+        async def send(self, record):
+            return asyncio.get_running_loop().create_future()
+
+        async def close(self):
+            pass
+
+    view.emit()
+    view.ask()
+    opened = lambda: AsyncEmitter(outlet=Slow(), clock=lambda: fake.now)  # noqa: E731
+    async with service(opened, tokens=tokens.file, room=1, seconds=0.01) as client:
+        header = reviewer()
+        await client.post("/v1/reviews", json=admit(decision="refuse"), headers=header)
+        full = await client.post("/v1/reviews", json=admit(), headers=header)
+
+    assert (full.status_code, full.headers["retry-after"]) == (429, "1")
 
 
 async def test_the_services_key_signs_for_the_reviewer(service, view, fake, tokens, reviewer):
@@ -239,12 +300,57 @@ async def test_many_are_decided_together_after_a_count(service, view, fake, toke
         await _sign_in(client, tokens)
         before = (await client.get("/queue/bulk?emitter=bot&reason=too-few-classes")).text
         wrong = await client.post("/queue/bulk", data={**form, "count": "3"}, headers=ORIGIN)
-        done = await client.post("/queue/bulk", data={**form, "count": "2"}, headers=ORIGIN)
+        of = re.search(r'name="of" value="([0-9a-f]{64})"', before)[1]
+        unnamed = await client.post("/queue/bulk", data={**form, "count": "2"}, headers=ORIGIN)
+        done = await client.post("/queue/bulk", data={**form, "count": "2", "of": of}, headers=ORIGIN)
         await asyncio.sleep(0.1)
 
     assert "<strong>2</strong>" in before
-    assert (wrong.status_code, done.status_code) == (409, 303)
+    assert (wrong.status_code, unnamed.status_code, done.status_code) == (409, 409, 303)
     assert sorted(record["emission_id"] for record in fake.records("reviews")) == ["em-0", "em-1"]
+
+
+async def test_requests_that_were_exchanged_are_not_decided_together(service, view, fake, tokens):
+    """As many as before, and others: whoever decides has not seen them."""
+    view.emit("em-0", emitter={"system": "bot"})
+    key = view.ask("em-0")
+    form = {"emitter": "bot", "for": "too-few-classes", "decision": "admit", "reason": "seen", "count": "1"}
+    async with service(tokens=tokens.file, undo=0.01) as client:
+        await _sign_in(client, tokens)
+        before = (await client.get("/queue/bulk?emitter=bot&reason=too-few-classes")).text
+        of = re.search(r'name="of" value="([0-9a-f]{64})"', before)[1]
+        ended = {"emission_id": "em-0", "span": {"chars": [0, 10]}, "status": "reviewed", "attempt": 0, "revision": 2}
+        view.put("review-requests", key, ended)
+        view.emit("em-1", emitter={"system": "bot"})
+        view.ask("em-1", text="Pay the bill.")
+        swapped = await client.post("/queue/bulk", data={**form, "of": of}, headers=ORIGIN)
+        await asyncio.sleep(0.1)
+
+    assert swapped.status_code == 409
+    assert "not the same requests" in swapped.text
+    assert fake.records("reviews") == []
+
+
+async def test_the_next_request_comes_at_once(service, view, fake, tokens):
+    """With the undo of the last decision on its page; held ones are passed over; then the queue."""
+    for number in range(3):
+        view.emit(f"em-{number}")
+        view.ask(f"em-{number}")
+        fake.advance("1s")
+    view.tell()
+    view.lease("em-0#c:0-10", "token:desk-1")
+    view.lease("em-1#c:0-10", "token:desk-2")
+    form = {"attempt": "0", "decision": "admit", "reason": "seen"}
+    async with service(tokens=tokens.file) as client:
+        await _sign_in(client, tokens)
+        first = await client.post("/queue/decide", data={**form, "key": "em-0#c:0-10"}, headers=ORIGIN)
+        page = (await client.get(first.headers["location"])).text
+        view.lease("em-2#c:0-10", "token:desk-1")
+        last = await client.post("/queue/decide", data={**form, "key": "em-2#c:0-10"}, headers=ORIGIN)
+
+    assert first.headers["location"] == "/queue/item?key=em-2%23c%3A0-10"
+    assert "Undo" in page
+    assert last.headers["location"] == "/queue"
 
 
 async def test_a_foreign_page_decides_nothing(service, view, fake, tokens):

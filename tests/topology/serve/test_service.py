@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sluice.codecs.errors import UnreachableError
-from sluice.topology.client import AsyncEmitter
+from sluice.topology.client import AsyncEmitter, RefusedError
 from sluice.topology.client.ports import Stored
 from sluice.topology.mcp.tokens import revoke
 from sluice.topology.serve import gate
@@ -240,6 +240,28 @@ async def test_a_broker_that_goes_away_and_returns(service, outlet, by_hand, mon
     assert "post the same again" in lost.json()["error"]
     assert (back.status_code, back.json()["repeated"]) == (202, 0)
     assert client.intake.held == 0
+
+
+async def test_what_the_broker_refuses_fails_alone(service, outlet, by_hand):
+    """A right that is missing, a record that is too large: the others go on, and the emitter with them."""
+    async with service(by_hand) as client:
+        first = asyncio.create_task(client.post("/v1/emissions", json=GOOD))
+        other = asyncio.create_task(client.post("/v1/attestations", json=ATTESTATION))
+        await _until(lambda: len(outlet.waiting) == 2)
+        number = next(at for at, one in enumerate(outlet.sent) if one.topic == "emissions")
+        outlet.waiting[number].set_exception(RefusedError("the broker refuses it: not authorized"))
+        refused = await first
+        outlet.store()
+        stored = await other
+        again = asyncio.create_task(client.post("/v1/emissions", json=GOOD))
+        await _until(lambda: len(outlet.waiting) == 3)
+        outlet.store()
+        taken = await again
+
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
+    assert "not authorized; it needs whoever runs the broker" in refused.json()["error"]
+    assert (stored.status_code, taken.status_code, taken.json()["repeated"]) == (202, 202, 0)
+    assert (outlet.opened, client.intake.held) == (1, 0)
 
 
 async def test_a_client_that_leaves_takes_no_room_with_it(service, outlet, by_hand):
