@@ -219,5 +219,16 @@ def document(found: Figures) -> dict[str, Any]:
     }
 
 
+def shipped(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What the distribution has of `yield.json`: how much of what is true is admitted, and how much of what is false.
+
+    Args:
+        content: of `yield.json`.
+    """
+    recall = {name: content[f"recall_{name}"]["value"] for name in ("bare", "derived", "with_checks")}
+    false = {"cases": content["whole_false"]["cases"], "value": content["whole_false"]["value"]}
+    return {"at": content["at"], "cases": content["recall_with_checks"]["cases"], "recall": recall, "false": false}
+
+
 def _written(rate: Rate) -> dict[str, Any]:
     return {"value": round(rate.value, 6), "cases": rate.cases, "bound": round(rate.bound, 6)}

@@ -28,7 +28,7 @@ import msgspec
 from bounds import percentile
 from cases import Case, attached, cases
 from choosing import number
-from figures import Figures, document, fallen, figures, goals
+from figures import Figures, document, fallen, figures, goals, shipped
 from judge import Judge, Verdict, decoded
 from oracle import package
 from rich.console import Console
@@ -46,6 +46,9 @@ CHUNK = 150
 FOREST_FILES = 5000
 FOREST_LOOKS = 150
 """Statements whose looks are timed in the large repository; each is looked at by three classes."""
+STORED = HERE.parent / "results" / "yield.json"
+SHIPPED = HERE.parents[1] / "topology" / "cli" / "data" / "measured.json"
+"""What `sluice prompt` tells of it."""
 console = Console(stderr=True)
 
 
@@ -189,6 +192,8 @@ def _store(arguments: argparse.Namespace, results: Figures, subtitle: str, taken
         "look_ms": {"value": p95, "cases": len(taken), "bound": 20.0, "p50": p50},
     }
     path.write_bytes(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+    if path == STORED:
+        SHIPPED.write_bytes(msgspec.json.format(msgspec.json.encode(shipped(content))) + b"\n")
     (arguments.results / "yield.svg").write_text(svg(results, subtitle), "utf-8")
     return []
 

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from importlib.resources import files
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from sluice.streams.judging.teaching import Format, instructions
 from sluice.topology.cli import main
 
+RESULTS = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
+
 
 @pytest.mark.parametrize("form", ["inline", "json"])
 def test_it_prints_the_instructions_for_a_form(form: Format) -> None:
-    """On standard output, and nothing else."""
+    """On standard output, and nothing else: it goes into a system prompt as it stands."""
     result = CliRunner().invoke(main, ["prompt", "--format", form])
 
-    assert (result.exit_code, result.stdout, result.stderr) == (0, instructions(form) + "\n", "")
+    assert (result.exit_code, result.stdout) == (0, instructions(form) + "\n")
+
+
+def test_it_tells_what_checks_were_measured_to_be_worth() -> None:
+    """On standard error, with what was measured: figures of a corpus promise nothing about a model."""
+    measured = json.loads((RESULTS / "yield.json").read_text())
+    told = CliRunner().invoke(main, ["prompt"]).stderr
+
+    for name in ("recall_with_checks", "recall_derived", "recall_bare"):
+        assert f" {measured[name]['value']:.0%} " in told
+    assert f"of {measured['recall_with_checks']['cases']} true statements" in told
+    assert f"of {measured['whole_false']['cases']} false ones {measured['whole_false']['value']:.0%}" in told
+    assert measured["at"][:10] in told
+    assert "no model was prompted" in told
+
+
+def test_the_distribution_has_the_figures_that_the_benchmark_stored() -> None:
+    """`make yield` writes both files; whoever edits one has to run it."""
+    sys.path.insert(0, str(RESULTS.parent / "yield"))
+    from figures import shipped
+
+    measured = json.loads((RESULTS / "yield.json").read_text())
+    assert json.loads(files("sluice.topology.cli").joinpath("data", "measured.json").read_text()) == shipped(measured)
 
 
 def test_without_a_form_it_is_the_one_in_brackets() -> None:
