@@ -37,7 +37,8 @@ def prompt(form: Format) -> None:
 
 def measured_effect() -> tuple[str, str]:
     """What checks are worth by `make yield`, and what was measured: checks of a corpus, no model that was prompted."""
-    found: dict[str, Any] = json.loads(files("sluice.topology.cli").joinpath("data", "measured.json").read_text("utf-8"))
+    stored = files("sluice.topology.cli").joinpath("data", "measured.json")
+    found: dict[str, Any] = json.loads(stored.read_text("utf-8"))
     recall = {name: f"{value:.0%}" for name, value in found["recall"].items()}
     false = found["false"]
     return (
