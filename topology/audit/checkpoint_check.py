@@ -1,8 +1,13 @@
 """The checkpoints of all lanes: whether they are signed, follow upon one another, and name what is there.
 
 What they say of the ledgers themselves is gathered here as `Claims`, lane by lane, and held against the blocks where
-those are read (`lane`). A checkpoint that nobody signed whose key is known says nothing about a ledger; but it is
-there, and nobody need miss it: after a change of keys the older ones are such to whoever names the newest key alone.
+those are read (`lane`).
+
+Anybody who can write to the topic can put something there that is no checkpoint of a known key, or is one again. What
+such a record is worth tells the next checkpoint that counts. Where that follows upon the one that counted before, the
+record came in between: it is counted, told, and passed over. Where it does not, the record stands in the place of a
+checkpoint that is gone, and diverges. Behind the last one that counts there is nothing to tell the two apart: so what
+could stand for the newest checkpoint diverges, until the next one comes.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from ...codecs.times import format_time
 from ..checkpoints.trust import Known, demand_counting
 from ..ledger.export_files import Cut, Stored
 from ..ledger.interfaces import Logs
-from .divergences import Divergence, Findings
+from .divergences import MOST, Divergence, Findings, Kind
 from .groups import ADJUDICATE, Group
 from .records import CheckpointedSize
 
@@ -36,6 +41,7 @@ class Claims(msgspec.Struct):
         named: by size, what other lanes' checkpoints name as this one's tip.
         unverified: by size, the roots in the lane's own checkpoints that are signed by none of the keys.
         signers: of those, how many there are and where the first stands, by who signed them.
+        passed_over: how many records are no checkpoints that count, and stand in the place of none; by what they are.
         count: how many records the lane's checkpoints are.
     """
 
@@ -43,6 +49,7 @@ class Claims(msgspec.Struct):
     named: dict[int, CheckpointedSize] = {}
     unverified: dict[int, bytes] = {}
     signers: dict[str, tuple[int, str]] = {}
+    passed_over: dict[str, int] = {}
     count: int = 0
 
     @property
@@ -63,10 +70,23 @@ class Claims(msgspec.Struct):
         return [claims[size] for claims in (self.own, self.named) if size in claims]
 
 
-class _Unverified(NamedTuple):
-    """A checkpoint that is signed by none of the keys: only that it is there is known of it."""
+class _Aside(NamedTuple):
+    """A record that is no checkpoint that counts.
 
-    digest: str
+    Attributes:
+        place: where it stands.
+        kind, sentence, expected, got: of the divergence that it is, if it stands in the place of a checkpoint.
+        checkpoint: what it says, where it can be read.
+        stranger: who signed it, where none of the keys did and the rest is in order; else empty.
+    """
+
+    place: str
+    kind: Kind
+    sentence: str
+    expected: object = ""
+    got: object = ""
+    checkpoint: Checkpoint | None = None
+    stranger: str = ""
 
 
 def expect_checkpoints(logs: Logs, first: int = 0, group: Group = ADJUDICATE) -> None:
@@ -102,9 +122,9 @@ class Signed:
     async def _read_lane(self, lane: int, batches: AsyncIterator[list[Stored]], first: int) -> None:
         settled = self._cut.settled.get(self._topic, [self._end(lane)] * self._logs.lanes)[lane]
         before: str | None = NO_CHECKPOINT if first == 0 else None
-        unverified = before  # the newest that was read, if it is signed by none of the keys
         claims, findings = self.claims[lane], self.findings[lane]
-        bad: Divergence | None = None  # the checkpoint before, where it says nothing
+        asides: list[_Aside] = []  # behind the newest one that counts
+        seen: set[str] = set()
         size, at = 0, -1
         async for batch in batches:
             for record in batch:
@@ -113,14 +133,19 @@ class Signed:
                 if record.offset <= at:
                     findings.add("unreadable", "the offsets of the checkpoints do not increase", place=place)
                 at = record.offset
-                read = self._checkpoint(findings, lane, record, place)
-                if isinstance(read, Divergence):
-                    bad = read
+                read = self._checkpoint(lane, record, place)
+                if isinstance(read, Checkpoint) and read.digest in seen:
+                    read = _Aside(place, "checkpoint-chain", "the checkpoint stands there again", checkpoint=read)
+                if isinstance(read, _Aside):
+                    asides.append(read)
                     continue
-                if isinstance(read, _Unverified):
-                    unverified = read.digest
-                    continue
-                follows = before is None or read.previous in (before, unverified)
+                follows = before is None or read.previous == before
+                if follows and not (before is None and read.previous in _digests(asides)):
+                    self._pass_over(lane, asides)
+                    bad = None
+                else:
+                    bad = self._diverge(lane, asides)
+                    follows = follows or read.previous in _digests(asides)
                 if not follows and bad is not None:
                     bad.follows["checkpoint-chain"] = bad.follows.get("checkpoint-chain", 0) + 1
                 elif not follows or read.head.size < size:
@@ -135,16 +160,19 @@ class Signed:
                     )
                     if read.head.size < size:
                         continue
-                before = unverified = read.digest
-                size, bad = read.head.size, None
+                before = read.digest
+                seen.add(before)
+                size, asides = read.head.size, []
                 claims.own.setdefault(size, CheckpointedSize(read.head.root, place, read.block, read.time))
                 if record.offset < settled:
                     self._apply(lane, read, place)
+        tail = _could_be_newest(asides, before, size)
+        self._diverge(lane, tail)
+        self._pass_over(lane, [one for one in asides if one not in tail])
 
-    def _checkpoint(
-        self, findings: Findings, lane: int, record: Stored, place: str
-    ) -> Checkpoint | _Unverified | Divergence:
+    def _checkpoint(self, lane: int, record: Stored, place: str) -> Checkpoint | _Aside:
         log_name = origin(self._logs.app_id, self._group.log_name(self._logs.ledger), lane)
+        checkpoint = None
         try:
             note = parse_note(record.value or b"")
             checkpoint = parse_checkpoint(note.text)
@@ -152,25 +180,49 @@ class Signed:
             if self._known and not stranger:
                 demand_counting(checkpoint, note, self._known)
         except DoesNotHoldError as error:
-            return findings.add("checkpoint-signature", error.what, place=place, expected=error.expected, got=error.got)
+            return _Aside(place, "checkpoint-signature", error.what, error.expected, error.got, checkpoint)
         key = (record.key or b"").decode("utf-8", "backslashreplace")
         if checkpoint.origin != log_name or key != log_name or record.headers:
-            return findings.add(
+            return _Aside(
+                place,
                 "checkpoint-chain",
                 "the checkpoint is of another log, or its record has another key, or headers",
-                height=checkpoint.head.size - 1,
-                place=place,
-                expected=log_name,
-                got=f"{checkpoint.origin}, key {key}",
-                time=checkpoint.time,
+                log_name,
+                f"{checkpoint.origin}, key {key}",
+                checkpoint,
             )
         if stranger:
-            claims = self.claims[lane]
-            claims.unverified.setdefault(checkpoint.head.size, checkpoint.head.root)
-            count, at = claims.signers.get(stranger, (0, place))
-            claims.signers[stranger] = (count + 1, at)
-            return _Unverified(checkpoint.digest)
+            return _Aside(place, "checkpoint-signature", "", checkpoint=checkpoint, stranger=stranger)
         return checkpoint
+
+    def _pass_over(self, lane: int, asides: Sequence[_Aside]) -> None:
+        passed_over = self.claims[lane].passed_over
+        for one in asides:
+            what = f"signed by {one.stranger}" if one.stranger else one.sentence
+            what = what if what in passed_over or len(passed_over) < MOST else "others"
+            passed_over[what] = passed_over.get(what, 0) + 1
+
+    def _diverge(self, lane: int, asides: Sequence[_Aside]) -> Divergence | None:
+        """Tells of records that stand in the place of a checkpoint; the last one that is no stranger's."""
+        bad: Divergence | None = None
+        claims = self.claims[lane]
+        for one in asides:
+            if one.stranger:
+                assert one.checkpoint is not None, "a stranger's can be read"
+                claims.unverified.setdefault(one.checkpoint.head.size, one.checkpoint.head.root)
+                count, at = claims.signers.get(one.stranger, (0, one.place))
+                claims.signers[one.stranger] = (count + 1, at)
+                continue
+            bad = self.findings[lane].add(
+                one.kind,
+                one.sentence,
+                height=-1 if one.checkpoint is None or one.kind != "checkpoint-chain" else one.checkpoint.head.size - 1,
+                place=one.place,
+                expected=one.expected,
+                got=one.got,
+                time=0 if one.checkpoint is None or one.kind != "checkpoint-chain" else one.checkpoint.time,
+            )
+        return bad
 
     def _stranger(self, note: Note) -> str:
         """Who signed a note, where keys were named and it is none of them; else empty."""
@@ -212,6 +264,23 @@ class Signed:
                 got=len(checkpoint.tips),
                 time=checkpoint.time,
             )
+
+
+def _digests(asides: Sequence[_Aside]) -> set[str]:
+    return {one.checkpoint.digest for one in asides if one.checkpoint is not None}
+
+
+def _could_be_newest(asides: Sequence[_Aside], before: str | None, size: int) -> list[_Aside]:
+    """Of what stands behind the last checkpoint that counts, what could stand in the place of the next one: what cannot
+    be read, what a known key is said to have signed, and a stranger's that follows as it ought to."""
+    found: list[_Aside] = []
+    for one in asides:
+        if one.stranger and one.checkpoint is not None:
+            if before not in (None, one.checkpoint.previous) or one.checkpoint.head.size < size:
+                continue
+            before, size = one.checkpoint.digest, one.checkpoint.head.size
+        found.append(one)
+    return found
 
 
 def demand_all(

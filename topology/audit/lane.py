@@ -362,6 +362,7 @@ class _Auditing:
         report.chain = self._chain.height + 1
         report.checkpoints, report.covered = self._claims.count, self._claims.newest
         report.unverified = sum(count for count, _ in self._claims.signers.values())
+        report.passed_over = dict(self._claims.passed_over)
         for claim in self._claims.own.values():
             report.timeline.add("checkpoints", claim.time)
         report.divergences = list(findings.found)

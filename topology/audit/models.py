@@ -73,6 +73,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
         topics: what was found of each output topic.
         checkpoints: how many there are.
         unverified: of these, the ones that are signed by none of the keys that were named.
+        passed_over: how many other records stand among them, and in the place of none; by what they are.
         held: how many of the trees that checkpoints name were compared with the ledger.
         covered: of the newest of the lane's checkpoints, blocks and time; None where there is none.
         counters: the fates of the inputs, where all were folded.
@@ -91,6 +92,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
     topics: dict[str, Counts] = {}
     checkpoints: int = 0
     unverified: int = 0
+    passed_over: dict[str, int] = {}
     held: int = 0
     covered: tuple[int, int] | None = None
     counters: dict[str, int] = {}

@@ -189,6 +189,10 @@ def notes(report: Report) -> Iterator[str]:
             yield f"{count:,} {text}{covered}"
     if count := sum(lane.counters.get("quarantined", 0) for lane in report.all_lanes):
         yield f"{count:,} offsets of inputs are of batches that could not be read; dead letters name each batch"
+    for lane in report.all_lanes:
+        for what, count in lane.passed_over.items():
+            records = "1 record" if count == 1 else f"{count:,} records"
+            yield f"lane {lane_name(lane)}: {records} among its checkpoints passed over: {printable(what)}"
     if not report.keys and any(lane.checkpoints for lane in report.all_lanes):
         yield "no key was given: the checkpoints' signatures were not checked"
 

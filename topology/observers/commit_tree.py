@@ -16,6 +16,7 @@ from .files import Contents, Everything, File
 from .listings import Listing
 from .repository import Repository
 from .trees import Place, confined, missing_at, place_of_entry
+from .untracked import demand_open, nearest
 
 
 class CommitTree:
@@ -35,6 +36,10 @@ class CommitTree:
         found = confined(self._root, self._denied, path)
         entry = self._repository.entry(self.tip, found, budget)
         if entry is None:
+            if not self._repository.git.bare:
+                listing = self._repository.index(budget)
+                if nearest(listing, found) is None:
+                    demand_open(self._root, self._repository, listing, found, budget)
             return missing_at(found)
         return place_of_entry(entry, found, self._denied)
 

@@ -10,16 +10,15 @@ from typing import Final
 
 from .ask import Budget, CannotLook, Missing
 from .commit_tree import changed_by
-from .confine import Found, GitsOwn, Root, changed_at
+from .confine import Found, Root, changed_at
 from .content import Piece
 from .denied import Denied
 from .files import Contents, Everything, File
-from .listings import Entry, Listing
 from .repository import Repository
 from .states import State, is_settled
 from .trees import Place, confined, missing_at, place_of_entry
+from .untracked import demand_open, nearest
 
-UNTRACKED: Final = "the file is not tracked"
 NOT_CHECKED_OUT: Final = "the file is not checked out"
 
 
@@ -132,10 +131,9 @@ class WorkTree(_OnDisk):
         """See `Tree`."""
         found = confined(self._root, self._denied, path)
         listing = self._repository.index(budget)
-        entry = _nearest(listing, found)
+        entry = nearest(listing, found)
         if entry is None:
-            if self._is_closed(listing, found, budget):
-                raise CannotLook(UNTRACKED)
+            demand_open(self._root, self._repository, listing, found, budget)
             return missing_at(found)
         place = place_of_entry(entry, found, self._denied)
         if place.state == "folder":
@@ -150,29 +148,6 @@ class WorkTree(_OnDisk):
                 raise CannotLook(NOT_CHECKED_OUT) from None
             return missing_at(place.path)
         return place._replace(blob="")  # what stands on disk may be another content
-
-    def _is_closed(self, listing: Listing, path: str, budget: Budget) -> bool:
-        """Whether nobody may learn if anything stands at a path that is not tracked.
-
-        So it is of a path that git is told to ignore, whether something is there or not; of one below a folder
-        without a tracked file; and of whatever else is there, of any kind.
-        """
-        if self._repository.ignores(path, budget):
-            return True
-        names = path.split("/")
-        for end in range(1, len(names) + 1):
-            above = "/".join(names[:end])
-            if listing.at(above) is None:
-                try:
-                    self._root.kind(above)
-                except Missing:
-                    return False
-                except GitsOwn:
-                    raise
-                except CannotLook:
-                    pass
-                return True
-        return True
 
     def paths(self, budget: Budget) -> list[str]:
         """See `Tree`."""
@@ -195,15 +170,6 @@ class WorkTree(_OnDisk):
         if self._repository.entry(tip, path, budget) is None:
             return changed_by(self._repository, path, tip.name, budget)
         return self._root.folder_changed(path)
-
-
-def _nearest(listing: Listing, path: str) -> Entry | None:
-    """What stands at a path of an index, or else the nearest thing above it that is no folder."""
-    found = listing.at(path)
-    above = path
-    while found is None and (above := above.rpartition("/")[0]):
-        found = listing.entries.get(above)
-    return found
 
 
 def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:

@@ -123,10 +123,13 @@ def test_a_compacted_topic_holds_where_compaction_may_have_left_it(data: st.Data
 @settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_checkpoints_hold_in_their_own_order_or_without_their_end(data: st.DataObject):
-    """A checkpoint that nobody names, at the end, may never have been."""
+    """A checkpoint that nobody names, at the end, may never have been. A copy that anybody may have put there is passed
+    over as soon as a checkpoint follows that takes no notice of it."""
     records = ORIGINAL.topics["checkpoints", 2]
     order = data.draw(orders(len(records)))
-    may_be = order == list(range(len(order))) and len(order) >= len(records) - 1
+    firsts = list(dict.fromkeys(order))
+    ends_with_a_copy = bool(order) and order[-1] in order[:-1]
+    may_be = firsts == list(range(len(firsts))) and len(firsts) >= len(records) - 1 and not ends_with_a_copy
 
     assert audited(ordered("checkpoints", 2, order)).holds == may_be
 

@@ -17,12 +17,12 @@ from audit_world import SIGNER, START, STRANGER, Step, World, resealed, steps, w
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Event, Header, Source, seal
-from sluice.codecs.notes import parse_note
+from sluice.codecs.notes import Signer, parse_note
 from sluice.codecs.times import LATEST
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys
 from sluice.topology.audit import divergences
-from sluice.topology.audit.divergences import MEANING
+from sluice.topology.audit.divergences import MEANING, MOST
 from sluice.topology.audit.models import Span
 from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.run import AuditRequest, audit
@@ -726,6 +726,96 @@ def test_a_checkpoint_that_a_stranger_put_between_hides_no_missing_one(world: Wo
 
     assert {"checkpoint-signature", "checkpoint-missing"} <= set(kinds(report))
     assert report.verdict.completeness == "broken"
+
+
+def _stranger_of(value: bytes) -> bytes:
+    return STRANGER.sign(parse_note(value).text).encode()
+
+
+def _forged(value: bytes) -> bytes:
+    """Under a known key's name and id, with a signature that does not hold."""
+    return value.replace(b"\ntime 2026", b"\ntime 2027")
+
+
+STRAYS = {
+    "a stranger's": _stranger_of,
+    "a forged one": _forged,
+    "no note": lambda _: b"no note at all",
+    "nothing": lambda _: b"",
+    "a replay": bytes,
+}
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("name", STRAYS)
+def test_what_a_stranger_puts_between_checkpoints_is_passed_over(world: World, tmp_path: Path, name: str, place: int):
+    """authority.md, «Who may say what»: «only notes that a known key signed count; others are counted, told, and passed
+    over». Nobody who can write to the topic turns an audit red for good; nor where a policy lists the keys."""
+    lane = world.topics["checkpoints", 1]
+    original = lane[0].value or b""
+    for _ in range(3):
+        lane.insert(place, replace(lane[0], value=STRAYS[name](original)))
+    world.renumber("checkpoints", 1)
+
+    for asked in ({}, {"verifiers": (), "listed": listed_as()}):
+        report = audited(world, tmp_path / str(len(asked)), **asked)
+
+        assert report.divergences == []
+        assert report.holds
+        assert (report.verdict.integrity, report.verdict.completeness) == ("holds", "shown")
+        assert sum(report.lanes[1].passed_over.values()) == 3
+        assert report.lanes[1].unverified == 0
+        assert any("lane 1: 3 records among its checkpoints passed over" in line for line in lines(report))
+
+
+def test_what_a_stranger_puts_behind_the_newest_is_passed_over_unless_it_could_be_the_next(
+    world: World, tmp_path: Path
+):
+    """What could stand in the place of a checkpoint that was there diverges until the next one comes."""
+    lane = world.topics["checkpoints", 1]
+    lane.append(replace(lane[0], value=_stranger_of(lane[0].value or b"")))  # as if it were the first one
+    world.renumber("checkpoints", 1)
+    report = audited(world, tmp_path / "stray")
+    assert report.divergences == []
+    assert report.lanes[1].passed_over == {f"signed by {STRANGER.name}+{STRANGER.verifier.id.hex()}": 1}
+
+    newest = world.topics["checkpoints", 1].pop(2)  # what stood before the stranger's
+    world.topics["checkpoints", 1][2] = replace(newest, value=_stranger_of(newest.value or b""))
+    world.renumber("checkpoints", 1)
+    report = audited(world, tmp_path / "next")
+    assert kinds(report) == ["checkpoint-signature"]
+    assert report.verdict.completeness == "not-shown"
+
+
+def test_a_stray_of_the_same_tree_hides_no_missing_checkpoint(world: World, tmp_path: Path):
+    """A record that is passed over shows nothing: what other lanes name has to be there."""
+    lane = world.topics["checkpoints", 1]
+    stray = replace(lane[1], value=_stranger_of(lane[1].value or b""))
+    del lane[1:]
+    lane.append(stray)
+    lane.append(replace(stray, value=_stranger_of(lane[0].value or b"")))
+    world.renumber("checkpoints", 1)
+
+    report = audited(world, tmp_path)
+
+    assert "checkpoint-signature" in kinds(report)
+    assert not report.holds
+
+
+def test_passed_over_records_of_many_signers_do_not_fill_the_report(world: World, tmp_path: Path):
+    """The others are counted together."""
+    lane = world.topics["checkpoints", 1]
+    text = parse_note(lane[0].value or b"").text
+    for number in range(60):
+        signer = Signer(f"sluice/{number}", bytes([number]) * 32)
+        lane.insert(1, replace(lane[0], value=signer.sign(text).encode()))
+    world.renumber("checkpoints", 1)
+
+    report = audited(world, tmp_path)
+
+    assert report.divergences == []
+    assert sum(report.lanes[1].passed_over.values()) == 60
+    assert len(report.lanes[1].passed_over) == MOST + 1
 
 
 @pytest.mark.parametrize("topic", ["ledger", "dead-letters"])

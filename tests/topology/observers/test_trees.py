@@ -84,12 +84,10 @@ def test_a_closed_place_is_unavailable_for_every_check_and_class(changelog: Repo
     (changelog.path / "out").symlink_to("/etc")
     changelog.write("loose.txt", "x\n")
     changelog.write("loose/file.txt", "x\n")
-    # What only the disk has, git's records know nothing of: there it is missing.
-    names = ("code.read", "grep", "fs.mtime") if path in ("out/passwd", "loose.txt", "loose/file.txt") else BELOW
     for check in checks_on(path):
         quoted = check.replace(path, f'"{path}"')
-        assert reasons(changelog, quoted, names) <= {why}, quoted
-    for name in names:
+        assert reasons(changelog, quoted) <= {why}, quoted
+    for name in BELOW:
         assert reason(changelog, name, "It has an `x` there now.", path=path, declared="sha256:0badcafe12") == why
         assert reason(changelog, name, "x", checks=["missing(nowhere)"], path=path) == why
 
@@ -104,6 +102,13 @@ def test_untracked_and_missing_differ_only_for_who_tracks(changelog: Repository)
     assert holds(changelog, "code.read", "exists(loose.txt)") is True
     # To git's records it still is missing: no commit has it.
     assert holds(changelog, "git.log", "missing(loose.txt)") is True
+    changelog.git("rm", "--cached", "--quiet", "loose.txt")
+    for ref in (None, "HEAD", "main"):
+        given = {} if ref is None else {"ref": ref}
+        for name in ("git.log", "code.read", "grep"):
+            for check in ("missing(loose.txt)", "exists(loose.txt)", "absent(y, path=loose.txt)"):
+                if name != "git.log" or not check.startswith("absent"):
+                    assert reason(changelog, name, "x", checks=[check], **given) == "the file is not tracked"
 
 
 def test_a_tracked_file_that_was_removed_from_disk_is_missing(changelog: Repository):
