@@ -674,15 +674,59 @@ class MendingText(msgspec.Struct, frozen=True, gc=False):
 
 
 class Request(Inadmissible, frozen=True, gc=False, kw_only=True):
-    """Topics `review-requests` and `re-emission-requests`: the inadmissible record with what is missing.
-
-    A request for another attempt says how to mend the assertion as well (docs/mending.md). Those members, from
-    `attempts_left` on, are absent from requests for a review, and from those that a ledger below fold version 3 made.
+    """What a request says: the inadmissible record with what is missing.
 
     Attributes:
         missing_floor: how many classes more it would have needed.
         classes_seen: the classes that did bear it out.
         missing_observers: how many observers more, where it needed more than one.
+    """
+
+    missing_floor: int
+    classes_seen: list[str]
+    missing_observers: int | UnsetType = UNSET  # where more than one is needed [S §11.3]
+
+
+RequestEnd = Literal["reviewed", "expired", "superseded"]
+"""How a request for a review ends: a reviewer decided, nobody did in time, or a newer attempt came."""
+
+
+class ReviewRequest(Request, frozen=True, gc=False, kw_only=True):
+    """Topic `review-requests`: the inadmissible record with what is missing; or, with `ended_at`, that the request of
+    this key has ended. The last record of a key says whether a review is still wanted (docs/howto/review.md).
+
+    The record of an end has the reason and the revision of the request that it ends, and no text. Fold versions below 4
+    wrote none.
+
+    Attributes:
+        type_: `sluice:EndedReviewRequest` for the end of one.
+        reviewers_needed: how many distinct reviewers have to admit it, where more than one has to.
+        admitted_by: who of them has. After each the request is written again, and stays open.
+        status: of an end how it ended: `reviewed`, `expired` (nobody decided in time), or `superseded` (a newer
+            attempt came).
+        ended_at: the time of the block in which it ended.
+        decision: what the reviewer decided, of a request that was `reviewed`.
+        reviewer: who did; absent where the review names nobody.
+        superseded_by: the newer attempt.
+    """
+
+    type_: Literal["sluice:InadmissibleAssertion", "sluice:EndedReviewRequest"] = field(  # pyright: ignore[reportIncompatibleVariableOverride]
+        name="@type", default="sluice:InadmissibleAssertion"
+    )
+    status: Status | RequestEnd  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
+    reviewers_needed: int | UnsetType = UNSET
+    admitted_by: list[str] | UnsetType = UNSET
+    ended_at: str | UnsetType = UNSET
+    decision: Literal["admit", "refuse"] | UnsetType = UNSET
+    reviewer: str | UnsetType = UNSET
+    superseded_by: int | UnsetType = UNSET
+
+
+class ReEmissionRequest(Request, frozen=True, gc=False, kw_only=True):
+    """Topic `re-emission-requests`: the inadmissible record with what is missing, and how to mend it (docs/mending.md).
+    What is behind `missing_observers` a ledger below fold version 3 did not write.
+
+    Attributes:
         attempts_left: how many further attempts the policy lets its emitter make; the next one has `attempt` + 1.
         mend_until: until when the lane knows this attempt, so that a newer one takes its place; an emission that has
             still this `emitted_at` is too old from then on.
@@ -692,9 +736,6 @@ class Request(Inadmissible, frozen=True, gc=False, kw_only=True):
         mending: what strangers wrote of it, sanitised, in a frame of its own.
     """
 
-    missing_floor: int
-    classes_seen: list[str]
-    missing_observers: int | UnsetType = UNSET  # where more than one is needed [S §11.3]
     attempts_left: int | UnsetType = UNSET
     mend_until: str | UnsetType = UNSET
     missing_checks: list[MissingCheck] | UnsetType = UNSET
@@ -847,8 +888,8 @@ INPUTS: dict[str, type[msgspec.Struct]] = {
 OUTPUTS: dict[str, type[msgspec.Struct]] = {
     "admitted": Admitted,
     "inadmissible": Inadmissible,
-    "review-request": Request,
-    "re-emission-request": Request,
+    "review-request": ReviewRequest,
+    "re-emission-request": ReEmissionRequest,
     "verdicts": Verdicts,
     "grounded": Grounded,
 }

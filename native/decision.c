@@ -13,7 +13,7 @@
 static const char *const TOPIC_NAMES[TOPICS] = {"admitted", "inadmissible", "review-requests", "re-emission-requests"};
 static const char *const STATUS_NAMES[STATUSES] = {"admitted",    "decayed-to-uncertainty", "below-floor",
                                                    "unannotated", "unverified-inference",   "renewed",
-                                                   NULL};
+                                                   "expired",     NULL};
 static const char *const DISPOSITIONS[] = {"discard", "review", "re-emit", "refuse"};
 
 static void put_text(Buffer *out, const char *text) { put(out, text, strlen(text)); }
@@ -926,6 +926,22 @@ int say_inadmissible(Folder *self, const AssertionState *assertion, const char *
         put_missing(&self->more, assertion);
         fine = put_output(self, assertion, disposition == TO_REVIEW ? ON_REVIEWS : ON_REEMISSIONS, &decision);
     }
+    decision_leave(&decision);
+    return fine ? DONE : FAILED;
+}
+
+int say_expired(Folder *self, const AssertionState *assertion)
+{
+    ShownChecks shown_checks;
+    shown_checks_begin(&shown_checks, assertion);
+    const char *reason = assertion->has_asked ? word_of_reason(assertion->asked_reason) : NULL;
+    Decision decision = {"EndedReviewRequest", "expired", reason, NULL, TO_REVIEW, 0, "", "", &shown_checks, NULL};
+    Buffer *more = &self->more;
+    put_missing(more, assertion);
+    PUT(more, ",\"ended_at\":\"");
+    put_time(more, self->time);
+    put_byte(more, '"');
+    int fine = put_head(self, assertion, &decision) && put_output(self, assertion, ON_REVIEWS, &decision);
     decision_leave(&decision);
     return fine ? DONE : FAILED;
 }

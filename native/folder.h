@@ -34,7 +34,7 @@ enum {
     KEEPS_LOOKS = MENDING_KEEPS_LOOKS
 };
 enum { LATE, NOT_COUNTED, NEWER_VOCABULARY, DUPLICATE, UNMATCHED, STALLED, DISCARDED, UNREVIEWED, COUNTERS };
-enum { STATUSES = 8 };
+enum { STATUSES = 9 };
 
 typedef struct {
     int64_t since, milliseconds;
@@ -62,6 +62,7 @@ typedef struct {
     int binds_subjects; /* an observation counts only for the record and the checks that it names (subjects.py) */
     int text_rules; /* of text and grounding, since fold version 3 */
     int verdicts; /* what is told on the topic: VERDICTS_NONE and the others */
+    int ends_requests; /* each request for a review ends with a record, since fold version 4 */
     PyObject *emitter; /* the last one of `changed`: most emissions of a block are of few */
     int mending; /* ASKS_PLAINLY and the others */
     uint8_t disposition[ENDS][EFFECT_CODES];
@@ -111,12 +112,14 @@ int verdicts_begin(void); /* before anything else; 0 with an exception */
 int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter); /* something about an emission changed */
 int folder_closed(Folder *self, const AssertionState *assertion, int64_t status, int64_t reason, int64_t disposition, Closed *closed); /* what is remembered of it */
 int folder_tell(Folder *self, PyObject *name, PyObject *emitter); /* `emitter` None: it does not say */
+const char *word_of_reason(int64_t reason); /* NULL: none */
 
 /* decision.c */
 int decision_begin(void); /* before anything else; 0 with an exception */
 int can_speak(const Folder *self, AssertionState *assertion);
 int say_admitted(Folder *self, const AssertionState *assertion, const char *status, const char *reason, int text);
 int say_inadmissible(Folder *self, const AssertionState *assertion, const char *status, const char *reason, int disposition);
+int say_expired(Folder *self, const AssertionState *assertion); /* a request for a review, whose window is over */
 
 #pragma GCC visibility pop
 

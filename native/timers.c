@@ -312,6 +312,8 @@ static int end_assertion(Folder *self, Due *due)
         disposition = TO_REVIEW;
     if (disposition == RE_EMIT && self->mending != ASKS_PLAINLY)
         return PYTHON;
+    if (disposition == TO_REVIEW && self->ends_requests)
+        return PYTHON;
     if (disposition == REFUSE || (disposition != DISCARD && !can_speak(self, assertion)))
         return PYTHON;
     if (queue_pop(self->pending) < 0 || folder_mark(self, due->place.name, assertion->has_emitter, assertion->emitter) == FAILED)
@@ -333,7 +335,7 @@ static int end_assertion(Folder *self, Due *due)
         return FAILED;
     }
     assertion->phase = REVIEW;
-    assertion->has_asked = self->verdicts != VERDICTS_NONE;
+    assertion->has_asked = self->ends_requests || self->verdicts != VERDICTS_NONE;
     assertion->asked_status = status;
     assertion->asked_reason = why;
     assertion->clock = ON_TIME;
@@ -349,7 +351,8 @@ static int expire(Folder *self, Due *due)
 {
     AssertionState *assertion = &due->assertion;
     if (due->kind == A_WAITING || (due->kind == AN_ATTEMPT && due->known.assertions) ||
-        (due->kind == A_LIFE && (assertion->phase == ADMITTED ? !can_speak(self, assertion) : assertion->phase != REVIEW)))
+        (due->kind == A_LIFE && assertion->phase != ADMITTED && assertion->phase != REVIEW) ||
+        (due->kind == A_LIFE && (assertion->phase == ADMITTED || self->ends_requests) && !can_speak(self, assertion)))
         return PYTHON;
     if (queue_pop(self->expiring) < 0)
         return FAILED;
@@ -365,6 +368,8 @@ static int expire(Folder *self, Due *due)
         return close_assertion(self, due, STATUS_DECAYED_TO_UNCERTAINTY, REASON_VALIDITY_ENDED, -1);
     }
     folder_count(self, UNREVIEWED, 1);
+    if (self->ends_requests && say_expired(self, assertion) == FAILED)
+        return FAILED;
     return close_assertion(self, due, assertion->has_asked ? assertion->asked_status : -1, assertion->asked_reason,
                            DISPOSITION_REVIEW);
 }

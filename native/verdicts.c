@@ -25,6 +25,11 @@ _Static_assert(LENGTH_OF(KINDS) == KIND_CODES && LENGTH_OF(DISPOSITIONS) == DISP
                    LENGTH_OF(REASONS) == REASON_CODES,
                "each word has its number");
 
+const char *word_of_reason(int64_t reason)
+{
+    return reason >= 0 && reason < REASON_CODES ? (const char *)REASONS[reason].at : NULL;
+}
+
 static PyObject *topic_name, *id_name, *settled_header, *pending_header; /* of every record: made once */
 
 static PyObject *type_header(const char *type)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ...codecs.records import Basis, Status
+from ...codecs.records import Basis, RequestEnd, Status
 from ..judging.checks import Check, canonical, parse_check
 from ..judging.rendering import render
 from ..sanitise import Confusables, Trace, clean_tree
@@ -52,7 +52,9 @@ class Shown(NamedTuple):
         return f'"rendered":{_encode(rendered).decode()},"checked":{_encode(checked).decode()},'
 
 
-def shown(state: AssertionState, status: Status, basis: Basis | None, *, commits: bool = True) -> Shown | None:
+def shown(
+    state: AssertionState, status: Status | RequestEnd, basis: Basis | None, *, commits: bool = True
+) -> Shown | None:
     """What a record of this status says of the assertion's checks; None where no observation verified one by name.
 
     Args:

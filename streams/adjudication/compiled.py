@@ -41,7 +41,7 @@ from .mending import effects_with_looks
 from .outputs import Writer
 from .state import State
 from .verdicts import Verdicts, told
-from .versions import MENDING, SUBJECTS, TEXT, WAITING
+from .versions import MENDING, REQUESTS, SUBJECTS, TEXT, WAITING
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -159,6 +159,7 @@ def _rules(policy: Policy, version: int) -> Rules:
         waiting_share=waiting.share_of(policy),
         verdicts=CODES["verdicts"].index(told(policy, version)),
         binds_subjects=version >= SUBJECTS,
+        ends_requests=version >= REQUESTS,
     )
 
 

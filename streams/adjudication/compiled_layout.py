@@ -152,6 +152,7 @@ class Rules(NamedTuple):
     waiting_share: int
     verdicts: int
     binds_subjects: bool
+    ends_requests: bool
 
 
 class RecordTexts(NamedTuple):

@@ -20,7 +20,7 @@ import msgspec
 from ...codecs.blocks import Block
 from ...codecs.canonical import assertion_hash
 from ...codecs.errors import Fault
-from ...codecs.records import AnyStep, Basis, Effect, Reason, Status
+from ...codecs.records import AnyStep, Basis, Effect, Reason, RequestEnd, Status
 from ...codecs.spans import Span, parse_span_key
 from ...codecs.times import format_time
 from ...codecs.unicode_text import REVISION
@@ -60,7 +60,7 @@ _META_UNCHANGED = to_json(_UNCHANGED)
 _NO_TEXT = (f'{_FRAME}"",{_FRAME_TYPE},"attestations":[],"chain":[]}},', _META_UNCHANGED)
 
 
-def decision_id(state: AssertionState, status: Status) -> str:
+def decision_id(state: AssertionState, status: Status | RequestEnd) -> str:
     """The first 32 hex digits of SHA-256 over emission id, attempt, span key, status and revision."""
     named = f"{state.emission_id}\x1f{state.attempt}\x1f{state.span_key}\x1f{status}\x1f{state.revision}"
     return sha256(named.encode()).hexdigest()[:32]
@@ -114,7 +114,7 @@ class DecisionWriter:
         self,
         type_: str,
         state: AssertionState,
-        status: Status,
+        status: Status | RequestEnd,
         basis: Basis | None,
         reason: Reason | None,
         own: str = "",

@@ -433,15 +433,11 @@ class _Folding:
         return greatest
 
     def supersede(self, known: EmissionState, attempt: int) -> None:
-        """A newer attempt closes what is still pending of earlier ones."""
+        """A newer attempt closes what is still pending of earlier ones, and ends their requests for a review."""
         for earlier in list(known.attempts):
             if earlier.number < attempt:
-                for assertion_state in [
-                    assertion_state for assertion_state in earlier.assertions if assertion_state.phase == Phase.PENDING
-                ]:
-                    case = self.verdicts.case(assertion_state)
-                    case.newer = True
-                    self.verdicts.judge(Moment.NEWER, case)
+                for assertion_state in list(earlier.assertions):
+                    self.verdicts.supersede(assertion_state, attempt)
 
     def matched(self, emission_id: str, attempt: Attempt) -> dict[str, list[PendingEvidence]]:
         """The evidence that waited for this attempt's assertions, by span key, in the order of its coming."""
@@ -727,15 +723,12 @@ class _Folding:
         else:
             if self.trace is not None:
                 self.trace.reviewed(assertion_state)
-            case = self.verdicts.case(assertion_state)
-            case.review = review.decision
-            self.verdicts.judge(Moment.REVIEW, case)
+            self.verdicts.reviewed(self.verdicts.case(assertion_state), review)
         return None
 
     def is_agreed(self, assertion_state: AssertionState, reviewer: str | None) -> bool:
         """Whether as many distinct reviewers as the policy asks for have admitted an assertion, this one included."""
-        least = self.policy.reviewers.min_reviewers
-        needed = least.external if assertion_state.effect == "external" else least.internal
+        needed = self.policy.reviewers.needed(assertion_state.effect)
         if needed == 1:
             return True
         if reviewer is None or reviewer in assertion_state.reviewers:
@@ -748,6 +741,7 @@ class _Folding:
             return True
         if self.trace is not None:
             self.trace.reviewed(assertion_state)
+        self.verdicts.ask_again(assertion_state)
         return False
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from ...codecs.blocks import Block, Event, EventKind, Output
 from ...codecs.errors import Fault
-from ...codecs.records import Basis, Disposition, Reason, Status
+from ...codecs.records import Basis, Disposition, Reason, RequestEnd, Review, Status
 from ...codecs.times import format_time
 from ..policy.policy import Policy
 from ..policy.privacy import Secret
@@ -26,7 +26,8 @@ from .decisions import Verdict
 from .emission_state import AssertionState, EmissionState
 from .mending import members
 from .trace import FoldTrace
-from .verdict_json import VerdictWriter
+from .verdict_json import VerdictWriter, asked_for
+from .versions import REQUESTS, number_of
 
 ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
 REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
@@ -36,6 +37,7 @@ VERDICTS = "verdicts"
 
 _encode = msgspec.json.Encoder().encode
 _SETTLED, _UNSETTLED = ("ce_type", b"sluice.verdicts.settled"), ("ce_type", b"sluice.verdicts.pending")
+_ENDED: Final = b'{"@type":"sluice:EndedReviewRequest"'
 _SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application/json")
 
 
@@ -51,6 +53,7 @@ class Writer:
         trace: FoldTrace | None = None,
     ) -> None:
         self.outputs: list[Output] = []
+        self._version = number_of(block.header.fold)
         self._block, self._policy, self._trace = block, policy, trace
         self._decisions = DecisionWriter(block, policy, policy_hash, secret)
         self.verdicts = VerdictWriter(block, policy_hash)
@@ -105,16 +108,53 @@ class Writer:
         self._put(INADMISSIBLE, state, verdict, decision, disposition=disposition)
         topic = {"review": REVIEWS, "re-emit": REEMISSIONS}.get(disposition)
         if request and topic:
-            seen = sorted(seen.substrate_class for seen in state.seen if seen.latest >= 0 or seen.ts >= 0)
-            missing = standing.missing(state)
-            more = f',"missing_floor":{missing},"classes_seen":{to_json(seen)}'
-            if state.min_observers > 1:
-                more += f',"missing_observers":{corroboration.missing_observers(state)}'
+            more = _missing(state)
+            if topic == REVIEWS:
+                more += self._reviewers(state)
             if topic == REEMISSIONS and again is not None:
                 commits = self._policy.privacy.observation_ids == "clear"
                 confusables, revision = self._decisions.confusables(state.effect), self._decisions.revision
                 more += members(state, *again, confusables, commits=commits, revision=revision)
             self._put(topic, state, verdict, decision, more, disposition)
+
+    def asked_again(self, state: AssertionState) -> None:
+        """The request for a review once more, after one of several reviewers: it takes the place of the one before."""
+        status, reason = asked_for(state)
+        own = '"disposition":"review",'
+        decision = self._decisions.decision("InadmissibleAssertion", state, status, None, reason, own, text=True)
+        more = _missing(state) + self._reviewers(state)
+        self._put(REVIEWS, state, (status, reason), decision, more, "review")
+
+    def _reviewers(self, state: AssertionState) -> str:
+        """Where several reviewers have to admit an assertion: how many, and who has; from the version on that says how
+        requests end."""
+        needed = self._policy.reviewers.needed(state.effect)
+        if needed == 1 or self._version < REQUESTS:
+            return ""
+        return f',"reviewers_needed":{needed},"admitted_by":{to_json(state.reviewers)}'
+
+    def request_ended(
+        self, state: AssertionState, status: RequestEnd, review: Review | None, by_attempt: int | None
+    ) -> None:
+        """The record that ends the request for a review of an assertion: its last word on that topic.
+
+        Args:
+            state: the assertion, as it is while it is up for review.
+            status: how the request ends.
+            review: that ended it.
+            by_attempt: the newer attempt that ended it.
+        """
+        reason = asked_for(state)[1] if state.asked else None
+        decision = self._decisions.decision(
+            "EndedReviewRequest", state, status, None, reason, '"disposition":"review",', text=False
+        )
+        more = f'{_missing(state)},"ended_at":"{format_time(self._block.header.time)}"'
+        if review is not None:
+            more += f',"decision":"{review.decision}"'
+            more += "" if review.reviewer is None else f',"reviewer":"{review.reviewer}"'
+        if by_attempt is not None:
+            more += f',"superseded_by":{by_attempt}'
+        self._output(REVIEWS, state, status, decision, more)
 
     def discarded(
         self, trace: FoldTrace, state: AssertionState, verdict: Verdict, quote: dict[str, Any] | None, request: bool
@@ -136,6 +176,13 @@ class Writer:
         disposition: Disposition | Literal[""] = "",
     ) -> None:
         status, reason = verdict
+        self._output(topic, state, status, decision, more)
+        if self._trace is not None:
+            self._trace.decided(state, self.outputs[-1], status, reason, disposition)
+
+    def _output(
+        self, topic: str, state: AssertionState, status: Status | RequestEnd, decision: Decision, more: str
+    ) -> None:
         headers = [
             _SPECVERSION,
             ("ce_id", f"{topic}/{decision.id}".encode()),
@@ -148,8 +195,6 @@ class Writer:
             headers.append(("traceparent", state.traceparent))
         key, value = f"{state.emission_id}#{state.span_key}".encode(), decision.at(len(self.outputs), more)
         self.outputs.append(Output(topic, key, value, headers))
-        if self._trace is not None:
-            self._trace.decided(state, self.outputs[-1], status, reason, disposition)
 
     def citation(self, key: bytes, value: bytes, traceparent: bytes | None) -> None:
         """An annotation that cites an observation id: an input of the binding lanes (binding.py), no decision."""
@@ -195,6 +240,11 @@ def dead_letter(block: Block, event: Event, fault: Fault) -> Output:
     return Output(DEAD_LETTERS, event.key, value, headers)
 
 
+def ends_request(output: Output) -> bool:
+    """Whether an output is the end of a request for a review, which says nothing new about its assertion."""
+    return output.topic == REVIEWS and output.value.startswith(_ENDED)
+
+
 _TRACEPARENT = re.compile(rb"[0-9A-Za-z-]{1,256}")
 
 
@@ -215,9 +265,26 @@ def source_of(block: Block, event: Event) -> str:
     return f"{header.sources[event.source].topic}/{header.lane}/{event.offset}"
 
 
+def _missing(state: AssertionState) -> str:
+    """What an assertion would have needed, as members with a comma before each."""
+    seen = sorted(seen.substrate_class for seen in state.seen if seen.latest >= 0 or seen.ts >= 0)
+    said = f',"missing_floor":{standing.missing(state)},"classes_seen":{to_json(seen)}'
+    if state.min_observers > 1:
+        said += f',"missing_observers":{corroboration.missing_observers(state)}'
+    return said
+
+
 @cache  # topics times statuses
-def _type_header(topic: str, status: Status) -> tuple[str, bytes]:
+def _type_header(topic: str, status: str) -> tuple[str, bytes]:
     return "ce_type", f"sluice.{topic}.{status}".encode()
 
 
-__all__ = ["Writer", "attestation_rules", "dead_letter", "decision_id", "source_of", "traceparent_of"]
+__all__ = [
+    "Writer",
+    "attestation_rules",
+    "dead_letter",
+    "decision_id",
+    "ends_request",
+    "source_of",
+    "traceparent_of",
+]

@@ -10,14 +10,15 @@ decision_json.py, and held to the structs of `records.py` by the tests.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from ...codecs.blocks import Block
-from ...codecs.records import EFFECTS, Disposition, Reason
+from ...codecs.records import EFFECTS, Disposition, Reason, Status
 from ...codecs.times import format_time
 from . import standing
 from .compiled_layout import VerdictTexts
 from .decision_json import to_json
+from .decisions import Verdict
 from .emission_state import (
     CLASSES,
     COVERAGE,
@@ -42,6 +43,12 @@ _REVIEW: Final = DISPOSITIONS.index("review")
 def asked(status: str, reason: Reason | None) -> list[int | str]:
     """Why an assertion waits for a reviewer, as it is kept (`AssertionState.asked`)."""
     return list(_numbers(status, reason))
+
+
+def asked_for(state: AssertionState) -> Verdict:
+    """The verdict for which an assertion waits for a reviewer, which it keeps (`AssertionState.asked`)."""
+    status, reason = state.asked
+    return Verdict(cast("Status", STATUSES[status]), None if reason == NONE else REASONS[reason])
 
 
 def _numbers(status: str, reason: Reason | None) -> tuple[int, int]:

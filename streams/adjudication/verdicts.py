@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...codecs.records import Basis, Disposition, Reason, Status
+from ...codecs.records import Basis, Disposition, Reason, RequestEnd, Review, Status
 from ...codecs.spans import Span
 from ..policy.policy import Policy, Told
 from . import corroboration, standing
@@ -18,7 +18,7 @@ from .state import State
 from .timers import TIME
 from .trace import FoldTrace
 from .verdict_json import asked, closed, is_settled, remembered
-from .versions import MENDING, VERDICTS
+from .versions import MENDING, REQUESTS, VERDICTS
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -54,7 +54,7 @@ class Verdicts:
         self, state: State, policy: Policy, writer: Writer, version: int, trace: FoldTrace | None = None
     ) -> None:
         self._state, self._policy, self._writer, self._trace = state, policy, writer, trace
-        self._mends = version >= MENDING
+        self._mends, self._ends = version >= MENDING, version >= REQUESTS
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
         self.changed: dict[str, str | None] = {}
@@ -150,8 +150,32 @@ class Verdicts:
         if self.told != "none":
             self.changed[emission_id] = emitter
 
+    def reviewed(self, case: Case, review: Review) -> None:
+        """A reviewer's word on what is up for review, or pending: it decides."""
+        if case.state.phase == Phase.REVIEW:
+            self._end_request(case.state, "reviewed", review=review)
+        case.review = review.decision
+        self.judge(Moment.REVIEW, case)
+
+    def ask_again(self, assertion_state: AssertionState) -> None:
+        """Not enough reviewers have admitted it: its request stays open, and says who has."""
+        if self._ends and assertion_state.asked:
+            assertion_state.revision += 1
+            self._writer.asked_again(assertion_state)
+
+    def supersede(self, assertion_state: AssertionState, attempt: int) -> None:
+        """A newer attempt came: what was still pending is superseded, and nobody reviews what is not said any more."""
+        if assertion_state.phase == Phase.PENDING:
+            case = self.case(assertion_state)
+            case.newer = True
+            self.judge(Moment.NEWER, case)
+        elif assertion_state.phase == Phase.REVIEW and self._ends:
+            self._changes(assertion_state)
+            self._end_for(assertion_state, attempt)
+
     def unreviewed(self, assertion_state: AssertionState) -> None:
         """No reviewer's word came in time: the verdict stands."""
+        self._end_request(assertion_state, "expired")
         self._state.close(assertion_state, remembered(assertion_state) if self.told != "none" else None)
 
     def _changes(self, assertion_state: AssertionState) -> None:
@@ -208,7 +232,8 @@ class Verdicts:
         if disposition == "review" and request:
             standing.drop_looks(assertion_state)
             assertion_state.phase = Phase.REVIEW
-            assertion_state.basis = asked(*verdict) if self.told != "none" else "corroboration"
+            keeps = self._ends or self.told != "none"
+            assertion_state.basis = asked(*verdict) if keeps else "corroboration"
             self._wait(assertion_state, state.time + self._rules.review_window)
         else:
             self._close(assertion_state, *verdict, disposition)
@@ -250,9 +275,27 @@ class Verdicts:
                     earlier.assertion(assertion_state.span_key) if earlier.number < assertion_state.attempt else None
                 )
                 if other is not None:
-                    if self._trace is not None:
-                        self._trace.ended(other, by_attempt=assertion_state.attempt)
-                    self._close(other, "rejected", "superseded")
+                    self._end_for(other, assertion_state.attempt)
+
+    def _end_for(self, assertion_state: AssertionState, attempt: int) -> None:
+        """Ends an assertion without a word of its own, since a newer attempt stands in its place."""
+        if self._trace is not None:
+            self._trace.ended(assertion_state, by_attempt=attempt)
+        if assertion_state.phase == Phase.REVIEW:
+            self._end_request(assertion_state, "superseded", by_attempt=attempt)
+        self._close(assertion_state, "rejected", "superseded")
+
+    def _end_request(
+        self,
+        assertion_state: AssertionState,
+        status: RequestEnd,
+        *,
+        review: Review | None = None,
+        by_attempt: int | None = None,
+    ) -> None:
+        """The record that ends the request for a review of an assertion that is up for one."""
+        if self._ends:
+            self._writer.request_ended(assertion_state, status, review, by_attempt)
 
 
 def _quote(case: Case, verdict: Verdict) -> dict[str, Any] | None:

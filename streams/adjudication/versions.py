@@ -49,6 +49,9 @@ WAITING: Final = 4
 """From this version on evidence that waits is bounded, for each emission and observer and for the lane (waiting.py)."""
 VERDICTS: Final = 4
 """From this version on the topic `verdicts` is written (verdict_json.py)."""
+REQUESTS: Final = 4
+"""From this version on every request for a review ends with a record of its own, and a newer attempt ends those of
+earlier ones (verdicts.py)."""
 ANSWERS: Final = 4
 """From this version on `early_settle` settles what every observer has answered about (answers.py)."""
 NAMES: Final = 4

@@ -348,6 +348,10 @@ class Reviewers(Part, frozen=True, gc=False):
         """Whether anything depends on who signed a review."""
         return bool(self.keys) or bool(self.roles) or self.require_signatures
 
+    def needed(self, effect: str) -> int:
+        """How many distinct reviewers have to admit an assertion of this effect."""
+        return self.min_reviewers.external if effect == "external" else self.min_reviewers.internal
+
 
 class CheckpointKeys(Part, frozen=True, gc=False):
     """Whose checkpoints count for workers: the keys by the names that stand in the notes. A worker's own key always

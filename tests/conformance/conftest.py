@@ -56,7 +56,13 @@ class Outputs(list[Line]):
     @property
     def requests(self) -> list[str]:
         """The topics of the requests, in order."""
-        return [line["topic"] for line in self.lines_on(*REQUEST_TOPICS)]
+        return [line["topic"] for line in self.lines_on(*REQUEST_TOPICS) if "ended_at" not in line["value"]]
+
+    @property
+    def ends(self) -> list[tuple[int, str]]:
+        """How requests for a review ended, in order: the attempt, and the status."""
+        ends = [value for value in self.on("review-requests") if "ended_at" in value]
+        return [(value["attempt"], value["status"]) for value in ends]
 
     @property
     def dead(self) -> list[str]:

@@ -345,17 +345,19 @@ def test_a_review_of_an_earlier_attempt_is_late_after_the_newer_word(adjudicate,
     assert outputs.dead == ["late-review"]
 
 
-def test_a_review_of_what_waited_is_late_after_the_newer_word(adjudicate, emission, observation, review):
-    """An earlier attempt that waits for its reviewer can be admitted until the newer attempt has spoken."""
+@pytest.mark.parametrize("has_spoken", [False, True])
+def test_a_review_of_what_waited_is_late_once_a_newer_attempt_is_there(
+    adjudicate, emission, observation, review, has_spoken
+):
+    """Nobody reviews what is not said any more: the newer attempt ends the request, whether it has spoken or not."""
     lines = [emission(0), observation(1, GREP), emission(700, fields=NEXT)]
-    spoken = [observation(701, GREP, attempt=1), observation(702, GIT, attempt=1)]
+    spoken = [observation(701, GREP, attempt=1), observation(702, GIT, attempt=1)] if has_spoken else []
 
-    in_time = adjudicate([*lines, review(710, attempt=0)])
-    late = adjudicate([*lines, *spoken, review(710, attempt=0)])
+    outputs = adjudicate([*lines, *spoken, review(710, attempt=0)])
 
-    assert in_time.words == [BELOW_FLOOR, ADMITTED]
-    assert (late.words, attempts_of(late)) == ([BELOW_FLOOR, ADMITTED], [0, 1])
-    assert (in_time.dead, late.dead) == ([], ["late-review"])
+    assert outputs.words == [BELOW_FLOOR, *([ADMITTED] if has_spoken else [])]
+    assert outputs.ends == [(0, "superseded")]
+    assert outputs.dead == ["late-review"]
 
 
 def test_a_review_of_an_earlier_life_that_lives_on_is_in_time(adjudicate, emission, observation, review):

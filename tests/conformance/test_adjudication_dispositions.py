@@ -298,6 +298,7 @@ def test_a_review_refuses_what_waited_for_it(adjudicate, emission, observation, 
         ("inadmissible", "rejected", "review"),
     ]
     assert outputs.requests == ["review-requests"]
+    assert outputs.ends == [(0, "reviewed")]
 
 
 def test_a_discarded_assertion_waits_for_no_reviewer(adjudicate, emission, review):

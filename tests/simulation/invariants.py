@@ -91,6 +91,7 @@ def check(
                     number = PARTITIONERS["murmur2"](output.key or b"", broker.lanes)
                     spread.setdefault((output.topic, number), Counter())[written] += 1
         check_outputs(outputs, wanted, lane)
+        check_requests(record for record, _ in outputs["review-requests"].visible())
     check_spread(broker, spread)
     check_unique(broker)
     for fold in folds():
@@ -210,6 +211,20 @@ def check_outputs(outputs: dict[str, Partition], wanted: dict[str, list[Written]
         for fold in folds():
             own = [[one for one in some if _writer(one) == fold.name] for some in (found, wanted.get(topic, []))]
             _demand_same(own[0], own[1], f"{topic}/{lane}, of {fold.name}")
+
+
+def check_requests(records: Iterable[Record]) -> None:
+    """Under every key a request for a review opens, may be written again, and ends once before another one opens."""
+    open_: dict[bytes | None, tuple[int, int]] = {}
+    for record in records:
+        value = msgspec.json.decode(record.value or b"")
+        named = value["attempt"], value["revision"]
+        before = open_.pop(record.key, None)
+        if "ended_at" in value:
+            demand(before == named, "requests", f"{record.key!r} ends {named}, and {before} was open")
+            continue
+        demand(before is None or before[0] == named[0], "requests", f"{record.key!r} opens {named} beside {before}")
+        open_[record.key] = named
 
 
 def check_spread(broker: Broker, wanted: Mapping[tuple[str, int], Counter[Written]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 from sluice.topology.ledger.chain import ChainHead
 
 from .group import Group
+from .invariants import ViolationError, check_requests
 from .loop import LivelockError, Process, SimulatedLoop
+from .partition import Record
 from .shelf import Shelves
 
 EPOCH = 1_800_000_000_000
@@ -146,3 +149,25 @@ class TestShelves:
         assert not list(shelves.of("b", "adjudicate", 0).found())
         ((path, facts),) = shelves.of("a", "adjudicate", 0).found()
         assert list(shelves.read(path, facts)) == [b"one", b"two"]
+
+
+OPEN, AGAIN, NEWER = ({"attempt": attempt, "revision": revision} for attempt, revision in ((0, 1), (0, 2), (1, 1)))
+
+
+class TestRequests:
+    @pytest.mark.parametrize(
+        "values",
+        [
+            [{**OPEN, "ended_at": "x"}],
+            [OPEN, {**OPEN, "ended_at": "x"}, {**OPEN, "ended_at": "x"}],
+            [OPEN, NEWER],
+            [OPEN, AGAIN, {**OPEN, "ended_at": "x"}],
+        ],
+        ids=["an end of nothing", "two ends", "two open under one key", "an end of another revision"],
+    )
+    def test_requests_that_do_not_end_once_are_found(self, values: list[dict[str, Any]]):
+        """Each of them is a violation."""
+        records = [Record(place, 0, b"em-1#c:0-9", json.dumps(value).encode()) for place, value in enumerate(values)]
+
+        with pytest.raises(ViolationError, match="requests"):
+            check_requests(records)

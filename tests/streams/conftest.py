@@ -76,6 +76,10 @@ class Lane:
         self._told = [show(output) for output in outputs if output.topic == "verdicts"]
         return [show(output) for output in outputs if output.topic != "verdicts"]
 
+    def on(self, topic: str) -> list[Shown]:
+        """Everything that was written to a topic so far."""
+        return [show(output) for output in self.outputs if output.topic == topic]
+
     def verdicts(self) -> list[Shown]:
         """What the last block says on `verdicts`."""
         return self._told

@@ -214,6 +214,7 @@ class Naive:
                 self.close(item, "decayed-to-uncertainty", "validity-ended")
             elif item["state"] == "review":
                 self.fates["unreviewed"] += 1
+                self.end_request(item, "expired")
                 self.over(item)
 
     # -- inputs
@@ -237,6 +238,9 @@ class Naive:
         for claim in self.claims:
             if claim["key"][0] == name and claim["attempt"] < number and claim["state"] == "pending":
                 self.refuse(claim, "rejected", "superseded")
+            elif claim["key"][0] == name and claim["attempt"] < number and claim["state"] == "review":
+                self.end_request(claim, "superseded", number)
+                self.over(claim)
         for claim in self.claims:  # of an attempt that was forgotten: nobody can name them any more
             claim["forgotten"] = claim.get("forgotten") or (claim["key"][0], claim["attempt"]) == (name, number)
         self.attempts[name, number] = {"value": value, "until": emitted + self.rules.max_validity}
@@ -346,6 +350,8 @@ class Naive:
         if value["decision"] == "admit" and claim["state"] != "review":
             return "unrequested-review"
         until = self.now + self.rules.max_validity
+        if claim["state"] == "review":
+            self.end_request(claim, "reviewed", value["decision"])
         if claim["state"] == "admitted":
             claim["basis"] = "review"
             self.close(claim, "rejected", "review")
@@ -521,16 +527,27 @@ class Naive:
         asks = reason not in ("superseded", "review")
         topic = {"review": "review-requests", "re-emit": "re-emission-requests"}.get(given)
         if asks and topic:
-            seen = {cls for cls, *_ in self.evidence(claim)} if self.rules.trust == "declared" else set()
-            seen = {cls for cls in seen if cls in counted} | {one["substrate_class"] for one in claim["heard"]}
-            words.append((topic, *start, given, counted, max(0, claim["k"] - len(counted)), sorted(seen)))
+            words.append((topic, *start, given, counted, *self.missing(claim)))
         self.over(claim)
         # Where a newer attempt is known, the last word under a key is not an earlier one's.
         if given == "refuse" and claim["attempt"] >= self.newest(claim["key"][0]):
             claim["revision"] -= 1  # one decision, told twice
             self.speak(claim, "refused", "policy", reason)
         if asks and given == "review":
-            claim.update(state="review", until=self.now + self.rules.review_window)
+            claim.update(state="review", until=self.now + self.rules.review_window, asked=reason)
+
+    def missing(self, claim: Claim) -> tuple[int, list[str]]:
+        """How many classes more it would have needed, and those that bore it out."""
+        counted = self.counted(claim)
+        seen = {cls for cls, *_ in self.evidence(claim)} if self.rules.trust == "declared" else set()
+        seen = {cls for cls in seen if cls in counted} | {one["substrate_class"] for one in claim["heard"]}
+        return max(0, claim["k"] - len(counted)), sorted(seen)
+
+    def end_request(self, claim: Claim, how: str, by: Any = None) -> None:
+        """The last word on a request for a review: how it ended, and by what."""
+        counted = sorted(self.counted(claim))
+        start = ("review-requests", claim["attempt"], claim["revision"], how, claim["asked"], "review", counted)
+        self.words[claim["key"]].append((*start, *self.missing(claim), *([] if by is None else [by])))
 
     def speak(self, claim: Claim, status: str, basis: str, reason: str | None = None) -> None:
         """A word on `admitted`; where it is the attempt's own, earlier lives under the key end without one."""
@@ -569,6 +586,7 @@ def decisions_of(outputs: list[Any]) -> dict[Key, list[tuple[Any, ...]]]:
             rest = (value["disposition"], value["classes"])
         if topic.endswith("-requests"):
             rest += (value["missing_floor"], value["classes_seen"])
+            rest += tuple(value[name] for name in ("decision", "superseded_by") if name in value)
         words[value["emission_id"], *value["span"]["chars"]].append((*start, *rest))
     return words
 

@@ -76,8 +76,8 @@ MESSAGES: Final[Mapping[str, Message]] = {
         "A word on the admitted set; read it read_committed", _DECIDED, records.Admitted, headers=_EVENT
     ),
     "inadmissible": Message("What was not admitted, and why", _DECIDED, records.Inadmissible, headers=_EVENT),
-    "review-requests": Message("A reviewer is wanted", _DECIDED, records.Request, headers=_EVENT),
-    "re-emission-requests": Message("Another attempt is wanted", _DECIDED, records.Request, headers=_EVENT),
+    "review-requests": Message("A reviewer is wanted, or no more", _DECIDED, records.ReviewRequest, headers=_EVENT),
+    "re-emission-requests": Message("Another attempt is wanted", _DECIDED, records.ReEmissionRequest, headers=_EVENT),
     "verdicts": Message(
         "What became of each assertion of an emission, without any text",
         "emission_id",

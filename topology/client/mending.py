@@ -14,7 +14,7 @@ from typing import Any, Final, Unpack
 import msgspec
 from msgspec import UNSET
 
-from ...codecs.records import MissingCheck, Request, SeenInstead
+from ...codecs.records import MissingCheck, ReEmissionRequest, SeenInstead
 from ...codecs.times import parse_time
 from ..settings.settings import Settings
 from .admitted_set import AdmittedRead
@@ -28,7 +28,7 @@ MOST_ATTEMPTS: Final = 10_000
 
 _LINE_ENDS: Final = {end: f"\\u{end:04x}" for end in (0x7F, 0x85, 0x2028, 0x2029)}
 
-_decode = msgspec.json.Decoder(Request).decode
+_decode = msgspec.json.Decoder(ReEmissionRequest).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -42,7 +42,7 @@ class Mending(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     key: str
-    record: Request
+    record: ReEmissionRequest
     partition: int
     offset: int
 

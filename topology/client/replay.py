@@ -16,7 +16,7 @@ from ...codecs.blocks import Block, Event, EventKind, Header, Output
 from ...codecs.decode import decode_emission, decode_observation, decode_review
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.records import Admitted as AdmittedRecord
-from ...codecs.records import Emission, Inadmissible, Observation, Request, Review, Verdicts
+from ...codecs.records import Emission, Inadmissible, Observation, ReEmissionRequest, Review, ReviewRequest, Verdicts
 from ...streams.adjudication.versions import NAMES, number_of
 from ..audit.divergences import Findings
 from ..audit.ledger_checks import LedgerChecks
@@ -27,14 +27,14 @@ from ..ledger.replay import Linked, follow
 
 EventName: TypeAlias = Literal["record", "oversize", "policy", "gap", "quarantine"]
 Input: TypeAlias = Emission | Observation | Review
-Decided: TypeAlias = AdmittedRecord | Inadmissible | Request | Verdicts
+Decided: TypeAlias = AdmittedRecord | Inadmissible | ReviewRequest | ReEmissionRequest | Verdicts
 
 _DECODERS: Final = {"emissions": decode_emission, "observations": decode_observation, "reviews": decode_review}
 _OUTPUTS: Final[dict[str, Any]] = {
     "admitted": msgspec.json.Decoder(AdmittedRecord),
     "inadmissible": msgspec.json.Decoder(Inadmissible),
-    "review-requests": msgspec.json.Decoder(Request),
-    "re-emission-requests": msgspec.json.Decoder(Request),
+    "review-requests": msgspec.json.Decoder(ReviewRequest),
+    "re-emission-requests": msgspec.json.Decoder(ReEmissionRequest),
     "verdicts": msgspec.json.Decoder(Verdicts),
 }
 _NAMES: Final[dict[int, EventName]] = {

@@ -166,7 +166,8 @@ class Board:
         if topic == "dead-letters":
             self._apply_dead_letter(record, shown)
         elif topic == "review-requests":
-            self.requests += self._entry_of(shown) is not None
+            if self._entry_of(shown) is not None:
+                self.requests += -1 if "ended_at" in shown.value else 1
         else:
             self._apply_decision(topic, shown)
 

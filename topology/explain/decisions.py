@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType, field
 
 from ...codecs.blocks import Output
 from ...codecs.records import Basis, CoverageLevel, Disposition, Effect, LedgerPlace, Reason, Status
-from ...streams.adjudication.outputs import CITATIONS, DEAD_LETTERS, VERDICTS
+from ...streams.adjudication.outputs import CITATIONS, DEAD_LETTERS, VERDICTS, ends_request
 
 
 class FramedText(msgspec.Struct, frozen=True, gc=False):
@@ -59,9 +59,10 @@ _NO_WORDS = (DEAD_LETTERS, CITATIONS, VERDICTS)
 
 
 def decisions_in(outputs: Iterable[Output]) -> Iterator[DecisionOutput]:
-    """The words among some outputs, in order; dead letters, citations and what `verdicts` repeats are none."""
+    """The words among some outputs, in order; dead letters, citations, what `verdicts` repeats and the ends of requests
+    are none."""
     for output in outputs:
-        if output.topic not in _NO_WORDS:
+        if output.topic not in _NO_WORDS and not ends_request(output):
             yield decision_in(output)
 
 

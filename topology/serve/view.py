@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, get_args
 
 import msgspec
 import structlog
 
 from ...codecs.decode import decode_emission, decode_observation, decode_review
 from ...codecs.errors import Fault
-from ...codecs.records import Identifier
+from ...codecs.records import Identifier, RequestEnd
 from ...codecs.spans import Span, span_key
 from ..kafka.topics import TOPICS
 from ..mcp.kept_view import PARTITIONS, Arrived, KeptView
@@ -83,7 +83,7 @@ class ServiceView(KeptView):
 
     topics: ClassVar[Sequence[str]] = tuple(name for name in _SHOWN if name in TOPICS)
     schema: ClassVar[str] = SCHEMA
-    version: ClassVar[str] = "serve-2"
+    version: ClassVar[str] = "serve-3"
 
     def prune(self, now: int) -> int:
         """Drops what the topics drop as well, and verdicts that were replaced long ago."""
@@ -125,9 +125,6 @@ class ServiceView(KeptView):
                 *(emission.emission_id, emission.attempt, partition, record.timestamp),
                 *(emission.emitter.system if emission.emitter else None, emission.effect, record.value),
             ),
-        )
-        self._db.execute(
-            "UPDATE requests SET ended=1 WHERE emission_id=? AND attempt<?", (emission.emission_id, emission.attempt)
         )
         return True
 
@@ -180,7 +177,7 @@ class ServiceView(KeptView):
         return self._decision("inadmissible", record)
 
     def _request(self, partition: int, record: Arrived) -> bool:
-        """A request, or the record that ends it (`ended`)."""
+        """A request, or the record that ends it. A newer attempt on `emissions` ends none: the lane may refuse it."""
         key = (record.key or b"").decode(errors="replace")
         if record.value is None:
             self._db.execute("UPDATE requests SET ended=1 WHERE key=?", (key,))
@@ -188,14 +185,10 @@ class ServiceView(KeptView):
         found = _read(_decisions, record.value)
         if found is None or key != key_of(found.emission_id, span_key(found.span)):
             return False
-        if found.ended is not None or found.status in ENDED:
+        if found.status in ENDED:
             self._db.execute("UPDATE requests SET ended=1 WHERE key=? AND attempt<=?", (key, found.attempt))
             return True
-        newer = self._db.execute(
-            "SELECT 1 FROM decisions WHERE key=? AND revision>?"
-            " UNION ALL SELECT 1 FROM emissions WHERE emission_id=? AND attempt>?",
-            (key, found.revision, found.emission_id, found.attempt),
-        ).fetchone()
+        newer = self._db.execute("SELECT 1 FROM decisions WHERE key=? AND revision>?", (key, found.revision)).fetchone()
         self._db.execute(
             "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -249,7 +242,7 @@ _TAKES: Final = {
     "review-requests": "_request",
     "review-leases": "_lease",
 }
-ENDED: Final = ("reviewed", "expired", "superseded")
+ENDED: Final = get_args(RequestEnd)
 
 
 class _Decided(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -262,7 +255,6 @@ class _Decided(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     revision: int = 0
     reason: str | None = None
     effect: str = "internal"
-    ended: Any = None
 
 
 _decisions = msgspec.json.Decoder(_Decided)

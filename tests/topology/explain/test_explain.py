@@ -636,18 +636,23 @@ def explanations_of(policy: Policy, history: list[laws.Block]) -> tuple[Exported
 @_SETTINGS
 @given(laws.worlds())
 def test_the_verdicts_are_exactly_the_outputs(world: tuple[Policy, list[laws.Block]]):
-    """Every output about the emission is a verdict of its story, in order, and no other is."""
+    """Every output about the emission is a verdict of its story, in order, and no other is; but the end of a request,
+    which its story tells of by what ended it."""
     lane, found = explanations_of(*world)
 
     for emission_id, explanation in found.items():
         key = f"{emission_id}#".encode()
         outputs = [msgspec.json.decode(one.value) | {"topic": one.topic} for one in lane.outputs if one.key[:5] == key]
+        ends = [one for one in outputs if "ended_at" in one]
+        outputs = [one for one in outputs if "ended_at" not in one]
         written = [(one["topic"], one["ledger"]["height"], one["ledger"]["index"], one["id"]) for one in outputs]
         verdicts = [one for assertion in explanation.assertions for one in assertion.verdicts if one.topic is not UNSET]
         read = [(one.topic, one.ledger.height, one.ledger.index, one.id) for one in verdicts]
         assert sorted(read) == sorted(one for one in written if one[0] != "dead-letters")
         for assertion in explanation.assertions:
             assert [one.verdict for one in assertion.events if one.what == "verdict"] == assertion.verdicts
+        told = Counter(one.why for assertion in explanation.assertions for one in assertion.events)
+        assert told["review-window-over"] == sum(one["status"] == "expired" for one in ends)
 
 
 @_SETTINGS

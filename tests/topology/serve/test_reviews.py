@@ -147,18 +147,16 @@ async def test_what_cannot_be_decided_is_told(service, view, fake, tokens, revie
     assert fake.records("reviews") == []
 
 
-@pytest.mark.parametrize("end", ["decided", "superseded", "ended", "time"])
+@pytest.mark.parametrize("end", ["decided", "superseded", "reviewed", "expired", "time"])
 async def test_a_request_that_has_ended_admits_nothing(service, view, fake, tokens, reviewer, end):
-    """Decided by another, superseded by a newer attempt, ended by a record, or by its time; a refusal may come."""
+    """Decided by another, ended by a record, or by its time; a refusal may come."""
     view.emit()
     key = view.ask()
     word = {"emission_id": "em-1", "span": {"chars": [0, 10]}, "status": "rejected", "revision": 2, "attempt": 0}
     if end == "decided":
         view.put("admitted", key, word)
-    elif end == "superseded":
-        view.emit(text="It is new.", attempt=1)
-    elif end == "ended":
-        view.put("review-requests", key, {**word, "status": "reviewed"})
+    elif end != "time":
+        view.put("review-requests", key, {**word, "status": end, "revision": 1})
     else:
         fake.advance("24h")
         view.tell()
@@ -167,6 +165,17 @@ async def test_a_request_that_has_ended_admits_nothing(service, view, fake, toke
         refused = await client.post("/v1/reviews", json=admit(decision="refuse"), headers=reviewer())
 
     assert (admitted.status_code, refused.status_code) == (409, 202)
+
+
+async def test_a_newer_attempt_that_no_lane_has_taken_ends_no_request(service, view, fake, tokens, reviewer):
+    """Anybody may write to `emissions`: only the lane's own record takes a request from the queue."""
+    view.emit()
+    view.ask()
+    view.emit(text="It is forged.", attempt=1)
+    async with service(tokens=tokens.file) as client:
+        admitted = await client.post("/v1/reviews", json=admit(), headers=reviewer())
+
+    assert admitted.status_code == 202
 
 
 async def test_two_reviewers_are_two(service, view, fake, tokens, reviewer):
