@@ -32,7 +32,7 @@ from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import snapshot
-from sluice.streams.policy.policy import Policy, Told
+from sluice.streams.policy.policy import Policy, PublishedVerdicts
 
 T = 1_790_000_000_000
 MINUTE, DAY = 60_000, 86_400_000
@@ -95,7 +95,7 @@ class Ledger:
             self.add(at, [])
 
 
-def make(emissions: int, *, early: bool, to_the_end: bool, told: Told = "settled") -> list[bytes]:
+def make(emissions: int, *, early: bool, to_the_end: bool, told: PublishedVerdicts = "settled") -> list[bytes]:
     """The ledger of a workload; `told`: what its policy has told on `verdicts`."""
     ledger, some, at = Ledger(Policy(verdicts=told)), list[Event](), T
     for event in events(emissions, early):
@@ -161,7 +161,7 @@ def main() -> None:
     )
     parser.add_argument("--profile", metavar="FILE", help="one run of `live` under cProfile; writes its figures there")
     parser.add_argument("--json", action="store_true", help="one JSON document")
-    parser.add_argument("--verdicts", choices=get_args(Told), default="settled", help="the policy's key")
+    parser.add_argument("--verdicts", choices=get_args(PublishedVerdicts), default="settled", help="the policy's key")
     arguments = parser.parse_args()
     if not arguments.collect:
         gc.disable()

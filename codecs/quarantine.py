@@ -57,8 +57,8 @@ def quarantine(source: int, offset: int, next: int, timestamp: int, reason: Unre
         reason: why.
         raw: the batch as it came.
     """
-    told = Quarantined(next, reason, len(raw), sha256(raw).hexdigest(), raw[:FIRST_BYTES].hex())
-    return Event(EventKind.QUARANTINE, source, offset, timestamp, [], None, _encode(told))
+    record = Quarantined(next, reason, len(raw), sha256(raw).hexdigest(), raw[:FIRST_BYTES].hex())
+    return Event(EventKind.QUARANTINE, source, offset, timestamp, [], None, _encode(record))
 
 
 def read_quarantine(event: Event) -> Quarantined:
@@ -72,6 +72,6 @@ def read_quarantine(event: Event) -> Quarantined:
 
 def refused(event: Event) -> tuple[int, Fault]:
     """How many offsets an event of this kind passes over, and the fault of its dead letter."""
-    told = read_quarantine(event)
-    detail = f"the batch from offset {event.offset} to {told.next - 1} cannot be read: {MEANING[told.reason]}"
-    return told.next - event.offset, Fault("unreadable-batch", detail)
+    record = read_quarantine(event)
+    detail = f"the batch from offset {event.offset} to {record.next - 1} cannot be read: {MEANING[record.reason]}"
+    return record.next - event.offset, Fault("unreadable-batch", detail)

@@ -188,14 +188,14 @@ static PyObject *renew(Folder *self, PyObject *renewed)
     return done == FAILED ? NULL : PyBool_FromLong(done == DONE);
 }
 
-/* tell(other): what became of each emission that changed; those that are Python's go to `other`. */
-static PyObject *tell(Folder *self, PyObject *other)
+/* publish(other): what became of each emission that changed; those that are Python's go to `other`. */
+static PyObject *publish(Folder *self, PyObject *other)
 {
     PyObject *name, *emitter;
     Py_ssize_t at = 0;
     while (PyDict_Next(self->changed, &at, &name, &emitter)) { /* `other` changes none of it */
         arena_reset(&self->arena);
-        int done = folder_tell(self, name, emitter);
+        int done = folder_publish(self, name, emitter);
         PyObject *nothing = done == PYTHON ? PyObject_CallFunctionObjArgs(other, name, emitter, NULL) : NULL;
         if (done == FAILED || (done == PYTHON && nothing == NULL))
             return NULL;
@@ -460,7 +460,7 @@ static PyMethodDef folder_methods[] = {
     {"fire", (PyCFunction)(void (*)(void))fire, METH_FASTCALL,
      "Fires what is due, at most so many, up to the first that is Python's; how many."},
     {"renew", (PyCFunction)renew, METH_O, "Tells of one renewal; False where it is Python's."},
-    {"tell", (PyCFunction)tell, METH_O, "Tells what became of the emissions that changed; those that are Python's go to a callable."},
+    {"publish", (PyCFunction)publish, METH_O, "Publishes what became of the emissions that changed; those that are Python's go to a callable."},
     {"apply", (PyCFunction)(void (*)(void))apply, METH_FASTCALL,
      "Takes events in, in order; those that are Python's go to a callable. How many those were."},
     {NULL, NULL, 0, NULL},

@@ -319,7 +319,7 @@ static int put_output(Folder *self, View id, View emitter, int64_t newest, int s
     return fine ? DONE : FAILED;
 }
 
-int folder_tell(Folder *self, PyObject *name, PyObject *emitter)
+int folder_publish(Folder *self, PyObject *name, PyObject *emitter)
 {
     Place place = {NULL, NULL, {NULL, 0}};
     View by = {NULL, 0};

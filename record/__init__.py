@@ -5,7 +5,7 @@
 
 from .annotating import Noted, annotations_of, proposals
 from .deriving import Deriver
-from .events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from .events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from .recorder import Recorder
 from .sinks import FileSink, HttpSink, KafkaSink, MemorySink, Recorded, Sink
 from .statements import Statement, statements
@@ -19,11 +19,11 @@ __all__ = [
     "HttpSink",
     "KafkaSink",
     "MemorySink",
+    "Message",
     "Noted",
     "Problem",
     "Recorded",
     "Recorder",
-    "Said",
     "Sink",
     "Statement",
     "ToolCall",

@@ -19,7 +19,7 @@ from ..codecs.unicode_text import nfkc
 from ..streams.judging.terms import Content, Term, terms_of
 from .deriving import Deriver
 from .listings import is_file, listed
-from .looks import GREP, LOG, READ, Line, Look, Seen
+from .looks import GREP, LOG, READ, Line, Look, LookResult
 from .observed import ReadData, observation_id
 from .secrets import may_quote
 
@@ -51,7 +51,7 @@ class Noted(NamedTuple):
     checks: list[str]
 
 
-class Known:
+class CallText:
     """A call with the words of its result, made once for however many sentences.
 
     Args:
@@ -60,7 +60,7 @@ class Known:
 
     __slots__ = ("_content", "paths", "seen", "words")
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: LookResult) -> None:
         self.seen, self.paths = seen, seen.paths
         self._content: Content | None = None
         text = "\n".join(
@@ -78,7 +78,7 @@ class Known:
         return self._content
 
 
-def _content_of(seen: Seen) -> Content:
+def _content_of(seen: LookResult) -> Content:
     shown = "\n".join(line.text for line in seen.lines)
     commits = " ".join(f"{each.name} {each.author} {str(each.date)[:10]}" for each in seen.commits)
     return Content(f"{shown}\n{seen.extra}\n{commits}")
@@ -100,7 +100,7 @@ class Annotator:
     def __init__(self, deriver: Deriver | None = None, read_data: ReadData | None = None) -> None:
         self._deriver, self._read_data = deriver or Deriver(), read_data
 
-    def note(self, text: str, calls: Sequence[Known], kind: Kind = "assertion") -> Noted:
+    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
         """What the calls give a sentence; nothing where none of them has its terms.
 
         Args:
@@ -113,7 +113,7 @@ class Annotator:
         # Only what bears on the sentence gives checks, so that no check speaks of a file that was not looked at.
         return Noted(annotations, self._deriver.derive(text, kind, chosen) if chosen else [])
 
-    def _annotation(self, text: str, seen: Seen) -> Annotation:
+    def _annotation(self, text: str, seen: LookResult) -> Annotation:
         quoted = _quote(_terms(text), seen, self._read_data)
         locator = {**seen.look.locator, **({} if quoted is None else {"quote": quoted})}
         ts = None if seen.at is None else format_time(seen.at)
@@ -121,10 +121,10 @@ class Annotator:
 
 
 def annotations_of(
-    statement: str, calls: Sequence[Seen], deriver: Deriver | None = None, read_data: ReadData | None = None
+    statement: str, calls: Sequence[LookResult], deriver: Deriver | None = None, read_data: ReadData | None = None
 ) -> Noted:
     """What calls give a single statement (`Annotator.note`)."""
-    return Annotator(deriver, read_data).note(statement, [Known(one) for one in calls])
+    return Annotator(deriver, read_data).note(statement, [CallText(one) for one in calls])
 
 
 # ---------------------------------------------------------------- which calls
@@ -135,7 +135,7 @@ def _terms(text: str) -> Sequence[Term]:
     return terms_of(text).terms[:MOST_TERMS]
 
 
-def bearing(text: str, calls: Sequence[Known]) -> list[Seen]:
+def bearing(text: str, calls: Sequence[CallText]) -> list[LookResult]:
     """The calls that bear on a sentence, best first, those of searches narrowed to the file that has most of it.
 
     A call bears on it when its result has half of the terms that its best rival has, and one that is no plain word.
@@ -143,13 +143,13 @@ def bearing(text: str, calls: Sequence[Known]) -> list[Seen]:
     terms = _terms(text)
     exact = [term for term in terms if term.kind != "word"]
     words = {term: frozenset(_WORDS.findall(term.text.casefold())) for term in terms}
-    rough: list[tuple[float, int, Known]] = []
+    rough: list[tuple[float, int, CallText]] = []
     for place, one in enumerate(calls):
         there = [term for term in terms if words[term] and not words[term].isdisjoint(one.words)]
         if there and (not exact or any(term.kind != "word" for term in there)):
             rough.append((_weight(there), place, one))
     rough.sort(key=lambda one: (-one[0], -one[1]))  # of two alike the later one: it saw the newer state
-    scored: list[tuple[float, int, Seen]] = []
+    scored: list[tuple[float, int, LookResult]] = []
     best = 0.0
     for weight, place, one in rough[:MOST_EXACT]:
         if weight + NAMED_PLACE < best / 2:
@@ -169,7 +169,7 @@ def _weight(terms: Collection[Term]) -> float:
     return sum(1.0 if term.kind == "word" else 3.0 for term in terms)
 
 
-def _scored(text: str, terms: Sequence[Term], one: Known) -> tuple[float, Seen]:
+def _scored(text: str, terms: Sequence[Term], one: CallText) -> tuple[float, LookResult]:
     """How much of a sentence stands in a result, and the look at it."""
     seen = one.seen
     if seen.look.substrate_class in (GREP, READ) and "path" not in seen.look.locator and seen.lines:
@@ -195,7 +195,7 @@ def _scored(text: str, terms: Sequence[Term], one: Known) -> tuple[float, Seen]:
     return _weight(there) + (NAMED_PLACE if places else 0.0), seen
 
 
-def _may_hold(term: Term, one: Known) -> bool:
+def _may_hold(term: Term, one: CallText) -> bool:
     """Whether a search can find anything: of numbers and dates there are other ways to write them."""
     if term.kind not in ("code", "name", "path", "quote"):
         return True
@@ -207,7 +207,7 @@ def _same_file(named: str, path: str) -> bool:
     return bool(named) and (path == named or path.endswith("/" + named))
 
 
-def _narrowed(text: str, terms: Sequence[Term], seen: Seen) -> Seen:
+def _narrowed(text: str, terms: Sequence[Term], seen: LookResult) -> LookResult:
     """A search through many files as a search in the one whose lines have most of the sentence."""
     by_path: dict[str, list[Line]] = {}
     for line in seen.lines:
@@ -226,9 +226,9 @@ def _narrowed(text: str, terms: Sequence[Term], seen: Seen) -> Seen:
     return seen._replace(look=look, lines=tuple(by_path[best]))
 
 
-def _chosen(ordered: Sequence[Seen]) -> list[Seen]:
+def _chosen(ordered: Sequence[LookResult]) -> list[LookResult]:
     """At most five, no place twice; the best of each class, then the others, in their order."""
-    unique: dict[str, Seen] = {}
+    unique: dict[str, LookResult] = {}
     for one in ordered:
         unique.setdefault(f"{one.look.substrate_class} {sorted(one.look.locator.items())!r}", one)
     ones = list(unique.values())
@@ -241,7 +241,7 @@ def _chosen(ordered: Sequence[Seen]) -> list[Seen]:
     return [one for one in ones if id(one) in kept]
 
 
-def _quote(terms: Sequence[Term], seen: Seen, read_data: ReadData | None) -> str | None:
+def _quote(terms: Sequence[Term], seen: LookResult, read_data: ReadData | None) -> str | None:
     """The line of a text file that has most of the terms; None where none has any, or none may be quoted.
 
     The line has to stand in the tracked file that it is said to be of: a result may be of an untracked file, or of

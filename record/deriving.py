@@ -22,7 +22,7 @@ from ..streams.judging.documents import Document
 from ..streams.judging.results import Source
 from ..streams.judging.verify import Parsing, verify_content
 from .candidates import argument, candidates, named
-from .looks import LOG, Line, Look, Seen
+from .looks import LOG, Line, Look, LookResult
 
 MOST_CHECKS: Final = 4
 """Checks of one sentence: those that say most."""
@@ -58,7 +58,7 @@ class Deriver:
     def __init__(self, read_file: ReadFile | None = None) -> None:
         self._read, self._parser = read_file, _Kept()
 
-    def derive(self, text: str, kind: Kind, seen: Sequence[Seen]) -> list[str]:
+    def derive(self, text: str, kind: Kind, seen: Sequence[LookResult]) -> list[str]:
         """The checks of a sentence, the most exact first; none where nothing that was read names what it names.
 
         Args:
@@ -80,15 +80,15 @@ class Deriver:
         exact = [check for check in chosen if not check.startswith(("contains(", "defines(", "uses("))]
         return (exact or [check for check in chosen if not check.startswith("contains(")] or chosen)[:MOST_CHECKS]
 
-    def whole(self, look: Look) -> Seen:
+    def whole(self, look: Look) -> LookResult:
         """A look at a file as if all of its lines had come back; without lines where the file is not at hand."""
         content = (
             None if self._read is None or look.path is None or look.substrate_class == LOG else self._read(look.path)
         )
         rows = [] if content is None else content.split("\n")[:MOST_LINES]
-        return Seen(look, tuple(Line(look.path or "", number, row) for number, row in enumerate(rows, 1)))
+        return LookResult(look, tuple(Line(look.path or "", number, row) for number, row in enumerate(rows, 1)))
 
-    def _of_files(self, text: str, seen: Seen) -> Iterator[str]:
+    def _of_files(self, text: str, seen: LookResult) -> Iterator[str]:
         about = named(text)
         if not about.spans:
             return
@@ -115,7 +115,7 @@ class Deriver:
                 if verify_content(check, source, self._parser).holds:
                     yield candidate
 
-    def _content(self, path: str, seen: Seen) -> tuple[str, bool] | None:
+    def _content(self, path: str, seen: LookResult) -> tuple[str, bool] | None:
         """The file's text, and whether that is all of it."""
         text = None if self._read is None else self._read(path)
         if text is not None:
@@ -135,7 +135,7 @@ def _rank(check: str, text: str) -> tuple[int, bytes]:
     return RANK.index(name) if name in RANK else 0, sha256(f"{text}\x1f{check}".encode("utf-8", "replace")).digest()[:8]
 
 
-def of_history(text: str, seen: Seen) -> Iterator[str]:
+def of_history(text: str, seen: LookResult) -> Iterator[str]:
     """Checks on history: the commits, authors and days that the sentence names and the log shows.
 
     Those on a path need a look that names one.

@@ -35,7 +35,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Message:
     """Text that the agent addressed to its user: Markdown.
 
     Attributes:
@@ -84,4 +84,4 @@ class Problem:
     sentence: str
 
 
-Event: TypeAlias = ToolCall | Said | TurnBegan | TurnEnded | Problem
+Event: TypeAlias = ToolCall | Message | TurnBegan | TurnEnded | Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from .annotating import Known
+from .annotating import CallText
 from .workspaces import Workspace
 
 MOST_CALLS: Final = 500
@@ -14,7 +14,7 @@ MOST_KEPT: Final = 20_000_000
 """Characters of the results that a conversation keeps."""
 
 
-class Calls(deque[Known]):
+class Calls(deque[CallText]):
     """The calls of a conversation, the newest within the bounds.
 
     Args:
@@ -26,7 +26,7 @@ class Calls(deque[Known]):
         self.workspace = workspace
         self._size = 0
 
-    def add(self, one: Known) -> None:
+    def add(self, one: CallText) -> None:
         """Takes a call; lets the oldest go."""
         self.append(one)
         self._size += _size(one)
@@ -34,5 +34,5 @@ class Calls(deque[Known]):
             self._size -= _size(self.popleft())
 
 
-def _size(one: Known) -> int:
+def _size(one: CallText) -> int:
     return sum(len(line.text) for line in one.seen.lines) + len(one.seen.extra)

@@ -1,7 +1,7 @@
 """What a tool call looked at, and what came back of it, line by line: what annotations and checks are made from.
 
-A `Look` is what an annotation says: a class of the vocabulary and a locator. A `Seen` is a look with its result, taken
-apart. Both are plain data; `tools` and `shell` make looks, `results` takes results apart, nothing here decides.
+A `Look` is what an annotation says: a class of the vocabulary and a locator. A `LookResult` is a look with its result,
+taken apart. Both are plain data; `tools` and `shell` make looks, `results` takes results apart, nothing here decides.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Commit(NamedTuple):
     date: datetime | None = None
 
 
-class Seen(NamedTuple):
+class LookResult(NamedTuple):
     """A look and its result.
 
     Attributes:

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
-from .looks import GREP, LOG, MTIME, READ, Seen
+from .looks import GREP, LOG, MTIME, READ, LookResult
 
 ReadData = Callable[[str], bytes | None]
 _MODIFIED: Final = re.compile(r"^\s*Modify: (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\.(\d{9}) ([+-])0000$", re.MULTILINE)
 _NAMED: Final = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
 
 
-def observation_id(seen: Seen, read_data: ReadData | None, text: str = "") -> str | None:
+def observation_id(seen: LookResult, read_data: ReadData | None, text: str = "") -> str | None:
     """The id of what a call saw; None where nobody can know it beforehand.
 
     Args:
@@ -43,7 +43,7 @@ def observation_id(seen: Seen, read_data: ReadData | None, text: str = "") -> st
     return _matching(seen, data) if look.substrate_class == GREP else None
 
 
-def _commit(seen: Seen, text: str) -> str | None:
+def _commit(seen: LookResult, text: str) -> str | None:
     words = _NAMED.findall(text)
     named = next((one.name for one in seen.commits if any(one.name.startswith(word) for word in words)), None)
     return named or (seen.commits[0].name if seen.commits else None)
@@ -55,7 +55,7 @@ def _time(match: tuple[str, str, str, str]) -> str:
     return f"mtime:{day}T{time}{'.' if fraction else ''}{fraction}Z"
 
 
-def _region(seen: Seen, data: bytes) -> str | None:
+def _region(seen: LookResult, data: bytes) -> str | None:
     """`sha256:` of the lines that the locator names, where they are those that came back."""
     rows = data.split(b"\n")
     first, last = seen.look.locator.get("lines") or (1, None)
@@ -68,7 +68,7 @@ def _region(seen: Seen, data: bytes) -> str | None:
     return f"sha256:{sha256(ended).hexdigest()}"
 
 
-def _matching(seen: Seen, data: bytes) -> str | None:
+def _matching(seen: LookResult, data: bytes) -> str | None:
     """`sha256:` of the matching lines of one file, where they are those that came back."""
     pattern, locator = seen.look.locator.get("pattern"), seen.look.locator
     if not isinstance(pattern, str) or locator.get("regex") or "lines" in locator:

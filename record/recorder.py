@@ -23,7 +23,7 @@ from ..codecs.records import Effect, Emitter
 from .annotating import Annotator
 from .checkouts import Checkout
 from .deriving import Deriver
-from .events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from .events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from .keeping import Calls
 from .naming import counted, name_of
 from .sinks import Sink
@@ -152,7 +152,7 @@ class Recorder:
                 case ToolCall():
                     turn = turn or self.turn(conversation, cwd=cwd)
                     turn.call(event)
-                case Said(text=text, at=at):
+                case Message(text=text, at=at):
                     turn = turn or self.turn(conversation, cwd=cwd)
                     turn.said(text, at)
         if turn is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from .looks import LOG, MTIME, READ, Commit, Form, Line, Look, Seen
+from .looks import LOG, MTIME, READ, Commit, Form, Line, Look, LookResult
 from .places import below
 
 MAX_RESULT: Final = 2_000_000
@@ -46,7 +46,7 @@ _COUNTED: Final = re.compile(r"(.{1,4096}) \(\d{1,9} matches\)")
 _ISO: Final = re.compile(r"\b(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d:\d\d) ?(Z|[+-]\d\d:?\d\d)?)?")
 
 
-def seen(look: Look, result: str, at: int | None = None, read_file: ReadFile | None = None) -> Seen:
+def seen(look: Look, result: str, at: int | None = None, read_file: ReadFile | None = None) -> LookResult:
     """A look with what came back of it.
 
     Args:
@@ -57,16 +57,16 @@ def seen(look: Look, result: str, at: int | None = None, read_file: ReadFile | N
     """
     text = _without_reminders(result[:MAX_RESULT]).replace("\r\n", "\n")
     if look.substrate_class in (LOG, MTIME) and look.form != "blame":
-        return Seen(look, (), _commits(text) if look.form == "log" else (), text[:MAX_EXTRA], at)
+        return LookResult(look, (), _commits(text) if look.form == "log" else (), text[:MAX_EXTRA], at)
     if look.form == "other":
-        return Seen(look, (), (), text[:MAX_EXTRA], at)
+        return LookResult(look, (), (), text[:MAX_EXTRA], at)
     if not look.alone:
         return _among_others(look, text, at, read_file)
     lines = _READERS[look.form](look, text.split("\n")[:MAX_LINES])
     if look.form == "window":  # the result says of which file it is; without that nothing was looked at
         look = look._replace(locator={"path": lines[0].path} if lines else {})
     commits = _blamed(text) if look.substrate_class == LOG else ()
-    return Seen(_with_lines(look, lines), tuple(lines), commits, "", at)
+    return LookResult(_with_lines(look, lines), tuple(lines), commits, "", at)
 
 
 def _without_reminders(text: str) -> str:
@@ -78,22 +78,22 @@ def _without_reminders(text: str) -> str:
     return text
 
 
-def _among_others(look: Look, text: str, at: int | None, read_file: ReadFile | None) -> Seen:
+def _among_others(look: Look, text: str, at: int | None, read_file: ReadFile | None) -> LookResult:
     """A look whose lines stand somewhere in the result of several."""
     path = look.path
     if look.form == "matches":
         lines = [line for line in _matches(look, text.split("\n")[:MAX_LINES]) if line.number is not None and line.path]
-        return Seen(look, tuple(lines), (), "", at)
+        return LookResult(look, tuple(lines), (), "", at)
     content = None if path is None or read_file is None or look.substrate_class != READ else read_file(path)
     if content is None or path is None:
-        return Seen(look, (), (), "", at)
+        return LookResult(look, (), (), "", at)
     every = content.split("\n")
     first, last = look.locator.get("lines") or (look.first or 1, len(every))
     wanted = every[first - 1 : last]
     if look.form != "text" or not (inner := "\n".join(wanted).strip("\n")) or inner not in text:
-        return Seen(look, (), (), "", at)
+        return LookResult(look, (), (), "", at)
     lines = [Line(path, number, line) for number, line in enumerate(wanted[:MAX_LINES], first)]
-    return Seen(_with_lines(look, lines), tuple(lines), (), "", at)
+    return LookResult(_with_lines(look, lines), tuple(lines), (), "", at)
 
 
 def _with_lines(look: Look, lines: Sequence[Line]) -> Look:

@@ -16,10 +16,10 @@ from ..codecs.errors import UsageError
 from ..codecs.records import Assertion, Effect, Emission, Emitter
 from ..codecs.spans import Span
 from ..codecs.times import format_time
-from .annotating import Annotator, Known
+from .annotating import Annotator, CallText
 from .events import ToolCall
 from .keeping import Calls
-from .looks import Seen
+from .looks import LookResult
 from .naming import milliseconds
 from .pieces import Piece, Streaming, halves, pieces
 from .results import seen
@@ -112,9 +112,9 @@ class Turn:
                 cwd=self._cwd,
             )
         for one in self._calls.workspace.seen(own, lambda root: self._seen(event, at, root)):
-            self._calls.add(Known(one))
+            self._calls.add(CallText(one))
 
-    def _seen(self, event: ToolCall, at: int | None, root: str | None) -> list[Seen]:
+    def _seen(self, event: ToolCall, at: int | None, root: str | None) -> list[LookResult]:
         """What a call saw, its paths relative to this folder."""
         output = output_of(event)
         return [
@@ -203,7 +203,7 @@ class Turn:
             recorder.sink.put(Recorded(emission.emission_id, _encode(emission), self._headers))
             self._part += 1
 
-    def _assertion(self, piece: Piece, place: int, calls: Sequence[Known]) -> Assertion:
+    def _assertion(self, piece: Piece, place: int, calls: Sequence[CallText]) -> Assertion:
         one = piece.found[place]
         noted = self._recorder.annotator.note(one.text, calls)
         return Assertion(

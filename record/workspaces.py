@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from .looks import Seen
+from .looks import LookResult
 from .places import below
 
 MOST_TRIED: Final = 200
@@ -20,7 +20,7 @@ MOST_TRIED: Final = 200
 MOST_FOLDERS: Final = 12
 """Folders that are tried for one call: those around the one that it was made in."""
 
-Make = Callable[[str | None], list[Seen]]
+Make = Callable[[str | None], list[LookResult]]
 """From a root to what a call saw, its paths relative to that root."""
 
 
@@ -38,7 +38,7 @@ class Workspace:
         self._folder: str | None = None
         self._tried = 0
 
-    def seen(self, cwd: str | None, make: Make) -> list[Seen]:
+    def seen(self, cwd: str | None, make: Make) -> list[LookResult]:
         """What a call saw, by the folder that holds for this session.
 
         Args:

@@ -36,7 +36,7 @@ POLICY = HERE / "policy.toml"
 OBSERVER = "yield"
 
 
-class Seen(NamedTuple):
+class LookResult(NamedTuple):
     """One look.
 
     Attributes:
@@ -84,7 +84,7 @@ class Verdict(NamedTuple):
     """
 
     case: Case
-    seen: tuple[Seen, ...]
+    seen: tuple[LookResult, ...]
     admitted: dict[str, Admission | None]
     reason: str
     before: bool
@@ -138,7 +138,7 @@ class Judge:
         truths = [(check, self._package.truth(check)) for one in admitted.values() if one for check in one.checked]
         return Verdict(
             case,
-            tuple(Seen(one["substrate_class"], one["outcome"], _reason(one), taken) for one in observations),
+            tuple(LookResult(one["substrate_class"], one["outcome"], _reason(one), taken) for one in observations),
             admitted,
             "" if admitted["internal"] else f"{ends['internal'].get('status')}: {ends['internal'].get('reason', '')}",
             len(classes_with_all_words(case.text, case.annotations, self._package)) >= k,

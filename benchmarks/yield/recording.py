@@ -13,7 +13,7 @@ from oracle import Package
 
 from sluice.codecs.records import Kind
 from sluice.record.deriving import Deriver
-from sluice.record.looks import Commit, Line, Look, Seen
+from sluice.record.looks import Commit, Line, Look, LookResult
 
 
 def derive(text: str, kind: Kind, annotations: list[dict[str, Any]], package: Package) -> list[str]:
@@ -33,13 +33,13 @@ def _deriver(package: Package) -> Deriver:
     return Deriver(package.text)
 
 
-def _seen(annotation: dict[str, Any], package: Package) -> Seen:
+def _seen(annotation: dict[str, Any], package: Package) -> LookResult:
     """What a call returned: the lines that were read, of a search the file's, of a log its commits."""
     look = Look(annotation["substrate_class"], annotation["locator"])
     path, lines = look.path or "", annotation["locator"].get("lines")
     if look.substrate_class == LOG:
         touching = [(name, one) for name, one in package.commits.items() if path in one["paths"]]
-        return Seen(look, commits=tuple(Commit(name, one["author"], one["date"]) for name, one in touching))
+        return LookResult(look, commits=tuple(Commit(name, one["author"], one["date"]) for name, one in touching))
     first, last = lines or (1, None)
     shown = enumerate((package.text(path) or "").split("\n")[first - 1 : last], first)
-    return Seen(look, lines=tuple(Line(path, number, line) for number, line in shown))
+    return LookResult(look, lines=tuple(Line(path, number, line) for number, line in shown))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ..events import Event, Said, ToolCall
+from ..events import Event, Message, ToolCall
 from ..recorder import Recorder
 from ..transcripts.values import identifier, text
 from .otel_messages import Answered, answered_in, arguments_of, calls_in, text_of_result, texts_in
@@ -104,7 +104,7 @@ def events_of(trace: Trace) -> list[Event]:
                 for one in texts_in(span.attributes):
                     if one not in said:
                         said.add(one)
-                        events.append(Said(text=one, at=_moment(span.end)))
+                        events.append(Message(text=one, at=_moment(span.end)))
     return events
 
 
@@ -130,7 +130,7 @@ def record_trace(recorder: Recorder, trace: Trace) -> bool:
     for event in events:
         if isinstance(event, ToolCall):
             turn.call(event)
-        elif isinstance(event, Said):
+        elif isinstance(event, Message):
             turn.said(event.text, event.at)
     turn.end()
     return True

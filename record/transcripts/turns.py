@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from ..events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from ..events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from .values import MAX_LINE
 
 _MAX_LATE: Final = 10_000  # identifiers of calls of earlier turns that got no result
@@ -72,7 +72,7 @@ class Turns:
         """A text of the agent; blank ones are passed over. `ensure` comes first."""
         if text.strip():
             self._see(at)
-            yield Said(text=text, at=at)
+            yield Message(text=text, at=at)
 
     def call(
         self, call_id: str, name: str, arguments: dict[str, Any], *, at: datetime | None, cwd: str | None

@@ -40,7 +40,7 @@ from .emission_state import CLASSES, Place, Terms
 from .mending import effects_with_looks
 from .outputs import Writer
 from .state import State
-from .verdicts import Verdicts, told
+from .verdicts import Verdicts, published_verdicts
 from .versions import MENDING, REQUESTS, SUBJECTS, TEXT, WAITING
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _rules(policy: Policy, version: int) -> Rules:
         text_rules=version >= TEXT,
         max_waiting=rules.max_waiting if version >= WAITING else 0,
         waiting_share=waiting.share_of(policy),
-        verdicts=CODES["verdicts"].index(told(policy, version)),
+        verdicts=CODES["verdicts"].index(published_verdicts(policy, version)),
         binds_subjects=version >= SUBJECTS,
         ends_requests=version >= REQUESTS,
     )

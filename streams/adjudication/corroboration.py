@@ -112,14 +112,14 @@ def corroborate(policy: Policy, state: AssertionState, observation: Observation,
     trust = policy.admissibility.trust
     if trust == "declared":
         return "declarations-only"
-    is_heard = trust == "observed" or _was_declared(state, kept, cls)
+    is_accepted = trust == "observed" or _was_declared(state, kept, cls)
     if ts < emitted_at - bounds.windows[cls]:
-        state.aged = state.aged or is_heard
+        state.aged = state.aged or is_accepted
         return "too-old"
     # After admission any newer corroboration renews, however long after emission; before it, only fresh ones count.
     if state.valid_until < 0 and ts > emitted_at + bounds.horizon:
         return "too-late"
-    if not is_heard:
+    if not is_accepted:
         return "not-declared"
     news = standing.note(state, seen, observation, places, ts)
     if bounds.min_observers != ALONE and (least := state.min_observers) > 1:

@@ -1,4 +1,4 @@
-"""What a decision's record says, as JSON: the members of `records.Decision`, written one behind the other.
+"""What a decision's record says, as JSON: the members of `records.DecisionText`, written one behind the other.
 
 Untrusted text stands in the frame, sanitised [V §4, §5]; outside it stand identifiers, enumerated values, numbers and
 times only, and none of these has a character that JSON would escape. So they are put into the text as they are, and
@@ -66,7 +66,7 @@ def decision_id(state: AssertionState, status: Status | RequestEnd) -> str:
     return sha256(named.encode()).hexdigest()[:32]
 
 
-class Decision(msgspec.Struct, frozen=True, gc=False):
+class DecisionText(msgspec.Struct, frozen=True, gc=False):
     """A record but for its place among the block's outputs; requests share their record's.
 
     Attributes:
@@ -120,7 +120,7 @@ class DecisionWriter:
         own: str = "",
         *,
         text: bool,
-    ) -> Decision:
+    ) -> DecisionText:
         """What a record says up to its `_meta`. Hot path: one text, in the order of the members.
 
         Args:
@@ -153,7 +153,7 @@ class DecisionWriter:
             f'"emitted_at":"{format_time(state.emitted_at)}",{frame}'
             f'"canonical_hash":"{assertion_hash(state.text, state.kind, self.revision)}",{self._ledger}'
         )
-        return Decision(id_, head, self._behind + meta, len(counted))
+        return DecisionText(id_, head, self._behind + meta, len(counted))
 
     def _grounding(self, state: AssertionState, steps: list[AnyStep] | None, counted: Sequence[ClassEvidence]) -> str:
         """What stands beside `grounded` where that is claimed: whether a retrieval of the chain was matched to what

@@ -96,7 +96,7 @@ def fold(state: State, block: Block, trace: FoldTrace | None = None) -> list[Out
     folding.fire()
     folding.apply(block.events)
     folding.verdicts.renew(folding.core)
-    folding.verdicts.tell(folding.core)
+    folding.verdicts.publish(folding.core)
     state.settle(None if folding.core is None else 0)  # the compiled core takes up only what lies packed
     return folding.writer.outputs
 
@@ -177,7 +177,7 @@ class _Folding:
         self.counts_answers = self.rules.early_settle and version >= ANSWERS
         self.binds_subjects = version >= SUBJECTS
         self.topics = topics_of(block, policy)
-        state.lingers = self.verdicts.told != "none"
+        state.lingers = self.verdicts.published_verdicts != "none"
 
     def fire(self) -> None:
         """Fires what is due, at most `MAX_TIMERS`, in the order of the instants, on whichever clock."""
@@ -335,7 +335,7 @@ class _Folding:
             case.newer = newer_known
             self.begin(case, came_before.get(case.state.span_key, ()), digest)
         emitter = emission.emitter.system if emission.emitter is not None else None
-        self.verdicts.heard(emission_id, emitter)
+        self.verdicts.mark_changed(emission_id, emitter)
         if not cases:
             self.verdicts.empty(emission_id, emitter)
             state.rest(emission_id, attempt, closing=True)
@@ -606,7 +606,7 @@ class _Folding:
         case = verdicts.case(assertion_state)
         why = self.weigh(case, observation, record, ts, cls)
         if why is None or len(assertion_state.seen) != classes:
-            verdicts.heard(assertion_state.emission_id, assertion_state.emitter)
+            verdicts.mark_changed(assertion_state.emission_id, assertion_state.emitter)
         if trace is not None:
             trace.weighed(assertion_state, why)
         if why is not None:

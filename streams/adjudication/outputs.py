@@ -21,7 +21,7 @@ from ..policy.policy import Policy
 from ..policy.privacy import Secret
 from . import corroboration, standing
 from .compiled_layout import RecordHeaders
-from .decision_json import Decision, DecisionWriter, attestation_rules, decision_id, to_json
+from .decision_json import DecisionText, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
 from .emission_state import AssertionState, EmissionState
 from .mending import members
@@ -171,7 +171,7 @@ class Writer:
         topic: str,
         state: AssertionState,
         verdict: tuple[Status, Reason | None],
-        decision: Decision,
+        decision: DecisionText,
         more: str = "",
         disposition: Disposition | Literal[""] = "",
     ) -> None:
@@ -181,7 +181,7 @@ class Writer:
             self._trace.decided(state, self.outputs[-1], status, reason, disposition)
 
     def _output(
-        self, topic: str, state: AssertionState, status: Status | RequestEnd, decision: Decision, more: str
+        self, topic: str, state: AssertionState, status: Status | RequestEnd, decision: DecisionText, more: str
     ) -> None:
         headers = [
             _SPECVERSION,

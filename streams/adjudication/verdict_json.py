@@ -60,10 +60,10 @@ def closed(
 ) -> Closed:
     """What is remembered of an assertion that ends with this status, reason and disposition."""
     number = NONE if disposition is None else DISPOSITIONS.index(disposition)
-    return _told(state, *_numbers(status, reason), number)
+    return _closed(state, *_numbers(status, reason), number)
 
 
-def _told(state: AssertionState, status: int, reason: int, disposition: int) -> Closed:
+def _closed(state: AssertionState, status: int, reason: int, disposition: int) -> Closed:
     checking, coverage = state.checking, NONE
     checks = [] if checking is None else standing.classes_by_check(state)
     if any(checks):
@@ -89,13 +89,13 @@ def remembered(state: AssertionState) -> Closed | None:
     """What is said of an assertion that lives, as if it ended so. None where nobody knows why it waits for a reviewer:
     it did so before anybody told of it."""
     if state.phase == Phase.PENDING:
-        return _told(state, _PENDING, NONE, NONE)
+        return _closed(state, _PENDING, NONE, NONE)
     if state.phase == Phase.ADMITTED:
-        return _told(state, _ADMITTED, NONE, NONE)
+        return _closed(state, _ADMITTED, NONE, NONE)
     if not state.asked:
         return None
     status, reason = state.asked
-    return _told(state, status, reason, _REVIEW)
+    return _closed(state, status, reason, _REVIEW)
 
 
 def is_settled(known: EmissionState) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...codecs.records import Basis, Disposition, Reason, RequestEnd, Review, Status
 from ...codecs.spans import Span
-from ..policy.policy import Policy, Told
+from ..policy.policy import Policy, PublishedVerdicts
 from . import corroboration, standing
 from .decisions import Case, Moment, Verdict, citation, decide
 from .emission_state import AssertionState, Phase
@@ -33,7 +33,7 @@ Renewed = tuple[str, int, str]
 """An assertion whose validity moved on: emission id, attempt, span key. Not its state, which may be packed."""
 
 
-def told(policy: Policy, version: int) -> Told:
+def published_verdicts(policy: Policy, version: int) -> PublishedVerdicts:
     """What is told on the topic `verdicts`, by whose rules."""
     return policy.verdicts if version >= VERDICTS else "none"
 
@@ -58,7 +58,7 @@ class Verdicts:
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
         self.changed: dict[str, str | None] = {}
-        self.told = told(policy, version)
+        self.published_verdicts = published_verdicts(policy, version)
 
     def case(self, assertion_state: AssertionState) -> Case:
         """What the table looks at, for an assertion that is there already."""
@@ -126,28 +126,28 @@ class Verdicts:
                 self._changes(assertion_state)
                 self._emit(assertion_state, "renewed", assertion_state.based_on, text=True)
 
-    def tell(self, core: Folder | None) -> None:
+    def publish(self, core: Folder | None) -> None:
         """Writes the block's records on `verdicts`: of each emission that changed, as it is now, where it is settled
         or the policy wants to hear of all."""
         if core is not None:
-            core.tell(self._tell)
+            core.publish(self._publish)
             return
         for emission_id, emitter in self.changed.items():
-            self._tell(emission_id, emitter)
+            self._publish(emission_id, emitter)
 
-    def _tell(self, emission_id: str, emitter: str | None) -> None:
+    def _publish(self, emission_id: str, emitter: str | None) -> None:
         known = self._state.known(emission_id)
-        if known is not None and (self.told == "all" or is_settled(known)):
+        if known is not None and (self.published_verdicts == "all" or is_settled(known)):
             self._writer.verdict(emission_id, emitter, known)
 
-    def heard(self, emission_id: str, emitter: str | None) -> None:
+    def mark_changed(self, emission_id: str, emitter: str | None) -> None:
         """Something about an emission changed that is no verdict: it came, or evidence counts."""
-        if self.told == "all":
+        if self.published_verdicts == "all":
             self.changed[emission_id] = emitter
 
     def empty(self, emission_id: str, emitter: str | None) -> None:
         """An emission came that asserts nothing: it is settled."""
-        if self.told != "none":
+        if self.published_verdicts != "none":
             self.changed[emission_id] = emitter
 
     def reviewed(self, case: Case, review: Review) -> None:
@@ -176,10 +176,10 @@ class Verdicts:
     def unreviewed(self, assertion_state: AssertionState) -> None:
         """No reviewer's word came in time: the verdict stands."""
         self._end_request(assertion_state, "expired")
-        self._state.close(assertion_state, remembered(assertion_state) if self.told != "none" else None)
+        self._state.close(assertion_state, remembered(assertion_state) if self.published_verdicts != "none" else None)
 
     def _changes(self, assertion_state: AssertionState) -> None:
-        if self.told != "none":
+        if self.published_verdicts != "none":
             self.changed[assertion_state.emission_id] = assertion_state.emitter
 
     def _close(
@@ -189,7 +189,7 @@ class Verdicts:
         reason: Reason | None = None,
         disposition: Disposition | None = None,
     ) -> None:
-        kept = closed(assertion_state, status, reason, disposition) if self.told != "none" else None
+        kept = closed(assertion_state, status, reason, disposition) if self.published_verdicts != "none" else None
         self._state.close(assertion_state, kept)
 
     def _assertion_state(self, emission_id: str, number: int, span_key: str) -> AssertionState | None:
@@ -232,7 +232,7 @@ class Verdicts:
         if disposition == "review" and request:
             standing.drop_looks(assertion_state)
             assertion_state.phase = Phase.REVIEW
-            keeps = self._ends or self.told != "none"
+            keeps = self._ends or self.published_verdicts != "none"
             assertion_state.basis = asked(*verdict) if keeps else "corroboration"
             self._wait(assertion_state, state.time + self._rules.review_window)
         else:

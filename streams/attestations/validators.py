@@ -20,7 +20,7 @@ from ..policy.keys import Key, is_signed, what_came
 from ..policy.policy import Attestations, Policy
 
 
-class _Word(msgspec.Struct, gc=False):
+class _SignedBy(msgspec.Struct, gc=False):
     """What of an attestation says who speaks, and when."""
 
     validator_did: str
@@ -29,7 +29,7 @@ class _Word(msgspec.Struct, gc=False):
     canonicalisation_version: str | None = None
 
 
-_words = msgspec.json.Decoder(_Word)
+_signers = msgspec.json.Decoder(_SignedBy)
 
 
 class Validators(NamedTuple):
@@ -57,7 +57,7 @@ def unauthorised_validator(validators: Validators, value: bytes, time: int) -> F
         value: the attestation as it came; it has its types already.
         time: the block's, Unix ms.
     """
-    word, rules = _words.decode(value), validators.rules
+    word, rules = _signers.decode(value), validators.rules
     given = word.canonicalisation_version
     if given is not None and given < rules.min_canonicalisation:
         expected = f"{rules.min_canonicalisation} or later"
@@ -85,11 +85,11 @@ def issue_of(value: bytes) -> tuple[str, int | None]:
     Args:
         value: as it came; it is one that `unauthorised_validator` finds nothing against.
     """
-    word = _words.decode(value)
+    word = _signers.decode(value)
     return cast(str, normalised(word.validator_did)), _issued(word)
 
 
-def _issued(word: _Word) -> int | None:
+def _issued(word: _SignedBy) -> int | None:
     return None if word.issued_at is None else cast(int, parse_time(word.issued_at))
 
 

@@ -17,7 +17,7 @@ from .definitions import hoist
 from .expressions import EXPRESSIONS
 from .findings import Finding, ignores, in_characters, is_ignored
 from .machine import Machine
-from .model import GROUNDED, Frame, Function, Module
+from .model import GROUNDED, Environment, Function, Module
 from .returning import promise_of, returned
 from .scopes import FACES, LIBRARY_NAMES, Project, is_library
 from .statements import STATEMENTS
@@ -161,7 +161,7 @@ def _passes(project: Project, errors: list[Finding]) -> list[Finding]:
 
 
 def _run_module(machine: Machine, module: Module, troubles: list[Finding]) -> None:
-    hoist(machine, module.frame, module.tree.body)
+    hoist(machine, module.env, module.tree.body)
     try:
         machine.execute(module)
     except RecursionError:
@@ -181,36 +181,36 @@ def _run_function(machine: Machine, function: Function, origin: str, troubles: l
 
 def follow(machine: Machine, function: Function, origin: str) -> None:
     """Checks one function by itself against its declaration."""
-    frame = Frame(function.module, function.frame, function)
+    env = Environment(function.module, function.env, function)
     role, node = function.role, function.node
-    frame.origin = function.name if role.pure else "" if role.kind else origin
-    frame.asks = role.kind == "agent" or bool(frame.origin)
-    frame.klass = function.owner
-    frame.names = declared_values(machine, function)
+    env.origin = function.name if role.pure else "" if role.kind else origin
+    env.asks = role.kind == "agent" or bool(env.origin)
+    env.klass = function.owner
+    env.names = declared_values(machine, function)
     if isinstance(node, ast.Lambda):
-        machine.evaluate(frame, node.body)
+        machine.evaluate(env, node.body)
         return
-    declare_names(machine, frame, function)
-    frame.open = any(machine.slot(frame, one.annotation).accepts & GROUNDED for one in parameters(function))
-    frame.promise = promise_of(machine, function)
-    machine.run(frame, node.body)
+    declare_names(machine, env, function)
+    env.open = any(machine.slot(env, one.annotation).accepts & GROUNDED for one in parameters(function))
+    env.promise = promise_of(machine, function)
+    machine.run(env, node.body)
     if is_stub(node) or role.external:
         return
-    if frame.live and frame.yielded is None and frame.promise.promises and not is_generator(machine, function):
-        returned(machine, frame, _head(node), BARE_NONE)
+    if env.live and env.yielded is None and env.promise.promises and not is_generator(machine, function):
+        returned(machine, env, _head(node), BARE_NONE)
     if role.kind == "agent" and role.data_known:
-        _categories(machine, frame, function)
+        _categories(machine, env, function)
 
 
-def _categories(machine: Machine, frame: Frame, function: Function) -> None:
+def _categories(machine: Machine, env: Environment, function: Function) -> None:
     """The categories that an agent demands have to be composed by what its body calls [C §6]."""
-    if frame.open or frame.returned.open:
+    if env.open or env.returned.open:
         return
-    composed = frame.categories | frame.returned.data
+    composed = env.categories | env.returned.data
     for name in sorted(function.role.data - composed):
         has = ", ".join(sorted(composed)) or "none"
         machine.report(
-            frame,
+            env,
             _head(function.node),
             "missing-data-category",
             f"{function.name} demands the data category {name!r}, but what it calls composes {has}",

@@ -12,14 +12,14 @@ from typing import Any, Protocol
 import msgspec
 
 from .heap import Heap
-from .model import ANY, BARE, GROUNDED, GROUNDED_SLOT, NULL, OPEN, PLAIN_SLOT, Frame, Klass, Slot, TypeForm, cells
+from .model import ANY, BARE, GROUNDED, GROUNDED_SLOT, NULL, OPEN, PLAIN_SLOT, Environment, Klass, Slot, TypeForm, cells
 from .values import ANYTHING, BARE_NONE, FROM_OUTSIDE, NOTHING, PLAIN, Named, Value, join, of
 
 
 class Evaluator(Protocol):
     """What the reader of an annotation asks of the interpreter: the meaning of the names in it."""
 
-    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
+    def evaluate(self, env: Environment, node: ast.expr) -> Value:
         """The abstract value of an expression."""
         ...
 
@@ -46,26 +46,26 @@ _OPEN_NAMES = frozenset(
 _NEVER = frozenset({"NoReturn", "Never"})
 
 
-def slot_of(machine: Evaluator, frame: Frame, node: ast.expr | None, depth: int = 12) -> Slot:
+def slot_of(machine: Evaluator, env: Environment, node: ast.expr | None, depth: int = 12) -> Slot:
     """The slot that an annotation declares; anything goes where there is none."""
     if node is None or not depth:
         return OPEN
     if isinstance(node, ast.Constant):
         if node.value is None:
             return Slot(NULL)
-        return _quoted(machine, frame, node.value, depth) if isinstance(node.value, str) else OPEN
+        return _quoted(machine, env, node.value, depth) if isinstance(node.value, str) else OPEN
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _union([slot_of(machine, frame, one, depth - 1) for one in (node.left, node.right)])
+        return _union([slot_of(machine, env, one, depth - 1) for one in (node.left, node.right)])
     if isinstance(node, ast.Subscript):
-        return _subscripted(machine, frame, node, depth)
+        return _subscripted(machine, env, node, depth)
     if isinstance(node, ast.Name | ast.Attribute):
-        return _named(machine, frame, node, depth)
+        return _named(machine, env, node, depth)
     return OPEN
 
 
-def _quoted(machine: Evaluator, frame: Frame, text: str, depth: int) -> Slot:
+def _quoted(machine: Evaluator, env: Environment, text: str, depth: int) -> Slot:
     try:
-        return slot_of(machine, frame, ast.parse(text.strip(), mode="eval").body, depth - 1)
+        return slot_of(machine, env, ast.parse(text.strip(), mode="eval").body, depth - 1)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return OPEN
 
@@ -90,12 +90,12 @@ def _simple(value: Value) -> tuple[str, str]:
     return "", ""
 
 
-def _named(machine: Evaluator, frame: Frame, node: ast.expr, depth: int) -> Slot:
-    value = machine.evaluate(frame, node)
+def _named(machine: Evaluator, env: Environment, node: ast.expr, depth: int) -> Slot:
+    value = machine.evaluate(env, node)
     found: list[Slot] = []
     for one in value.refs:
         if type(one) is TypeForm:
-            found.append(slot_of(machine, one.frame, one.node, depth - 1))
+            found.append(slot_of(machine, one.env, one.node, depth - 1))
         elif type(one) is Klass:
             found.append(Slot(BARE, klass=one))
         elif type(one) is Named:
@@ -117,28 +117,28 @@ def _known(one: Named) -> Slot:
     return OPEN
 
 
-def _subscripted(machine: Evaluator, frame: Frame, node: ast.Subscript, depth: int) -> Slot:
-    base = machine.evaluate(frame, node.value)
+def _subscripted(machine: Evaluator, env: Environment, node: ast.Subscript, depth: int) -> Slot:
+    base = machine.evaluate(env, node.value)
     name, origin = _simple(base)
     inner = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
 
     def read(place: int) -> Slot:
-        return slot_of(machine, frame, inner[place], depth - 1) if inner else OPEN
+        return slot_of(machine, env, inner[place], depth - 1) if inner else OPEN
 
     if origin == "library":
         return GROUNDED_SLOT if name == "Grounded" else PLAIN_SLOT
     if not origin:
-        return _named(machine, frame, node.value, depth - 1)
+        return _named(machine, env, node.value, depth - 1)
     if name == "Optional":
         return _union([read(0), Slot(NULL)])
     if name == "Union":
-        return _union([slot_of(machine, frame, one, depth - 1) for one in inner])
+        return _union([slot_of(machine, env, one, depth - 1) for one in inner])
     if name in _TRANSPARENT:
         return read(0)
     if name in ("tuple", "Tuple"):
         if len(inner) == 2 and isinstance(inner[1], ast.Constant) and inner[1].value is ...:
             return Slot(BARE, read(0), kind="tuple")
-        return Slot(BARE, items=tuple(slot_of(machine, frame, one, depth - 1) for one in inner), kind="tuple")
+        return Slot(BARE, items=tuple(slot_of(machine, env, one, depth - 1) for one in inner), kind="tuple")
     if name in _MAPPINGS:
         return Slot(BARE, read(-1), keys=read(0), kind="dict")
     if name in _AWAITABLES:

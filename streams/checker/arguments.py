@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .annotations import assumed
-from .model import GROUNDED, OPEN, Arguments, Frame, Function, Given, Slot, cells, holds_wrapped
+from .model import GROUNDED, OPEN, Arguments, Environment, Function, Given, Slot, cells, holds_wrapped
 from .values import ANYTHING, NOTHING, SOME_PLAIN, UNKNOWN, Value, derive, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine
 
 
-def collect(machine: Machine, frame: Frame, node: ast.Call, keeps: bool = False) -> Arguments:
+def collect(machine: Machine, env: Environment, node: ast.Call, keeps: bool = False) -> Arguments:
     """Evaluates the arguments of a call; a grounded value behind a `*` or `**` is taken apart.
 
     Args:
@@ -27,19 +27,19 @@ def collect(machine: Machine, frame: Frame, node: ast.Call, keeps: bool = False)
         machine.handed_over.update(one.value for one in node.keywords)
     for one in node.args:
         if isinstance(one, ast.Starred):
-            value = machine.evaluate(frame, one.value)
+            value = machine.evaluate(env, one.value)
             if value.wrapped:
-                machine.coerced(frame, one, "unpacking")
+                machine.coerced(env, one, "unpacking")
             found.spread.append(Given(one, inside(value)))
         else:
-            found.positional.append(Given(one, machine.evaluate(frame, one)))
+            found.positional.append(Given(one, machine.evaluate(env, one)))
     for keyword in node.keywords:
-        value = machine.evaluate(frame, keyword.value)
+        value = machine.evaluate(env, keyword.value)
         if keyword.arg is not None:
             found.named[keyword.arg] = Given(keyword.value, value)
             continue
         if value.wrapped:
-            machine.coerced(frame, keyword.value, "unpacking")
+            machine.coerced(env, keyword.value, "unpacking")
         known = [one for one in cells(value) if one.kind == "dict"]
         for cell in known:
             found.named |= {name: Given(keyword.value, cell.item(name)) for name in cell.items if isinstance(name, str)}
@@ -61,7 +61,7 @@ def parameters(function: Function) -> list[ast.arg]:
     return [*own.posonlyargs, *own.args, *own.kwonlyargs]
 
 
-def meet(machine: Machine, frame: Frame, function: Function, given: Arguments) -> dict[str, Value]:
+def meet(machine: Machine, env: Environment, function: Function, given: Arguments) -> dict[str, Value]:
     """Binds arguments to parameters; what is grounded may only go where a `Grounded` is awaited [C §9.3]."""
     own = function.node.args
     positional = [*own.posonlyargs, *own.args]
@@ -72,24 +72,24 @@ def meet(machine: Machine, frame: Frame, function: Function, given: Arguments) -
         positional = positional[1:]
     for one in positional:
         if left:
-            values[one.arg] = _passed(machine, frame, function, one, left.pop(0))
+            values[one.arg] = _passed(machine, env, function, one, left.pop(0))
         elif one.arg in given.named:
-            values[one.arg] = _passed(machine, frame, function, one, given.named[one.arg])
+            values[one.arg] = _passed(machine, env, function, one, given.named[one.arg])
         elif given.spread or given.doubled:
             for extra in (*given.spread, *given.doubled):
-                values[one.arg] = join(values.get(one.arg, NOTHING), _passed(machine, frame, function, one, extra))
+                values[one.arg] = join(values.get(one.arg, NOTHING), _passed(machine, env, function, one, extra))
     for one in own.kwonlyargs:
         if one.arg in given.named:
-            values[one.arg] = _passed(machine, frame, function, one, given.named[one.arg])
+            values[one.arg] = _passed(machine, env, function, one, given.named[one.arg])
         for extra in given.doubled:
             if one.arg not in given.named:
-                values[one.arg] = _passed(machine, frame, function, one, extra)
+                values[one.arg] = _passed(machine, env, function, one, extra)
     taken = {one.arg for one in (*positional, *own.kwonlyargs)}
     if own.vararg:
-        values[own.vararg.arg] = _rest(machine, frame, function, own.vararg, [*left, *given.spread], "tuple")
+        values[own.vararg.arg] = _rest(machine, env, function, own.vararg, [*left, *given.spread], "tuple")
     if own.kwarg:
         more = {name: one for name, one in given.named.items() if name not in taken}
-        rest = _rest(machine, frame, function, own.kwarg, [*more.values(), *given.doubled], "dict")
+        rest = _rest(machine, env, function, own.kwarg, [*more.values(), *given.doubled], "dict")
         for name, one in more.items():
             machine.put(cells(rest)[0], name, one.value)
         values[own.kwarg.arg] = rest
@@ -100,8 +100,8 @@ def meet(machine: Machine, frame: Frame, function: Function, given: Arguments) -
     return values
 
 
-def _passed(machine: Machine, frame: Frame, function: Function, parameter: ast.arg, given: Given) -> Value:
-    slot = machine.slot(function.frame, parameter.annotation)
+def _passed(machine: Machine, env: Environment, function: Function, parameter: ast.arg, given: Given) -> Value:
+    slot = machine.slot(function.env, parameter.annotation)
     value = given.value
     if function.role.kind or isinstance(function.node, ast.Lambda):
         # Tools, prompts and agents take a Grounded wherever they are [C §9.4]; a lambda cannot be annotated, and is
@@ -109,27 +109,27 @@ def _passed(machine: Machine, frame: Frame, function: Function, parameter: ast.a
         pass
     elif value.wrapped:
         if not slot.accepts & GROUNDED:
-            machine.coerced(frame, given.node, "argument", f"{parameter.arg!r} of {function.name}")
-            if frame.origin:
+            machine.coerced(env, given.node, "argument", f"{parameter.arg!r} of {function.name}")
+            if env.origin:
                 # It has lost its wrapper here; what becomes of it further on is the same fault, told once.
                 value = msgspec.structs.replace(value, kinds=UNKNOWN)
     else:
-        machine.flow(frame, given.node, value, slot, "argument", f"{parameter.arg!r} of {function.name}")
+        machine.flow(env, given.node, value, slot, "argument", f"{parameter.arg!r} of {function.name}")
     return assumed(machine, slot, parameter) if value.kinds == UNKNOWN and slot is not OPEN else value
 
 
 def _rest(
-    machine: Machine, frame: Frame, function: Function, parameter: ast.arg, given: list[Given], kind: str
+    machine: Machine, env: Environment, function: Function, parameter: ast.arg, given: list[Given], kind: str
 ) -> Value:
     cell = machine.cell((given[0].node if given else parameter, function.node, kind), kind)
     for one in given:
-        machine.put(cell, None, _passed(machine, frame, function, parameter, one))
+        machine.put(cell, None, _passed(machine, env, function, parameter, one))
     return of(cell)
 
 
 def default_or_declared(machine: Machine, function: Function, parameter: ast.arg) -> Value:
     """What a parameter holds when nobody is known to pass anything: what its annotation says."""
-    slot = machine.slot(function.frame, parameter.annotation)
+    slot = machine.slot(function.env, parameter.annotation)
     return assumed(machine, slot, parameter)
 
 
@@ -152,7 +152,7 @@ def declared_values(machine: Machine, function: Function) -> dict[str, Value]:
 
 
 def _declared_rest(machine: Machine, function: Function, parameter: ast.arg, kind: str) -> Value:
-    slot: Slot = machine.slot(function.frame, parameter.annotation)
+    slot: Slot = machine.slot(function.env, parameter.annotation)
     cell = machine.cell((parameter, "declared"), kind)
     machine.put(cell, None, assumed(machine, slot, parameter))
     cell.keys = Value(2)
@@ -164,9 +164,9 @@ def any_wrapped(given: Arguments) -> list[Given]:
     return [one for one in given.each() if one.value.wrapped or holds_wrapped(one.value)]
 
 
-def stranger(machine: Machine, frame: Frame, given: Arguments, name: str, inert: bool = False) -> Value:
+def stranger(machine: Machine, env: Environment, given: Arguments, name: str, inert: bool = False) -> Value:
     """A call that leads out of sight: nothing grounded may go there [C §9.3], anything may come back."""
     for one in given.each():
-        machine.flow_anywhere(frame, one.node, one.value, "argument", name)
-    frame.open = frame.open or not inert
+        machine.flow_anywhere(env, one.node, one.value, "argument", name)
+    env.open = env.open or not inert
     return ANYTHING

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import inside
 from .containers import elements
-from .model import Arguments, Frame, Given, cells, holds_wrapped
+from .model import Arguments, Environment, Given, cells, holds_wrapped
 from .sites import UNWRAP
 from .values import ANYTHING, BARE_NONE, NOTHING, SOME_PLAIN, UNKNOWN, Named, Value, derive, join, of
 
@@ -28,14 +28,14 @@ LIFTED = frozenset({"abs", "round", "divmod", "pow"})
 REFLECTED = frozenset({"divmod", "pow"})
 
 
-def builtin(machine: Machine, frame: Frame, name: str, given: Arguments) -> Value:
+def builtin(machine: Machine, env: Environment, name: str, given: Arguments) -> Value:
     if name == "super":
-        klass = frame.klass
+        klass = env.klass
         return Value(UNKNOWN, refs=tuple(one.cell for one in klass.bases)) if klass else ANYTHING
     if name in NEUTRAL:
         return SOME_PLAIN
     if name == "getattr":
-        return _getattr(machine, frame, given)
+        return _getattr(machine, env, given)
     if name in ("staticmethod", "classmethod", "property"):
         return given.value(0)
     if name in LIFTED and (given.value(0).wrapped or (name in REFLECTED and given.value(1).wrapped)):
@@ -43,14 +43,14 @@ def builtin(machine: Machine, frame: Frame, name: str, given: Arguments) -> Valu
     gathers = name in GATHERING or name in ("next", "len", "sum", "map", "dict")
     for one in given.each():
         if one.value.wrapped:
-            machine.coerced(frame, one.node, "constructor" if name in CONSTRUCTORS else "argument", f"{name}()")
+            machine.coerced(env, one.node, "constructor" if name in CONSTRUCTORS else "argument", f"{name}()")
         elif name in COMPARING:
             # With a key it is the keys' values that are compared, and the elements only handed on.
             if "key" not in given.named and elements(one.value).wrapped:
-                machine.coerced(frame, one.node, "condition", f"{name}()")
+                machine.coerced(env, one.node, "condition", f"{name}()")
         elif not gathers and holds_wrapped(one.value):
-            machine.coerced(frame, one.node, "argument", f"{name}()")
-    return _built(machine, frame, name, given)
+            machine.coerced(env, one.node, "argument", f"{name}()")
+    return _built(machine, env, name, given)
 
 
 def lifted(given: Arguments) -> Value:
@@ -61,11 +61,11 @@ def lifted(given: Arguments) -> Value:
     return found
 
 
-def _built(machine: Machine, frame: Frame, name: str, given: Arguments) -> Value:
+def _built(machine: Machine, env: Environment, name: str, given: Arguments) -> Value:
     place = (given.node, name)
     if name == "map":
         parts = [Given(one.node, elements(one.value)) for one in given.positional[1:]]
-        mapped = machine.call(frame, given.value(0), Arguments(_first_node(given), parts))
+        mapped = machine.call(env, given.value(0), Arguments(_first_node(given), parts))
         return machine.holding(place, "generator", mapped)
     key = given.named.get("key")
     if key is not None or name == "filter":
@@ -74,11 +74,11 @@ def _built(machine: Machine, frame: Frame, name: str, given: Arguments) -> Value
         if not (name == "filter" and function.kinds == 1):
             parts = [Given(one.node, elements(one.value)) for one in items]
             called = Arguments(key.node if key else _first_node(given), parts)
-            result = machine.call(frame, function, called) if function.refs else NOTHING
+            result = machine.call(env, function, called) if function.refs else NOTHING
         else:
             result = elements(items[0].value) if items else NOTHING
         if result.wrapped:
-            machine.coerced(frame, given.node, "condition", f"{name}()")
+            machine.coerced(env, given.node, "condition", f"{name}()")
     if name in ("zip", "enumerate"):
         pair = machine.cell((place, "pair"), "tuple")
         parts = [elements(one.value) for one in given.positional]
@@ -124,9 +124,9 @@ def _first_node(given: Arguments) -> Any:
     return given.positional[0].node if given.positional else given.node
 
 
-def _getattr(machine: Machine, frame: Frame, given: Arguments) -> Value:
+def _getattr(machine: Machine, env: Environment, given: Arguments) -> Value:
     if given.value(1).const == UNWRAP:
-        machine.impure(frame, given.node, "explicit-unwrap", f'getattr(…, "{UNWRAP}") discards the sources')
+        machine.impure(env, given.node, "explicit-unwrap", f'getattr(…, "{UNWRAP}") discards the sources')
     elif given.value(0).wrapped:
-        machine.coerced(frame, given.node, "attribute", "getattr()")
+        machine.coerced(env, given.node, "attribute", "getattr()")
     return ANYTHING

@@ -18,7 +18,7 @@ from .bodies import annotated, is_generator, is_stub
 from .classes import construct
 from .machine import MAX_CONTEXTS, MAX_DEPTH
 from .members import of_class
-from .model import ANY, BARE, GROUNDED, NULL, Arguments, Cell, Frame, Function, Klass, Slot, cells, holds_wrapped
+from .model import ANY, BARE, GROUNDED, NULL, Arguments, Cell, Environment, Function, Klass, Slot, cells, holds_wrapped
 from .returning import promise_of
 from .values import (
     ANYTHING,
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
     from .roles import Role
 
 
-def call(machine: Machine, frame: Frame, node: ast.Call) -> Value:
+def call(machine: Machine, env: Environment, node: ast.Call) -> Value:
     """`function(…)`."""
-    function = machine.evaluate(frame, node.func)
-    given = collect(machine, frame, node, bool(function.refs) and all(_keeps(one) for one in function.refs))
+    function = machine.evaluate(env, node.func)
+    given = collect(machine, env, node, bool(function.refs) and all(_keeps(one) for one in function.refs))
     if function.wrapped:
-        machine.coerced(frame, node.func, "call")
+        machine.coerced(env, node.func, "call")
     for one in given.each():
-        callbacks(machine, frame, one.node, one.value)
-    return call_value(machine, frame, function, given)
+        callbacks(machine, env, one.node, one.value)
+    return call_value(machine, env, function, given)
 
 
 def _keeps(one: Any) -> bool:
@@ -64,73 +64,73 @@ def _keeps(one: Any) -> bool:
     return type(one) is Function and one.role.kind != ""
 
 
-def callbacks(machine: Machine, frame: Frame, node: Any, value: Value) -> None:
+def callbacks(machine: Machine, env: Environment, node: Any, value: Value) -> None:
     """A function that is passed as a value may be called by whoever gets it [C §9.4]."""
-    if not frame.origin or not value.refs:
+    if not env.origin or not value.refs:
         return
     refs = [*value.refs, *(ref for cell in cells(value) if cell.kind != "instance" for ref in cell.elements().refs)]
     for one in refs:
         target = one.target if type(one) is Bound else one
         if type(target) is Function:
-            _purity(machine, frame, node, target, "passed on as a value")
+            _purity(machine, env, node, target, "passed on as a value")
             if not target.role.kind:
-                machine.later(target, frame.origin)
+                machine.later(target, env.origin)
 
 
-def _purity(machine: Machine, frame: Frame, node: Any, function: Function, how: str) -> None:
-    if frame.origin and function.role.kind == "agent" and not function.role.pure:
-        machine.impure(frame, node, "impure-call", f"the agent {function.name} is not @grounded_pure, and is {how}")
+def _purity(machine: Machine, env: Environment, node: Any, function: Function, how: str) -> None:
+    if env.origin and function.role.kind == "agent" and not function.role.pure:
+        machine.impure(env, node, "impure-call", f"the agent {function.name} is not @grounded_pure, and is {how}")
 
 
-def call_value(machine: Machine, frame: Frame, function: Value, given: Arguments) -> Value:
+def call_value(machine: Machine, env: Environment, function: Value, given: Arguments) -> Value:
     """Calls whatever a value may be."""
     if not function.refs:
-        return stranger(machine, frame, given, "an unknown function")
+        return stranger(machine, env, given, "an unknown function")
     found = NOTHING
     for one in function.refs:
-        found = join(found, _call_one(machine, frame, one, given))
+        found = join(found, _call_one(machine, env, one, given))
     return found
 
 
-def _call_one(machine: Machine, frame: Frame, one: Any, given: Arguments) -> Value:
+def _call_one(machine: Machine, env: Environment, one: Any, given: Arguments) -> Value:
     kind = cast("type[object]", type(one))
     if kind is Function:
-        return call_function(machine, frame, one, given)
+        return call_function(machine, env, one, given)
     if kind is Klass:
-        return construct(machine, frame, one, given)
+        return construct(machine, env, one, given)
     if kind is Bound:
         if type(one.target) is Function:
             bound = Arguments(given.node, given.positional, one.receiver)
             bound.spread, bound.named, bound.doubled = given.spread, given.named, given.doubled
-            return call_function(machine, frame, one.target, bound)
-        return known.method(machine, frame, one.receiver, one.target, given)
+            return call_function(machine, env, one.target, bound)
+        return known.method(machine, env, one.receiver, one.target, given)
     if kind is Named:
-        return known.named(machine, frame, one, given)
+        return known.named(machine, env, one, given)
     if kind is known.Decorator:
-        return known.decorate(machine, frame, one, given)
+        return known.decorate(machine, env, one, given)
     if kind is known.Partial:
         whole = Arguments(given.node, [*one.given.positional, *given.positional], one.given.receiver)
         whole.spread, whole.doubled = [*one.given.spread, *given.spread], [*one.given.doubled, *given.doubled]
         whole.named = one.given.named | given.named
-        return call_value(machine, frame, one.function, whole)
+        return call_value(machine, env, one.function, whole)
     if kind is Cell and one.klass is not None:
         member = of_class(one.klass, "__call__", of(one), True)
         if member.refs:
-            return call_value(machine, frame, member, given)
-    return stranger(machine, frame, given, "an unknown function")
+            return call_value(machine, env, member, given)
+    return stranger(machine, env, given, "an unknown function")
 
 
-def call_function(machine: Machine, frame: Frame, function: Function, given: Arguments) -> Value:
+def call_function(machine: Machine, env: Environment, function: Function, given: Arguments) -> Value:
     """Calls a function whose source was given."""
     role = function.role
-    _purity(machine, frame, given.node, function, "called")
-    values = meet(machine, frame, function, given)
-    frame.categories |= role.data
-    frame.open = frame.open or not role.data_known
+    _purity(machine, env, given.node, function, "called")
+    values = meet(machine, env, function, given)
+    env.categories |= role.data
+    env.open = env.open or not role.data_known
     if role.external:
-        found = _external(machine, frame, function, role, given)
+        found = _external(machine, env, function, role, given)
     else:
-        found = _follow(machine, frame, function, values)
+        found = _follow(machine, env, function, values)
         if role.kind == "agent":
             found = _handed(machine, function, role, found, given)
     if isinstance(function.node, ast.AsyncFunctionDef) and not is_generator(machine, function):
@@ -138,7 +138,7 @@ def call_function(machine: Machine, frame: Frame, function: Function, given: Arg
     return found
 
 
-def _external(machine: Machine, frame: Frame, function: Function, role: Role, given: Arguments) -> Value:
+def _external(machine: Machine, env: Environment, function: Function, role: Role, given: Arguments) -> Value:
     """A tool is a source or none; a prompt passes on the sources of its arguments [C §2]."""
     slot = _declared(machine, function)
     confidence, weakest = role.confidence, f"{function.name}()"
@@ -178,7 +178,7 @@ def _external(machine: Machine, frame: Frame, function: Function, role: Role, gi
 
 def _declared(machine: Machine, function: Function) -> Slot:
     node = function.node
-    return machine.slot(function.frame, None if isinstance(node, ast.Lambda) else node.returns)
+    return machine.slot(function.env, None if isinstance(node, ast.Lambda) else node.returns)
 
 
 def _handed(machine: Machine, function: Function, role: Role, found: Value, given: Arguments) -> Value:
@@ -206,25 +206,25 @@ def _handed(machine: Machine, function: Function, role: Role, found: Value, give
     return msgspec.structs.replace(found, data=found.data | role.data)
 
 
-def _follow(machine: Machine, frame: Frame, function: Function, values: dict[str, Value]) -> Value:
-    origin = function.name if function.role.pure else frame.origin
-    key = (function.node, function.frame, tuple(values.values()), origin)
+def _follow(machine: Machine, env: Environment, function: Function, values: dict[str, Value]) -> Value:
+    origin = function.name if function.role.pure else env.origin
+    key = (function.node, function.env, tuple(values.values()), origin)
     known_result = machine.memo.get(key)
-    if known_result is None and _is_as_declared(machine, frame, function, values):
+    if known_result is None and _is_as_declared(machine, env, function, values):
         return assumed(machine, _declared(machine, function), function.node)
     if known_result is None:
         if key in machine.running or machine.depth >= MAX_DEPTH or len(machine.running) > 4 * MAX_DEPTH:
-            frame.open = True
+            env.open = True
             return NOTHING if key in machine.running else ANYTHING
         machine.contexts[function.node] = machine.contexts.get(function.node, 0) + 1
         if machine.contexts[function.node] > MAX_CONTEXTS:
-            frame.open = True
+            env.open = True
             return assumed(machine, _declared(machine, function), function.node)
         machine.running.add(key)
         machine.depth += 1
         try:
-            inner = Frame(function.module, function.frame, function)
-            inner.names, inner.origin, inner.own, inner.asks = dict(values), origin, False, frame.asks
+            inner = Environment(function.module, function.env, function)
+            inner.names, inner.origin, inner.own, inner.asks = dict(values), origin, False, env.asks
             result = follow_body(machine, inner, function)
         finally:
             machine.depth -= 1
@@ -232,22 +232,22 @@ def _follow(machine: Machine, frame: Frame, function: Function, values: dict[str
         never = isinstance(function.node, ast.FunctionDef) and not (inner.came_back or result.kinds)
         known_result = machine.memo[key] = (result, frozenset(inner.categories), inner.open, never)
     result, categories, open_data, never = known_result
-    frame.categories |= categories
-    frame.open = frame.open or open_data
+    env.categories |= categories
+    env.open = env.open or open_data
     slot = _declared(machine, function)
     if never or slot.accepts == 0:
-        frame.live = False  # it only ever raises, or says so: NoReturn
+        env.live = False  # it only ever raises, or says so: NoReturn
     return result
 
 
-def _is_as_declared(machine: Machine, frame: Frame, function: Function, values: dict[str, Value]) -> bool:
+def _is_as_declared(machine: Machine, env: Environment, function: Function, values: dict[str, Value]) -> bool:
     """Whether a call need not be followed: nothing grounded goes in, and a plain type is declared to come out.
 
     What the body does besides is seen when the function is checked by itself. Only agents and pure functions ask
     further, and even for them nothing comes of a module that has no way to the library.
     """
     slot = _declared(machine, function)
-    if (frame.asks and function.module.relevant) or slot.accepts & (GROUNDED | ANY) or not slot.accepts:
+    if (env.asks and function.module.relevant) or slot.accepts & (GROUNDED | ANY) or not slot.accepts:
         return False
     if is_generator(machine, function):
         return False
@@ -258,33 +258,33 @@ def _is_of_interest(value: Value) -> bool:
     return holds_wrapped(value) or any(type(one) in (Function, Bound) for one in value.refs)
 
 
-def follow_body(machine: Machine, frame: Frame, function: Function) -> Value:
-    """Runs a function's body in a frame that has its parameters, and says what a call gives (before any awaiting)."""
+def follow_body(machine: Machine, env: Environment, function: Function) -> Value:
+    """Runs a function's body with its parameters bound, and says what a call gives (before any awaiting)."""
     node = function.node
-    frame.klass = function.owner
+    env.klass = function.owner
     if isinstance(node, ast.Lambda):
-        return machine.evaluate(frame, node.body)
-    slot = machine.slot(function.frame, node.returns)
+        return machine.evaluate(env, node.body)
+    slot = machine.slot(function.env, node.returns)
     if is_stub(node) or (function.opaque and not slot.accepts & GROUNDED):
         return assumed(machine, slot, node)
-    frame.promise = promise_of(machine, function)
-    declare_names(machine, frame, function)
-    machine.run(frame, node.body)
+    env.promise = promise_of(machine, function)
+    declare_names(machine, env, function)
+    machine.run(env, node.body)
     if is_generator(machine, function):
-        cell = frame.yielded or machine.cell((node, "yield"), "generator")
+        cell = env.yielded or machine.cell((node, "yield"), "generator")
         return of(cell)
-    if frame.live:
-        frame.returned, frame.came_back = join(frame.returned, BARE_NONE), True
-    found = frame.returned
+    if env.live:
+        env.returned, env.came_back = join(env.returned, BARE_NONE), True
+    found = env.returned
     if slot.promises and not found.kinds & WRAPPED and found.kinds & UNKNOWN:
         return join(found, assumed(machine, slot, node))
     return found
 
 
-def declare_names(machine: Machine, frame: Frame, function: Function) -> None:
+def declare_names(machine: Machine, env: Environment, function: Function) -> None:
     """The slots of a function's parameters and annotated names."""
     for one in parameters(function):
         if one.annotation is not None:
-            frame.slots[one.arg] = machine.slot(function.frame, one.annotation)
+            env.slots[one.arg] = machine.slot(function.env, one.annotation)
     for name, annotation in annotated(machine, function):
-        frame.slots[name] = machine.slot(frame, annotation)
+        env.slots[name] = machine.slot(env, annotation)

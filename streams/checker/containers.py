@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from .members import of_class
-from .model import Arguments, Cell, Frame, Given, Klass, TypeForm, cells
+from .model import Arguments, Cell, Environment, Given, Klass, TypeForm, cells
 from .narrowing import narrowed
 from .scopes import merge
 from .values import ANYTHING, NOTHING, PLAIN, SOME_PLAIN, UNKNOWN, Named, Value, derive, join, of
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 
-def truth(machine: Machine, frame: Frame, node: ast.expr) -> Value:
+def truth(machine: Machine, env: Environment, node: ast.expr) -> Value:
     """Evaluates a condition: the truth of a grounded value is taken [C §9.2], which is a site."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        truth(machine, frame, node.operand)
+        truth(machine, env, node.operand)
         return SOME_PLAIN
-    value = machine.evaluate(frame, node)
+    value = machine.evaluate(env, node)
     if value.wrapped:
-        machine.coerced(frame, node, "condition")
+        machine.coerced(env, node, "condition")
     return value
 
 
@@ -33,17 +33,17 @@ def is_type(value: Value) -> bool:
     )
 
 
-def spread(machine: Machine, frame: Frame, node: ast.expr, value: Value, site: str = "iteration") -> Value:
+def spread(machine: Machine, env: Environment, node: ast.expr, value: Value, site: str = "iteration") -> Value:
     """What iterating over a value gives."""
     if value.wrapped:
-        machine.coerced(frame, node, site)
+        machine.coerced(env, node, site)
         return elements(value)
-    own = special(machine, frame, node, value, "__iter__")
+    own = special(machine, env, node, value, "__iter__")
     return elements(value) if own is None else elements(own)
 
 
 def special(
-    machine: Machine, frame: Frame, node: ast.expr, value: Value, name: str, argument: Value | None = None
+    machine: Machine, env: Environment, node: ast.expr, value: Value, name: str, argument: Value | None = None
 ) -> Value | None:
     """Calls a special method that a class of the given files defines; None where there is none."""
     found: Value | None = None
@@ -52,7 +52,7 @@ def special(
             member = of_class(one.klass, name, of(one), True)
             if member.refs:
                 given = Arguments(node, [] if argument is None else [Given(node, argument)])
-                result = machine.call(frame, member, given)
+                result = machine.call(env, member, given)
                 found = result if found is None else join(found, result)
     return found
 
@@ -70,16 +70,16 @@ def elements(value: Value) -> Value:
     return ANYTHING if value.kinds & UNKNOWN or cells(value) else SOME_PLAIN
 
 
-def sequence(machine: Machine, frame: Frame, node: ast.List | ast.Tuple | ast.Set) -> Value:
+def sequence(machine: Machine, env: Environment, node: ast.List | ast.Tuple | ast.Set) -> Value:
     cell = machine.cell(node, type(node).__name__.lower())
     exact = True
     found: list[tuple[ast.expr, Value]] = []
     for place, one in enumerate(node.elts):
         if isinstance(one, ast.Starred):
             exact = False
-            value = spread(machine, frame, one, machine.evaluate(frame, one.value), "unpacking")
+            value = spread(machine, env, one, machine.evaluate(env, one.value), "unpacking")
         else:
-            value = machine.evaluate(frame, one)
+            value = machine.evaluate(env, one)
         machine.put(cell, place if exact else None, value)
         found.append((one, value))
     if (
@@ -90,37 +90,37 @@ def sequence(machine: Machine, frame: Frame, node: ast.List | ast.Tuple | ast.Se
         # Lists and sets are of one type: where some elements are plain, so is the element type [C §9.3].
         for one, value in found:
             if value.wrapped:
-                machine.coerced(frame, one, "element", "the other elements are plain")
+                machine.coerced(env, one, "element", "the other elements are plain")
     return of(cell)
 
 
-def mapping(machine: Machine, frame: Frame, node: ast.Dict) -> Value:
+def mapping(machine: Machine, env: Environment, node: ast.Dict) -> Value:
     cell = machine.cell(node, "dict")
     for key, value_node in zip(node.keys, node.values, strict=True):
-        value = machine.evaluate(frame, value_node)
+        value = machine.evaluate(env, value_node)
         if key is None:
             if value.wrapped:
-                machine.coerced(frame, value_node, "unpacking")
+                machine.coerced(env, value_node, "unpacking")
             for one in cells(value):
                 machine.put(cell, None, one.elements())
                 cell.keys = join(cell.keys, one.keys)
             continue
-        name = machine.evaluate(frame, key)
+        name = machine.evaluate(env, key)
         cell.keys = join(cell.keys, name)
         machine.put(cell, name.const, value)
     return of(cell)
 
 
-def subscript(machine: Machine, frame: Frame, node: ast.Subscript) -> Value:
-    value = machine.evaluate(frame, node.value)
+def subscript(machine: Machine, env: Environment, node: ast.Subscript) -> Value:
+    value = machine.evaluate(env, node.value)
     if value.refs and not cells(value) and is_type(value):
-        return of(TypeForm(node, frame))
+        return of(TypeForm(node, env))
     if value.wrapped:
-        return derive(value, _grounded_key(machine, frame, node.slice))  # an operator [C §9.1], whatever the key
-    key = machine.evaluate(frame, node.slice)
+        return derive(value, _grounded_key(machine, env, node.slice))  # an operator [C §9.1], whatever the key
+    key = machine.evaluate(env, node.slice)
     if key.wrapped:
-        machine.coerced(frame, node.slice, "index")
-    own = special(machine, frame, node, value, "__getitem__", key)
+        machine.coerced(env, node.slice, "index")
+    own = special(machine, env, node, value, "__getitem__", key)
     if own is not None:
         return own
     found = NOTHING
@@ -131,13 +131,13 @@ def subscript(machine: Machine, frame: Frame, node: ast.Subscript) -> Value:
     return ANYTHING if value.kinds & UNKNOWN or value.refs else SOME_PLAIN
 
 
-def _grounded_key(machine: Machine, frame: Frame, node: ast.expr) -> Value:
+def _grounded_key(machine: Machine, env: Environment, node: ast.expr) -> Value:
     if not isinstance(node, ast.Slice):
-        return machine.evaluate(frame, node)
+        return machine.evaluate(env, node)
     found = SOME_PLAIN
     for one in (node.lower, node.upper, node.step):
         if one is not None:
-            found = derive(found, machine.evaluate(frame, one))
+            found = derive(found, machine.evaluate(env, one))
     return found
 
 
@@ -163,26 +163,26 @@ def _any_of(cell: Cell) -> Value:
 
 
 def comprehension(
-    machine: Machine, frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+    machine: Machine, env: Environment, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 ) -> Value:
-    before = dict(frame.names)
+    before = dict(env.names)
     own = {one.id for part in node.generators for one in ast.walk(part.target) if isinstance(one, ast.Name)}
     for part in node.generators:
-        value = machine.evaluate(frame, part.iter)
-        machine.assign(frame, part.target, spread(machine, frame, part.iter, value), part.iter)
+        value = machine.evaluate(env, part.iter)
+        machine.assign(env, part.target, spread(machine, env, part.iter, value), part.iter)
         for test in part.ifs:
-            truth(machine, frame, test)
-            frame.names = narrowed(machine, frame, test, True)
+            truth(machine, env, test)
+            env.names = narrowed(machine, env, test, True)
     kind = "dict" if isinstance(node, ast.DictComp) else type(node).__name__.lower()
     cell = machine.cell(node, kind)
     if isinstance(node, ast.DictComp):
-        cell.keys = join(cell.keys, machine.evaluate(frame, node.key))
-        machine.put(cell, None, machine.evaluate(frame, node.value))
+        cell.keys = join(cell.keys, machine.evaluate(env, node.key))
+        machine.put(cell, None, machine.evaluate(env, node.value))
     else:
-        machine.put(cell, None, machine.evaluate(frame, node.elt))
-    after = {name: value for name, value in frame.names.items() if name not in own}
+        machine.put(cell, None, machine.evaluate(env, node.elt))
+    after = {name: value for name, value in env.names.items() if name not in own}
     after.update((name, before[name]) for name in own if name in before)
-    frame.names = merge(before, after)
+    env.names = merge(before, after)
     return of(cell)
 
 

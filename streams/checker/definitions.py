@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import known
 from .calls import call_value
 from .expressions import default_slots
-from .model import Arguments, Frame, Function, Given, Klass
+from .model import Arguments, Environment, Function, Given, Klass
 from .roles import NO_ROLE
 from .values import UNKNOWN, Named, Value, of
 
@@ -22,42 +22,40 @@ _TRANSPARENT = frozenset(
 )
 
 
-def define_function(machine: Machine, frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+def define_function(machine: Machine, env: Environment, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     """Binds a function to its name, decorated from the innermost decorator outwards."""
-    defaults = default_slots(machine, frame, node.args)
-    key = ("function", node, frame)
+    defaults = default_slots(machine, env, node.args)
+    key = ("function", node, env)
     function = machine.memo.get(key)
     if function is None:
-        function = machine.memo[key] = Function(
-            node, frame.module, frame, NO_ROLE, frame.klass if frame.is_class else None
-        )
+        function = machine.memo[key] = Function(node, env.module, env, NO_ROLE, env.klass if env.is_class else None)
     function.defaults = defaults
     value = of(function)
     for decorator in reversed(node.decorator_list):
-        value = _decorated(machine, frame, function, decorator, value)
-    frame.names[node.name] = value
-    machine.later(function, _origin(frame))
+        value = _decorated(machine, env, function, decorator, value)
+    env.names[node.name] = value
+    machine.later(function, _origin(env))
 
 
-def _origin(frame: Frame) -> str:
+def _origin(env: Environment) -> str:
     """What is written inside a pure function's body belongs to its body."""
-    return frame.origin
+    return env.origin
 
 
-def _decorated(machine: Machine, frame: Frame, function: Function, node: ast.expr, value: Value) -> Value:
-    decorator = machine.evaluate(frame, node)
+def _decorated(machine: Machine, env: Environment, function: Function, node: ast.expr, value: Value) -> Value:
+    decorator = machine.evaluate(env, node)
     given = Arguments(node, [Given(node, value)])
     for one in decorator.refs:
         if type(one) is known.Decorator:
-            known.decorate(machine, frame, one, Arguments(node, [Given(node, of(function))]))
+            known.decorate(machine, env, one, Arguments(node, [Given(node, of(function))]))
             return of(function) if value.refs != (function,) else value
         if type(one) is Named and one.kind == "library":
-            return known.named(machine, frame, one, given)
+            return known.named(machine, env, one, given)
         if type(one) is Named and (name := one.name.rpartition(".")[2]) in _TRANSPARENT:
             function.decorated |= {name}
             return value
         if type(one) is Function:
-            result = call_value(machine, frame, of(one), given)
+            result = call_value(machine, env, of(one), given)
             return result if result.refs else value
     if isinstance(node, ast.Attribute) and node.attr in _TRANSPARENT:
         function.decorated |= {node.attr}
@@ -71,14 +69,14 @@ def _ends_well(node: ast.expr) -> bool:
     return name in _TRANSPARENT
 
 
-def define_class(machine: Machine, frame: Frame, node: ast.ClassDef) -> None:
+def define_class(machine: Machine, env: Environment, node: ast.ClassDef) -> None:
     """Binds a class: its fields, its methods, its known bases."""
     klass = machine.memo.get(("class", node))
     if klass is None:
-        klass = machine.memo[("class", node)] = Klass(node, frame.module)
+        klass = machine.memo[("class", node)] = Klass(node, env.module)
     klass.bases = []
     for base in node.bases:
-        found = machine.evaluate(frame, base)
+        found = machine.evaluate(env, base)
         for one in found.refs:
             if type(one) is Klass and one is not klass:
                 klass.bases.append(one)
@@ -92,20 +90,20 @@ def define_class(machine: Machine, frame: Frame, node: ast.ClassDef) -> None:
         if not found.refs and found.kinds & UNKNOWN:
             klass.kind = klass.kind or "foreign"
     for keyword in node.keywords:
-        machine.evaluate(frame, keyword.value)
+        machine.evaluate(env, keyword.value)
     for decorator in node.decorator_list:
-        machine.evaluate(frame, decorator)
-    frame.names[node.name] = of(klass)
-    inner = Frame(frame.module, frame)
-    inner.is_class, inner.klass, inner.origin = True, klass, frame.origin
+        machine.evaluate(env, decorator)
+    env.names[node.name] = of(klass)
+    inner = Environment(env.module, env)
+    inner.is_class, inner.klass, inner.origin = True, klass, env.origin
     machine.run(inner, node.body)
     klass.members = {name: value for name, value in inner.names.items() if name not in klass.fields or value.refs}
 
 
-def hoist(machine: Machine, frame: Frame, body: list[Any]) -> None:
+def hoist(machine: Machine, env: Environment, body: list[Any]) -> None:
     """Binds the functions and imports at the top of a module before it runs: modules may import in a circle."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
-            key = ("function", node, frame)
-            function = machine.memo[key] = Function(node, frame.module, frame, NO_ROLE)
-            frame.names.setdefault(node.name, of(function))
+            key = ("function", node, env)
+            function = machine.memo[key] = Function(node, env.module, env, NO_ROLE)
+            env.names.setdefault(node.name, of(function))

@@ -23,7 +23,7 @@ from .containers import (
     subscript,
     truth,
 )
-from .model import Frame, Function, TypeForm, cells
+from .model import Environment, Function, TypeForm, cells
 from .narrowing import narrowed
 from .returning import yielded
 from .roles import NO_ROLE
@@ -52,7 +52,7 @@ _OPERATORS: Final[dict[type, str]] = {
 _LITERAL = Value(PLAIN, note="a literal")
 
 
-def _constant(machine: Machine, frame: Frame, node: ast.Constant) -> Value:
+def _constant(machine: Machine, env: Environment, node: ast.Constant) -> Value:
     value = node.value
     if value is None:
         return BARE_NONE
@@ -61,52 +61,52 @@ def _constant(machine: Machine, frame: Frame, node: ast.Constant) -> Value:
     return _LITERAL
 
 
-def _name(machine: Machine, frame: Frame, node: ast.Name) -> Value:
-    return machine.lookup(frame, node.id)
+def _name(machine: Machine, env: Environment, node: ast.Name) -> Value:
+    return machine.lookup(env, node.id)
 
 
-def _bool_op(machine: Machine, frame: Frame, node: ast.BoolOp) -> Value:
+def _bool_op(machine: Machine, env: Environment, node: ast.BoolOp) -> Value:
     conjunction = isinstance(node.op, ast.And)
-    before = frame.names
+    before = env.names
     found = NOTHING
     for one in node.values[:-1]:
-        value = truth(machine, frame, one)
+        value = truth(machine, env, one)
         found = join(found, value if conjunction else only(value, ~NONE))
-        frame.names = narrowed(machine, frame, one, conjunction)
-    found = join(found, machine.evaluate(frame, node.values[-1]))
-    frame.names = merge(before, frame.names) if frame.names is not before else before
+        env.names = narrowed(machine, env, one, conjunction)
+    found = join(found, machine.evaluate(env, node.values[-1]))
+    env.names = merge(before, env.names) if env.names is not before else before
     return found
 
 
-def _named(machine: Machine, frame: Frame, node: ast.NamedExpr) -> Value:
-    value = machine.evaluate(frame, node.value)
-    assign(machine, frame, node.target, value, node.value)
+def _named(machine: Machine, env: Environment, node: ast.NamedExpr) -> Value:
+    value = machine.evaluate(env, node.value)
+    assign(machine, env, node.target, value, node.value)
     return value
 
 
-def _bin_op(machine: Machine, frame: Frame, node: ast.BinOp) -> Value:
+def _bin_op(machine: Machine, env: Environment, node: ast.BinOp) -> Value:
     # A sum of thousands of terms is one long left arm: walked in a loop, it costs no depth.
     chain: list[ast.BinOp] = []
     first: ast.expr = node
     while isinstance(first, ast.BinOp):
         chain.append(first)
         first = first.left
-    left = machine.evaluate(frame, first)
+    left = machine.evaluate(env, first)
     for one in reversed(chain):
-        left = _operate(machine, frame, one, left, machine.evaluate(frame, one.right))
+        left = _operate(machine, env, one, left, machine.evaluate(env, one.right))
     return left
 
 
-def _operate(machine: Machine, frame: Frame, node: ast.BinOp, left: Value, right: Value) -> Value:
+def _operate(machine: Machine, env: Environment, node: ast.BinOp, left: Value, right: Value) -> Value:
     if isinstance(node.op, ast.BitOr) and (is_type(left) or is_type(right)):
-        return of(TypeForm(node, frame))
+        return of(TypeForm(node, env))
     if isinstance(node.op, ast.Mod) and isinstance(left.const, str):
-        machine.flow_anywhere(frame, node, right, "formatting", "`%`")
+        machine.flow_anywhere(env, node, right, "formatting", "`%`")
         return _LITERAL
     if left.refs or right.refs:
         name = _OPERATORS.get(type(node.op), "")
-        own = special(machine, frame, node, left, f"__{name}__", right)
-        own = special(machine, frame, node, right, f"__r{name}__", left) if own is None else own
+        own = special(machine, env, node, left, f"__{name}__", right)
+        own = special(machine, env, node, right, f"__r{name}__", left) if own is None else own
         if own is not None:
             return own
     if isinstance(node.op, ast.Add) and left.refs and right.refs and cells(left) and cells(right):
@@ -114,80 +114,80 @@ def _operate(machine: Machine, frame: Frame, node: ast.BinOp, left: Value, right
     return derive(left, right, "" if left.kinds & ~BARE or right.kinds & ~BARE else "a computation")
 
 
-def _unary(machine: Machine, frame: Frame, node: ast.UnaryOp) -> Value:
+def _unary(machine: Machine, env: Environment, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.Not):
-        return truth(machine, frame, node)
-    value = machine.evaluate(frame, node.operand)
+        return truth(machine, env, node)
+    value = machine.evaluate(env, node.operand)
     if isinstance(node.op, ast.USub) and isinstance(value.const, int | float):
         return Value(PLAIN, const=-value.const, note="a literal")
     return derive(value, SOME_PLAIN)
 
 
-def _lambda(machine: Machine, frame: Frame, node: ast.Lambda) -> Value:
-    function = Function(node, frame.module, frame, NO_ROLE)
-    function.defaults = default_slots(machine, frame, node.args)
-    machine.later(function, frame.origin)
+def _lambda(machine: Machine, env: Environment, node: ast.Lambda) -> Value:
+    function = Function(node, env.module, env, NO_ROLE)
+    function.defaults = default_slots(machine, env, node.args)
+    machine.later(function, env.origin)
     return of(function)
 
 
-def default_slots(machine: Machine, frame: Frame, arguments: ast.arguments) -> dict[str, Value]:
+def default_slots(machine: Machine, env: Environment, arguments: ast.arguments) -> dict[str, Value]:
     """Default values flow into the slots of their parameters; gives them by name."""
     found: dict[str, Value] = {}
     positional = [*arguments.posonlyargs, *arguments.args]
     pairs = [*zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)]
     pairs += [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
     for one, default in pairs:
-        value = found[one.arg] = machine.evaluate(frame, default)
-        machine.flow(frame, default, value, machine.slot(frame, one.annotation), "argument", f"default of {one.arg!r}")
+        value = found[one.arg] = machine.evaluate(env, default)
+        machine.flow(env, default, value, machine.slot(env, one.annotation), "argument", f"default of {one.arg!r}")
     return found
 
 
-def _if_exp(machine: Machine, frame: Frame, node: ast.IfExp) -> Value:
-    truth(machine, frame, node.test)
-    before = frame.names
+def _if_exp(machine: Machine, env: Environment, node: ast.IfExp) -> Value:
+    truth(machine, env, node.test)
+    before = env.names
     arms: list[Value] = []
     after = before
     for arm, positive in ((node.body, True), (node.orelse, False)):
-        frame.names = narrowed(machine, frame, node.test, positive)
-        arms.append(machine.evaluate(frame, arm))
-        after = merge(after, frame.names)
-        frame.names = before
-    frame.names = after if any(isinstance(one, ast.NamedExpr) for one in ast.walk(node)) else before
+        env.names = narrowed(machine, env, node.test, positive)
+        arms.append(machine.evaluate(env, arm))
+        after = merge(after, env.names)
+        env.names = before
+    env.names = after if any(isinstance(one, ast.NamedExpr) for one in ast.walk(node)) else before
     left, right = arms
     if left.wrapped and right.kinds & PLAIN and not right.wrapped:
-        machine.coerced(frame, node.body, "arm")
+        machine.coerced(env, node.body, "arm")
     elif right.wrapped and left.kinds & PLAIN and not left.wrapped:
-        machine.coerced(frame, node.orelse, "arm")
+        machine.coerced(env, node.orelse, "arm")
     return join(left, right)
 
 
-def _joined(machine: Machine, frame: Frame, node: ast.JoinedStr) -> Value:
+def _joined(machine: Machine, env: Environment, node: ast.JoinedStr) -> Value:
     for one in node.values:
         if isinstance(one, ast.FormattedValue):
             # Before Python 3.12 the places inside a multi-line f-string are off: the string is the place.
-            machine.flow_anywhere(frame, node, machine.evaluate(frame, one.value), "formatting", "f-string")
+            machine.flow_anywhere(env, node, machine.evaluate(env, one.value), "formatting", "f-string")
             if one.format_spec is not None:
-                machine.evaluate(frame, one.format_spec)
+                machine.evaluate(env, one.format_spec)
     return Value(PLAIN, note="a formatted string")
 
 
-def _formatted(machine: Machine, frame: Frame, node: ast.FormattedValue) -> Value:
+def _formatted(machine: Machine, env: Environment, node: ast.FormattedValue) -> Value:
     """Stands only inside a JoinedStr, which knows its place; by itself it is followed for what is inside."""
-    return machine.evaluate(frame, node.value)
+    return machine.evaluate(env, node.value)
 
 
-def _compare(machine: Machine, frame: Frame, node: ast.Compare) -> Value:
-    left = machine.evaluate(frame, node.left)
+def _compare(machine: Machine, env: Environment, node: ast.Compare) -> Value:
+    left = machine.evaluate(env, node.left)
     found = SOME_PLAIN
     for place, (operator, other) in enumerate(zip(node.ops, node.comparators, strict=True)):
         if found.wrapped:
-            machine.coerced(frame, node, "condition", "a chained comparison")
-        right = machine.evaluate(frame, other)
+            machine.coerced(env, node, "condition", "a chained comparison")
+        right = machine.evaluate(env, other)
         if isinstance(operator, ast.Is | ast.IsNot):
             found = SOME_PLAIN
         elif isinstance(operator, ast.In | ast.NotIn):
             if left.wrapped or right.wrapped or (cells(right) and elements(right).wrapped):
-                machine.coerced(frame, other if place else node, "membership")
+                machine.coerced(env, other if place else node, "membership")
             found = SOME_PLAIN
         else:
             found = derive(left, right, "a comparison")
@@ -195,32 +195,32 @@ def _compare(machine: Machine, frame: Frame, node: ast.Compare) -> Value:
     return found
 
 
-def _slice(machine: Machine, frame: Frame, node: ast.Slice) -> Value:
+def _slice(machine: Machine, env: Environment, node: ast.Slice) -> Value:
     for one in (node.lower, node.upper, node.step):
-        if one is not None and machine.evaluate(frame, one).wrapped:
-            machine.coerced(frame, one, "index")
+        if one is not None and machine.evaluate(env, one).wrapped:
+            machine.coerced(env, one, "index")
     return SOME_PLAIN
 
 
-def _starred(machine: Machine, frame: Frame, node: ast.Starred) -> Value:
-    return machine.evaluate(frame, node.value)
+def _starred(machine: Machine, env: Environment, node: ast.Starred) -> Value:
+    return machine.evaluate(env, node.value)
 
 
-def _await(machine: Machine, frame: Frame, node: ast.Await) -> Value:
-    value = machine.evaluate(frame, node.value)
+def _await(machine: Machine, env: Environment, node: ast.Await) -> Value:
+    value = machine.evaluate(env, node.value)
     if value.wrapped:
-        machine.coerced(frame, node.value, "await")
+        machine.coerced(env, node.value, "await")
     return awaited(value)
 
 
-def _yield(machine: Machine, frame: Frame, node: ast.Yield) -> Value:
-    yielded(machine, frame, node, machine.evaluate(frame, node.value) if node.value else BARE_NONE)
+def _yield(machine: Machine, env: Environment, node: ast.Yield) -> Value:
+    yielded(machine, env, node, machine.evaluate(env, node.value) if node.value else BARE_NONE)
     return ANYTHING
 
 
-def _yield_from(machine: Machine, frame: Frame, node: ast.YieldFrom) -> Value:
-    value = machine.evaluate(frame, node.value)
-    yielded(machine, frame, node, spread(machine, frame, node.value, value))
+def _yield_from(machine: Machine, env: Environment, node: ast.YieldFrom) -> Value:
+    value = machine.evaluate(env, node.value)
+    yielded(machine, env, node, spread(machine, env, node.value, value))
     return ANYTHING
 
 

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING, Any, Final
 
 from .containers import special, spread, truth
-from .model import Frame, Loop, State, cells
+from .model import Environment, Loop, State, cells
 from .narrowing import narrowed
 from .patterns import irrefutable, match_pattern
 from .scopes import merge
@@ -24,55 +24,55 @@ MAX_ROUNDS: Final = 4
 """Rounds of a loop's body until its state stands: kinds only grow, and chains of names are short."""
 
 
-def _if(machine: Machine, frame: Frame, node: ast.If) -> None:
+def _if(machine: Machine, env: Environment, node: ast.If) -> None:
     # A long chain of elif is one deep right arm: walked in a loop, it costs no depth.
     ends: list[State] = []
     current: ast.If | None = node
     while current is not None:
-        truth(machine, frame, current.test)
-        before = frame.names
-        frame.names = dict(narrowed(machine, frame, current.test, True))
-        machine.run(frame, current.body)
-        if frame.live:
-            ends.append(frame.names)
-        frame.live = True
-        frame.names = before
-        frame.names = dict(narrowed(machine, frame, current.test, False))
+        truth(machine, env, current.test)
+        before = env.names
+        env.names = dict(narrowed(machine, env, current.test, True))
+        machine.run(env, current.body)
+        if env.live:
+            ends.append(env.names)
+        env.live = True
+        env.names = before
+        env.names = dict(narrowed(machine, env, current.test, False))
         orelse = current.orelse
         current = orelse[0] if len(orelse) == 1 and isinstance(orelse[0], ast.If) else None
         if current is None:
-            machine.run(frame, orelse)
-            if frame.live:
-                ends.append(frame.names)
-    _meet(frame, ends)
+            machine.run(env, orelse)
+            if env.live:
+                ends.append(env.names)
+    _meet(env, ends)
 
 
-def _meet(frame: Frame, ends: list[State]) -> None:
+def _meet(env: Environment, ends: list[State]) -> None:
     """Goes on with the union of the states that arrive, or not at all."""
-    frame.live = bool(ends)
+    env.live = bool(ends)
     if ends:
         names = ends[0]
         for one in ends[1:]:
             names = merge(names, one)
-        frame.names = names
+        env.names = names
 
 
 def _rounds(
-    machine: Machine, frame: Frame, body: list[ast.stmt], begin: Any
+    machine: Machine, env: Environment, body: list[ast.stmt], begin: Any
 ) -> tuple[State, State | None, list[State]]:
     """Runs a loop's body until its state stands; gives the states before, after a round, and at its breaks."""
-    before = frame.names
+    before = env.names
     head = before
     loop = Loop()
     end: State | None = None
     for _ in range(MAX_ROUNDS):
         loop = Loop()
-        frame.loops.append(loop)
-        frame.names, frame.live = dict(head), True
+        env.loops.append(loop)
+        env.names, env.live = dict(head), True
         begin()
-        machine.run(frame, body)
-        frame.loops.pop()
-        ends = [*([frame.names] if frame.live else []), *loop.continues]
+        machine.run(env, body)
+        env.loops.pop()
+        ends = [*([env.names] if env.live else []), *loop.continues]
         if not ends:
             break
         end = ends[0]
@@ -96,108 +96,108 @@ def _after(before: State, end: State | None) -> State:
     return names
 
 
-def _for(machine: Machine, frame: Frame, node: ast.For | ast.AsyncFor) -> None:
-    value = machine.evaluate(frame, node.iter)
+def _for(machine: Machine, env: Environment, node: ast.For | ast.AsyncFor) -> None:
+    value = machine.evaluate(env, node.iter)
 
     def begin() -> None:
-        assign(machine, frame, node.target, spread(machine, frame, node.iter, value), node.iter)
+        assign(machine, env, node.target, spread(machine, env, node.iter, value), node.iter)
 
-    before, end, breaks = _rounds(machine, frame, node.body, begin)
-    frame.names, frame.live = (_after(before, end) if end or not breaks else before), True
-    machine.run(frame, node.orelse)
-    ends = [*([frame.names] if frame.live else []), *breaks]
+    before, end, breaks = _rounds(machine, env, node.body, begin)
+    env.names, env.live = (_after(before, end) if end or not breaks else before), True
+    machine.run(env, node.orelse)
+    ends = [*([env.names] if env.live else []), *breaks]
     if breaks and not node.orelse:
         # Left by a break or run to its end: a search that finds nothing is no missing grounding either.
         found = breaks[0]
         for one in breaks[1:]:
             found = merge(found, one)
-        ends = [_after(frame.names, found)]
-    _meet(frame, ends)
+        ends = [_after(env.names, found)]
+    _meet(env, ends)
 
 
-def _while(machine: Machine, frame: Frame, node: ast.While) -> None:
+def _while(machine: Machine, env: Environment, node: ast.While) -> None:
     endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
 
     def begin() -> None:
-        truth(machine, frame, node.test)
-        frame.names = dict(narrowed(machine, frame, node.test, True))
+        truth(machine, env, node.test)
+        env.names = dict(narrowed(machine, env, node.test, True))
 
-    before, end, breaks = _rounds(machine, frame, node.body, begin)
+    before, end, breaks = _rounds(machine, env, node.body, begin)
     ends = list(breaks)
     if not endless:
-        frame.names, frame.live = _after(before, end), True
-        frame.names = dict(narrowed(machine, frame, node.test, False))
-        machine.run(frame, node.orelse)
-        if frame.live:
-            ends.append(frame.names)
-    _meet(frame, ends)
+        env.names, env.live = _after(before, end), True
+        env.names = dict(narrowed(machine, env, node.test, False))
+        machine.run(env, node.orelse)
+        if env.live:
+            ends.append(env.names)
+    _meet(env, ends)
 
 
-def _break(machine: Machine, frame: Frame, node: ast.Break) -> None:
-    if frame.loops:
-        frame.loops[-1].breaks.append(frame.names)
-    frame.live = False
+def _break(machine: Machine, env: Environment, node: ast.Break) -> None:
+    if env.loops:
+        env.loops[-1].breaks.append(env.names)
+    env.live = False
 
 
-def _continue(machine: Machine, frame: Frame, node: ast.Continue) -> None:
-    if frame.loops:
-        frame.loops[-1].continues.append(frame.names)
-    frame.live = False
+def _continue(machine: Machine, env: Environment, node: ast.Continue) -> None:
+    if env.loops:
+        env.loops[-1].continues.append(env.names)
+    env.live = False
 
 
-def _try(machine: Machine, frame: Frame, node: Any) -> None:
-    broken: State = dict(frame.names)
+def _try(machine: Machine, env: Environment, node: Any) -> None:
+    broken: State = dict(env.names)
     for one in node.body:
-        if not frame.live:
+        if not env.live:
             break
-        machine.run(frame, [one])
-        broken = merge(broken, frame.names)
-    if frame.live:
-        machine.run(frame, node.orelse)
-    ends = [frame.names] if frame.live else []
+        machine.run(env, [one])
+        broken = merge(broken, env.names)
+    if env.live:
+        machine.run(env, node.orelse)
+    ends = [env.names] if env.live else []
     for handler in node.handlers:
-        frame.names, frame.live = dict(broken), True
+        env.names, env.live = dict(broken), True
         if handler.type is not None:
-            machine.evaluate(frame, handler.type)
+            machine.evaluate(env, handler.type)
         if handler.name:
-            bind(machine, frame, handler.name, ANYTHING, handler)
-        machine.run(frame, handler.body)
-        if frame.live:
-            ends.append(frame.names)
-    _meet(frame, ends)
+            bind(machine, env, handler.name, ANYTHING, handler)
+        machine.run(env, handler.body)
+        if env.live:
+            ends.append(env.names)
+    _meet(env, ends)
     if node.finalbody:
-        is_live = frame.live
-        frame.live = True
+        is_live = env.live
+        env.live = True
         if not is_live:
-            frame.names = dict(broken)
-        machine.run(frame, node.finalbody)
-        frame.live = frame.live and is_live
+            env.names = dict(broken)
+        machine.run(env, node.finalbody)
+        env.live = env.live and is_live
 
 
-def _with(machine: Machine, frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+def _with(machine: Machine, env: Environment, node: ast.With | ast.AsyncWith) -> None:
     suppresses = False
-    before = frame.names
+    before = env.names
     for item in node.items:
-        value = machine.evaluate(frame, item.context_expr)
+        value = machine.evaluate(env, item.context_expr)
         if value.wrapped:
-            machine.coerced(frame, item.context_expr, "with")
+            machine.coerced(env, item.context_expr, "with")
         suppresses = suppresses or "suppress" in ast.dump(item.context_expr)
         if item.optional_vars is not None:
             assign(
                 machine,
-                frame,
+                env,
                 item.optional_vars,
-                _entered(machine, frame, item.context_expr, value),
+                _entered(machine, env, item.context_expr, value),
                 item.context_expr,
             )
-    machine.run(frame, node.body)
+    machine.run(env, node.body)
     if suppresses:
-        frame.names = merge(before, frame.names)
-        frame.live = True
+        env.names = merge(before, env.names)
+        env.live = True
 
 
-def _entered(machine: Machine, frame: Frame, node: ast.expr, value: Value) -> Value:
-    own = special(machine, frame, node, value, "__enter__")
+def _entered(machine: Machine, env: Environment, node: ast.expr, value: Value) -> Value:
+    own = special(machine, env, node, value, "__enter__")
     if own is not None:
         return own
     found = NOTHING
@@ -206,24 +206,24 @@ def _entered(machine: Machine, frame: Frame, node: ast.expr, value: Value) -> Va
     return found if found.kinds else ANYTHING
 
 
-def _match(machine: Machine, frame: Frame, node: ast.Match) -> None:
-    subject = machine.evaluate(frame, node.subject)
+def _match(machine: Machine, env: Environment, node: ast.Match) -> None:
+    subject = machine.evaluate(env, node.subject)
     ends: list[State] = []
     whole = False
-    before = frame.names
+    before = env.names
     for case in node.cases:
-        frame.names, frame.live = dict(before), True
-        match_pattern(machine, frame, case.pattern, subject)
+        env.names, env.live = dict(before), True
+        match_pattern(machine, env, case.pattern, subject)
         if case.guard is not None:
-            truth(machine, frame, case.guard)
-            frame.names = dict(narrowed(machine, frame, case.guard, True))
-        machine.run(frame, case.body)
-        if frame.live:
-            ends.append(frame.names)
+            truth(machine, env, case.guard)
+            env.names = dict(narrowed(machine, env, case.guard, True))
+        machine.run(env, case.body)
+        if env.live:
+            ends.append(env.names)
         whole = whole or (irrefutable(case.pattern) and case.guard is None)
     if not whole and ends:
         ends.append(before)
-    _meet(frame, ends)
+    _meet(env, ends)
 
 
 FLOW: Final[dict[type, Statement]] = {

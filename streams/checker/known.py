@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .builtin import builtin
 from .library import Decorator, decorate, library
 from .methods import method
-from .model import Arguments, Frame
+from .model import Arguments, Environment
 from .standard import Partial, standard
 from .values import Named, Value
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 
-def named(machine: Machine, frame: Frame, one: Named, given: Arguments) -> Value:
+def named(machine: Machine, env: Environment, one: Named, given: Arguments) -> Value:
     """Calls what a dotted name means."""
     if one.kind == "library":
-        return library(machine, frame, one.name, given)
+        return library(machine, env, one.name, given)
     if one.kind == "builtin":
-        return builtin(machine, frame, one.name, given)
-    return standard(machine, frame, one.name, given)
+        return builtin(machine, env, one.name, given)
+    return standard(machine, env, one.name, given)
 
 
 __all__ = ["Decorator", "Partial", "decorate", "method", "named"]

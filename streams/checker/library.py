@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .arguments import inside
-from .model import Arguments, Frame, Function, cells
+from .model import Arguments, Environment, Function, cells
 from .roles import Role
 from .sites import GROUNDED_FACE, UNWRAP
 from .values import ANYTHING, MAYBE, NOTHING, SOME_PLAIN, Bound, Value, derive, of
@@ -22,7 +22,7 @@ class Decorator(msgspec.Struct, frozen=True):
     role: Role
 
 
-def decorate(machine: Machine, frame: Frame, decorator: Decorator, given: Arguments) -> Value:
+def decorate(machine: Machine, env: Environment, decorator: Decorator, given: Arguments) -> Value:
     """Applies a decorator of the library to a function."""
     role = decorator.role
     for one in given.value(0).refs:
@@ -37,18 +37,18 @@ def decorate(machine: Machine, frame: Frame, decorator: Decorator, given: Argume
     return given.value(0)
 
 
-def library(machine: Machine, frame: Frame, name: str, given: Arguments) -> Value:
+def library(machine: Machine, env: Environment, name: str, given: Arguments) -> Value:
     if name in ("tool", "prompt", "agent", "grounded_pure"):
         role = role_from(name, given)
         if given.positional and any(type(one) is Function for one in given.value(0).refs):
-            return decorate(machine, frame, Decorator(role), given)
+            return decorate(machine, env, Decorator(role), given)
         return of(Decorator(role))
     if name == "discarding":
-        machine.impure(frame, given.node, "explicit-unwrap", "discarding() declares that sources may go")
+        machine.impure(env, given.node, "explicit-unwrap", "discarding() declares that sources may go")
         return ANYTHING
     if name in ("to_record", "enc_hook"):
         for one in given.each():
-            machine.flow_anywhere(frame, one.node, one.value, "argument", f"{name}()")  # the plain value lies in it
+            machine.flow_anywhere(env, one.node, one.value, "argument", f"{name}()")  # the plain value lies in it
         return ANYTHING
     if name == "Answer":
         return _answer(given)
@@ -59,7 +59,7 @@ def library(machine: Machine, frame: Frame, name: str, given: Arguments) -> Valu
         if last and last not in GROUNDED_FACE:
             for one in given.each():
                 if one.value.wrapped:
-                    machine.coerced(frame, one.node, "attribute", name)
+                    machine.coerced(env, one.node, "attribute", name)
             return ANYTHING
         found = NOTHING
         for one in given.each():

@@ -15,15 +15,15 @@ from typing import Any, Final
 from .annotations import slot_of
 from .findings import Finding, Rule
 from .heap import Heap
-from .model import ANY, BARE, NULL, OPEN, Arguments, Cell, Frame, Function, Module, Slot, cells, holds_wrapped
+from .model import ANY, BARE, NULL, OPEN, Arguments, Cell, Environment, Function, Module, Slot, cells, holds_wrapped
 from .scopes import EXPORTED, FACES, LIBRARY_NAMES, Project, imported, is_library
 from .sites import SITES
 from .values import ANYTHING, PLAIN, UNKNOWN, Named, Value, join, of
 
-Expression = Callable[["Machine", Frame, Any], Value]
-Statement = Callable[["Machine", Frame, Any], None]
-Caller = Callable[["Machine", Frame, Value, Arguments], Value]
-Assigner = Callable[["Machine", Frame, ast.expr, Value, ast.AST], None]
+Expression = Callable[["Machine", Environment, Any], Value]
+Statement = Callable[["Machine", Environment, Any], None]
+Caller = Callable[["Machine", Environment, Value, Arguments], Value]
+Assigner = Callable[["Machine", Environment, ast.expr, Value, ast.AST], None]
 
 MAX_DEPTH: Final = 12
 """Calls followed into one another; deeper ones are unknown. Real programs of agents are three or four deep."""
@@ -79,8 +79,8 @@ class Machine(Heap):
         self.calm()
         for module in self.project.modules:
             module.executed = 0
-            module.frame.live = True
-            module.frame.stars.clear()
+            module.env.live = True
+            module.env.stars.clear()
 
     def calm(self) -> None:
         """After a nesting that was too deep: no call is under way any more."""
@@ -89,50 +89,50 @@ class Machine(Heap):
 
     # ------------------------------------------------------------ walking
 
-    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
+    def evaluate(self, env: Environment, node: ast.expr) -> Value:
         """The abstract value of an expression, reporting what happens inside."""
-        return self._expressions[type(node)](self, frame, node)
+        return self._expressions[type(node)](self, env, node)
 
-    def run(self, frame: Frame, body: list[Any]) -> None:
+    def run(self, env: Environment, body: list[Any]) -> None:
         """Follows statements for as long as a path arrives."""
         table = self._statements
         for node in body:
-            if not frame.live:
+            if not env.live:
                 return
-            table[type(node)](self, frame, node)
+            table[type(node)](self, env, node)
 
-    def call(self, frame: Frame, function: Value, given: Arguments) -> Value:
+    def call(self, env: Environment, function: Value, given: Arguments) -> Value:
         """Calls whatever a value may be, reporting what happens inside."""
-        return self._caller(self, frame, function, given)
+        return self._caller(self, env, function, given)
 
-    def assign(self, frame: Frame, target: ast.expr, value: Value, source: ast.AST) -> None:
+    def assign(self, env: Environment, target: ast.expr, value: Value, source: ast.AST) -> None:
         """Assigns to a name, an attribute, an item, or a pattern of them."""
-        self._assigner(self, frame, target, value, source)
+        self._assigner(self, env, target, value, source)
 
     # ------------------------------------------------------------ names
 
-    def lookup(self, frame: Frame, name: str) -> Value:
+    def lookup(self, env: Environment, name: str) -> Value:
         """What a name means here."""
-        found = frame.names.get(name)
-        if found is None or name in frame.globals:
-            found = self._outer(frame, name)
+        found = env.names.get(name)
+        if found is None or name in env.globals:
+            found = self._outer(env, name)
         if found.refs and type(found.refs[0]) is Named and found.refs[0].kind == "import":
-            return self.resolve(frame.module, found)
+            return self.resolve(env.module, found)
         return found
 
-    def _outer(self, frame: Frame, name: str) -> Value:
-        outer = frame.parent
+    def _outer(self, env: Environment, name: str) -> Value:
+        outer = env.parent
         while outer is not None:
             if not outer.is_class and name in outer.names:
                 return outer.names[name]
             outer = outer.parent
-        return self.member(frame.module, name)
+        return self.member(env.module, name)
 
     def member(self, module: Module, name: str) -> Value:
         """A name of a module: bound there, taken with a star from another, or built in."""
-        if name in module.frame.names:
-            return module.frame.names[name]
-        for star in module.frame.stars:
+        if name in module.env.names:
+            return module.env.names[name]
+        for star in module.env.stars:
             if is_library(star) and name not in EXPORTED:
                 continue
             found = self.resolve(module, imported(star, name))
@@ -188,80 +188,80 @@ class Machine(Heap):
         if module.executed:
             return
         module.executed = 1
-        self.run(module.frame, module.tree.body)
+        self.run(module.env, module.tree.body)
         module.executed = 2
 
     # ------------------------------------------------------------ types
 
-    def slot(self, frame: Frame, node: ast.expr | None) -> Slot:
+    def slot(self, env: Environment, node: ast.expr | None) -> Slot:
         """The slot that an annotation declares."""
         if node is None:
             return OPEN
-        key = ("slot", node, frame.module.executed == 2)
+        key = ("slot", node, env.module.executed == 2)
         found = self.memo.get(key)
         if found is None:
-            found = self.memo[key] = slot_of(self, frame, node)
+            found = self.memo[key] = slot_of(self, env, node)
         return found
 
     # ------------------------------------------------------------ findings
 
-    def report(self, frame: Frame, node: Any, rule: Rule, message: str, site: str = "", note: bool = False) -> None:
+    def report(self, env: Environment, node: Any, rule: Rule, message: str, site: str = "", note: bool = False) -> None:
         """Keeps a finding; the same one again (another path, another caller) changes nothing, but a note gives way."""
         line, column = node.lineno, node.col_offset + 1
-        key = (frame.module.path, line, column, rule)
+        key = (env.module.path, line, column, rule)
         old = self.findings.get(key)
         if old is None or (old.note and not note):
             end, end_column = getattr(node, "end_lineno", None) or line, getattr(node, "end_col_offset", None)
             self.findings[key] = Finding(
-                frame.module.path, line, column, rule, message, end, (end_column or column - 1) + 1, site, note
+                env.module.path, line, column, rule, message, end, (end_column or column - 1) + 1, site, note
             )
 
-    def coerced(self, frame: Frame, node: Any, site: str, detail: str = "") -> None:
+    def coerced(self, env: Environment, node: Any, site: str, detail: str = "") -> None:
         """A grounded value loses its wrapper here: a finding under `@grounded_pure`, a note elsewhere."""
         why = f" ({detail})" if detail else ""
-        behalf = _behalf(frame)
-        self.report(frame, node, "coercion", f"{SITES[site]}{why}{behalf}", site, note=not frame.origin)
+        behalf = _behalf(env)
+        self.report(env, node, "coercion", f"{SITES[site]}{why}{behalf}", site, note=not env.origin)
 
-    def impure(self, frame: Frame, node: Any, rule: Rule, message: str) -> None:
+    def impure(self, env: Environment, node: Any, rule: Rule, message: str) -> None:
         """Something else that `@grounded_pure` forbids."""
-        self.report(frame, node, rule, f"{message}{_behalf(frame)}", note=not frame.origin)
+        self.report(env, node, rule, f"{message}{_behalf(env)}", note=not env.origin)
 
     def flow(
-        self, frame: Frame, node: Any, value: Value, slot: Slot, site: str, detail: str = "", depth: int = 4
+        self, env: Environment, node: Any, value: Value, slot: Slot, site: str, detail: str = "", depth: int = 4
     ) -> None:
         """A value flows into a slot: nothing grounded may go where the slot is plain, at any depth."""
         if value.wrapped:
             if slot.plain:
-                self.coerced(frame, node, "optional" if slot.accepts == NULL | BARE else site, detail)
+                self.coerced(env, node, "optional" if slot.accepts == NULL | BARE else site, detail)
             return
         if not value.refs or not depth or slot.accepts & ANY:
             return
         for one in cells(value):
-            self._flow_inside(frame, node, one, slot, depth - 1)
+            self._flow_inside(env, node, one, slot, depth - 1)
 
-    def _flow_inside(self, frame: Frame, node: Any, cell: Cell, slot: Slot, depth: int) -> None:
+    def _flow_inside(self, env: Environment, node: Any, cell: Cell, slot: Slot, depth: int) -> None:
         if cell.kind == "instance":
             return
         if slot.klass is not None:
             for name, field in slot.klass.slots().items():
                 if name in cell.items:
-                    self.flow(frame, node, cell.items[name], field, "field", f"field {name!r}", depth)
+                    self.flow(env, node, cell.items[name], field, "field", f"field {name!r}", depth)
         for place, one in enumerate(slot.items):
-            self.flow(frame, node, cell.item(place), one, "element", depth=depth)
+            self.flow(env, node, cell.item(place), one, "element", depth=depth)
         if slot.element is not None:
-            self.flow(frame, node, cell.elements(), slot.element, "element", depth=depth)
+            self.flow(env, node, cell.elements(), slot.element, "element", depth=depth)
         if slot.keys is not None:
-            self.flow(frame, node, cell.keys, slot.keys, "element", depth=depth)
+            self.flow(env, node, cell.keys, slot.keys, "element", depth=depth)
 
-    def mixed(self, frame: Frame, node: Any, cell: Cell, value: Value) -> None:
+    def mixed(self, env: Environment, node: Any, cell: Cell, value: Value) -> None:
         """A grounded value joins a list that was written out with plain ones: its element type is plain [C §9.3]."""
         if value.wrapped and cell.kind in ("list", "set") and any(one.kinds == PLAIN for one in cell.items.values()):
-            self.coerced(frame, node, "element", "the other elements are plain")
+            self.coerced(env, node, "element", "the other elements are plain")
 
-    def flow_anywhere(self, frame: Frame, node: Any, value: Value, site: str, detail: str = "") -> None:
+    def flow_anywhere(self, env: Environment, node: Any, value: Value, site: str, detail: str = "") -> None:
         """A value flows to where nothing is known: whatever in it is grounded is lost from sight."""
         if value.wrapped or holds_wrapped(value):
-            self.coerced(frame, node, site, detail)
+            self.coerced(env, node, site, detail)
 
     def later(self, function: Function, origin: str) -> None:
         """The function is to be followed by itself, with what its annotations say of its parameters."""
@@ -274,12 +274,12 @@ class Machine(Heap):
 _PREFIXES: Final = ("sluice.streams.grounded",)
 
 
-def _behalf(frame: Frame) -> str:
+def _behalf(env: Environment) -> str:
     """Names the pure function on whose behalf another one's body is followed."""
-    function = frame.function
-    while frame.parent is not None and function is not None and function.name == "a lambda":
-        frame = frame.parent
-        function = frame.function
-    if not frame.origin or (function is not None and function.name == frame.origin):
+    function = env.function
+    while env.parent is not None and function is not None and function.name == "a lambda":
+        env = env.parent
+        function = env.function
+    if not env.origin or (function is not None and function.name == env.origin):
         return ""
-    return f", in the course of @grounded_pure {frame.origin}"
+    return f", in the course of @grounded_pure {env.origin}"

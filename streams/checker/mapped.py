@@ -18,7 +18,7 @@ from .values import Bound, Named, Value
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .model import Frame
+    from .model import Environment
 
 _DEPTH: Final = 4
 _LETS_OUT: Final = frozenset(
@@ -38,10 +38,10 @@ _KEEPS: Final = frozenset(
 """Methods that put what they get somewhere; of what is made inside the callback they may."""
 
 
-def escapes(machine: Machine, frame: Frame, callback: Value) -> str:
+def escapes(machine: Machine, env: Environment, callback: Value) -> str:
     """How a callback lets its input out, in words; empty where it does not, or nobody can call it one."""
     for one in callback.refs:
-        found = _escape_of(machine, frame, one, _DEPTH)
+        found = _escape_of(machine, env, one, _DEPTH)
         if found:
             return found
     return ""
@@ -58,7 +58,7 @@ def _never_read(function: Function) -> bool:
     return not function.role.kind and names.isdisjoint(read)
 
 
-def _escape_of(machine: Machine, frame: Frame, one: Any, depth: int) -> str:
+def _escape_of(machine: Machine, env: Environment, one: Any, depth: int) -> str:
     if type(one) is Function:
         if one.role.kind:  # a tool, a prompt, an agent: external boundaries [C §9.4]
             return ""
@@ -154,15 +154,15 @@ class _Body:
         refs = self._refs(function)
         if not refs:
             return f"nobody can look into {name}"
-        found = (_escape_of(self._machine, self._function.frame, one, self._depth - 1) for one in refs)
+        found = (_escape_of(self._machine, self._function.env, one, self._depth - 1) for one in refs)
         return next((one for one in found if one), "")
 
     def _refs(self, function: ast.expr) -> tuple[Any, ...]:
         if isinstance(function, ast.Name):
-            return self._machine.lookup(self._function.frame, function.id).refs
+            return self._machine.lookup(self._function.env, function.id).refs
         dotted = ast.unparse(function)
         root = dotted.partition(".")[0]
-        looked = self._machine.lookup(self._function.frame, root).refs
+        looked = self._machine.lookup(self._function.env, root).refs
         if looked and all(type(one) is Named for one in looked):
             return tuple(Named(one.kind, one.name + dotted[len(root) :]) for one in looked)
         return ()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import inside, stranger
 from .mapped import drops_its_input, escapes
-from .model import Arguments, Cell, Frame, Given, cells, holds_wrapped
+from .model import Arguments, Cell, Environment, Given, cells, holds_wrapped
 from .sites import UNWRAP
 from .standard import replaced
 from .values import ANYTHING, BARE_NONE, NOTHING, PLAIN, SEVERED, SOME_PLAIN, UNKNOWN, Value, derive, join, of
@@ -22,22 +22,22 @@ _COMPARE = frozenset({"sort", "index", "count", "remove", "discard", "__contains
 _ADVANCE = frozenset({"send", "__next__", "asend", "__anext__"})
 
 
-def method(machine: Machine, frame: Frame, receiver: Value, name: str, given: Arguments) -> Value:
+def method(machine: Machine, env: Environment, receiver: Value, name: str, given: Arguments) -> Value:
     """`receiver.name(…)` where no source of the method was given."""
     if name == UNWRAP:
         return SOME_PLAIN
     if receiver.wrapped:
-        return _of_grounded(machine, frame, receiver, name, given)
+        return _of_grounded(machine, env, receiver, name, given)
     found = [one for one in cells(receiver) if one.kind != "instance"]
     if found:
         result = NOTHING
         for one in found:
-            result = join(result, _of_container(machine, frame, one, name, given))
+            result = join(result, _of_container(machine, env, one, name, given))
         return result
-    return _of_object(machine, frame, receiver, name, given)
+    return _of_object(machine, env, receiver, name, given)
 
 
-def _of_grounded(machine: Machine, frame: Frame, receiver: Value, name: str, given: Arguments) -> Value:
+def _of_grounded(machine: Machine, env: Environment, receiver: Value, name: str, given: Arguments) -> Value:
     if name == "sever":
         return Value(
             SEVERED, receiver.confidence, receiver.data, receiver.open, note="severed", weakest=receiver.weakest
@@ -45,10 +45,10 @@ def _of_grounded(machine: Machine, frame: Frame, receiver: Value, name: str, giv
     if name == "map":
         # The function gets the plain value inside, and its result is wrapped anew; what else it does may launder.
         callback = given.value(0)
-        machine.call(frame, callback, Arguments(given.node, [Given(given.node, SOME_PLAIN)]))
-        how = escapes(machine, frame, callback) if frame.origin else ""
+        machine.call(env, callback, Arguments(given.node, [Given(given.node, SOME_PLAIN)]))
+        how = escapes(machine, env, callback) if env.origin else ""
         if how:
-            machine.coerced(frame, given.node, "argument", f"the function of map(): {how}")
+            machine.coerced(env, given.node, "argument", f"the function of map(): {how}")
         found = derive(receiver, SOME_PLAIN)
         if not drops_its_input(callback):
             return found
@@ -61,33 +61,33 @@ def _of_grounded(machine: Machine, frame: Frame, receiver: Value, name: str, giv
     return SOME_PLAIN  # sources(), retrievals(): about the value, not the value
 
 
-def _of_container(machine: Machine, frame: Frame, cell: Cell, name: str, given: Arguments) -> Value:
+def _of_container(machine: Machine, env: Environment, cell: Cell, name: str, given: Arguments) -> Value:
     declared = cell.declared.element if cell.declared is not None else None
     if name in _PUT and given.positional:
         last = given.positional[-1]
         if declared is not None:
-            machine.flow(frame, last.node, last.value, declared, "element")
-        machine.mixed(frame, last.node, cell, last.value)
+            machine.flow(env, last.node, last.value, declared, "element")
+        machine.mixed(env, last.node, cell, last.value)
         machine.put(cell, None, last.value)
         if name != "setdefault":
             return BARE_NONE
     if name in _POUR:
         for one in given.each():
             if one.value.wrapped:
-                machine.coerced(frame, one.node, "iteration", name)
+                machine.coerced(env, one.node, "iteration", name)
             for source in cells(one.value):
                 element = source.elements()
                 if declared is not None:
-                    machine.flow(frame, one.node, element, declared, "element")
+                    machine.flow(env, one.node, element, declared, "element")
                 machine.put(cell, None, element)
         for word, one in given.named.items():
             machine.put(cell, word, one.value)
     if name == "sort" and "key" in given.named:
         key = given.named["key"]
-        if machine.call(frame, key.value, Arguments(key.node, [Given(key.node, cell.elements())])).wrapped:
-            machine.coerced(frame, given.node, "condition", "sort() compares the keys")
+        if machine.call(env, key.value, Arguments(key.node, [Given(key.node, cell.elements())])).wrapped:
+            machine.coerced(env, given.node, "condition", "sort() compares the keys")
     elif name in _COMPARE and (cell.elements().wrapped or any(one.value.wrapped for one in given.each())):
-        machine.coerced(frame, given.node, "condition", f"{name}() compares its elements")
+        machine.coerced(env, given.node, "condition", f"{name}() compares its elements")
     return _taken(machine, cell, name, given)
 
 
@@ -115,20 +115,20 @@ def _taken(machine: Machine, cell: Cell, name: str, given: Arguments) -> Value:
     return BARE_NONE if name in _POUR or name == "sort" else SOME_PLAIN
 
 
-def _of_object(machine: Machine, frame: Frame, receiver: Value, name: str, given: Arguments) -> Value:
+def _of_object(machine: Machine, env: Environment, receiver: Value, name: str, given: Arguments) -> Value:
     if name in ("_replace", "model_copy", "__replace__"):
         update = given.named.get("update")
         if update is not None:
             for cell in cells(update.value):
                 given.named |= {key: Given(update.node, one) for key, one in cell.items.items() if isinstance(key, str)}
-        return replaced(machine, frame, receiver, given)
+        return replaced(machine, env, receiver, given)
     if receiver.kinds & UNKNOWN or cells(receiver):
         if name == "create_task" and given.positional and cells(given.value(0)):
             return given.value(0)
-        stranger(machine, frame, given, f".{name}()")
+        stranger(machine, env, given, f".{name}()")
         return ANYTHING
     site = "formatting" if name in ("format", "join", "format_map") else "argument"
     for one in given.each():
         if one.value.wrapped or holds_wrapped(one.value):
-            machine.coerced(frame, one.node, site, f".{name}()")
+            machine.coerced(env, one.node, site, f".{name}()")
     return Value(PLAIN, note="a plain value", data=receiver.data, open=receiver.open)

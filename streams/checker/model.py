@@ -1,4 +1,4 @@
-"""What the interpreter follows: slots, functions, classes, cells, modules, frames and arguments.
+"""What the interpreter follows: slots, functions, classes, cells, modules, environments and arguments.
 
 They refer to one another, so they stand in one file. They hold data and answer questions about it; what a construct
 of Python does with them is in the modules above.
@@ -60,26 +60,26 @@ GROUNDED_SLOT: Final = Slot(GROUNDED)
 
 
 class TypeForm(msgspec.Struct, frozen=True):
-    """An alias: the expression of a type, and the frame in which its names mean something."""
+    """An alias: the expression of a type, and the environment in which its names mean something."""
 
     node: Any
-    frame: Any
+    env: Any
 
 
 class Function:
-    """A `def` or a `lambda` in the frame that it was made in."""
+    """A `def` or a `lambda` in the environment that it was made in."""
 
-    __slots__ = ("decorated", "defaults", "frame", "module", "name", "node", "opaque", "owner", "role")
+    __slots__ = ("decorated", "defaults", "env", "module", "name", "node", "opaque", "owner", "role")
 
     def __init__(
         self,
         node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
         module: Module,
-        frame: Frame,
+        env: Environment,
         role: Role,
         owner: Klass | None = None,
     ) -> None:
-        self.node, self.module, self.frame, self.role, self.owner = node, module, frame, role, owner
+        self.node, self.module, self.env, self.role, self.owner = node, module, env, role, owner
         self.name: str = getattr(node, "name", "a lambda")
         self.opaque = False
         self.defaults: dict[str, Value] = {}
@@ -148,9 +148,9 @@ class Cell:
 
 
 class Module:
-    """A source: its tree, its frame, and where its imports start from."""
+    """A source: its tree, its environment, and where its imports start from."""
 
-    __slots__ = ("executed", "frame", "has_yield", "name", "parts", "path", "relevant", "tree")
+    __slots__ = ("env", "executed", "has_yield", "name", "parts", "path", "relevant", "tree")
 
     def __init__(self, path: str, tree: ast.Module, has_yield: bool = True, place: str = "") -> None:
         self.path, self.tree, self.has_yield = path, tree, has_yield
@@ -159,7 +159,7 @@ class Module:
             clean[-1] = clean[-1].rpartition(".")[0] or clean[-1]
         self.parts = tuple(clean)
         self.name = clean[-1] if clean else ""
-        self.frame = Frame(self, None)
+        self.env = Environment(self, None)
         self.executed = 0
         self.relevant = False
 
@@ -189,7 +189,7 @@ class Loop:
         self.continues: list[State] = []
 
 
-class Frame:
+class Environment:
     """The names of one module, class or function while it is followed.
 
     Attributes:
@@ -221,7 +221,7 @@ class Frame:
         *("open", "origin", "own", "parent", "promise", "returned", "slots", "stars", "yielded"),
     )
 
-    def __init__(self, module: Module, parent: Frame | None, function: Function | None = None) -> None:
+    def __init__(self, module: Module, parent: Environment | None, function: Function | None = None) -> None:
         self.module, self.parent, self.function = module, parent, function
         self.names: State = {}
         self.live = True

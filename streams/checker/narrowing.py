@@ -12,62 +12,62 @@ from .values import BARE, MAYBE, NONE, UNKNOWN, WRAPPED, Named, Value, only
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .model import Frame, State
+    from .model import Environment, State
 
 
-def narrowed(machine: Machine, frame: Frame, test: ast.expr, positive: bool) -> State:
+def narrowed(machine: Machine, env: Environment, test: ast.expr, positive: bool) -> State:
     """The names as they are where the test is true, or where it is not."""
     changes: dict[str, Value] = {}
-    _collect(machine, frame, test, positive, changes)
-    return frame.names | changes if changes else frame.names
+    _collect(machine, env, test, positive, changes)
+    return env.names | changes if changes else env.names
 
 
-def _collect(machine: Machine, frame: Frame, test: ast.expr, positive: bool, changes: dict[str, Value]) -> None:
+def _collect(machine: Machine, env: Environment, test: ast.expr, positive: bool, changes: dict[str, Value]) -> None:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        _collect(machine, frame, test.operand, not positive, changes)
+        _collect(machine, env, test.operand, not positive, changes)
     elif isinstance(test, ast.BoolOp):
         if isinstance(test.op, ast.And) == positive:
             for one in test.values:
-                _collect(machine, frame, one, positive, changes)
+                _collect(machine, env, one, positive, changes)
     elif isinstance(test, ast.NamedExpr):
-        _collect(machine, frame, test.target, positive, changes)
+        _collect(machine, env, test.target, positive, changes)
     elif isinstance(test, ast.Name):
         if positive:
-            _keep(frame, test.id, ~NONE, changes)
+            _keep(env, test.id, ~NONE, changes)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
-        _compared(frame, test, positive, changes)
+        _compared(env, test, positive, changes)
     elif isinstance(test, ast.Call) and len(test.args) == 2 and getattr(test.func, "id", "") == "isinstance":
-        _instance(machine, frame, test, positive, changes)
+        _instance(machine, env, test, positive, changes)
 
 
-def _compared(frame: Frame, test: ast.Compare, positive: bool, changes: dict[str, Value]) -> None:
+def _compared(env: Environment, test: ast.Compare, positive: bool, changes: dict[str, Value]) -> None:
     left = test.left.target if isinstance(test.left, ast.NamedExpr) else test.left
     other = test.comparators[0]
     if not isinstance(left, ast.Name) or not isinstance(other, ast.Constant) or other.value is not None:
         return
     if isinstance(test.ops[0], ast.Is | ast.Eq):
-        _keep(frame, left.id, NONE | UNKNOWN if positive else ~NONE, changes)
+        _keep(env, left.id, NONE | UNKNOWN if positive else ~NONE, changes)
     elif isinstance(test.ops[0], ast.IsNot | ast.NotEq):
-        _keep(frame, left.id, ~NONE if positive else NONE | UNKNOWN, changes)
+        _keep(env, left.id, ~NONE if positive else NONE | UNKNOWN, changes)
 
 
-def _instance(machine: Machine, frame: Frame, test: ast.Call, positive: bool, changes: dict[str, Value]) -> None:
+def _instance(machine: Machine, env: Environment, test: ast.Call, positive: bool, changes: dict[str, Value]) -> None:
     subject = test.args[0]
     if not isinstance(subject, ast.Name):
         return
-    kinds = machine.evaluate(frame, test.args[1]).refs
+    kinds = machine.evaluate(env, test.args[1]).refs
     if any(type(one) is Named and one.kind == "library" and one.name == "Grounded" for one in kinds):
-        old = changes.get(subject.id, frame.names.get(subject.id))
+        old = changes.get(subject.id, env.names.get(subject.id))
         if positive and old is not None and old.kinds & UNKNOWN and not old.wrapped:
             changes[subject.id] = Value(MAYBE, old.confidence, old.data, True)
         else:
-            _keep(frame, subject.id, WRAPPED if positive else BARE | UNKNOWN, changes)
+            _keep(env, subject.id, WRAPPED if positive else BARE | UNKNOWN, changes)
     elif kinds and all(type(one) is Named and one.kind == "builtin" for one in kinds):
-        _keep(frame, subject.id, BARE & ~NONE | UNKNOWN if positive else ~0, changes)
+        _keep(env, subject.id, BARE & ~NONE | UNKNOWN if positive else ~0, changes)
 
 
-def _keep(frame: Frame, name: str, kinds: int, changes: dict[str, Value]) -> None:
-    old = changes.get(name, frame.names.get(name))
+def _keep(env: Environment, name: str, kinds: int, changes: dict[str, Value]) -> None:
+    old = changes.get(name, env.names.get(name))
     if old is not None:
         new = only(old, kinds)
         if new is not old:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .model import ANY, BARE, GROUNDED, NULL, OPEN, Frame, Function, Slot, cells
+from .model import ANY, BARE, GROUNDED, NULL, OPEN, Environment, Function, Slot, cells
 from .values import BARE as BARE_KINDS
 from .values import NONE, NOTHING, SEVERED, SOURCELESS, UNKNOWN, WRAPPED, Value, join, only
 
@@ -22,28 +22,28 @@ def promise_of(machine: Machine, function: Function) -> Slot:
     """
     if isinstance(function.node, ast.Lambda) or function.role.external:
         return OPEN
-    slot = machine.slot(function.frame, function.node.returns)
+    slot = machine.slot(function.env, function.node.returns)
     if function.role.grounded and slot.plain and slot.accepts & BARE:
         return msgspec.structs.replace(slot, accepts=slot.accepts & ~BARE | GROUNDED, element=None, items=(), kind="")
     return slot
 
 
-def returned(machine: Machine, frame: Frame, node: ast.AST, value: Value) -> None:
+def returned(machine: Machine, env: Environment, node: ast.AST, value: Value) -> None:
     """`return value`, or the end of the body."""
-    frame.returned, frame.came_back = join(frame.returned, value), True
-    function, slot = frame.function, frame.promise
+    env.returned, env.came_back = join(env.returned, value), True
+    function, slot = env.function, env.promise
     if function is None or slot is None or function.role.external:
         return
     value = _of_parts(value) if slot.accepts & GROUNDED else value
-    machine.flow(frame, node, value, slot, "return", function.name)
-    if not frame.own or function.opaque:
+    machine.flow(env, node, value, slot, "return", function.name)
+    if not env.own or function.opaque:
         return
-    _grounded(machine, frame, node, value, slot, function)
+    _grounded(machine, env, node, value, slot, function)
     least = function.role.min_confidence
     if least is not None and value.confidence < least:
         weakest = f" through {value.weakest}" if value.weakest else ""
         machine.report(
-            frame,
+            env,
             node,
             "unreachable-confidence",
             f"{function.name} demands a confidence of {least:g}, but what it returns passes{weakest} "
@@ -60,22 +60,22 @@ def _of_parts(value: Value) -> Value:
     return only(found, WRAPPED | UNKNOWN) if found.wrapped and not value.wrapped else value
 
 
-def yielded(machine: Machine, frame: Frame, node: ast.AST, value: Value) -> None:
+def yielded(machine: Machine, env: Environment, node: ast.AST, value: Value) -> None:
     """`yield value`: held against the element of the declared iterator."""
-    function = frame.function
+    function = env.function
     if function is None:
         return
-    cell = frame.yielded
+    cell = env.yielded
     if cell is None:
-        cell = frame.yielded = machine.cell((function.node, "yield"), "generator")
+        cell = env.yielded = machine.cell((function.node, "yield"), "generator")
     machine.put(cell, None, value)
-    slot = OPEN if frame.promise is None else frame.promise.element or OPEN
-    machine.flow(frame, node, value, slot, "yield", function.name)
-    if frame.own and not function.opaque and not function.role.external:
-        _grounded(machine, frame, node, value, slot, function)
+    slot = OPEN if env.promise is None else env.promise.element or OPEN
+    machine.flow(env, node, value, slot, "yield", function.name)
+    if env.own and not function.opaque and not function.role.external:
+        _grounded(machine, env, node, value, slot, function)
 
 
-def _grounded(machine: Machine, frame: Frame, node: ast.AST, value: Value, slot: Slot, function: Function) -> None:
+def _grounded(machine: Machine, env: Environment, node: ast.AST, value: Value, slot: Slot, function: Function) -> None:
     if not slot.promises:
         return
     wrong = value.kinds & (BARE_KINDS | SOURCELESS | SEVERED)
@@ -86,10 +86,10 @@ def _grounded(machine: Machine, frame: Frame, node: ast.AST, value: Value, slot:
     what = _what(value, wrong)
     always = "" if value.kinds == wrong else " on some path"
     machine.report(
-        frame,
+        env,
         node,
         "ungrounded-return",
-        f"{function.name} is declared to return Grounded, but returns {what}{always}; {_hint(machine, frame, value)}",
+        f"{function.name} is declared to return Grounded, but returns {what}{always}; {_hint(machine, env, value)}",
     )
 
 
@@ -103,13 +103,13 @@ def _what(value: Value, wrong: int) -> str:
     return value.note or "a plain value"
 
 
-def _hint(machine: Machine, frame: Frame, value: Value) -> str:
+def _hint(machine: Machine, env: Environment, value: Value) -> str:
     """Points at the missing retrieval [C §2]: the tools at hand that would be a source."""
     tools = sorted(
         {
             name
-            for name in frame.module.frame.names
-            for one in machine.lookup(frame.module.frame, name).refs
+            for name in env.module.env.names
+            for one in machine.lookup(env.module.env, name).refs
             if type(one) is Function and one.role.kind == "tool" and one.role.grounded
         }
     )

@@ -10,7 +10,7 @@ from .annotations import slot_of
 from .arguments import stranger
 from .builtin import lifted
 from .containers import awaited, elements
-from .model import Arguments, Cell, Frame, Function, Given, cells
+from .model import Arguments, Cell, Environment, Function, Given, cells
 from .values import ANYTHING, NOTHING, PLAIN, Value, join, of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Partial(msgspec.Struct, frozen=True, eq=False):
     given: Arguments
 
 
-def standard(machine: Machine, frame: Frame, name: str, given: Arguments) -> Value:
+def standard(machine: Machine, env: Environment, name: str, given: Arguments) -> Value:
     head, last = name.partition(".")[0], name.rpartition(".")[2]
     first = given.value(0)
     if name in ("functools.partial", "functools.partialmethod") and given.positional:
@@ -65,12 +65,12 @@ def standard(machine: Machine, frame: Frame, name: str, given: Arguments) -> Val
         rest.spread, rest.named, rest.doubled = given.spread, given.named, given.doubled
         for one in rest.each():
             if one.value.wrapped:  # the parameter that takes it is seen when it is called, if ever
-                _probe(machine, frame, first, rest)
+                _probe(machine, env, first, rest)
                 break
         return of(Partial(first, rest))
     if name in ("typing.cast", "typing_extensions.cast") and len(given.positional) == 2:
-        slot = slot_of(machine, frame, given.positional[0].node)
-        machine.flow(frame, given.node, given.value(1), slot, "binding", "cast()")
+        slot = slot_of(machine, env, given.positional[0].node)
+        machine.flow(env, given.node, given.value(1), slot, "binding", "cast()")
         return given.value(1)
     if name in _OPERATORS and any(one.value.wrapped for one in given.positional[: _OPERANDS.get(last, 2)]):
         return lifted(given)
@@ -94,51 +94,51 @@ def standard(machine: Machine, frame: Frame, name: str, given: Arguments) -> Val
     if name == "asyncio.to_thread" and given.positional:
         rest = Arguments(given.node, given.positional[1:])
         rest.named = given.named
-        return machine.holding(given.node, "coroutine", machine.call(frame, first, rest))
+        return machine.holding(given.node, "coroutine", machine.call(env, first, rest))
     if name == "functools.reduce" and len(given.positional) >= 2:
         element = elements(given.value(1))
         seed = given.value(2) if len(given.positional) > 2 else element
         pair = [Given(given.node, join(seed, element)), Given(given.node, element)]
-        return join(machine.call(frame, first, Arguments(given.node, pair)), seed)
+        return join(machine.call(env, first, Arguments(given.node, pair)), seed)
     if name in ("dataclasses.replace", "copy.replace", "msgspec.structs.replace"):
-        return replaced(machine, frame, first, given)
+        return replaced(machine, env, first, given)
     if (head == "itertools" and (last in _ITERTOOLS or "chain" in name)) or (
         head == "collections" and last in _CONTAINERS
     ):
         found = NOTHING
         for one in given.positional:
             if one.value.wrapped:
-                machine.coerced(frame, one.node, "iteration", name)
+                machine.coerced(env, one.node, "iteration", name)
             found = join(found, elements(one.value) if cells(one.value) else NOTHING)
         if last in ("from_iterable",):
             found = elements(found)
         kind = "list" if last == "deque" or head == "itertools" else "dict"
         return machine.holding((given.node, name), kind, found)
-    stranger(machine, frame, given, name, head in _INERT)
+    stranger(machine, env, given, name, head in _INERT)
     if name in ("sys.exit", "os._exit", "os.abort", "pytest.fail", "pytest.skip", "typing.assert_never"):
-        frame.live = False
+        env.live = False
     return Value(PLAIN, note=f"what {name}() gives") if head in _PLAIN_RESULTS else ANYTHING
 
 
-def _probe(machine: Machine, frame: Frame, function: Value, given: Arguments) -> None:
+def _probe(machine: Machine, env: Environment, function: Value, given: Arguments) -> None:
     """Which parameter a partial argument meets, told at the `partial`."""
     for one in function.refs:
         if type(one) is Function and one.role.kind:
             return
-    machine.call(frame, function, given)
+    machine.call(env, function, given)
 
 
-def replaced(machine: Machine, frame: Frame, subject: Value, given: Arguments) -> Value:
+def replaced(machine: Machine, env: Environment, subject: Value, given: Arguments) -> Value:
     """`replace(obj, field=value)`: fields are sites as in the constructor."""
     found = [one for one in cells(subject) if type(one) is Cell and one.klass is not None]
     if not found:
         for one in given.named.values():
-            machine.flow_anywhere(frame, one.node, one.value, "field", "replace()")
+            machine.flow_anywhere(env, one.node, one.value, "field", "replace()")
     for cell in found:
         assert cell.klass is not None
         fields = cell.klass.slots()
         for name, one in given.named.items():
             if name in fields:
-                machine.flow(frame, one.node, one.value, fields[name], "field", f"{cell.klass.name}.{name}")
+                machine.flow(env, one.node, one.value, fields[name], "field", f"{cell.klass.name}.{name}")
             machine.put(cell, name, one.value)
     return subject

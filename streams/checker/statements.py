@@ -10,7 +10,7 @@ from .arguments import inside
 from .definitions import define_class, define_function
 from .expressions import elements, truth
 from .flow import FLOW
-from .model import OPEN, Frame, TypeForm, cells
+from .model import OPEN, Environment, TypeForm, cells
 from .narrowing import narrowed
 from .returning import returned
 from .scopes import imported
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from .machine import Machine, Statement
 
 
-def _expr(machine: Machine, frame: Frame, node: ast.Expr) -> None:
-    machine.evaluate(frame, node.value)
+def _expr(machine: Machine, env: Environment, node: ast.Expr) -> None:
+    machine.evaluate(env, node.value)
 
 
-def _assign(machine: Machine, frame: Frame, node: ast.Assign) -> None:
+def _assign(machine: Machine, env: Environment, node: ast.Assign) -> None:
     pairs = _pairwise(node)
     if pairs is not None:
-        values = [machine.evaluate(frame, source) for _, source in pairs]
+        values = [machine.evaluate(env, source) for _, source in pairs]
         for (target, source), value in zip(pairs, values, strict=True):
-            assign(machine, frame, target, value, source)
+            assign(machine, env, target, value, source)
         return
-    value = machine.evaluate(frame, node.value)
+    value = machine.evaluate(env, node.value)
     for target in node.targets:
-        assign(machine, frame, target, value, node.value)
+        assign(machine, env, target, value, node.value)
 
 
 def _pairwise(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]] | None:
@@ -49,47 +49,47 @@ def _pairwise(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]] | None:
     return list(zip(target.elts, source.elts, strict=True))
 
 
-def _ann_assign(machine: Machine, frame: Frame, node: ast.AnnAssign) -> None:
-    slot = machine.slot(frame, node.annotation)
+def _ann_assign(machine: Machine, env: Environment, node: ast.AnnAssign) -> None:
+    slot = machine.slot(env, node.annotation)
     if isinstance(node.target, ast.Name):
-        if frame.is_class and frame.klass is not None:
-            frame.klass.fields[node.target.id] = slot
+        if env.is_class and env.klass is not None:
+            env.klass.fields[node.target.id] = slot
         elif slot is not OPEN:
-            frame.slots[node.target.id] = slot
+            env.slots[node.target.id] = slot
     elif isinstance(node.target, ast.Attribute):
-        receiver = machine.evaluate(frame, node.target.value)
+        receiver = machine.evaluate(env, node.target.value)
         for one in receiver.refs:
             klass = getattr(one, "klass", None)
             if klass is not None and slot is not OPEN:
                 klass.fields.setdefault(node.target.attr, slot)
     if node.value is None:
         return
-    value = machine.evaluate(frame, node.value)
+    value = machine.evaluate(env, node.value)
     declare(value, slot)
-    if frame.is_class:
-        machine.flow(frame, node.value, value, slot, "field")
+    if env.is_class:
+        machine.flow(env, node.value, value, slot, "field")
     elif not isinstance(node.target, ast.Name):
-        machine.flow(frame, node.value, value, slot, "binding")
-    assign(machine, frame, node.target, value, node.value)
+        machine.flow(env, node.value, value, slot, "binding")
+    assign(machine, env, node.target, value, node.value)
 
 
-def _aug_assign(machine: Machine, frame: Frame, node: ast.AugAssign) -> None:
+def _aug_assign(machine: Machine, env: Environment, node: ast.AugAssign) -> None:
     target = node.target
     load = ast.copy_location(_as_load(target), target)
-    left, right = machine.evaluate(frame, load), machine.evaluate(frame, node.value)
+    left, right = machine.evaluate(env, load), machine.evaluate(env, node.value)
     if isinstance(node.op, ast.Mod) and isinstance(left.const, str):
-        machine.flow_anywhere(frame, node, right, "formatting", "`%`")
+        machine.flow_anywhere(env, node, right, "formatting", "`%`")
         right = SOME_PLAIN
     found = [one for one in cells(left) if one.kind != "instance"]
     if found and not right.wrapped:
         for one in found:
             element = inside(right) if one.kind == "dict" else elements(right)
             if one.declared is not None and one.declared.element is not None:
-                machine.flow(frame, node.value, element, one.declared.element, "element")
+                machine.flow(env, node.value, element, one.declared.element, "element")
             machine.put(one, None, element)
-        assign(machine, frame, target, left, node.value)
+        assign(machine, env, target, left, node.value)
     else:
-        assign(machine, frame, target, derive(left, right, "a computation"), node.value)
+        assign(machine, env, target, derive(left, right, "a computation"), node.value)
 
 
 def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
@@ -100,66 +100,66 @@ def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
     return ast.Subscript(target.value, target.slice, ast.Load())
 
 
-def _return(machine: Machine, frame: Frame, node: ast.Return) -> None:
-    value = machine.evaluate(frame, node.value) if node.value is not None else BARE_NONE
-    if frame.live:
-        returned(machine, frame, node, value)
-    frame.live = False
+def _return(machine: Machine, env: Environment, node: ast.Return) -> None:
+    value = machine.evaluate(env, node.value) if node.value is not None else BARE_NONE
+    if env.live:
+        returned(machine, env, node, value)
+    env.live = False
 
 
-def _raise(machine: Machine, frame: Frame, node: ast.Raise) -> None:
+def _raise(machine: Machine, env: Environment, node: ast.Raise) -> None:
     for one in (node.exc, node.cause):
-        if one is not None and machine.evaluate(frame, one).wrapped:
-            machine.coerced(frame, one, "raise")
-    frame.live = False
+        if one is not None and machine.evaluate(env, one).wrapped:
+            machine.coerced(env, one, "raise")
+    env.live = False
 
 
-def _assert(machine: Machine, frame: Frame, node: ast.Assert) -> None:
-    truth(machine, frame, node.test)
-    if node.msg is not None and machine.evaluate(frame, node.msg).wrapped:
-        machine.coerced(frame, node.msg, "raise", "the message of an assertion")
-    frame.names = narrowed(machine, frame, node.test, True)
+def _assert(machine: Machine, env: Environment, node: ast.Assert) -> None:
+    truth(machine, env, node.test)
+    if node.msg is not None and machine.evaluate(env, node.msg).wrapped:
+        machine.coerced(env, node.msg, "raise", "the message of an assertion")
+    env.names = narrowed(machine, env, node.test, True)
     if isinstance(node.test, ast.Constant) and not node.test.value:
-        frame.live = False
+        env.live = False
 
 
-def _nothing(machine: Machine, frame: Frame, node: ast.stmt) -> None:
+def _nothing(machine: Machine, env: Environment, node: ast.stmt) -> None:
     """`pass`."""
 
 
-def _delete(machine: Machine, frame: Frame, node: ast.Delete) -> None:
+def _delete(machine: Machine, env: Environment, node: ast.Delete) -> None:
     for one in node.targets:
         if isinstance(one, ast.Name):
-            frame.names.pop(one.id, None)
-        elif isinstance(one, ast.Subscript) and machine.evaluate(frame, one.slice).wrapped:
-            machine.coerced(frame, one.slice, "index")
+            env.names.pop(one.id, None)
+        elif isinstance(one, ast.Subscript) and machine.evaluate(env, one.slice).wrapped:
+            machine.coerced(env, one.slice, "index")
 
 
-def _global(machine: Machine, frame: Frame, node: ast.Global) -> None:
-    frame.globals.update(node.names)
+def _global(machine: Machine, env: Environment, node: ast.Global) -> None:
+    env.globals.update(node.names)
 
 
-def _nonlocal(machine: Machine, frame: Frame, node: ast.Nonlocal) -> None:
-    frame.nonlocals.update(node.names)
+def _nonlocal(machine: Machine, env: Environment, node: ast.Nonlocal) -> None:
+    env.nonlocals.update(node.names)
 
 
-def _import(machine: Machine, frame: Frame, node: ast.Import) -> None:
+def _import(machine: Machine, env: Environment, node: ast.Import) -> None:
     for one in node.names:
         name = one.name if one.asname else one.name.partition(".")[0]
-        frame.names[one.asname or name] = of(Named("module", name))
+        env.names[one.asname or name] = of(Named("module", name))
 
 
-def _import_from(machine: Machine, frame: Frame, node: ast.ImportFrom) -> None:
+def _import_from(machine: Machine, env: Environment, node: ast.ImportFrom) -> None:
     module = "." * node.level + (node.module or "")
     for one in node.names:
         if one.name == "*":
-            frame.module.frame.stars.append(module)
+            env.module.env.stars.append(module)
         else:
-            frame.names[one.asname or one.name] = imported(module, one.name)
+            env.names[one.asname or one.name] = imported(module, one.name)
 
 
-def _type_alias(machine: Machine, frame: Frame, node: Any) -> None:
-    frame.names[node.name.id] = of(TypeForm(node.value, frame))
+def _type_alias(machine: Machine, env: Environment, node: Any) -> None:
+    env.names[node.name.id] = of(TypeForm(node.value, env))
 
 
 STATEMENTS: Final[dict[type, Statement]] = FLOW | {

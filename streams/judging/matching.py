@@ -22,7 +22,7 @@ from .coverage import Coverage
 from .derivation import Derived
 from .documents import verify_json_value
 from .facts import verify_modified, verify_subscribers
-from .outcomes import Judged, judged, question_of
+from .outcomes import Judged, checks_of_assertion, judged
 from .results import Held, Source, opposite
 from .terms import Presence, from_wire, presence
 from .verify import BARE, verify_content
@@ -59,13 +59,13 @@ def match(substrate_class: str, citation: Citation, content: str | float, path: 
         path: the file that the sighting's locator names; empty for none.
     """
     texts = tuple(citation.checks or ())
-    question = question_of(citation.kind, Derived(texts, citation.form == "declared", citation.form))
+    asked = checks_of_assertion(citation.kind, Derived(texts, citation.form == "declared", citation.form))
     coverage = Coverage(citation.coverage or "part", tuple((start, end) for start, end in citation.unchecked or ()))
     seen = _Seen(substrate_class, content, path, citation.path)
-    helds = [Held(None, "unknown-check") if isinstance(one, Unknown) else seen.held(one) for one in question.checks]
+    helds = [Held(None, "unknown-check") if isinstance(one, Unknown) else seen.held(one) for one in asked.checks]
     words = presence([from_wire(one) for one in citation.terms], content if isinstance(content, str) else str(content))
     found = words.whole and citation.kind != "refusal"
-    return Match(judged(question, helds, coverage, found), words if question.is_sentence else Presence((), ()))
+    return Match(judged(asked, helds, coverage, found), words if asked.is_sentence else Presence((), ()))
 
 
 class _Seen:

@@ -27,7 +27,7 @@ NEGATIVE: Final = frozenset(("absent", "missing"))
 """Checks that bear a denial out without a `not`."""
 
 
-class Question(NamedTuple):
+class AssertionChecks(NamedTuple):
     """What an assertion asks of a substrate.
 
     Attributes:
@@ -46,9 +46,9 @@ class Question(NamedTuple):
         return self.derived.form in ("sentence", "none")
 
 
-def question_of(kind: Kind, derived: Derived) -> Question:
+def checks_of_assertion(kind: Kind, derived: Derived) -> AssertionChecks:
     """The question that an assertion with these checks asks."""
-    return Question(kind, derived, tuple(map(parse_check, derived.checks)))
+    return AssertionChecks(kind, derived, tuple(map(parse_check, derived.checks)))
 
 
 class Judged(NamedTuple):
@@ -70,7 +70,7 @@ class Judged(NamedTuple):
     helds: tuple[Held, ...]
 
 
-def judged(question: Question, helds: Sequence[Held], coverage: Coverage, words_present: bool) -> Judged:
+def judged(asked: AssertionChecks, helds: Sequence[Held], coverage: Coverage, words_present: bool) -> Judged:
     """The outcome of a look.
 
     Args:
@@ -79,27 +79,27 @@ def judged(question: Question, helds: Sequence[Held], coverage: Coverage, words_
         coverage: how much of the sentence the checks speak of.
         words_present: whether every term of the sentence stands in the region that was looked at (the old test).
     """
-    fitted = tuple(_for_kind(question, check, held) for check, held in zip(question.checks, helds, strict=True))
+    fitted = tuple(_for_kind(asked, check, held) for check, held in zip(asked.checks, helds, strict=True))
     verified = tuple(place for place, held in enumerate(fitted) if held.holds is True)
     refuted = tuple(place for place, held in enumerate(fitted) if held.holds is False)
-    outcome, reason = _outcome(question, fitted, bool(verified), refuted, coverage, words_present)
+    outcome, reason = _outcome(asked, fitted, bool(verified), refuted, coverage, words_present)
     return Judged(outcome, reason, verified, refuted, coverage, fitted)
 
 
-def _for_kind(question: Question, check: Check | Unknown, held: Held) -> Held:
+def _for_kind(asked: AssertionChecks, check: Check | Unknown, held: Held) -> Held:
     """What a check bears out: on a denial only `absent`, `missing` and what stands behind a `not`."""
     if isinstance(check, Unknown):
         return Held(None, "unknown-check")
-    if question.kind != "denial" or check.negated or check.name in NEGATIVE:
+    if asked.kind != "denial" or check.negated or check.name in NEGATIVE:
         return held
     # A form of words read from a denial says which words, not whether they are denied: it decides neither way.
-    if held.holds is True or (held.holds is False and not question.derived.declared):
+    if held.holds is True or (held.holds is False and not asked.derived.declared):
         return held._replace(holds=None, reason="denial")
     return held
 
 
 def _outcome(
-    question: Question,
+    asked: AssertionChecks,
     helds: Sequence[Held],
     verified: bool,
     refuted: Sequence[int],
@@ -114,7 +114,7 @@ def _outcome(
         return ("corroborates", None) if coverage.level != "none" else ("absent", "check-not-bound")
     if any(held.reason == "path-missing" for held in helds):
         return "absent", "path-missing"
-    if question.is_sentence:
+    if asked.is_sentence:
         return ("terms-present", None) if words_present else ("absent", "terms-missing")
     fails = any(held.reason in ("not-found", "differs") for held in helds)
     return "absent", "check-fails" if fails else "check-undecided"

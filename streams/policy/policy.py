@@ -27,7 +27,7 @@ from .keys import Key, Keys, same_key, standing
 Trust = Literal["observed", "declared", "both"]
 Confusables = Literal["reject", "replace", "flag"]
 Privacy = Literal["clear", "hashed", "omitted"]
-Told = Literal["all", "settled", "none"]
+PublishedVerdicts = Literal["all", "settled", "none"]
 """What is told on `verdicts`: every change, only emissions of which nothing is pending any more, or nothing."""
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -420,7 +420,7 @@ class Policy(Part, frozen=True, gc=False):
     checkpoints: CheckpointKeys = CheckpointKeys()
     origin: str = DEFAULT_ORIGIN
     writers: dict[str, list[str]] = field(default_factory=lambda: dict(REFERENCE_WRITERS))
-    verdicts: Told = "settled"
+    verdicts: PublishedVerdicts = "settled"
 
     def __post_init__(self) -> None:
         if self.writers.keys() != CLASSES_1_0 or not all(

@@ -210,7 +210,7 @@ _EFFECT = _one_of(get_args(Effect))
 _DISPOSITION = _one_of(get_args(Disposition))
 _CONFUSABLES = _one_of(get_args(p.Confusables))
 _PRIVACY = _one_of(get_args(p.Privacy))
-_TOLD = _one_of(get_args(p.Told))
+_PUBLISHED_VERDICTS = _one_of(get_args(p.PublishedVerdicts))
 _REQUIRED = "require_signatures"
 _RESERVED = ("consensus_domains", "validators", _REQUIRED, "min_canonicalisation")
 """Keys of `[attestations]` that are no domain's name."""
@@ -305,14 +305,14 @@ def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
         checkpoints=_checkpoints(reader, tables),
         **({"origin": reader.value(tables["origin"], ("origin",), _origin) or ""} if "origin" in tables else {}),
         writers=_writers(reader, tables),
-        verdicts=_told(reader, tables),
+        verdicts=_published_verdicts(reader, tables),
     )
 
 
-def _told(reader: _Reader, tables: Mapping[str, Any]) -> p.Told:
+def _published_verdicts(reader: _Reader, tables: Mapping[str, Any]) -> p.PublishedVerdicts:
     if "verdicts" not in tables:
         return p.DEFAULT_POLICY.verdicts
-    return reader.value(tables["verdicts"], ("verdicts",), _TOLD) or p.DEFAULT_POLICY.verdicts
+    return reader.value(tables["verdicts"], ("verdicts",), _PUBLISHED_VERDICTS) or p.DEFAULT_POLICY.verdicts
 
 
 def _emitters(reader: _Reader, tables: Mapping[str, Any]) -> p.Emitters:

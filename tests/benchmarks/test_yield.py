@@ -380,7 +380,7 @@ def verdict(
     case = cases.Case(
         f"{type_}:{setting}", one, setting, type_, one.text, "assertion", [], None, ((10, 14),) if type_ else ()
     )
-    seen = (judge.Seen("substrate.grep", "absent", "check-fails", 1.0),)
+    seen = (judge.LookResult("substrate.grep", "absent", "check-fails", 1.0),)
     return judge.Verdict(case, seen, {"internal": admitted, "external": None}, "", False, rendered_false, 0)
 
 

@@ -9,24 +9,24 @@ import pytest
 
 from sluice.record import Deriver, annotations_of, proposals
 from sluice.record.annotating import MOST_ANNOTATIONS, Noted
-from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, Seen
+from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, LookResult
 from sluice.record.results import time_of
 
 SOURCE = "LIMIT = 42\n\n\ndef run(job):\n    stop(job)\n    return 3\n"
 
 
-def read(path: str = "a.py", text: str = SOURCE, first: int = 1, at: int | None = None) -> Seen:
+def read(path: str = "a.py", text: str = SOURCE, first: int = 1, at: int | None = None) -> LookResult:
     rows = text.removesuffix("\n").split("\n")
     look = Look(READ, {"path": path, "lines": [first, first + len(rows) - 1]})
-    return Seen(look, tuple(Line(path, number, row) for number, row in enumerate(rows, first)), at=at)
+    return LookResult(look, tuple(Line(path, number, row) for number, row in enumerate(rows, first)), at=at)
 
 
-def grep(pattern: str, *found: tuple[str, int, str], **more: Any) -> Seen:
-    return Seen(Look(GREP, {"pattern": pattern, **more}, "matches"), tuple(Line(*one) for one in found))
+def grep(pattern: str, *found: tuple[str, int, str], **more: Any) -> LookResult:
+    return LookResult(Look(GREP, {"pattern": pattern, **more}, "matches"), tuple(Line(*one) for one in found))
 
 
-def log(path: str, *commits: Commit) -> Seen:
-    return Seen(Look(LOG, {"path": path}, "log"), (), commits)
+def log(path: str, *commits: Commit) -> LookResult:
+    return LookResult(Look(LOG, {"path": path}, "log"), (), commits)
 
 
 def places(noted: Noted) -> list[tuple[str, dict[str, Any]]]:
@@ -40,7 +40,7 @@ def quotes(noted: Noted) -> list[object]:
     return [(one.locator or {}).get("quote") for one in noted.annotations]
 
 
-def note(text: str, *calls: Seen, read_file: Any = None) -> Noted:
+def note(text: str, *calls: LookResult, read_file: Any = None) -> Noted:
     """What calls give a sentence, in a checkout whose tracked files hold what came back of them."""
     files = {
         path: "\n".join(line.text for line in one.lines if line.path == path) for one in calls for path in one.paths

@@ -11,7 +11,7 @@ import pytest
 
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import Emission
-from sluice.record import MemorySink, Recorder, Said
+from sluice.record import MemorySink, Message, Recorder
 from sluice.record.annotating import proposals
 from sluice.record.secrets import is_secret_line
 from sluice.record.transcripts import read as read_transcript
@@ -236,7 +236,7 @@ def test_a_message_of_very_many_texts_is_read() -> None:
     texts = [{"type": "text", "text": f"text {number:06}."} for number in range(50_000)]
     record = {"type": "assistant", "uuid": "a", "sessionId": "s", "message": {"id": "m", "content": texts}}
     events = read_transcript("claude-code", [json.dumps(record).encode()])
-    assert [one.text for one in events if isinstance(one, Said)] == [one["text"] for one in texts]
+    assert [one.text for one in events if isinstance(one, Message)] == [one["text"] for one in texts]
 
 
 def test_an_answer_that_names_many_files_of_a_large_repository_is_annotated() -> None:

@@ -18,7 +18,7 @@ from search import examples
 from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Emission
-from sluice.record import MemorySink, Problem, Recorder, Said, ToolCall, TurnBegan, TurnEnded, pieces, turns
+from sluice.record import MemorySink, Message, Problem, Recorder, ToolCall, TurnBegan, TurnEnded, pieces, turns
 from sluice.record.statements import Statement, statements
 
 NOW = 1_795_000_000_000
@@ -285,13 +285,13 @@ def test_a_sessions_events_are_recorded_turn_by_turn() -> None:
     events = [
         TurnBegan(turn_id="t-1", at=at),
         call,
-        Said(text="`LIMIT` is 42.", at=at),
+        Message(text="`LIMIT` is 42.", at=at),
         problem,
-        Said(text="`OTHER` is 7.", at=at),
+        Message(text="`OTHER` is 7.", at=at),
         TurnEnded(at=at),
-        Said(text="`X` is 1.", at=None),
+        Message(text="`X` is 1.", at=None),
         TurnBegan(turn_id="t-2", at=None),
-        Said(text="`Y` is 2.", at=None),
+        Message(text="`Y` is 2.", at=None),
     ]
     assert made.record("s", events, cwd="/r") == [problem]
     found = emissions(sink)
@@ -306,7 +306,7 @@ def test_a_call_without_a_time_is_annotated_without_one() -> None:
     """Nobody makes one up. A time without a zone is taken for UTC."""
     made, sink = recorder()
     call = ToolCall(call_id="", name="Read", arguments={"file_path": "a.py"}, result=READ, ok=True, at=None, cwd=None)
-    made.record("s", [call, Said(text="`LIMIT` is 42.", at=None)])
+    made.record("s", [call, Message(text="`LIMIT` is 42.", at=None)])
     with made.turn("t") as turn:
         turn.tool(name="Read", arguments={"file_path": "a.py"}, result=READ, at=datetime(2026, 5, 25))
         turn.text("`LIMIT` is 42.")

@@ -8,7 +8,7 @@ import pytest
 
 from sluice.codecs.errors import UsageError
 from sluice.record import ToolCall, ToolMap
-from sluice.record.annotating import Annotator, Known
+from sluice.record.annotating import Annotator, CallText
 from sluice.record.looks import BRIEF, GREP, LOG, READ, Look
 from sluice.record.results import seen
 from sluice.record.tools import output_of
@@ -323,7 +323,7 @@ def test_searches_of_swe_agent_are_taken_apart(
 def test_names_of_files_bear_out_that_they_are_there_and_nothing_else(one: ToolCall) -> None:
     """Whoever lists files has read none of them."""
     (look,) = looks(one)
-    known = [Known(seen(look, one.result or ""))]
+    known = [CallText(seen(look, one.result or ""))]
     noted = Annotator().note("`src/limits.py` exists.", known)
     assert [(each.substrate_class, each.locator) for each in noted.annotations] == [(READ, {"path": "src/limits.py"})]
     assert noted.checks == ["exists(src/limits.py)"]
@@ -340,7 +340,7 @@ def test_names_of_files_bear_out_that_they_are_there_and_nothing_else(one: ToolC
 def test_a_listing_without_a_file_of_the_root_bears_out_nothing(result: str) -> None:
     """Nor that a file is missing: the pattern may have passed it over."""
     (look,) = looks(call("Glob", pattern="*.py", result=result))
-    known = [Known(seen(look, result))]
+    known = [CallText(seen(look, result))]
     assert Annotator().note("`src/limits.py` does not exist.", known) == ([], [])
     assert Annotator().note("`passwd` exists.", known) == ([], [])
 

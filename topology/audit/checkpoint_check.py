@@ -1,7 +1,7 @@
 """The checkpoints of all lanes: whether they are signed, follow upon one another, and name what is there.
 
-What they say of the ledgers themselves is gathered here as `Claims`, lane by lane, and held against the blocks where
-those are read (`lane`).
+What they say of the ledgers themselves is gathered here as `CheckpointClaims`, lane by lane, and held against the
+blocks where those are read (`lane`).
 
 Anybody who can write to the topic can put something there that is no checkpoint of a known key, or is one again. What
 such a record is worth tells the next checkpoint that counts. Where that follows upon the one that counted before, the
@@ -22,7 +22,7 @@ from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, origin, parse_check
 from ...codecs.errors import DoesNotHoldError, cut
 from ...codecs.notes import Note, parse_note
 from ...codecs.times import format_time
-from ..checkpoints.trust import Known, demand_counting
+from ..checkpoints.trust import TrustedKey, demand_counting
 from ..ledger.export_files import Cut, Stored
 from ..ledger.interfaces import Logs
 from .divergences import MOST, Divergence, Findings, Kind
@@ -33,7 +33,7 @@ TOGETHER = 8
 """Of so many lanes the first checkpoints are on their way while those of others are read."""
 
 
-class Claims(msgspec.Struct):
+class CheckpointClaims(msgspec.Struct):
     """What checkpoints say of one lane.
 
     Attributes:
@@ -98,10 +98,10 @@ def expect_checkpoints(logs: Logs, first: int = 0, group: Group = ADJUDICATE) ->
 class Signed:
     """Reads the checkpoints of a group's lanes. `known`: whose signatures are believed; empty: none is checked."""
 
-    def __init__(self, logs: Logs, cut: Cut, known: Sequence[Known], group: Group = ADJUDICATE) -> None:
+    def __init__(self, logs: Logs, cut: Cut, known: Sequence[TrustedKey], group: Group = ADJUDICATE) -> None:
         self._logs, self._cut, self._known = logs, cut, known
         self._group, self._topic = group, group.checkpoints
-        self.claims = [Claims() for _ in range(logs.lanes)]
+        self.claims = [CheckpointClaims() for _ in range(logs.lanes)]
         self.findings = [Findings(lane, fold=group.name) for lane in range(logs.lanes)]
 
     async def read(self) -> None:
@@ -284,7 +284,7 @@ def _could_be_newest(asides: Sequence[_Aside], before: str | None, size: int) ->
 
 
 def demand_all(
-    claims: Claims,
+    claims: CheckpointClaims,
     findings: Findings,
     blocks: int,
     illegible: Divergence | None = None,

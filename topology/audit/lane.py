@@ -27,7 +27,7 @@ from ..ledger.folds import partitioner_named
 from ..ledger.interfaces import Logs
 from ..ledger.replay import Followed, Linked, follow
 from ..ledger.retention import taken
-from .checkpoint_check import Claims
+from .checkpoint_check import CheckpointClaims
 from .divergences import Divergence, Findings
 from .groups import ADJUDICATE, FRAME, GROUPS
 from .identity import named_by, original_of, source_of
@@ -49,7 +49,7 @@ class Task(NamedTuple):
 
     cut: Cut
     lane: int
-    claims: Claims
+    claims: CheckpointClaims
     span: Span
     fold: str = ADJUDICATE.name
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from .activity import ActivityCounts
 from .divergences import Divergence
-from .timeline import Timeline
 
 
 class Counts(msgspec.Struct):
@@ -97,5 +97,5 @@ class LaneReport(msgspec.Struct, kw_only=True):
     covered: tuple[int, int] | None = None
     counters: dict[str, int] = {}
     fold: str = "adjudicate"
-    timeline: Timeline = msgspec.field(default_factory=Timeline)
+    timeline: ActivityCounts = msgspec.field(default_factory=ActivityCounts)
     divergences: list[Divergence] = []

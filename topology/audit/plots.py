@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ...codecs.times import format_time
+from .activity import ROWS, ActivityCounts, Row
 from .models import LaneReport
 from .report import lane_name
-from .timeline import ROWS, Row, Timeline
 
 PLOT_STYLE: Final = """
 .plot { display: grid; grid-template-columns: 10.5rem 1fr; column-gap: .5rem; }
@@ -74,7 +74,7 @@ def plots(lanes: Sequence[LaneReport]) -> Iterator[str]:
             yield from _plot(lane, axis)
 
 
-def _end(timeline: Timeline) -> int:
+def _end(timeline: ActivityCounts) -> int:
     return timeline.start + timeline.stretches * timeline.width
 
 
@@ -104,7 +104,7 @@ def _plot(lane: LaneReport, axis: Axis) -> Iterator[str]:
     yield "</div></div>"
 
 
-def _bars(timeline: Timeline, axis: Axis, name: Row, base: int) -> Iterator[str]:
+def _bars(timeline: ActivityCounts, axis: Axis, name: Row, base: int) -> Iterator[str]:
     counts = timeline.counts[name]
     most = max(counts, default=0)
     wide = _WIDTH * timeline.width / (axis.end - axis.start)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ...codecs.errors import KilledError, UsageError
 from ...codecs.notes import Verifier
 from ...codecs.times import LATEST, format_time
-from ..checkpoints.trust import Known
+from ..checkpoints.trust import TrustedKey
 from ..kafka.connect import quiet
 from ..ledger.interfaces import Logs
 from ..ledger.log_reader import open_logs
@@ -55,12 +55,12 @@ class AuditRequest(NamedTuple):
     span: Span = Span()
     verifiers: Sequence[Verifier] = ()
     processes: int = 1
-    listed: Sequence[Known] = ()
+    listed: Sequence[TrustedKey] = ()
 
     @property
-    def known(self) -> Sequence[Known]:
+    def known(self) -> Sequence[TrustedKey]:
         """All keys, each once; one that is named by itself counts at any time."""
-        named = {(one.name, one.id): Known(one, None) for one in self.verifiers}
+        named = {(one.name, one.id): TrustedKey(one, None) for one in self.verifiers}
         return list({**{(one.verifier.name, one.verifier.id): one for one in self.listed}, **named}.values())
 
 
@@ -124,7 +124,7 @@ async def audit(
         )
 
 
-def _described(one: Known) -> str:
+def _described(one: TrustedKey) -> str:
     """A key, and that it was revoked: what it signed before may not be its owner's word (streams/policy/keys.py)."""
     revoked = None if one.key is None else one.key.revoked
     return str(one.verifier) if revoked is None else f"{one.verifier} (revoked at {format_time(revoked)})"

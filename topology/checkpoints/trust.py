@@ -23,14 +23,14 @@ from ...streams.policy.keys import Key, standing
 from ...streams.policy.policy import Policy, policy_of_document
 
 
-class Known(NamedTuple):
+class TrustedKey(NamedTuple):
     """A verifier, and the key with its time that a policy lists; None: it counts at any time."""
 
     verifier: Verifier
     key: Key | None
 
 
-def demand_counting(checkpoint: Checkpoint, note: Note, known: Iterable[Known]) -> None:
+def demand_counting(checkpoint: Checkpoint, note: Note, known: Iterable[TrustedKey]) -> None:
     """That one of these keys signed a checkpoint, at a time at which it counts.
 
     Raises:
@@ -67,15 +67,15 @@ class Trust:
         """
         demand_counting(checkpoint, note, self.known())
 
-    def known(self) -> list[Known]:
+    def known(self) -> list[TrustedKey]:
         """The worker's own key, and those that the newest policy lists."""
         newest = next((keys for one in self._documents() if (keys := _listed_by(one)) is not None), self._first)
         own = (self._own.name, self._own.id)
-        return [Known(self._own, None), *(one for one in newest if (one.verifier.name, one.verifier.id) != own)]
+        return [TrustedKey(self._own, None), *(one for one in newest if (one.verifier.name, one.verifier.id) != own)]
 
 
 @lru_cache(maxsize=16)  # asked for each checkpoint; successors are signatures to verify
-def _listed_by(document: bytes) -> Sequence[Known] | None:
+def _listed_by(document: bytes) -> Sequence[TrustedKey] | None:
     """The keys that a document lists; None for what is no policy."""
     try:
         return listed(policy_of_document(document))
@@ -83,7 +83,7 @@ def _listed_by(document: bytes) -> Sequence[Known] | None:
         return None
 
 
-def listed(policy: Policy) -> Sequence[Known]:
+def listed(policy: Policy) -> Sequence[TrustedKey]:
     """The keys that a policy lists for checkpoints, without successors that do not count (docs/security.md)."""
     found = [
         (name, key, public_key_of(key.public_key))
@@ -91,7 +91,7 @@ def listed(policy: Policy) -> Sequence[Known]:
         for key in standing(name, keys, policy.origin)
     ]
     # A document that no file was made into can list what is no key.
-    return [Known(_verifier(name, text), key) for name, key, text in found if text is not None]
+    return [TrustedKey(_verifier(name, text), key) for name, key, text in found if text is not None]
 
 
 def _verifier(name: str, public_key: str) -> Verifier:

@@ -24,7 +24,7 @@ from .proofs import read_verifier
 if TYPE_CHECKING:
     from ..audit.models import AuditProgress
     from ..audit.report import Report
-    from ..checkpoints.trust import Known
+    from ..checkpoints.trust import TrustedKey
 
 DRAW_SECONDS = 0.1
 TELL_SECONDS = 5.0
@@ -102,7 +102,7 @@ def audit(
         sys.exit(1)
 
 
-def _listed(policy_file: str) -> Sequence[Known]:
+def _listed(policy_file: str) -> Sequence[TrustedKey]:
     """The checkpoint keys of a policy's file.
 
     Raises:

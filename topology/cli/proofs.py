@@ -95,13 +95,13 @@ async def _prove(
     from ..ledger.log_reader import open_logs
 
     async with open_logs(settings, folder) as logs:
-        with _Progress() as progress:
+        with _ReadingProgress() as progress:
             if sizes:
                 return await prove_consistency(logs, lane, *sizes, progress=progress)
             return await prove(logs, name, lane, progress)
 
 
-class _Progress:
+class _ReadingProgress:
     """How far the reading has come, on standard error: one line that changes on a terminal, a line now and then else.
 
     How far there is to go is not known before it is found.
@@ -119,7 +119,7 @@ class _Progress:
         self._written = self._is_terminal
         click.echo(f"\r\x1b[K{line}" if self._is_terminal else line, nl=not self._is_terminal, err=True)
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> _ReadingProgress:
         return self
 
     def __exit__(self, *_: object) -> None:

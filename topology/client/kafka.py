@@ -295,7 +295,7 @@ class KafkaGoal:
 
     def __init__(self, source: KafkaSource, settings: Settings) -> None:
         self._source, self._settings = source, settings
-        self._asked, self._heard, self._newest = now_ms(), time.monotonic(), 0
+        self._asked, self._answered_at, self._newest = now_ms(), time.monotonic(), 0
         self._ends: dict[int, int] = {}
         self._first: dict[int, int] = {}
         self._still: dict[TopicPartition, tuple[int, int, int, float]] = {}
@@ -326,8 +326,8 @@ class KafkaGoal:
                 done = False
         newest = max((consumer.last_poll_timestamp(place) or 0 for place in self._source.places), default=0)
         if newest != self._newest:
-            self._newest, self._heard = newest, now
-        if now - self._heard > SILENCE_SECONDS:
+            self._newest, self._answered_at = newest, now
+        if now - self._answered_at > SILENCE_SECONDS:
             raise UnreachableError(f"the broker has been silent for {SILENCE_SECONDS:g} s", path=self._settings.broker)
         return done
 

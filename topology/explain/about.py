@@ -20,7 +20,7 @@ from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import IDENTITY_BOUND, RedactionPolicy, binds_identity
 from ...streams.sanitise import Trace, clean, clean_tree
 from .checks import Stated, observed_checks, rest_of
-from .explanation import Claim, Observed, Reviewed
+from .explanation import ClaimedLook, Observed, Reviewed
 
 VALUE_CAP: Final = 2000
 """Bytes that any one string of a locator or a detail keeps; the contract's cap for a rationale [V §4.1]."""
@@ -124,16 +124,16 @@ def reviewed(review: Review) -> Reviewed:
     )
 
 
-def claims(redaction: RedactionPolicy, emission: Emission, assertion: Assertion) -> list[Claim]:
+def claims(redaction: RedactionPolicy, emission: Emission, assertion: Assertion) -> list[ClaimedLook]:
     """An assertion's annotations, as far as they may be shown."""
     return [_claim(redaction, emission, annotation) for annotation in assertion.annotations]
 
 
-def _claim(redaction: RedactionPolicy, emission: Emission, annotation: Annotation) -> Claim:
+def _claim(redaction: RedactionPolicy, emission: Emission, annotation: Annotation) -> ClaimedLook:
     found = recognise(annotation.substrate_class, emission.vocabulary)
     bound, declared = found.name in IDENTITY_BOUND, annotation.observation_id
     shown = None if declared is None else redaction.observation_id(declared, identity_bound=bound)
-    return Claim(
+    return ClaimedLook(
         substrate_class=_class(annotation.substrate_class),
         observation_id=UNSET if shown is None else shown,
         ts=UNSET if annotation.ts is None else _time(annotation.ts),

@@ -26,7 +26,7 @@ from ...streams.policy.privacy import RedactionPolicy
 from . import explanation
 from .about import claims, emitter_of, is_bound, observed, reviewed
 from .checks import check_counts, checks, stated
-from .decisions import Decision, decision_in
+from .decisions import DecisionSummary, decision_in
 from .log import Aside, ExplainLog, Timeline
 from .text import marked, shown_text
 
@@ -196,30 +196,30 @@ class BlockTrace:
     def _decided(self, one: trace.Decided) -> None:
         """A record about an assertion; of what was discarded, what it would have said."""
         timeline, output = self._timeline(one), decision_in(one.output)
-        word, more = output.word, dict[str, Any]()
+        decision, more = output.decision, dict[str, Any]()
         if one.disposition == "discard":
             more["disposition"] = "discard"
         else:
             more["topic"] = output.topic
             for name in ("revision", "id", "disposition", "valid_until", "policy", "ledger"):
-                more[name] = getattr(word, name)
-        is_weighed = word.reason not in _BEFORE_EVIDENCE and timeline.facts["kind"] != "refusal"
+                more[name] = getattr(decision, name)
+        is_weighed = decision.reason not in _BEFORE_EVIDENCE and timeline.facts["kind"] != "refusal"
         verdict = explanation.Verdict(
             **self._at,
-            status=word.status,
-            k=word.k,
-            classes=word.classes,
-            reason=word.reason,
-            basis=word.basis,
-            missing_floor=word.missing_floor,
-            classes_seen=word.classes_seen,
-            min_observers=word.min_observers,
-            missing_observers=word.missing_observers,
-            rendered=word.frame.rendered,
-            assertion=word.frame.assertion or UNSET,
-            marked=_marked(self._policy, timeline, word),
-            coverage=word.coverage,
-            unchecked=word.unchecked,
+            status=decision.status,
+            k=decision.k,
+            classes=decision.classes,
+            reason=decision.reason,
+            basis=decision.basis,
+            missing_floor=decision.missing_floor,
+            classes_seen=decision.classes_seen,
+            min_observers=decision.min_observers,
+            missing_observers=decision.missing_observers,
+            rendered=decision.frame.rendered,
+            assertion=decision.frame.assertion or UNSET,
+            marked=_marked(self._policy, timeline, decision),
+            coverage=decision.coverage,
+            unchecked=decision.unchecked,
             checks=(check_counts(one.checks) if is_weighed else None) or UNSET,
             **more,
         )
@@ -255,9 +255,9 @@ def _moment(
     return moment
 
 
-def _marked(policy: Policy, timeline: Timeline, word: Decision) -> str | UnsetType:
+def _marked(policy: Policy, timeline: Timeline, decision: DecisionSummary) -> str | UnsetType:
     """The emitter's words with what no check speaks of in double brackets; nothing where no check was verified."""
-    if word.coverage is UNSET or word.coverage == "whole":
+    if decision.coverage is UNSET or decision.coverage == "whole":
         return UNSET
-    of, spans = timeline.stated, [] if word.unchecked is UNSET else word.unchecked
+    of, spans = timeline.stated, [] if decision.unchecked is UNSET else decision.unchecked
     return marked(policy, of.text, of.effect, spans)

@@ -20,7 +20,7 @@ class FramedText(msgspec.Struct, frozen=True, gc=False):
     rendered: list[str] | UnsetType = UNSET
 
 
-class Decision(msgspec.Struct, frozen=True, gc=False):
+class DecisionSummary(msgspec.Struct, frozen=True, gc=False):
     """What an output says about an assertion, as far as an explanation or a comparison needs it."""
 
     id: str
@@ -51,10 +51,10 @@ class DecisionOutput(NamedTuple):
 
     topic: str
     span_key: str
-    word: Decision
+    decision: DecisionSummary
 
 
-_words = msgspec.json.Decoder(Decision)
+_decisions = msgspec.json.Decoder(DecisionSummary)
 _NO_WORDS = (DEAD_LETTERS, CITATIONS, VERDICTS)
 
 
@@ -69,4 +69,4 @@ def decisions_in(outputs: Iterable[Output]) -> Iterator[DecisionOutput]:
 def decision_in(output: Output) -> DecisionOutput:
     """What an output about an assertion says."""
     topic, key, value, _ = output
-    return DecisionOutput(topic, (key or b"").decode().partition("#")[2], _words.decode(value))
+    return DecisionOutput(topic, (key or b"").decode().partition("#")[2], _decisions.decode(value))

@@ -20,7 +20,7 @@ from ...streams.adjudication.emission_state import Phase
 from ...streams.adjudication.outputs import INADMISSIBLE
 from ...streams.adjudication.state import State
 from ...streams.policy.policy import PerEffect, Policy
-from .decisions import Decision, DecisionOutput
+from .decisions import DecisionOutput, DecisionSummary
 
 
 def reveal(policy: Policy) -> Policy:
@@ -38,19 +38,19 @@ def _shown(disposition: Disposition) -> Disposition:
     return "review" if disposition == "discard" else disposition
 
 
-def _is_discarded(policy: Policy, topic: str, word: Decision) -> bool:
+def _is_discarded(policy: Policy, topic: str, decision: DecisionSummary) -> bool:
     """Whether a word that was said under `reveal(policy)` would have been a discard under the policy itself."""
-    if word.disposition != "review" or topic == "admitted":
+    if decision.disposition != "review" or topic == "admitted":
         return False
-    given = policy.disposition[word.status]
-    return (given.external if word.effect == "external" else given.internal) == "discard"
+    given = policy.disposition[decision.status]
+    return (given.external if decision.effect == "external" else given.internal) == "discard"
 
 
 def conceal(state: State, policy: Policy, words: Iterable[DecisionOutput]) -> None:
     """Closes what `policy` would have discarded, of what was just said under `reveal(policy)`; between blocks only."""
-    for topic, span_key, word in words:
-        if topic == INADMISSIBLE and _is_discarded(policy, topic, word):
-            attempt = state.attempt(word.emission_id, word.attempt)
+    for topic, span_key, decision in words:
+        if topic == INADMISSIBLE and _is_discarded(policy, topic, decision):
+            attempt = state.attempt(decision.emission_id, decision.attempt)
             assertion_state = attempt.assertion(span_key) if attempt is not None else None
             if assertion_state is not None and assertion_state.phase == Phase.REVIEW:
                 state.close(assertion_state)

@@ -183,7 +183,7 @@ class Event(Part, kw_only=True):
     by_attempt: int | UnsetType = UNSET
 
 
-class Claim(Part, kw_only=True):
+class ClaimedLook(Part, kw_only=True):
     """An annotation: what the emitter claims to have consulted [S §6]."""
 
     substrate_class: str
@@ -239,7 +239,7 @@ class Assertion(Part, kw_only=True):
     k: int
     form: CheckForm = "none"
     checks: list[Check] = field(default_factory=list[Check])
-    claims: list[Claim]
+    claims: list[ClaimedLook]
     events: list[Event]
     verdicts: list[Verdict]
     classes: list[str]

@@ -18,7 +18,7 @@ from rich.text import Text
 from ..terminal.showing import escaped
 from ..terminal.showing_checks import classes
 from ..terminal.styles import STYLES as STATUS_STYLES
-from .explanation import Assertion, Attempt, Claim, Event, Explanation, Input, Now, Verdict
+from .explanation import Assertion, Attempt, ClaimedLook, Event, Explanation, Input, Now, Verdict
 from .why import SENTENCES
 from .words import check_lines, observation_lines, standing_lines, verdict_lines
 
@@ -166,7 +166,7 @@ def _assertion(one: Assertion, several: bool) -> Section:
     return Section(f"{one.span_key}{attempt}", [*standing_lines(one)], notes, moments, _end(one), _style(one.now))
 
 
-def _claim(claim: Claim) -> str:
+def _claim(claim: ClaimedLook) -> str:
     parts = [escaped(claim.substrate_class)]
     parts += [value for value in (claim.observation_id, claim.ts) if value is not UNSET]
     if claim.locator is not UNSET:
@@ -186,7 +186,7 @@ def _event(event: Event, of: Assertion, before: Verdict | None) -> Line:
             what, style, rest = "asked", "cyan", f"{event.verdict.topic}: {_missing(event.verdict)}"
     elif event.fate is not UNSET:
         what, style = event.fate.replace("not-", "not "), _STYLES.get(event.fate, "yellow")
-        rest = _heard(event)
+        rest = _arrival(event)
         if event.counted is not UNSET:
             short = "" if event.short is UNSET else f", and a check lacks {classes(event.short)}"
             rest += f": {event.counted} of {event.k}{short}"
@@ -199,7 +199,7 @@ def _event(event: Event, of: Assertion, before: Verdict | None) -> Line:
 
 
 def _input(one: Input) -> Line:
-    rest = _heard(one)
+    rest = _arrival(one)
     if one.span_key is not UNSET:
         rest = f"{one.span_key}: {rest}"
     seen = one.observation
@@ -214,7 +214,7 @@ def _input(one: Input) -> Line:
     )
 
 
-def _heard(one: Event | Input) -> str:
+def _arrival(one: Event | Input) -> str:
     """What somebody said, and why it did not count where it did not."""
     parts: list[str] = []
     observation, review, why = one.observation, one.review, one.why

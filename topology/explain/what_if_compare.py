@@ -150,14 +150,14 @@ class Comparison:
             self._sweep(states)
 
     def _apply(self, place: int, words: Sequence[DecisionOutput]) -> None:
-        for topic, span_key, word in words:
-            if topic not in (ADMITTED, INADMISSIBLE) or word.basis == "policy":
+        for topic, span_key, decision in words:
+            if topic not in (ADMITTED, INADMISSIBLE) or decision.basis == "policy":
                 continue
-            row = self._rows.get((word.emission_id, word.attempt, span_key))
+            row = self._rows.get((decision.emission_id, decision.attempt, span_key))
             if row is not None:
-                status = "admitted" if word.status == "renewed" else word.status
-                reason = None if word.reason is UNSET else word.reason
-                row.decide(place, Decided(status, reason, word.k, tuple(word.classes)))
+                status = "admitted" if decision.status == "renewed" else decision.status
+                reason = None if decision.reason is UNSET else decision.reason
+                row.decide(place, Decided(status, reason, decision.k, tuple(decision.classes)))
 
     def _arrive(
         self,
@@ -219,9 +219,9 @@ def _spans(came: Sequence[Arrival], outcomes: tuple[SideOutcome, SideOutcome], s
             spans[emission_id, number] = (
                 [] if attempt is None else [assertion_state.span_key for assertion_state in attempt.assertions]
             )
-        for _, span_key, word in side.words:
-            if (word.emission_id, word.attempt) in spans:
-                spans[word.emission_id, word.attempt].append(span_key)
+        for _, span_key, decision in side.words:
+            if (decision.emission_id, decision.attempt) in spans:
+                spans[decision.emission_id, decision.attempt].append(span_key)
     return found
 
 

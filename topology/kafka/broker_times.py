@@ -53,19 +53,19 @@ async def broker_times(settings: Settings, topic: str = "ledger") -> list[Broker
             **client_options(settings),
         )
     )
-    told: list[BrokerTime] = []
+    found: list[BrokerTime] = []
     try:
         async with asyncio.timeout(ASK_SECONDS):
             await producer.start()
-            await _collect(producer, topic_name(settings, topic), told)
+            await _collect(producer, topic_name(settings, topic), found)
     except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
-        log.warning("not every broker could be asked for its time", told=len(told), error=repr(error))
+        log.warning("not every broker could be asked for its time", found=len(found), error=repr(error))
     finally:
         await producer.stop()
-    return told
+    return found
 
 
-async def _collect(producer: Any, topic: str, told: list[BrokerTime]) -> None:
+async def _collect(producer: Any, topic: str, found: list[BrokerTime]) -> None:
     leaders: dict[int, int] = {}
     for partition in sorted(await producer.partitions_for(topic)):
         node = producer.client.cluster.leader_for_partition(TopicPartition(topic, partition))
@@ -73,12 +73,12 @@ async def _collect(producer: Any, topic: str, told: list[BrokerTime]) -> None:
             leaders.setdefault(node, partition)
     await producer.begin_transaction()
     try:
-        await asyncio.gather(*(_ask(producer, topic, *one, told) for one in leaders.items()))
+        await asyncio.gather(*(_ask(producer, topic, *one, found) for one in leaders.items()))
     finally:
         await producer.abort_transaction()
 
 
-async def _ask(producer: Any, topic: str, node: int, partition: int, told: list[BrokerTime]) -> None:
+async def _ask(producer: Any, topic: str, node: int, partition: int, found: list[BrokerTime]) -> None:
     sent = monotonic_ms()
     try:
         async with asyncio.timeout(ASK_SECONDS / 2):
@@ -86,4 +86,4 @@ async def _ask(producer: Any, topic: str, node: int, partition: int, told: list[
     except (KafkaError, TimeoutError):
         return  # it is away, or leads the partition no longer: the others tell
     if written.timestamp_type == 1:
-        told.append(BrokerTime(node, written.timestamp, sent, monotonic_ms()))
+        found.append(BrokerTime(node, written.timestamp, sent, monotonic_ms()))

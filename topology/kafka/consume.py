@@ -74,7 +74,7 @@ async def _records(
 ) -> AsyncIterator[Record]:
     ends: dict[TopicPartition, int] = {}
     open_places = set(places)
-    heard = time.monotonic()
+    answered_at = time.monotonic()
     last_answer = 0
     while open_places:
         for records in (await consumer.getmany(timeout_ms=100)).values():
@@ -82,8 +82,8 @@ async def _records(
                 yield record
         answer = max(consumer.last_poll_timestamp(place) or 0 for place in places)
         if answer != last_answer:
-            last_answer, heard = answer, time.monotonic()
-        elif time.monotonic() - heard > SILENCE_SECONDS:
+            last_answer, answered_at = answer, time.monotonic()
+        elif time.monotonic() - answered_at > SILENCE_SECONDS:
             raise UnreachableError(f"the broker has been silent for {SILENCE_SECONDS} s", path=settings.broker)
         if not follow:
             for place in await _finished(consumer, open_places, ends):

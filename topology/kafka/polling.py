@@ -129,7 +129,7 @@ def _drain_now(
 
     unpacked = _Unpacked(fetcher, most_unpacked)
 
-    def let_go(partition: Any) -> None:
+    def release(partition: Any) -> None:
         del fetcher._records[partition]
         fetcher._notify(fetcher._wait_consume_future)
         unpacked.note(partition)
@@ -138,13 +138,13 @@ def _drain_now(
         try:
             _refuse_cut_short(fetcher, partition, decoder_of(partition))
         except FetchAgainError:
-            let_go(partition)
+            release(partition)
     for partition in _wanted_of(fetcher, wanted):
         result = fetcher._records[partition]
         if isinstance(result, FetchError):
             if drained:
                 break  # told by the next poll: what is out must not be lost
-            let_go(partition)
+            release(partition)
             result.check_raise()
         bounds = (most, min(room, HELD_BYTES), decoder_of(partition))
         try:
@@ -156,14 +156,14 @@ def _drain_now(
         except NoRoomError:
             continue
         except FetchAgainError:
-            let_go(partition)
+            release(partition)
             continue
         except CorruptRecordException:
             if drained:
                 break  # told by the next poll as well
             raise
         if not result.has_more():
-            let_go(partition)
+            release(partition)
         unpacked.note(partition)
         if not found.events:
             continue

@@ -217,7 +217,7 @@ class LaneProducer:
     async def _hand_over(self, producer: AIOKafkaProducer, place: tuple[str, int], batch: Any) -> _Sent:
         topic, partition = place
         future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=partition)
-        return _Sent(topic, batch.record_count(), batch.byte_count, _heard(future))
+        return _Sent(topic, batch.record_count(), batch.byte_count, _retrieved(future))
 
     async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[_Sent]:
         """Hands all outputs over, in order within each partition, as few batches as hold them."""
@@ -261,7 +261,7 @@ class LaneProducer:
                 waiter.exception()  # heard of: asyncio would complain of a fenced transaction that nobody awaited
 
 
-def _heard(future: asyncio.Future[Any]) -> asyncio.Future[Any]:
+def _retrieved(future: asyncio.Future[Any]) -> asyncio.Future[Any]:
     """Marks a failure as heard of, whoever else waits: of many batches that fail together, one tells."""
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
     return future

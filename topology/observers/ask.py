@@ -15,7 +15,7 @@ import msgspec
 from ...codecs.records import Kind, Locator, LookedAt, Outcome
 from ...streams.judging.coverage import Coverage
 from ...streams.judging.derivation import Derived
-from ...streams.judging.outcomes import Judged, Question, question_of
+from ...streams.judging.outcomes import AssertionChecks, Judged, checks_of_assertion
 from ...streams.judging.terms import Presence, Terms
 
 
@@ -61,7 +61,7 @@ class Budget:
         self.remaining()
 
 
-NOTHING_ASKED: Final = question_of("assertion", Derived((), False, "none"))
+NOTHING_ASKED: Final = checks_of_assertion("assertion", Derived((), False, "none"))
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ class Ask(msgspec.Struct, frozen=True):
     ts: int | None
     budget: Budget
     emitted: int | None = None
-    question: Question = NOTHING_ASKED
+    question: AssertionChecks = NOTHING_ASKED
     said: str = ""
     wants_region: bool = False
 

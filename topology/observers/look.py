@@ -23,7 +23,7 @@ from ...codecs.unicode_text import nfkc
 from ...codecs.vocabulary import recognise
 from ...streams.judging.derivation import checks_of
 from ...streams.judging.moments import negates
-from ...streams.judging.outcomes import question_of
+from ...streams.judging.outcomes import checks_of_assertion
 from ...streams.judging.terms import Terms, terms_of
 from ..settings.settings import Settings
 from .ask import Ask, Budget, CannotLook, Finding
@@ -213,7 +213,7 @@ class _Eyes:
         text = nfkc(said)
         locator = annotation.locator or {}
         bounds = self._settings
-        question = question_of(assertion.kind, checks_of(said, assertion.kind, assertion.checks))
+        question = checks_of_assertion(assertion.kind, checks_of(said, assertion.kind, assertion.checks))
         terms = terms_of(text, name, locator)
         if terms.exists and assertion.kind == "assertion" and negates(text):
             # That a place is not there is a denial's business: the place must not bear the opposite of itself out.

@@ -52,7 +52,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
 
 
-class _Progress:
+class _DoneOffsets:
     """How far one partition is done.
 
     Invariant: `position` is the offset after the last emission before which all others are done as well.
@@ -126,7 +126,7 @@ class ObserverService(ConsumerRebalanceListener):
     ) -> None:
         self._settings, self._substrates = settings, substrates
         self._turns = Turns(looks_at_once, settings.look_timeout)
-        self._progress: dict[TopicPartition, _Progress] = {}
+        self._progress: dict[TopicPartition, _DoneOffsets] = {}
         self._working: set[asyncio.Task[None]] = set()
         self._stack = AsyncExitStack()
         self._stopping = asyncio.Event()
@@ -251,7 +251,7 @@ class ObserverService(ConsumerRebalanceListener):
             while not self._stopping.is_set():
                 # A short wait, for the sake of `_stopping`: fetching goes on behind it.
                 batches = await self._consumer.getmany(timeout_ms=200, max_records=IN_FLIGHT)
-                taken = [(self._progress.setdefault(place, _Progress()), batch) for place, batch in batches.items()]
+                taken = [(self._progress.setdefault(place, _DoneOffsets()), batch) for place, batch in batches.items()]
                 for progress, batch in taken:
                     for record in batch:
                         progress.begin(record.offset)
@@ -304,7 +304,7 @@ class ObserverService(ConsumerRebalanceListener):
         self._stopping.set()
 
     async def _handle(
-        self, record: ConsumerRecord[bytes | None, bytes | None], progress: _Progress, held: _Held
+        self, record: ConsumerRecord[bytes | None, bytes | None], progress: _DoneOffsets, held: _Held
     ) -> None:
         """One emission: decoded, looked at, its observations stored; only then it is done."""
         emission = await asyncio.to_thread(_decoded, record)
@@ -382,7 +382,7 @@ class ObserverService(ConsumerRebalanceListener):
 
     # ---------------------------------------------------------------- positions
 
-    async def _commit(self, progress: dict[TopicPartition, _Progress]) -> None:
+    async def _commit(self, progress: dict[TopicPartition, _DoneOffsets]) -> None:
         """Commits how far each partition is done. What could not be committed is looked at again, no more."""
         due = {place: one for place, one in progress.items() if one.position not in (None, one.committed)}
         if not due:

@@ -59,7 +59,7 @@ class Channel:
         self._task: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
         self._count: int | None = None
-        self._heard = 0.0
+        self._received_at = 0.0
         self._at = 0
         self._problem: str | None = None
         self._changed = asyncio.Event()
@@ -79,7 +79,7 @@ class Channel:
             CannotLook: the channel cannot be heard, and is left alone for a while.
         """
         await self.begin()
-        if self._count is not None and self._now() - self._heard > self._fresh:
+        if self._count is not None and self._now() - self._received_at > self._fresh:
             self._anew()
         while self._count is None:
             if self._problem is not None:
@@ -112,15 +112,15 @@ class Channel:
                 await asyncio.wait({self._listening})
             finally:
                 self._listening.cancel()  # without effect on one that has ended
-            heard, self._count = self._count is not None, None
+            received, self._count = self._count is not None, None
             if self._listening.cancelled():
                 failures = 0
                 continue
             error = self._listening.exception()
-            failures = 1 if heard else failures + 1
+            failures = 1 if received else failures + 1
             reason = str(error) if isinstance(error, _Failed) else f"the channel fails: {type(error).__name__}"
             # The first end of a stream that has worked is in order: a look waits for the next one.
-            self._problem = None if heard else reason
+            self._problem = None if received else reason
             self._changed.set()
             rest = LONGEST_REST if isinstance(error, _Refused) else rest_after(failures, self._retry / 1000)
             await asyncio.sleep(rest)
@@ -158,13 +158,13 @@ class Channel:
 
     async def _receive(self, answer: aiohttp.ClientResponse) -> None:
         stream = EventStream(self._last_event_id)
-        since, heard = self._now(), 0
+        since, received = self._now(), 0
         while chunk := await answer.content.read(_CHUNK):
             now = self._now()
             if now - since > self._fresh:
-                since, heard = now, 0
-            heard += len(chunk)
-            if heard > self._size:
+                since, received = now, 0
+            received += len(chunk)
+            if received > self._size:
                 raise _Failed(f"the channel sent more than {self._size} bytes in {self._fresh:g} s")
             try:
                 events = stream.feed(chunk)
@@ -173,7 +173,7 @@ class Channel:
             self._last_event_id = stream.last_event_id if _is_header(stream.last_event_id) else ""
             if stream.retry is not None:
                 self._retry = min(max(stream.retry, 100), int(LONGEST_REST * 1000))
-            self._heard, self._at = now, self._clock()
+            self._received_at, self._at = now, self._clock()
             for event in events:
                 self._take(event)
 

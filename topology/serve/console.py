@@ -240,19 +240,19 @@ async def _live(turn: _Turn) -> Response:
 
 async def _emission(turn: _Turn) -> Response:
     emission_id: str = turn.request.path_params["id"]
-    story = await turn.desk.sight.readers.ask(lambda db: queries.story_of(db, emission_id))
-    if story.status is None and not story.decisions:
+    history = await turn.desk.sight.readers.ask(lambda db: queries.history_of(db, emission_id))
+    if history.status is None and not history.decisions:
         return turn.say("Unknown", "Nothing is known of this emission.", "/look-up", 404)
-    emission, statuses = pages.read_emission(story.emission), pages.statuses_of(story)
-    status = story.status or {"attempt": 0, "settled": True, "assertions": []}
+    emission, statuses = pages.read_emission(history.emission), pages.statuses_of(history)
+    status = history.status or {"attempt": 0, "settled": True, "assertions": []}
     chosen = turn.asked("span", 2048)
-    words, rendered = pages.words_of(story, chosen)
+    words, rendered = pages.words_of(history, chosen)
     assertions = [
         {
             "reason": None,
             "valid_until": None,
             **one,
-            "open": one["span_key"] in story.requests,
+            "open": one["span_key"] in history.requests,
             "review": pages.item_href(f"{emission_id}#{one['span_key']}"),
         }
         for one in status["assertions"]
@@ -271,8 +271,8 @@ async def _emission(turn: _Turn) -> Response:
         words=words,
         rendered=rendered,
         claimed=pages.claimed(emission, chosen),
-        seen=pages.seen(story.observations, chosen),
-        reviews=[row[1:] for row in story.reviews if row[0] == f"{emission_id}#{chosen}"],
+        seen=pages.seen(history.observations, chosen),
+        reviews=[row[1:] for row in history.reviews if row[0] == f"{emission_id}#{chosen}"],
     )
 
 
@@ -332,15 +332,15 @@ async def _show_item(turn: _Turn, key: str, notice: str = "", status: int = 200)
         return (
             queries.request_of(db, key),
             queries.lease_of(db, key),
-            queries.story_of(db, emission_id),
+            queries.history_of(db, emission_id),
             queries.policy_of(db),
         )
 
-    found, lease, story, policy = await desk.sight.readers.ask(ask)
+    found, lease, history, policy = await desk.sight.readers.ask(ask)
     if found is None:
         return turn.say("Unknown", "This assertion is not up for review.", "/queue", 404)
     request, record = found
-    emission = pages.read_emission(story.emission)
+    emission = pages.read_emission(history.emission)
     live: Lease | None = lease if lease is not None and lease.is_live(now) else None
     least = policy.reviewers.min_reviewers
     # Whoever may write to the topic may leave members out: the page is there all the same.
@@ -359,8 +359,8 @@ async def _show_item(turn: _Turn, key: str, notice: str = "", status: int = 200)
         pieces=[one if one.key == span_key else one._replace(key="") for one in pages.coloured(emission, only)],
         words=queries.text_of(record),
         claimed=pages.claimed(emission, span_key),
-        seen=pages.seen(story.observations, span_key),
-        reviews=[row[1:] for row in story.reviews if row[0] == key],
+        seen=pages.seen(history.observations, span_key),
+        reviews=[row[1:] for row in history.reviews if row[0] == key],
         needed=least.external if record.get("effect") == "external" else least.internal,
         admitted_by=request.admitted_by,
         mine=live is not None and live.holder == turn.reviewer,

@@ -155,8 +155,8 @@ def reviewing(desk: Desk) -> list[BaseRoute]:
             return json_response({"error": made.why}, made.status)
         outcome = await desk.send([made])
         if isinstance(outcome, Stored):
-            told = {"ids": outcome.ids, "repeated": outcome.repeated, "reviewer": reviewer_of(principal)}
-            return json_response(told, 202)
+            answer = {"ids": outcome.ids, "repeated": outcome.repeated, "reviewer": reviewer_of(principal)}
+            return json_response(answer, 202)
         if isinstance(outcome, Conflict):
             return json_response({"error": "it was decided otherwise before"}, 409)
         return not_taken(outcome)

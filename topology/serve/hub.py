@@ -32,7 +32,7 @@ verdicts_of_record = msgspec.json.Decoder(Verdicts).decode
 """What a stored record says."""
 
 
-class Heard(NamedTuple):
+class Notice(NamedTuple):
     """A record on its way to listeners.
 
     Attributes:
@@ -47,7 +47,7 @@ class Heard(NamedTuple):
 
 
 class Listener:
-    """One stream. `heard` gives None once it was let go.
+    """One stream. `next_notice` gives None once the stream was ended.
 
     Invariant: `byte_count` is that of the records that wait in the queue.
 
@@ -55,35 +55,35 @@ class Listener:
         wants: whether it is to be told of a record.
     """
 
-    def __init__(self, wants: Callable[[Heard], bool]) -> None:
+    def __init__(self, wants: Callable[[Notice], bool]) -> None:
         self.wants = wants
-        self.queue: asyncio.Queue[Heard | None] = asyncio.Queue(QUEUE + 1)
+        self.queue: asyncio.Queue[Notice | None] = asyncio.Queue(QUEUE + 1)
         self.byte_count = 0
         self.is_gone = False
 
-    def tell(self, heard: Heard) -> None:
+    def notify(self, notice: Notice) -> None:
         """Something new; it is let go where it is too far behind."""
-        if self.is_gone or not self.wants(heard):
+        if self.is_gone or not self.wants(notice):
             return
-        size = len(heard.change.record)
+        size = len(notice.change.record)
         if self.queue.qsize() >= QUEUE or (self.byte_count and self.byte_count + size > QUEUE_BYTES):
             self.is_gone = True
             self.queue.put_nowait(None)
             return
         self.byte_count += size
-        self.queue.put_nowait(heard)
+        self.queue.put_nowait(notice)
 
-    async def heard(self, seconds: float) -> Heard | None:
+    async def next_notice(self, seconds: float) -> Notice | None:
         """The next record.
 
         Raises:
             TimeoutError: nothing came for so long.
         """
         async with asyncio.timeout(seconds):
-            heard = await self.queue.get()
-        if heard is not None:
-            self.byte_count -= len(heard.change.record)
-        return heard
+            notice = await self.queue.get()
+        if notice is not None:
+            self.byte_count -= len(notice.change.record)
+        return notice
 
 
 class Hub:
@@ -120,7 +120,7 @@ class Hub:
         """Tells until cancelled."""
         while True:
             try:
-                while await self._tell():
+                while await self._publish():
                     pass
             except SluiceError as error:
                 log.info("the view cannot be read: trying again", error=str(error))
@@ -131,7 +131,7 @@ class Hub:
                 pass
             self._news.clear()
 
-    async def _tell(self) -> bool:
+    async def _publish(self) -> bool:
         """Tells what is new; whether there may be more."""
         at = self.at
         if at < 0:
@@ -151,22 +151,22 @@ class Hub:
             self.at = change.id
             if change.partition < len(self.offsets):
                 self.offsets[change.partition] = change.offset + 1
-            heard = Heard(change, verdicts_of_record(change.record), self.position)
-            for listener in self._concerned(heard):
-                listener.tell(heard)
+            notice = Notice(change, verdicts_of_record(change.record), self.position)
+            for listener in self._concerned(notice):
+                listener.notify(notice)
         return len(changes) == AT_ONCE
 
-    def _concerned(self, heard: Heard) -> list[Listener]:
+    def _concerned(self, notice: Notice) -> list[Listener]:
         """Those that may want a record: the others are not asked, however many they are."""
         return [
             *self._of_all,
-            *self._by_emission.get(heard.change.emission_id, ()),
-            *self._by_emitter.get(heard.verdicts.emitter or "", ()),
+            *self._by_emission.get(notice.change.emission_id, ()),
+            *self._by_emitter.get(notice.verdicts.emitter or "", ()),
         ]
 
     @asynccontextmanager
     async def listening(
-        self, wants: Callable[[Heard], bool], *, emission_id: str = "", emitters: Collection[str] = ()
+        self, wants: Callable[[Notice], bool], *, emission_id: str = "", emitters: Collection[str] = ()
     ) -> AsyncIterator[Listener]:
         """Listens from now on.
 

@@ -148,7 +148,7 @@ class Intake:
             return Away(error.what)
         finally:
             for one in waiting:
-                self._let_go(one)
+                self._release(one)
         deliveries = {self._known[one.identity].delivery for one in records if one.identity in self._known}
         done, pending = await asyncio.wait(deliveries, timeout=self._seconds)
         for delivery in done:
@@ -165,7 +165,7 @@ class Intake:
         self._known[one.identity] = _Known(one.digest, delivery)
 
         def ended(delivery: Delivery) -> None:
-            self._let_go(one)
+            self._release(one)
             if delivery.cancelled() or delivery.exception() is not None:
                 self._known.pop(one.identity, None)
                 if emitter.is_broken:
@@ -175,7 +175,7 @@ class Intake:
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
 
-    def _let_go(self, one: Taken) -> None:
+    def _release(self, one: Taken) -> None:
         self.held -= 1
         self.held_bytes -= _size(one)
 

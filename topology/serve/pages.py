@@ -17,7 +17,7 @@ from ...codecs.records import Emission
 from ...codecs.spans import parse_span_key
 from ...codecs.times import format_time
 from .inert import Mark, Piece, pieces
-from .queries import Insight, RequestRow, Story
+from .queries import EmissionHistory, Insight, RequestRow
 from .verdicts import Verdicts
 
 STATUSES: Final = (
@@ -139,17 +139,17 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def statuses_of(story: Story) -> dict[str, str]:
+def statuses_of(history: EmissionHistory) -> dict[str, str]:
     """Of each assertion of the newest attempt its status."""
-    status = story.status or {}
+    status = history.status or {}
     attempt = status.get("attempt", 0)
     return {one["span_key"]: one["status"] for one in status.get("assertions", ()) if one.get("attempt", 0) == attempt}
 
 
-def words_of(story: Story, span_key: str) -> tuple[str, list[str]]:
+def words_of(history: EmissionHistory, span_key: str) -> tuple[str, list[str]]:
     """The text of an assertion as its last record has it, sanitised, and what of it is admitted."""
     words, rendered = "", []
-    for record in story.decisions.get(span_key, ()):
+    for record in history.decisions.get(span_key, ()):
         frame = record.get("_untrusted_text")
         if not isinstance(frame, dict):
             continue

@@ -127,7 +127,7 @@ def text_of(record: dict[str, Any]) -> str:
 # ---------------------------------------------------------------- emissions
 
 
-class Story(NamedTuple):
+class EmissionHistory(NamedTuple):
     """All that the view has of an emission."""
 
     emission: bytes | None
@@ -138,7 +138,7 @@ class Story(NamedTuple):
     requests: list[str]
 
 
-def story_of(db: sqlite3.Connection, emission_id: str) -> Story:
+def history_of(db: sqlite3.Connection, emission_id: str) -> EmissionHistory:
     """The newest attempt of an emission, its verdicts, and what they rest on."""
     row = db.execute(
         "SELECT record FROM emissions WHERE emission_id=? ORDER BY attempt DESC LIMIT 1", (emission_id,)
@@ -158,7 +158,7 @@ def story_of(db: sqlite3.Connection, emission_id: str) -> Story:
         span
         for (span,) in db.execute("SELECT span_key FROM requests WHERE emission_id=? AND NOT ended", (emission_id,))
     ]
-    return Story(
+    return EmissionHistory(
         None if row is None else row[0], status_of(db, emission_id), decisions, observations, reviews, requests
     )
 

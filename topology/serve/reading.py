@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from ...codecs.errors import UnreachableError
 from ..mcp.readers import Readers
 from .gate import STILL
-from .hub import Heard, Hub, Listener, verdicts_of_record
+from .hub import Hub, Listener, Notice, verdicts_of_record
 from .metering import ServiceMetrics
 from .routes import json_response, principal_of, route
 from .shares import Shares
@@ -215,34 +215,34 @@ async def _records(turn: _Turn, emission_id: str, after: int) -> AsyncIterator[C
     """The newest record of an emission, if it is behind `after`, and each further one; None as a beat."""
     sight = turn.sight
     async with sight.hub.listening(lambda _: True, emission_id=emission_id) as listener:
-        told = await sight.readers.ask(lambda db: verdicts_of(db, emission_id))
-        if told is not None and told[0] > after:
-            after = told[0]
-            yield Change(0, 0, told[0], emission_id, msgspec.json.encode(told[1]))
-        async for heard in _heard(turn, listener):
-            if heard is None:
+        current = await sight.readers.ask(lambda db: verdicts_of(db, emission_id))
+        if current is not None and current[0] > after:
+            after = current[0]
+            yield Change(0, 0, current[0], emission_id, msgspec.json.encode(current[1]))
+        async for notice in _notices(turn, listener):
+            if notice is None:
                 yield None
-            elif heard.change.offset > after:
-                after = heard.change.offset
-                yield heard.change
+            elif notice.change.offset > after:
+                after = notice.change.offset
+                yield notice.change
 
 
-async def _heard(turn: _Turn, listener: Listener) -> AsyncIterator[Heard | None]:
+async def _notices(turn: _Turn, listener: Listener) -> AsyncIterator[Notice | None]:
     """What a listener hears until it is let go, or may hear no more; None as a beat."""
     beaten = monotonic()
     while turn.may_go_on():
         try:
-            heard = await listener.heard(min(BEAT_SECONDS, LOOK_SECONDS))
+            notice = await listener.next_notice(min(BEAT_SECONDS, LOOK_SECONDS))
         except TimeoutError:
             if monotonic() - beaten >= BEAT_SECONDS:
                 beaten = monotonic()
                 yield None
             continue
-        if heard is None:
+        if notice is None:
             return
         if not turn.may_go_on():
             return
-        yield heard
+        yield notice
         beaten = monotonic()
 
 
@@ -273,10 +273,10 @@ async def _all(turn: _Turn, wants: Filter, since: list[int] | None) -> AsyncIter
     """From the position on, else from now on. A beat moves the id on past what was filtered out."""
     hub = turn.sight.hub
 
-    def wanted(heard: Heard) -> bool:
-        change = heard.change
+    def wanted(notice: Notice) -> bool:
+        change = notice.change
         passed = since is not None and change.partition < len(since) and change.offset < since[change.partition]
-        return not passed and wants.takes(heard.verdicts)
+        return not passed and wants.takes(notice.verdicts)
 
     async with hub.listening(wanted, emitters=wants.emitters) as listener:
         until = hub.at
@@ -284,11 +284,11 @@ async def _all(turn: _Turn, wants: Filter, since: list[int] | None) -> AsyncIter
         if since is not None:
             async for chunk in _missed(turn, wants, since, until):
                 yield chunk
-        async for heard in _heard(turn, listener):
-            if heard is None:  # where nothing waits, all that was told has been heard
+        async for notice in _notices(turn, listener):
+            if notice is None:  # where nothing waits, all that was told has been heard
                 yield beat(hub.position if listener.queue.empty() else "")
             else:
-                yield event("verdicts", heard.change.record, heard.position)
+                yield event("verdicts", notice.change.record, notice.position)
 
 
 async def _missed(turn: _Turn, wants: Filter, since: list[int], until: int) -> AsyncIterator[bytes]:

@@ -79,7 +79,7 @@ def routes(parts: Parts, more: Sequence[BaseRoute] = ()) -> Starlette:
             route("/openapi.json", openapi_json),
             *more,
         ],
-        exception_handlers={HTTPException: _told, UnreachableError: _away, Exception: _failed},
+        exception_handlers={HTTPException: _http_error, UnreachableError: _away, Exception: _failed},
     )
 
 
@@ -174,7 +174,7 @@ def json_response(content: Any, status: int = 200, headers: dict[str, str] | Non
     return Response(msgspec.json.encode(content), status, headers, media_type="application/json")
 
 
-async def _told(_: Request, error: Exception) -> Response:
+async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = {404: "there is nothing here", 405: "this method is not for this path"}.get(error.status_code, error.detail)
     return JSONResponse({"error": what}, error.status_code, dict(error.headers or {}))

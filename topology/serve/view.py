@@ -291,15 +291,15 @@ def status_of(db: sqlite3.Connection, emission_id: str) -> dict[str, Any] | None
 
     None where nothing is known of it.
     """
-    told = verdicts_of(db, emission_id)
+    published = verdicts_of(db, emission_id)
     row = db.execute(
         "SELECT record, system FROM emissions WHERE emission_id=? ORDER BY attempt DESC LIMIT 1", (emission_id,)
     ).fetchone()
     emission = None if row is None else decode_emission(row[0], old_names=True)
     if isinstance(emission, Fault):
         emission = None
-    if told is not None and (emission is None or told[1].get("attempt", 0) >= emission.attempt):
-        return told[1]
+    if published is not None and (emission is None or published[1].get("attempt", 0) >= emission.attempt):
+        return published[1]
     decided = _decided(db, emission_id)
     if emission is None and not decided:
         return None
@@ -311,7 +311,9 @@ def status_of(db: sqlite3.Connection, emission_id: str) -> dict[str, Any] | None
     }
     entries.update((key, one) for key, one in decided.items() if one["attempt"] == attempt)
     earlier = (
-        told[1]["assertions"] if told is not None else [one for one in decided.values() if one["attempt"] < attempt]
+        published[1]["assertions"]
+        if published is not None
+        else [one for one in decided.values() if one["attempt"] < attempt]
     )
     found: dict[str, Any] = {
         "emission_id": emission_id,

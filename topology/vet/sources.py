@@ -17,16 +17,16 @@ from ...record import (
     Deriver,
     Event,
     MemorySink,
+    Message,
     Noted,
     Problem,
     Recorded,
     Recorder,
-    Said,
     ToolMap,
     TurnBegan,
     proposals,
 )
-from ...record.annotating import Annotator, Known
+from ...record.annotating import Annotator, CallText
 from ...record.checkouts import Checkout
 from ...record.tracked import checkout_around
 from ...record.transcripts import TranscriptError, detect
@@ -62,7 +62,7 @@ class _Proposing(Annotator):
         super().__init__(deriver)
         self._listing, self._proposer = listing, deriver
 
-    def note(self, text: str, calls: Sequence[Known], kind: Kind = "assertion") -> Noted:
+    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
         """See `Annotator`."""
         return proposals(text, self._listing, self._proposer)
 
@@ -92,10 +92,10 @@ def of_events(
     """
     known = list(events)
     if message is not None:
-        known = [*(one for one in known if not isinstance(one, Said)), Said(text=message, at=None)]
+        known = [*(one for one in known if not isinstance(one, Message)), Message(text=message, at=None)]
     elif not every:
         last = _last_turn(known)
-        known = [one for place, one in enumerate(known) if place >= last or not isinstance(one, Said)]
+        known = [one for place, one in enumerate(known) if place >= last or not isinstance(one, Message)]
     sink = MemorySink()
     problems = Recorder(emitter, sink, tools, root).record(conversation, known, cwd=cwd)
     return Source(sink.records, problems)
@@ -105,7 +105,7 @@ def _last_turn(events: Sequence[Event]) -> int:
     """Where the last turn that says something begins."""
     said = False
     for place in range(len(events) - 1, -1, -1):
-        said = said or isinstance(events[place], Said)
+        said = said or isinstance(events[place], Message)
         if said and isinstance(events[place], TurnBegan):
             return place
     return 0

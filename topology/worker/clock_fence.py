@@ -53,7 +53,7 @@ class ClockFence:
         self.max_skew = max(max_skew, LEAST_SKEW)
         self._times: dict[int, BrokerTime] = {}
 
-    def heard(self, times: Iterable[BrokerTime]) -> None:
+    def add_times(self, times: Iterable[BrokerTime]) -> None:
         """Brokers have told the time."""
         for one in times:
             self._times[one.node] = one
@@ -64,11 +64,11 @@ class ClockFence:
         The broker gave its time at some moment between request and answer: what the difference could be by either is
         given the benefit of the doubt. None where the broker has told nothing yet.
         """
-        told = self._times.get(node)
-        if told is None:
+        answer = self._times.get(node)
+        if answer is None:
             return None
-        least = now.wall - (told.appended_at + now.monotonic - told.sent)
-        most = now.wall - (told.appended_at + now.monotonic - told.answered)
+        least = now.wall - (answer.appended_at + now.monotonic - answer.sent)
+        most = now.wall - (answer.appended_at + now.monotonic - answer.answered)
         return 0 if least < 0 < most else min(least, most, key=abs)
 
     def doubts(self, node: int, now: Clock) -> bool:

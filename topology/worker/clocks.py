@@ -46,7 +46,7 @@ class Clocks:
         self.fence, self._ask, self._wall = fence, ask, wall
         self.monotonic = monotonic
         self._asked_at: int | None = None
-        self._told_at: int | None = None
+        self._warned_at: int | None = None
         self._asking = asyncio.Lock()
 
     @property
@@ -54,9 +54,9 @@ class Clocks:
         """Both clocks, at one moment."""
         return Clock(self._wall(), self.monotonic())
 
-    def heard(self, node: int, appended_at: int, sent: int) -> None:
+    def broker_wrote(self, node: int, appended_at: int, sent: int) -> None:
         """A broker has just answered for a record that was sent at the monotonic instant `sent`."""
-        self.fence.heard([BrokerTime(node, appended_at, sent, self.monotonic())])
+        self.fence.add_times([BrokerTime(node, appended_at, sent, self.monotonic())])
 
     async def demand(self, node: int | None) -> None:
         """That the wall clock may name the time of a block; asks the brokers where there is doubt.
@@ -82,7 +82,7 @@ class Clocks:
             pause: seconds until they are asked again; it doubles, up to a minute.
         """
         while (judged := await self._judged()).worker:
-            self._tell(str(self._sentence(judged)))
+            self._warn(str(self._sentence(judged)))
             await asyncio.sleep(pause)
             pause = min(2 * pause, TELL_SECONDS)
 
@@ -90,17 +90,17 @@ class Clocks:
         async with self._asking:
             before = self._asked_at
             if before is None or self.monotonic() - before >= ASK_SECONDS * 1000:
-                self.fence.heard(await self._ask())
+                self.fence.add_times(await self._ask())
                 self._asked_at = self.monotonic()
         judged = self.fence.judge(self.now)
         for node, ahead in judged.brokers.items():
-            self._tell(f"the clock of broker {node} is wrong: its partitions go on", ahead_of_it=ahead)
+            self._warn(f"the clock of broker {node} is wrong: its partitions go on", ahead_of_it=ahead)
         return judged
 
-    def _tell(self, what: str, **more: int) -> None:
+    def _warn(self, what: str, **more: int) -> None:
         now = self.monotonic()
-        if self._told_at is None or now - self._told_at > TELL_SECONDS * 1000:
-            self._told_at = now
+        if self._warned_at is None or now - self._warned_at > TELL_SECONDS * 1000:
+            self._warned_at = now
             log.error(what, **more)
 
     def _sentence(self, judged: Judgement) -> WrongClockError:

@@ -17,13 +17,13 @@ class Exposures:
     """Tells the exposures of each policy once, a line each, whichever lane it comes into force in first."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def apply(self, policy: Policy) -> None:
         """A policy is in force in a lane."""
         digest = policy.hash
-        if digest in self._told:
+        if digest in self._reported:
             return
-        self._told.add(digest)
+        self._reported.add(digest)
         for path, sentence in policy.exposures():
             log.warning(f"the policy's {path} {sentence}", policy=digest)

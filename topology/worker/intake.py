@@ -142,7 +142,7 @@ class Intake:
         while ranges and room:
             fetched = ranges[0]
             at = self._done
-            end, size = portion(fetched.events, at, room, MAX_BYTES - byte_count)
+            end, size = count_that_fits(fetched.events, at, room, MAX_BYTES - byte_count)
             if end == at < len(fetched.events) and not events:
                 end, size = at + 1, MAX_BYTES
             events += fetched.events[at:end]
@@ -179,7 +179,7 @@ class Intake:
             self._drop_first()
 
 
-def portion(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int, int]:
+def count_that_fits(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int, int]:
     """How far from `at` on events fit into a block: the first that does not, and the bytes of those before it.
 
     Args:

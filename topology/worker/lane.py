@@ -320,7 +320,7 @@ class Lane:
         if self._meter is not None:
             self._meter.restored(*self.lane_id, seconds)
         log.info("lane taken over", seconds=round(seconds, 3), **found)
-        self._tell_exposures()
+        self._report_exposures()
 
     async def _restore(self) -> None:
         fold, scheduler, checkpoints, blocks = self._fold, self._scheduler, self._checkpoints, self._ledger.blocks
@@ -354,7 +354,7 @@ class Lane:
                 file=self._policy_hash,
             )
 
-    def _tell_exposures(self) -> None:
+    def _report_exposures(self) -> None:
         policy = self._fold.policy_in_force(self._state)
         if self._exposures is not None and policy is not None and policy is not self._exposed_by:
             self._exposed_by = policy
@@ -602,10 +602,10 @@ class Lane:
         self._skew.judge(self._clock(), written.appended_at)
         if self._clocks is not None and written.appended_at is not None and written.node is not None:
             self._node = written.node
-            self._clocks.heard(written.node, written.appended_at, sent)
+            self._clocks.broker_wrote(written.node, written.appended_at, sent)
         if self._scheduler is not None:
             self._scheduler.after_block(Restored(self._state, after, written.offset))
         if self._checkpoints is not None:
             self._checkpoints.after_block(after)
-        self._tell_exposures()
+        self._report_exposures()
         self._between_blocks()

@@ -21,7 +21,7 @@ class LaneProgress:
         self._clock = clock
         self._moved = clock()
         self._answers = dict.fromkeys(inputs, 0)
-        self._heard = dict.fromkeys(self._answers, self._moved)
+        self._answered_at = dict.fromkeys(self._answers, self._moved)
 
     def moved(self) -> None:
         """A block was closed, or read again, or a step of taking over is done."""
@@ -29,13 +29,13 @@ class LaneProgress:
 
     def placed(self) -> None:
         """The inputs were sought: answers are awaited from now on."""
-        self._heard = dict.fromkeys(self._heard, self._clock())
+        self._answered_at = dict.fromkeys(self._answered_at, self._clock())
 
     def answered(self, topic: str, time: int) -> None:
         """The newest answer for an input came at `time`; telling the same one again is no news."""
         if self._answers[topic] != time:
             self._answers[topic] = time
-            self._heard[topic] = self._clock()
+            self._answered_at[topic] = self._clock()
 
     def behind(self, wanted: Iterable[str], *, to_do: bool) -> float:
         """For how many seconds the lane has not got on; 0.0 where all is well.
@@ -48,8 +48,8 @@ class LaneProgress:
         if not to_do:
             self._moved = now
         expected = frozenset(wanted)
-        for topic in self._heard:
+        for topic in self._answered_at:
             if topic not in expected:
-                self._heard[topic] = now
-            silent = max(silent, now - self._heard[topic])
+                self._answered_at[topic] = now
+            silent = max(silent, now - self._answered_at[topic])
         return max(now - self._moved, silent if silent > QUIET_SECONDS else 0.0)

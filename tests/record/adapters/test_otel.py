@@ -19,7 +19,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, Status, StatusCod
 from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.codecs.records import Emission
-from sluice.record import MemorySink, Recorded, Recorder, Said, ToolCall
+from sluice.record import MemorySink, Message, Recorded, Recorder, ToolCall
 from sluice.record.adapters import otel, otel_processor
 from sluice.record.adapters.otel import events_of, read_otlp, record_otlp, span_processor
 from sluice.record.adapters.otel_spans import GenAiSpan, Trace
@@ -90,7 +90,7 @@ def calls(trace: Trace) -> list[ToolCall]:
 
 
 def texts(trace: Trace) -> list[str]:
-    return [one.text for one in events_of(trace) if isinstance(one, Said)]
+    return [one.text for one in events_of(trace) if isinstance(one, Message)]
 
 
 def trace_of(*spans: dict[str, Any], parents: dict[int, int] | None = None) -> Trace:

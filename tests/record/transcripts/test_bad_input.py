@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sluice.record.events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import claude_code, open_transcript, reading, turns, values
 from sluice.record.transcripts.reading import MAX_PROBLEMS, lines_of
 from sluice.record.transcripts.values import MAX_LINE, Unreadable, arguments, decode, moment
@@ -60,7 +60,7 @@ def test_a_line_that_cannot_be_read_is_one_problem(line: bytes, sentence: str | 
     found = events_of(line)
     if sentence is not None:
         assert found.pop(0) == Problem(line=1, sentence=f"This line {sentence}; it is passed over.")
-    assert [type(event) for event in found] == [TurnBegan, Said, TurnEnded]
+    assert [type(event) for event in found] == [TurnBegan, Message, TurnEnded]
 
 
 @pytest.mark.parametrize("line", [b"[1, 2]", b'"text"', b"7", b"null"])
@@ -69,7 +69,7 @@ def test_a_line_that_is_no_object_is_one_problem(line: bytes) -> None:
 
 
 def test_a_crash_may_leave_nul_bytes_before_a_record() -> None:
-    assert [type(event) for event in claude_code.read([b"\0" * 64 + GOOD])] == [TurnBegan, Said, TurnEnded]
+    assert [type(event) for event in claude_code.read([b"\0" * 64 + GOOD])] == [TurnBegan, Message, TurnEnded]
 
 
 def test_twenty_problems_are_reported_and_the_others_counted() -> None:
@@ -77,7 +77,7 @@ def test_twenty_problems_are_reported_and_the_others_counted() -> None:
     problems = [event for event in found if isinstance(event, Problem)]
     assert [problem.line for problem in problems] == [*range(1, MAX_PROBLEMS + 1), 50]
     assert problems[-1].sentence == "There were 30 more problems; the last one was in this line."
-    assert Said(text="So.", at=None) in found
+    assert Message(text="So.", at=None) in found
     assert len(list(claude_code.read([b"x\n"] * 20))) == MAX_PROBLEMS
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sluice.record.events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import claude_code, open_transcript
 
 DATA = Path(__file__).parent / "data"
@@ -41,7 +41,7 @@ def result(call_id: str, content: object = "ok", **more: object) -> dict[str, An
 
 
 def said(found: list[Event]) -> list[str]:
-    return [event.text for event in found if isinstance(event, Said)]
+    return [event.text for event in found if isinstance(event, Message)]
 
 
 def calls(found: list[Event]) -> list[ToolCall]:
@@ -62,11 +62,11 @@ def test_the_sample_gives_these_events() -> None:
     missing = "Exit code 1\ncat: missing.py: No such file or directory"
     assert list(open_transcript(DATA / "claude-code.jsonl")) == [
         TurnBegan(turn_id="u1", at=at(0)),
-        Said(text="I look at the cart.", at=at(3)),
+        Message(text="I look at the cart.", at=at(3)),
         call("toolu_2", "Bash", search, "cart.py:3:MAX_ITEMS = 40", True, 6),
         call("toolu_1", "Read", {"file_path": "/home/dev/shop/cart.py"}, shown, True, 7),
         call("toolu_3", "Bash", {"command": "cat missing.py"}, missing, False, 10),
-        Said(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(12)),
+        Message(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(12)),
         TurnEnded(at=at(12)),
         TurnBegan(turn_id="u14", at=at(20)),
         call("toolu_4", "Grep", {"pattern": "MAX_ITEMS", "path": "tests"}, None, False, 22),
@@ -217,13 +217,13 @@ def test_a_command_begins_a_turn_only_if_the_model_answers() -> None:
     silent = prompt("<command-name>/model</command-name>", uuid="c1")
     asked = prompt("<command-message>review</command-message>\n<command-name>/review</command-name>", uuid="c2")
     found = events(silent, asked, prompt("expanded", uuid="x", isMeta=True), answer(text("Fine.")))
-    assert found == [TurnBegan(turn_id="c2", at=None), Said(text="Fine.", at=None), TurnEnded(at=None)]
+    assert found == [TurnBegan(turn_id="c2", at=None), Message(text="Fine.", at=None), TurnEnded(at=None)]
 
 
 def test_an_answer_without_its_prompt_begins_a_turn() -> None:
     assert events(answer(text("So."))) == [
         TurnBegan(turn_id="a", at=None),
-        Said(text="So.", at=None),
+        Message(text="So.", at=None),
         TurnEnded(at=None),
     ]
 
@@ -264,7 +264,7 @@ def test_the_answer_is_reported_once_the_model_stopped_or_its_time_was_taken(by_
 
     found = claude_code.read(lines())
     next(found)
-    assert next(found) == Said(text="So.", at=None)
+    assert next(found) == Message(text="So.", at=None)
 
 
 def test_a_turn_ends_at_its_latest_time() -> None:

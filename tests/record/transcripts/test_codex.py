@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluice.record.events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import codex, open_transcript
 
 DATA = Path(__file__).parent / "data"
@@ -44,7 +44,7 @@ def calls(found: list[Event]) -> list[ToolCall]:
 
 
 def said(found: list[Event]) -> list[str]:
-    return [each.text for each in found if isinstance(each, Said)]
+    return [each.text for each in found if isinstance(each, Message)]
 
 
 def turns(found: list[Event]) -> list[str]:
@@ -69,11 +69,11 @@ def test_the_sample_gives_these_events() -> None:
     patch = {"input": "*** Begin Patch\n*** End Patch"}
     assert list(open_transcript(DATA / "codex.jsonl")) == [
         TurnBegan(turn_id="turn-a", at=at(1)),
-        Said(text="I look at the cart.", at=at(3)),
+        Message(text="I look at the cart.", at=at(3)),
         tool_call("call_2", "shell", cat, "cat: missing.py: No such file or directory\n", False, 5, root),
         tool_call("call_1", "exec_command", found, "cart.py:3:MAX_ITEMS = 40\n", True, 6, root + "/src"),
         tool_call("call_3", "apply_patch", patch, "Done!", True, 8, root),
-        Said(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(10)),
+        Message(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(10)),
         TurnEnded(at=at(10)),
         TurnBegan(turn_id="turn-b", at=at(21)),
         tool_call("call_4", "view_image", {"path": "a.png"}, None, True, 23, tests),
@@ -207,7 +207,7 @@ def test_the_flat_lines_of_early_versions() -> None:
         {"type": "function_call_output", "call_id": "c", "output": '{"output":"a","metadata":{"exit_code":0}}'},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "So."}]},
     )
-    assert [type(each) for each in found] == [TurnBegan, ToolCall, Said, TurnEnded]
+    assert [type(each) for each in found] == [TurnBegan, ToolCall, Message, TurnEnded]
     assert calls(found)[0].result == "a"
 
 
@@ -219,7 +219,7 @@ def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:
         event("mood", text="good"),
         message("assistant", "So."),
     )
-    assert [type(each) for each in found] == [TurnBegan, Said, TurnEnded]
+    assert [type(each) for each in found] == [TurnBegan, Message, TurnEnded]
 
 
 def test_an_output_without_an_identifier_is_a_problem() -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 
-from sluice.record.events import Said, ToolCall, TurnBegan, TurnEnded
+from sluice.record.events import Message, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import TranscriptError, follow, follow_transcript, following, open_transcript
 
 DATA = Path(__file__).parent / "data"
@@ -108,7 +108,7 @@ def test_the_last_answer_is_reported_before_the_file_ends(tmp_path: Path, stop: 
     given = watch(follow_transcript(path, "claude-code", stop=stop, poll=0.01))
     append(path, b"".join(lines[1:14]))
     kinds = [type(given.get(timeout=30)) for _ in range(6)]
-    assert kinds == [TurnBegan, Said, ToolCall, ToolCall, ToolCall, Said]
+    assert kinds == [TurnBegan, Message, ToolCall, ToolCall, ToolCall, Message]
     stop.set()
     assert [type(given.get(timeout=30)) for _ in range(2)] == [TurnEnded, type(None)]
 
@@ -120,7 +120,7 @@ def test_the_directory_of_a_conversation(tmp_path: Path, stop: threading.Event) 
     for path in source[:3]:
         shutil.copy(path, directory)
     given = watch(follow_transcript(tmp_path / "c", stop=stop, poll=0.01))
-    assert [type(given.get(timeout=30)) for _ in range(2)] == [TurnBegan, Said]
+    assert [type(given.get(timeout=30)) for _ in range(2)] == [TurnBegan, Message]
     half = directory / source[3].name
     half.write_bytes(source[3].read_bytes()[:50])  # is being written
     for path in source[4:]:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from json_mutations import copied, places
 
-from sluice.record.events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import claude_code, codex, openhands, opening, swe_agent
 from sluice.record.transcripts.opening import TranscriptError, detect
 
@@ -105,7 +105,7 @@ def check(event: object) -> None:
         assert event.result is None or isinstance(event.result, str)
         assert isinstance(event.ok, bool)
         assert event.cwd is None or isinstance(event.cwd, str)
-    if isinstance(event, Said):
+    if isinstance(event, Message):
         assert event.text.strip()
         event.text.encode()
     if isinstance(event, TurnBegan):

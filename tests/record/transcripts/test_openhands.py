@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sluice.record.events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import open_transcript, openhands
 
 DATA = Path(__file__).parent / "data"
@@ -52,8 +52,8 @@ def test_the_sample_of_the_first_generation_gives_these_events() -> None:
     found = list(open_transcript(DATA / "openhands.json"))
     assert [each for each in found if not isinstance(each, ToolCall)] == [
         TurnBegan(turn_id="1", at=at(1)),
-        Said(text="I look at the cart.", at=at(3)),
-        Said(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(7)),
+        Message(text="I look at the cart.", at=at(3)),
+        Message(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(7)),
         TurnEnded(at=at(7)),
     ]
     run, read = calls(found)
@@ -78,11 +78,11 @@ def test_the_sample_of_the_sdk_gives_these_events(directory: Path) -> None:
     root = "/workspace/shop"
     assert list(open_transcript(directory)) == [
         TurnBegan(turn_id="00000001-aaaa-4bbb-8ccc-000000000000", at=at(1)),
-        Said(text="I look at the cart.", at=at(2)),
+        Message(text="I look at the cart.", at=at(2)),
         tool_call("toolu_2", "file_editor", view, "The path does not exist.", False, 4, None),
         tool_call("toolu_1", "terminal", search, "cart.py:3:MAX_ITEMS = 40", True, 5, root),
         tool_call("toolu_3", "terminal", {"command": "rm -r ."}, "Not that", False, 7, root),
-        Said(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(8)),
+        Message(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=at(8)),
         TurnEnded(at=at(8)),
     ]
 
@@ -133,7 +133,7 @@ def test_what_was_delegated_is_one_call() -> None:
         observation(2, "delegate", "its answer"),
         action(5, "message", content="So."),
     )
-    assert [each.text for each in found if isinstance(each, Said)] == ["So."]
+    assert [each.text for each in found if isinstance(each, Message)] == ["So."]
     assert [(each.name, each.result) for each in calls(found)] == [("delegate", "its answer")]
 
 
@@ -169,7 +169,7 @@ def test_the_sdk_in_its_other_shapes() -> None:
         ("terminal", {}, "old", False),
         ("Read a.py", {"path": "a.py"}, "text", True),
     ]
-    assert [each.text for each in found if isinstance(each, Said)] == ["So."]
+    assert [each.text for each in found if isinstance(each, Message)] == ["So."]
     assert [each.sentence for each in found if isinstance(each, Problem)] == [
         "A tool result here names no call; it is passed over."
     ]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sluice.record.events import Event, Problem, Said, ToolCall, TurnBegan, TurnEnded
+from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import open_transcript, swe_agent
 
 DATA = Path(__file__).parent / "data"
@@ -30,10 +30,10 @@ def test_the_sample_gives_these_events() -> None:
 
     assert list(open_transcript(DATA / "swe-agent.traj")) == [
         TurnBegan(turn_id="trajectory", at=None),
-        Said(text="I look at the cart.", at=None),
+        Message(text="I look at the cart.", at=None),
         tool_call(1, "cd shop", "", None),
         tool_call(2, "grep -n MAX_ITEMS cart.py", "cart.py:3:MAX_ITEMS = 40\n", "/shop"),
-        Said(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=None),
+        Message(text="A cart holds at most 40 items (`MAX_ITEMS`).", at=None),
         TurnEnded(at=None),
     ]
 
@@ -50,7 +50,7 @@ def test_a_step_without_an_observation_has_no_result() -> None:
 
 def test_a_response_without_an_action_is_what_it_says() -> None:
     found = events({"response": "So.", "thought": "", "action": ""}, {"response": "x\nls", "action": "ls"})
-    assert [each.text for each in found if isinstance(each, Said)] == ["So."]
+    assert [each.text for each in found if isinstance(each, Message)] == ["So."]
 
 
 def test_a_file_without_steps_says_so() -> None:

@@ -20,7 +20,7 @@ from sluice.codecs.record_batches import Cursor
 from sluice.codecs.records import Disposition, Effect, Status
 from sluice.streams.adjudication import compiled_core, compiled_layout, emission_state, timers
 from sluice.streams.adjudication import fold as core
-from sluice.streams.policy.policy import Policy, Privacy, Told
+from sluice.streams.policy.policy import Policy, Privacy, PublishedVerdicts
 
 NATIVE = Path(__file__).parents[3] / "native"
 TUPLES = ("tables", "moment", "rules", "writing")
@@ -92,7 +92,7 @@ def test_codes_are_those_of_python() -> None:
     assert codes["status"] == emission_state.STATUSES
     assert set(codes["status"]) | {"renewed"} == {"pending", *get_args(Status)}
     assert codes["reason"] == emission_state.REASONS
-    assert set(codes["verdicts"]) == set(get_args(Told))
+    assert set(codes["verdicts"]) == set(get_args(PublishedVerdicts))
     assert set(codes["shown_ids"]) == set(get_args(Privacy))
     assert set(codes["end"]) <= set(Policy().disposition)
 

@@ -9,7 +9,7 @@ import pytest
 
 from sluice.codecs.records import Verdicts
 from sluice.streams.adjudication import fold as core
-from sluice.streams.policy.policy import Admissibility, Floor, PerEffect, Policy, Told
+from sluice.streams.policy.policy import Admissibility, Floor, PerEffect, Policy, PublishedVerdicts
 
 T = 1_800_000_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -36,7 +36,7 @@ def seen(at: int, cls: str, **fields: Any) -> tuple[str, dict[str, Any]]:
     }
 
 
-def policy(told: Told = "settled", **fields: Any) -> Policy:
+def policy(told: PublishedVerdicts = "settled", **fields: Any) -> Policy:
     return Policy(admissibility=Admissibility(k=Floor(internal=2)), verdicts=told, **fields)
 
 

@@ -42,9 +42,9 @@ from sluice.streams.policy.policy import (
     Policy,
     Privacy,
     PrivacyRules,
+    PublishedVerdicts,
     Sanitation,
     Sightings,
-    Told,
     Trust,
     policy_of_document,
 )
@@ -269,8 +269,8 @@ def test_a_document_from_before_has_its_hash_and_means_what_it_meant() -> None:
     assert DEFAULT_POLICY.verdicts == "settled"
 
 
-@pytest.mark.parametrize("told", get_args(Told))
-def test_what_is_told_is_recorded_unless_it_is_nothing(told: Told) -> None:
+@pytest.mark.parametrize("told", get_args(PublishedVerdicts))
+def test_what_is_told_is_recorded_unless_it_is_nothing(told: PublishedVerdicts) -> None:
     """A recorded policy means what it meant: where it does not say what is told, nothing is, though `settled` is what
     a new policy says."""
     policy = Policy(verdicts=told)

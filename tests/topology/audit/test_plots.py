@@ -6,16 +6,16 @@ import re
 
 import pytest
 
+from sluice.topology.audit.activity import ActivityCounts
 from sluice.topology.audit.models import LaneReport
 from sluice.topology.audit.plots import Axis, axis_of, plots
-from sluice.topology.audit.timeline import Timeline
 
 START = 1_790_000_000_000
 DAY = 86_400_000
 
 
 def lane(number: int, *times: int) -> LaneReport:
-    made = Timeline()
+    made = ActivityCounts()
     for time in times:
         made.add("blocks", time)
     return LaneReport(lane=number, timeline=made)

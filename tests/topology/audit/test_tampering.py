@@ -26,7 +26,7 @@ from sluice.topology.audit.divergences import MEANING, MOST
 from sluice.topology.audit.models import Span
 from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.checkpoints.trust import Known, listed
+from sluice.topology.checkpoints.trust import TrustedKey, listed
 from sluice.topology.settings.settings import Settings
 
 KEYS = (SIGNER.verifier,)
@@ -673,7 +673,7 @@ def test_with_every_key_that_was_ever_used_a_change_of_keys_holds(world: World, 
     assert report.verdict.completeness == "shown"
 
 
-def listed_as(since: int | None = None, until: int | None = None, revoked: int | None = None) -> list[Known]:
+def listed_as(since: int | None = None, until: int | None = None, revoked: int | None = None) -> list[TrustedKey]:
     """The world's signer as a policy lists it; times in ms."""
     public = base64.b64encode(SIGNER.verifier.public_key).decode()
     key = Key(public_key=public, since=since, until=until, revoked=revoked)

@@ -11,7 +11,7 @@ from sluice.codecs.errors import Fault
 from sluice.codecs.records import LookedAt
 from sluice.codecs.times import parse_time
 from sluice.streams.judging.derivation import checks_of
-from sluice.streams.judging.outcomes import question_of
+from sluice.streams.judging.outcomes import checks_of_assertion
 from sluice.streams.judging.results import Held
 from sluice.streams.judging.terms import Presence, Terms
 from sluice.topology.observers import deciding as deciding_module
@@ -23,7 +23,7 @@ TEXT = "`a` contains `b`."
 
 
 def asked(text: str = TEXT, *checks: str, ts: str | None = TS) -> Ask:
-    question = question_of("assertion", checks_of(text, "assertion", checks))
+    question = checks_of_assertion("assertion", checks_of(text, "assertion", checks))
     moment = None if ts is None else parse_time(ts)
     return Ask("substrate.code.read", "assertion", text, Terms(()), {}, None, moment, Budget(5, 100),
                parse_time(EMITTED), question, text)  # fmt: skip

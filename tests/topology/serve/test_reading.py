@@ -256,9 +256,9 @@ async def test_who_does_not_keep_up_is_let_go(service, view, monkeypatch):
         async with asyncio.timeout(5):
             while not slow.is_gone:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        heard = [await slow.heard(1) for _ in range(3)]
+        next_notice = [await slow.next_notice(1) for _ in range(3)]
 
-    assert [one and one.change.emission_id for one in heard] == ["em-0", "em-1", None]
+    assert [one and one.change.emission_id for one in next_notice] == ["em-0", "em-1", None]
 
 
 async def test_a_text_in_a_verdict_reaches_nobody(service, view):
@@ -448,11 +448,11 @@ async def test_a_listener_is_bounded_by_bytes(service, view, monkeypatch):
         async with asyncio.timeout(5):
             while not slow.is_gone:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        heard = [await slow.heard(1)]
-        while heard[-1] is not None:
-            heard.append(await slow.heard(1))
+        next_notice = [await slow.next_notice(1)]
+        while next_notice[-1] is not None:
+            next_notice.append(await slow.next_notice(1))
 
-    assert 1 <= len(heard) - 1 < 5
+    assert 1 <= len(next_notice) - 1 < 5
     assert slow.byte_count == 0
 
 
@@ -460,8 +460,8 @@ async def test_a_listener_of_one_emission_or_emitter_is_asked_for_no_other(servi
     """However many listen, a record is offered to those that it may concern; nothing of them stays behind."""
     asked = []
 
-    def wants(heard):
-        asked.append(heard.change.emission_id)
+    def wants(next_notice):
+        asked.append(next_notice.change.emission_id)
         return True
 
     async with service() as client:

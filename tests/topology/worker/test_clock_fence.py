@@ -17,7 +17,7 @@ SKEW = 30_000
 def fence_of(*ahead: int, took: int = 0) -> ClockFence:
     """Of brokers that are so far ahead of the true time, asked at the monotonic instant 0, when that was `T`."""
     fence = ClockFence(SKEW)
-    fence.heard(BrokerTime(node, T + by, -took, took) for node, by in enumerate(ahead))
+    fence.add_times(BrokerTime(node, T + by, -took, took) for node, by in enumerate(ahead))
     return fence
 
 
@@ -83,7 +83,7 @@ def test_a_machine_that_slept_is_believed_once_brokers_were_heard_anew() -> None
     fence = fence_of(0, 0)
     assert fence.judge(after(1000, DAY)).worker
 
-    fence.heard(BrokerTime(node, T + 1000 + DAY, 1000, 1000) for node in (0, 1))
+    fence.add_times(BrokerTime(node, T + 1000 + DAY, 1000, 1000) for node in (0, 1))
 
     assert not fence.judge(after(1000, DAY)).worker
 

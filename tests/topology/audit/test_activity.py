@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.audit.timeline import SHORTEST, STRETCHES, Timeline
+from sluice.topology.audit.activity import SHORTEST, STRETCHES, ActivityCounts
 
 T = 1_790_000_000_000
 TIMES = st.lists(st.tuples(st.integers(0, 400 * 86_400_000), st.integers(0, 9)), min_size=1, max_size=50)
@@ -14,7 +14,7 @@ TIMES = st.lists(st.tuples(st.integers(0, 400 * 86_400_000), st.integers(0, 9)),
 @given(TIMES)
 def test_nothing_is_lost_however_long_it_takes(times: list[tuple[int, int]]):
     """The sum stays, the stretches are few, and each count lies in the stretch of its time."""
-    timeline = Timeline()
+    timeline = ActivityCounts()
     for time, count in sorted(times):
         timeline.add("inputs", T + time, count)
 
@@ -29,7 +29,7 @@ def test_nothing_is_lost_however_long_it_takes(times: list[tuple[int, int]]):
 
 def test_short_histories_are_reported_by_the_second():
     """No finer."""
-    timeline = Timeline()
+    timeline = ActivityCounts()
     timeline.add("blocks", T)
     timeline.add("blocks", T + 999)
     timeline.add("blocks", T + 1000)

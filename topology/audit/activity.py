@@ -14,7 +14,7 @@ Row = Literal["blocks", "inputs", "outputs", "checkpoints"]
 ROWS: Final[Sequence[Row]] = ("blocks", "inputs", "outputs", "checkpoints")
 
 
-class Timeline(msgspec.Struct):
+class ActivityCounts(msgspec.Struct):
     """Counts by stretches of `width` ms from `start` (Unix ms, a multiple of `width`), a list for each row."""
 
     start: int = 0
