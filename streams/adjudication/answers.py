@@ -42,7 +42,7 @@ def note(policy: Policy, state: AssertionState, observation: Observation, cls: s
             sighting that it is bound to, which counts only for classes that are bound.
         cls: its bare class.
     """
-    if observation.outcome == "unavailable" or observation.judge is not None:
+    if not may_count(policy, observation):
         return False
     wanted, one = awaited(policy, state), _answer(NUMBER_OF[cls], observation.observer)
     if one not in wanted:
@@ -50,6 +50,14 @@ def note(policy: Policy, state: AssertionState, observation: Observation, cls: s
     if one not in state.answers:
         state.basis = [*state.answers, one]
     return wanted.issubset(state.answers)
+
+
+def may_count(policy: Policy, observation: Observation) -> bool:
+    """Whether an observation is an answer that somebody may be waiting for, whatever it is about: of an observer that
+    has a key in the policy, whose look was answered, and decided by the checks."""
+    observer = policy.observers.get(observation.observer)
+    signs = observer is not None and bool(observer.all_keys)
+    return signs and observation.outcome != "unavailable" and observation.judge is None
 
 
 def _answer(number: int, observer: str) -> str:

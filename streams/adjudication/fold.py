@@ -539,6 +539,8 @@ class _Folding:
         cls = corroboration.class_of(observation)
         why = "class-unknown" if cls is None else _UNCOUNTED.get(observation.outcome)
         if cls is None or why is not None:
+            if cls is not None and self.comes_early(known, observation):
+                return self.put_aside(event, observation, span_key(subject.span))
             self.counters["not-counted"] += 1
             if self.trace is not None and why is not None:
                 self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), why)
@@ -561,6 +563,14 @@ class _Folding:
     def is_of_another(self, observation: Observation, digest: bytes) -> bool:
         """Whether an observer looked at another record than the one that was taken in."""
         return self.binds_subjects and subjects.is_of_another(observation.subject, digest)
+
+    def comes_early(self, known: EmissionState | None, observation: Observation) -> bool:
+        """Whether an observation that counts for nothing is an answer about an assertion that has yet to come."""
+        if not self.counts_answers or not answers.may_count(self.policy, observation):
+            return False
+        attempt = known.attempt(observation.subject.attempt) if known is not None else None
+        key = span_key(observation.subject.span)
+        return attempt is None or (attempt.assertion(key) is None and not attempt.has_closed(key))
 
     def put_aside(self, event: Event, observation: Observation, key: str) -> Fault | None:
         """Keeps evidence whose assertion is not known for the horizon, as it came, where so much may wait."""
@@ -640,6 +650,8 @@ class _Folding:
             if why is None:
                 standing.note_words(assertion_state)
             return "terms-present"
+        if outcome in _UNCOUNTED:  # it waited for its assertion, as an answer
+            return _UNCOUNTED[outcome]
         if why is not None:
             return why
         if outcome == "corroborates":

@@ -160,12 +160,65 @@ def test_where_nobody_can_tell_the_horizon_settles(new_lane: Any, rules: Policy,
     assert len(settled(lane, [], T + 11 * MINUTE)) == 1
 
 
-def test_evidence_that_came_before_its_emission_is_an_answer(new_lane: Any) -> None:
-    """Where it waited for it; that somebody saw nothing is not kept so long."""
-    for outcome, found in (("absent", []), ("terms-present", ["not-checked"])):
+@pytest.mark.parametrize(
+    ("outcome", "found"),
+    [("absent", "no-corroboration"), ("terms-present", "not-checked"), ("corroborates", "below-floor")],
+)
+def test_what_came_before_its_emission_is_an_answer(new_lane: Any, outcome: str, found: str) -> None:
+    """Whatever it found: the assertion is settled on arrival, as if the emission had come first."""
+    lane = new_lane(policy(observers={"one": [GREP]}), T)
+    lane.block(T, [answer("one", GREP, outcome)])
+
+    assert settled(lane, [emission(GREP)]) == [found]
+    assert (lane.state.asides, lane.state.live) == (0, 1)
+
+
+def test_an_early_answer_has_one_fate(new_lane: Any) -> None:
+    """It waits, then it counts for nothing; or its emission never comes, and it is unmatched."""
+    for records, fate in (([emission(GREP)], "not-counted"), ([], "unmatched")):
         lane = new_lane(policy(observers={"one": [GREP]}), T)
-        lane.block(T, [answer("one", GREP, outcome)])
-        assert settled(lane, [emission(GREP)]) == found
+        lane.block(T, [answer("one", GREP)])
+        assert {name: count for name, count in lane.state.counters.items() if count} == {}
+        assert lane.state.asides == 1
+
+        lane.block(T, records)
+        lane.block(T + 11 * MINUTE)
+
+        assert lane.state.counters[fate] == 1
+        assert lane.state.asides == 0
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        answer("one", GREP, "unavailable"),
+        answer("one", GREP, judge="other"),
+        ("observations", observation_value(GREP, "absent", observer="stranger")),
+    ],
+    ids=["no look", "of another judge", "of nobody who is awaited"],
+)
+def test_what_is_no_answer_does_not_wait(new_lane: Any, record: Any) -> None:
+    """What a stranger did not see is worth no memory."""
+    lane = new_lane(policy(observers={"one": [GREP]}), T)
+    lane.block(T, [record])
+
+    assert lane.state.asides == 0
+    assert lane.state.counters["not-counted"] == 1
+    assert settled(lane, [emission(GREP)]) == []
+
+
+def test_early_answers_wait_within_the_bounds_of_evidence(new_lane: Any) -> None:
+    """A listed observer that answers about an emission that never comes fills its own share, and no more."""
+    rules = policy(observers={"one": [GREP], "two": [GREP]})
+    rules = replace(rules, admissibility=replace(rules.admissibility, max_waiting=3))
+    lane = new_lane(rules, T)
+    many = [answer("one", GREP, at=T - number) for number in range(10)]
+
+    letters = [one.headers["sluice-reason"] for one in lane.block(T, many)]
+    lane.block(T, [answer("two", GREP)])
+
+    assert letters == ["too-many-waiting"] * 7
+    assert lane.state.asides == 4
 
 
 def test_what_waited_unsigned_is_no_answer_once_signatures_are_asked_for(new_lane: Any) -> None:
@@ -191,7 +244,8 @@ def test_the_answers_are_kept_over_a_policy_that_does_not_count_them(new_lane: A
     other.block(T, [("policies", policy(early=False))])
     assert settled(other, [], T + 11 * MINUTE) == ["no-corroboration"]
     review = {"emission_id": "em-1", "span": {"chars": [0, 9]}, "decision": "admit", "reviewer": "r"}
-    assert [one.value["status"] for one in other.block(T + 12 * MINUTE, [("reviews", review)])] == ["admitted"]
+    spoken = [one.value["status"] for one in other.block(T + 12 * MINUTE, [("reviews", review)])]
+    assert spoken == ["reviewed", "admitted"]
 
 
 def test_the_policy_says_so(new_lane: Any) -> None:
