@@ -111,7 +111,7 @@ int64_t folder_fire(Folder *self, int64_t most, int64_t mark); /* how many; -1 w
 int verdicts_begin(void); /* before anything else; 0 with an exception */
 int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter); /* something about an emission changed */
 int folder_closed(Folder *self, const AssertionState *assertion, int64_t status, int64_t reason, int64_t disposition, Closed *closed); /* what is remembered of it */
-int folder_tell(Folder *self, PyObject *name, PyObject *emitter); /* `emitter` None: it does not say */
+int folder_publish(Folder *self, PyObject *name, PyObject *emitter); /* `emitter` None: it does not say */
 const char *word_of_reason(int64_t reason); /* NULL: none */
 
 /* decision.c */
