@@ -86,6 +86,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _PATTERNED = {
     "claim_hash": "0x and 64 hex digits",
     "validator_did": "a DID",
+    "canonical_hash": "sha256: and 64 lower-case hex digits",
     "digest": "sha256: and 64 lower-case hex digits",
 }
 _STEP_OF_PATH = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")

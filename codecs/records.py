@@ -400,9 +400,11 @@ class Review(Record, frozen=True, gc=False):
         decision: an admission counts only where a review was asked for; a refusal always.
         reviewer: who decided, by a pseudonym.
         reason: why, as the reviewer words it.
-        decided_at: when.
+        decided_at: when; an admission that has to be signed has to say so.
         attempt: the emission's.
         role: the service that signs for the reviewer, where the policy lists a key for it.
+        canonical_hash: of the assertion that was reviewed, as its request has it. Where it is given, the review counts
+            for no other text under that id and span.
         signature: the reviewer's or the role's.
     """
 
@@ -414,6 +416,7 @@ class Review(Record, frozen=True, gc=False):
     decided_at: Time | None = None
     attempt: Attempt = 0
     role: Identifier | None = None
+    canonical_hash: Digest | None = None
     signature: Signature | None = None
 
 

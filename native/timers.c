@@ -335,6 +335,8 @@ static int end_assertion(Folder *self, Due *due)
         return FAILED;
     }
     assertion->phase = REVIEW;
+    if (self->binds_subjects) /* of the same version: versions.py, REVIEWS */
+        assertion->admitted_at = self->time;
     assertion->has_asked = self->ends_requests || self->verdicts != VERDICTS_NONE;
     assertion->asked_status = status;
     assertion->asked_reason = why;

@@ -356,7 +356,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     aged: bool = False  # corroboration was seen that was already too old
     revision: int = 0
     basis: Basis | list[int | str] = "corroboration"  # while it is pending: `answers`; for a reviewer: `asked`
-    admitted_at: int = -1
+    admitted_at: int = -1  # or since when it waits for a reviewer, from `versions.REVIEWS` on
     valid_until: int = -1
     touched: bool = False  # its validity moved on in this block
     clock: int = WATERMARK

@@ -58,6 +58,8 @@ from .versions import (
     FOLD_VERSION,
     MENDING,
     NAMES,
+    REPEATS,
+    REVIEWS,
     SUBJECTS,
     TEXT,
     WAITING,
@@ -168,7 +170,7 @@ class _Folding:
         self.cited = policy.sightings.classes
         self.refuses = tuple(policy.emitters.refuse)
         self.guarded = bool(policy.observers) or policy.require_signatures
-        self.checked = validation.Checked(policy, state.time, version >= AUTHORITY)
+        self.checked = validation.Checked(policy, state.time, version)
         self.authenticates = policy.emitters.authenticates
         self.old_names = version < NAMES
         is_compiled = version <= COMPILED and trace is None
@@ -303,6 +305,9 @@ class _Folding:
             if fault is not None:
                 return fault
         digest = sha256(event.value or b"").digest()[:DIGEST_BYTES]
+        first = known.attempt(emission.attempt) if known is not None else None
+        if first is not None and self.version >= REPEATS and first.digest.startswith(digest):
+            return self.repeated(emission, first, digest)  # its signature was checked when it came first
         if self.authenticates:
             fault = validation.unauthorised_emitter(self.checked, emission, event.value)
             owner = self.owner_of(emission)
@@ -311,7 +316,6 @@ class _Folding:
                 return fault
             digest += owner
         newer_known, waits = False, False
-        first = known.attempt(emission.attempt) if known is not None else None
         if first is not None:
             return self.repeated(emission, first, digest)
         if self.version >= TEXT:
@@ -728,6 +732,10 @@ class _Folding:
         if self.version >= AUTHORITY and review.decision == "admit" and assertion_state.phase != Phase.REVIEW:
             got = f"one that is {assertion_state.phase.name.lower()}"
             return Fault("unrequested-review", f"$.decision: expected an assertion that is up for review, got {got}")
+        if self.version >= REVIEWS:
+            fault = validation.stale_review(self.checked, review, decided_at, assertion_state, self.version >= TEXT)
+            if fault is not None:
+                return fault
         if review.decision == "admit" and not self.is_agreed(assertion_state, review.reviewer):
             return None
         if assertion_state.phase == Phase.ADMITTED:

@@ -5,24 +5,27 @@ Each returns the `Fault` with which the input becomes a dead letter, or None.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from ...codecs.blocks import Event
+from ...codecs.canonical import assertion_hash
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...codecs.records import Assertion, Emission, Emitter, Observation, Retrieval, Review, Sighting
 from ...codecs.sightings import decode_sighting
 from ...codecs.signatures import Domain, domain_of
 from ...codecs.times import format_time, parse_time
+from ...codecs.unicode_text import REVISION
 from ..policy.identifiers import looks_like
-from ..policy.keys import Key, is_signed, what_came
+from ..policy.keys import Key, counted, is_signed, what_came
 from ..policy.policy import Policy
 from . import corroboration, grounding
-from .emission_state import EmissionState
+from .emission_state import AssertionState, EmissionState, Phase
 from .state import State
+from .versions import AUTHORITY, SUCCESSION
 
 
 def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
@@ -116,22 +119,24 @@ class Checked(NamedTuple):
     Attributes:
         policy: in force; what waits for its emission is not asked again.
         time: the block's, Unix ms; keys count in their own time.
-        is_bound: whether signatures of observers are bound to their use (`versions.AUTHORITY`); all others always are.
+        version: of the fold. Before `versions.AUTHORITY` signatures of observers are not bound to their use; all
+            others always are. Before `versions.SUCCESSION` a successor counts though no key before it signed it.
     """
 
     policy: Policy
     time: int
-    is_bound: bool
+    version: int
 
     def domain(self, topic: str) -> Domain | None:
         """What a record of this topic has to be signed for; None for the bare form."""
-        if not self.is_bound and topic in ("observations", "sightings"):
+        if self.version < AUTHORITY and topic in ("observations", "sightings"):
             return None
         return domain_of(topic, self.policy.origin)
 
-    def is_signed(self, keys: Iterable[Key], topic: str, signature: str | None, value: bytes | None) -> bool:
-        """Whether one of these keys signed a record of this topic, and counts now."""
-        return is_signed(keys, self.time, signature, value, self.domain(topic))
+    def is_signed(self, name: str, keys: Sequence[Key], topic: str, signature: str | None, value: bytes | None) -> bool:
+        """Whether one of a name's keys signed a record of this topic, and counts now."""
+        counting = keys if self.version < SUCCESSION else counted(name, keys, self.policy.origin)
+        return is_signed(counting, self.time, signature, value, self.domain(topic))
 
 
 def unauthorised(checked: Checked, seen: Observation | Sighting, value: bytes | None) -> Fault | None:
@@ -156,7 +161,7 @@ def unauthorised(checked: Checked, seen: Observation | Sighting, value: bytes | 
             return None
         return _refused("observer", "one with a public_key in the policy", repr(name))
     topic = "observations" if isinstance(seen, Observation) else "sightings"
-    if checked.is_signed(keys, topic, seen.signature, value):
+    if checked.is_signed(name, keys, topic, seen.signature, value):
         return None
     if isinstance(seen, Observation) and seen.signature is None and (sighting := carried(value)) is not None:
         return _unvouched(checked, keys, seen, sighting)
@@ -169,12 +174,12 @@ def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | No
     rules = checked.policy.emitters
     name = emission.emitter.system if emission.emitter is not None else None
     keys = rules.keys.get(name, []) if name is not None else []
-    if not keys:
+    if name is None or not keys:
         if not rules.require_signatures:
             return None
         got = "none" if name is None else repr(name)
         return Fault("unauthorised-emitter", f"$.emitter.system: expected one with a key in the policy, got {got}")
-    if checked.is_signed(keys, "emissions", emission.signature, value):
+    if checked.is_signed(name, keys, "emissions", emission.signature, value):
         return None
     expected = f"the signature of {name!r}"
     return Fault("unauthorised-emitter", f"$.signature: expected {expected}, got {what_came(emission.signature)}")
@@ -183,23 +188,67 @@ def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | No
 def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None) -> Fault | None:
     """Why a review is not its reviewer's: one with a key must sign, or a role for it; where signatures are required
     nobody else is heard, and where several reviewers are needed each has a name (docs/security.md)."""
-    rules = checked.policy.reviewers
+    rules, keys = checked.policy.reviewers, _reviewer_keys(checked, review)
     if review.role is not None:
-        keys, owner, path = rules.roles.get(review.role, []), f"the role {review.role!r}", "role"
-        required = True  # who claims a role has to have its key
+        owner, path, required = f"the role {review.role!r}", "role", True  # who claims a role has to have its key
     else:
-        keys = rules.keys.get(review.reviewer, []) if review.reviewer is not None else []
         owner, path, required = repr(review.reviewer), "reviewer", rules.require_signatures
     if review.reviewer is None and (rules.authenticates or rules.min_reviewers.external > 1):
         return Fault("unauthorised-reviewer", "$.reviewer: expected a name, got none")
     if keys:
-        if checked.is_signed(keys, "reviews", review.signature, value):
+        if checked.is_signed(review.role or review.reviewer or "", keys, "reviews", review.signature, value):
             return None
         expected = f"the signature of {owner}"
         return Fault("unauthorised-reviewer", f"$.signature: expected {expected}, got {what_came(review.signature)}")
     if not required:
         return None
     return Fault("unauthorised-reviewer", f"$.{path}: expected one with a key in the policy, got {owner}")
+
+
+def stale_review(
+    checked: Checked, review: Review, decided_at: int | None, assertion: AssertionState, is_text_rules: bool
+) -> Fault | None:
+    """Why a review is not of this assertion: somebody may have sent an old one again, after its emission was forgotten
+    and its id used for other words.
+
+    A review that names what was reviewed (`canonical_hash`) counts for that text alone. One that says when it was
+    decided counts only for what was there then, give or take `max_skew`. A signed admission has to say so, and counts
+    only if it was asked for then; whoever needs not sign can write any time.
+
+    Args:
+        checked: the policy in force.
+        review: with a signature that holds, where it needs one.
+        decided_at: when, Unix ms; None where it does not say.
+        assertion: that it names.
+        is_text_rules: whether texts are hashed by the rules since `versions.TEXT`.
+    """
+    reason = "unrequested-review" if review.decision == "admit" else "late-review"
+    if review.canonical_hash is not None:
+        own = assertion_hash(assertion.text, assertion.kind, REVISION if is_text_rules else 1)
+        if review.canonical_hash != own:
+            return Fault(
+                reason, f"$.canonical_hash: expected {own}, that of the assertion, got {review.canonical_hash}"
+            )
+    is_signed = bool(_reviewer_keys(checked, review))
+    if decided_at is None:
+        if review.decision == "refuse" or not is_signed:
+            return None
+        return Fault("unauthorised-reviewer", "$.decided_at: expected the time at which it was signed, got nothing")
+    since = assertion.arrival
+    if is_signed and review.decision == "admit" and assertion.phase == Phase.REVIEW:
+        since = max(since, assertion.admitted_at)
+    if decided_at + checked.policy.admissibility.max_skew >= since:
+        return None
+    expected = f"a time from {format_time(since)} on, since when it may be reviewed"
+    return Fault(reason, f"$.decided_at: expected {expected}, got {format_time(decided_at)}")
+
+
+def _reviewer_keys(checked: Checked, review: Review) -> Sequence[Key]:
+    """The keys one of which has to sign a review: the role's, or else the reviewer's."""
+    rules = checked.policy.reviewers
+    if review.role is not None:
+        return rules.roles.get(review.role, [])
+    return rules.keys.get(review.reviewer, []) if review.reviewer is not None else []
 
 
 def out_of_order(known: EmissionState | None, attempt: int, max_attempts: int) -> Fault | None:
@@ -244,7 +293,7 @@ def _unvouched(checked: Checked, keys: Sequence[Key], bound: Observation, value:
     sighting = decode_sighting(value, old_names=True)  # the id and the observer are those of what it vouches for
     if isinstance(sighting, Fault):
         return _refused("sighting", "a sighting", f"one that is none ({sighting.detail})")
-    if not checked.is_signed(keys, "sightings", sighting.signature, value):
+    if not checked.is_signed(bound.observer, keys, "sightings", sighting.signature, value):
         return _refused("sighting.signature", f"the signature of {bound.observer!r}", what_came(sighting.signature))
     signed = (sighting.observer, sighting.observation_id, sighting.tier, sighting.confidence)
     if (

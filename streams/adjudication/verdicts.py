@@ -18,7 +18,7 @@ from .state import State
 from .timers import TIME
 from .trace import FoldTrace
 from .verdict_json import asked, closed, is_settled, remembered
-from .versions import MENDING, REQUESTS, VERDICTS
+from .versions import MENDING, REQUESTS, REVIEWS, VERDICTS
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -55,6 +55,7 @@ class Verdicts:
     ) -> None:
         self._state, self._policy, self._writer, self._trace = state, policy, writer, trace
         self._mends, self._ends = version >= MENDING, version >= REQUESTS
+        self._dates = version >= REVIEWS
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
         self.changed: dict[str, str | None] = {}
@@ -232,6 +233,8 @@ class Verdicts:
         if disposition == "review" and request:
             standing.drop_looks(assertion_state)
             assertion_state.phase = Phase.REVIEW
+            if self._dates:
+                assertion_state.admitted_at = state.time
             keeps = self._ends or self.published_verdicts != "none"
             assertion_state.basis = asked(*verdict) if keeps else "corroboration"
             self._wait(assertion_state, state.time + self._rules.review_window)

@@ -58,6 +58,13 @@ NAMES: Final = 4
 """From this version on identifiers percent-encode nothing but what needs it (codecs/identifiers.py)."""
 SUBJECTS: Final = 4
 """From this version on an observation counts only for the record and the checks that were looked at (subjects.py)."""
+SUCCESSION: Final = 4
+"""From this version on a key that says which key it follows counts only where that one signed it (policy/keys.py)."""
+REVIEWS: Final = 4
+"""From this version on a review counts only for the text that it names, and where it has to be signed for nothing that
+came after it (validation.py, `stale_review`)."""
+REPEATS: Final = 4
+"""From this version on an emission that comes again is a duplicate before its signature is looked at."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

@@ -14,9 +14,9 @@ import msgspec
 from ...codecs.dids import key_of, normalised
 from ...codecs.errors import Fault
 from ...codecs.records import Time
-from ...codecs.signatures import ATTESTATION
+from ...codecs.signatures import ATTESTATION, DEFAULT_ORIGIN
 from ...codecs.times import format_time, parse_time
-from ..policy.keys import Key, is_signed, what_came
+from ..policy.keys import Key, counted, is_signed, what_came
 from ..policy.policy import Attestations, Policy
 
 
@@ -38,15 +38,17 @@ class Validators(NamedTuple):
     Attributes:
         rules: the policy's table `attestations`.
         max_skew: how far ahead of the block's time a word may have been issued, milliseconds.
+        origin: the deployment's, for which keys are succeeded.
     """
 
     rules: Attestations = Attestations()
     max_skew: int = 30_000
+    origin: str = DEFAULT_ORIGIN
 
     @classmethod
     def of(cls, policy: Policy) -> Validators:
         """Those of a policy."""
-        return cls(policy.attestations, policy.admissibility.max_skew)
+        return cls(policy.attestations, policy.admissibility.max_skew, policy.origin)
 
 
 def unauthorised_validator(validators: Validators, value: bytes, time: int) -> Fault | None:
@@ -68,7 +70,8 @@ def unauthorised_validator(validators: Validators, value: bytes, time: int) -> F
     keys = _keys(rules, did)
     if not keys and rules.require_signatures:
         return Fault("unauthorised-validator", f"$.validator_did: expected one with a key in the policy, got {did!r}")
-    if keys and not is_signed(keys, time, word.signature, value, ATTESTATION):
+    counting = counted(did, keys, validators.origin)
+    if keys and not is_signed(counting, time, word.signature, value, ATTESTATION):
         expected = f"the signature of {did!r}"
         return Fault("unauthorised-validator", f"$.signature: expected {expected}, got {what_came(word.signature)}")
     if keys and word.issued_at is None:

@@ -12,11 +12,12 @@ of their own off as another's successor, and neither can a thief once the stolen
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
 from ...codecs.canonical import fast_canonical
-from ...codecs.signatures import Domain, holds, is_signature, signed_bytes
+from ...codecs.signatures import Domain, is_signature, is_signed_by_any, signed_bytes
 from ...codecs.times import LATEST
 
 
@@ -80,6 +81,18 @@ def standing(name: str, keys: Sequence[Key], origin: str) -> list[Key]:
     return [key for key in keys if key in stands]
 
 
+def counted(name: str, keys: Sequence[Key], origin: str) -> Sequence[Key]:
+    """As `standing`, for each record: where no key is a successor, nearly always, all of them stand."""
+    if all(key.signed_by is None for key in keys):
+        return keys
+    return _standing(name, tuple(keys), origin)
+
+
+@lru_cache(maxsize=1024)  # a signature for each successor, instead of one for each record and successor
+def _standing(name: str, keys: tuple[Key, ...], origin: str) -> tuple[Key, ...]:
+    return tuple(standing(name, keys, origin))
+
+
 def _is_signed_by(key: Key, before: Key, name: str, origin: str) -> bool:
     if key.signed_by != before.public_key or key.signature is None:
         return False
@@ -104,7 +117,8 @@ def is_signed(
     """
     if signature is None or record is None:
         return False
-    return any(key.counts_at(time) and holds(key.public_key, signature, record, domain) for key in keys)
+    counting = [key.public_key for key in keys if key.counts_at(time)]
+    return is_signed_by_any(counting, signature, record, domain)
 
 
 def what_came(signature: str | None) -> str:

@@ -456,7 +456,7 @@ class Policy(Part, frozen=True, gc=False):
         """What makes this policy unusable, as (path, sentence)."""
         rules = self.admissibility
         long = [name for name, window in sorted(rules.window.items()) if window + rules.horizon > rules.max_validity]
-        found = self._false_successors()
+        found = self.false_successors()
         if long:
             why = "is less than horizon and window together, so evidence could come too late to admit anything"
             found.append(("admissibility.max_validity", f"{why}: {', '.join(long)}"))
@@ -473,7 +473,8 @@ class Policy(Part, frozen=True, gc=False):
             ("attestations.validators", self.attestations.validators),
         ]
 
-    def _false_successors(self) -> list[tuple[str, str]]:
+    def false_successors(self) -> list[tuple[str, str]]:
+        """Keys that count for nothing: no key that stands has signed them as they say; as (path, sentence)."""
         why = "lists a key as signed by one that did not sign it, is not listed beside it, or was revoked before"
         return [
             (f"{at}.{name}", why)

@@ -33,7 +33,7 @@ from ..adjudication import validation, waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import AUTHORITY, NAMES, SUBJECTS, WAITING, rules_of
+from ..adjudication.versions import NAMES, SUBJECTS, WAITING, rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
@@ -78,7 +78,7 @@ def fold(state: BindState, block: Block) -> list[Output]:
                 got = f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
         return []
-    checked = validation.Checked(rules.policy, rules.time, version >= AUTHORITY)
+    checked = validation.Checked(rules.policy, rules.time, version)
     binding = _Binding(state, checked, block, version)
     binding.pair()
     if not state.jobs:  # who is still to be paired must not be forgotten before

@@ -199,7 +199,8 @@ def _review(
     key: str | None = None,
     **fields: Any,
 ) -> Line:
-    value = review_value(decision, emission_id=emission_id, span=span or span_of(TEXT), **fields)
+    fields = {"decided_at": _at(when), **fields}
+    value = review_value(decision, emission_id=emission_id, span=span or span_of(TEXT), **present(fields))
     value |= present({"attempt": attempt})
     return {"at": _at(when), "topic": "reviews", "key": emission_id if key is None else key, "value": value}
 

@@ -6,10 +6,15 @@ test is what a stranger would try.
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
+import rfc8785
 from foreign_signing import key_of, public, sign
+
+from sluice.codecs import signatures
+from sluice.streams.policy import keys
 
 GREP, GIT, CODE = "substrate.grep", "substrate.git.log", "substrate.code.read"
 ANN, BOB, STRANGER = (key_of(number) for number in (1, 2, 3))
@@ -181,6 +186,122 @@ def test_a_successor_signs_beside_the_key_that_it_replaces(adjudicate, emission,
     assert outputs.words[-1] == ADMITTED_BY_REVIEW
 
 
+def succeeded(old: Any, new: Any, name: str = "ann", by: Any = None, more: str = "") -> str:
+    """The entries of a key and of another one that says it follows it; `by` signed that, instead of the old one."""
+    form = rfc8785.dumps({"name": name, "public_key": public(new)})
+    parts = [b"sluice/1", b"sluice", b"policies", b"succession", form]
+    said = base64.b64encode((by or old).sign(b"".join(len(one).to_bytes(8, "big") + one for one in parts))).decode()
+    follows = f'{{ public_key = "{public(new)}", signed_by = "{public(old)}", signature = "{said}" }}'
+    return f'[{{ public_key = "{public(old)}"{more} }}, {follows}]'
+
+
+@pytest.mark.parametrize(
+    ("by", "more", "counts"),
+    [
+        (None, "", True),
+        (STRANGER, "", False),
+        (BOB, "", False),  # the new key vouches for itself
+        (None, ', revoked = "2026-01-01T00:00:00Z"', False),  # a thief's signature may be as old as the owner's
+    ],
+)
+def test_a_false_successor_speaks_for_nobody(
+    adjudicate, emission, observation, review, at, by: Any, more: str, counts: bool
+):
+    """Of reviewers, roles, emitters and observers alike: a ledger's policy may list one, if nobody checked the file."""
+    listed = succeeded(ANN, BOB, by=by, more=more)
+    reviewing = f"{TO_REVIEW}[reviewers]\nrequire_signatures = true\n"
+    asked = [emission(0), {"at": at(SOON)}]
+    runs = {
+        "unauthorised-reviewer": [
+            (f"{reviewing}[reviewers.keys]\nann = {listed}\n", [*asked, signed(BOB, review(SOON + 1, reviewer="ann"))]),
+            (
+                f"{reviewing}[reviewers.roles]\nann = {listed}\n",
+                [*asked, signed(BOB, review(SOON + 1, reviewer="eve", role="ann"))],
+            ),
+        ],
+        "unauthorised-emitter": [
+            (f"[emitters.keys]\nann = {listed}\n", [signed(BOB, emission(0, fields=system("ann")))])
+        ],
+        "unauthorised-observer": [
+            (f"[observers.ann]\nkeys = {listed}\n", [signed(BOB, observation(1, GREP, observer="ann"))])
+        ],
+    }
+
+    for reason, some in runs.items():
+        for policy, lines in some:
+            assert adjudicate(lines, policy).dead == ([] if counts else [reason])
+
+
+# ---------------------------------------------------------------- reviews that come again
+
+REUSED = 3 * 86_400.0
+"""Seconds after which an emission is forgotten, and its id free again."""
+
+
+def _asked(emission, at, when: float = 0, **fields: Any) -> list[dict[str, Any]]:
+    """An emission, and the time at which it is up for review."""
+    return [emission(when, **fields), {"at": at(when + SOON)}]
+
+
+def test_an_old_review_admits_no_new_words(adjudicate, emission, review, at):
+    """Its emission was forgotten, and the id used again for other words: the signature still holds, and is too old."""
+    old = signed(ANN, review(SOON + 5, reviewer="ann"))
+    other = "CHANGELOG.md has an entry dated 2027-05-25."
+    lines = [*_asked(emission, at), old, {"at": at(2 * 86_400)}, *_asked(emission, at, REUSED, text=other)]
+    again = old | {"at": at(REUSED + SOON + 1)}
+
+    outputs = adjudicate([*lines, again], reviewers(ann=ANN))
+
+    assert outputs.dead == ["unrequested-review"]
+    assert outputs.words[-1] == ("inadmissible", "unverified-inference", "no-corroboration")
+    fresh = signed(ANN, review(REUSED + SOON + 1, reviewer="ann"))
+    assert adjudicate([*lines, fresh], reviewers(ann=ANN)).words[-1] == ADMITTED_BY_REVIEW
+
+
+def test_a_review_names_the_text_that_was_reviewed(adjudicate, emission, review, at):
+    """Whose request was shown for one text decides about no other; a review that names nothing decides as before."""
+    asked = _asked(emission, at)
+    (request,) = adjudicate(asked, TO_REVIEW).on("review-requests")
+    right = review(SOON + 5, canonical_hash=request["canonical_hash"])
+    wrong = [review(SOON + 5, decision, canonical_hash="sha256:" + "00" * 32) for decision in ("admit", "refuse")]
+
+    assert adjudicate([*asked, right], TO_REVIEW).words[-1] == ADMITTED_BY_REVIEW
+    assert adjudicate([*asked, *wrong], TO_REVIEW).dead == ["unrequested-review", "late-review"]
+    assert adjudicate([*asked, review(SOON + 5, canonical_hash="x")], TO_REVIEW).dead == ["schema"]
+
+
+@pytest.mark.parametrize(
+    ("decided", "reason"),
+    [
+        (SOON, None),
+        (SOON - 129.999, None),  # 600.001 is the end of the horizon; a reviewer's clock may be behind by max_skew
+        (SOON - 130, "unrequested-review"),
+        (None, "unauthorised-reviewer"),
+    ],
+)
+def test_a_signed_admission_is_not_older_than_its_request(
+    adjudicate, emission, review, at, decided: float | None, reason: str | None
+):
+    """Signed before anybody asked, or at no time at all, it could be kept and sent when it suits."""
+    lines = [emission(0), {"at": at(600.001)}]
+    when = None if decided is None else at(decided)
+    admits = signed(ANN, review(SOON, reviewer="ann", decided_at=when))
+
+    outputs = adjudicate([*lines, admits], reviewers(ann=ANN))
+
+    assert outputs.dead == ([] if reason is None else [reason])
+
+
+def test_an_old_refusal_closes_nothing_new(adjudicate, emission, review, at):
+    """A refusal may come before anybody asks, but not before there was anything to refuse."""
+    early, old = (
+        signed(ANN, review(REUSED + 5, "refuse", reviewer="ann", decided_at=at(when))) for when in (REUSED + 1, 5)
+    )
+
+    assert adjudicate([emission(REUSED), early], reviewers(ann=ANN)).words[-1] == ("inadmissible", "rejected", "review")
+    assert adjudicate([emission(REUSED), old], reviewers(ann=ANN)).dead == ["late-review"]
+
+
 # ---------------------------------------------------------------- emissions
 
 
@@ -214,6 +335,31 @@ def test_an_id_belongs_to_the_emitter_that_signed_it(adjudicate, emission, obser
 
     assert outputs.dead == ["unauthorised-emitter"]
     assert outputs.words == [("admitted", "admitted", None)]
+
+
+def test_a_repetition_costs_no_look_at_its_signature(adjudicate, emission, monkeypatch: pytest.MonkeyPatch):
+    """Duplicates come first: whoever sends a signed record again makes nobody check it again."""
+    line, checks = signed(ANN, emission(0, fields=system("bot"))), list[bytes]()
+    checked = keys.is_signed_by_any
+    monkeypatch.setattr(keys, "is_signed_by_any", lambda *given: (checks.append(given[2]), checked(*given))[1])
+
+    outputs = adjudicate([line] * 3, emitters("require_signatures = true\n", bot=ANN))
+
+    assert (outputs.dead, len(checks)) == ([], 1)
+
+
+def test_a_record_is_read_once_for_all_keys(monkeypatch: pytest.MonkeyPatch):
+    """A signature that no key made costs one canonical form, and one that is none costs not even that."""
+    record = b'{"numbers": [' + b",".join([b"1e-7"] * 1000) + b"]}"
+    listed = [keys.Key(public_key=public(key_of(number))) for number in range(10, 26)]
+    forms = list[Any]()
+    made = signatures.fast_canonical
+    monkeypatch.setattr(signatures, "fast_canonical", lambda value: (forms.append(value), made(value))[1])
+
+    for said, count in (("AA" * 43 + "==", 1), ("AAAA", 0), ("no base64", 0), (None, 0)):
+        forms.clear()
+        assert not keys.is_signed(listed, 0, said, record, signatures.EMISSION)
+        assert len(forms) == count
 
 
 def test_its_own_next_attempt_is_taken(adjudicate, emission):

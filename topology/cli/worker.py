@@ -48,14 +48,18 @@ def read_policy(settings: Settings) -> Policy:
     """The policy of the settings' file, or the reference policy where none is named.
 
     Raises:
-        UsageError: the file cannot be read, is no policy (all its errors at once), or needs a secret that is not set.
+        UsageError: the file cannot be read, is no policy (all its errors at once), lists a key as signed by one that
+            did not sign it, or needs a secret that is not set.
     """
     from ...streams.policy.policy import DEFAULT_POLICY
-    from ...streams.policy.toml_reader import load_policy
+    from ...streams.policy.toml_reader import PolicyError, load_policy, locate
 
     if settings.policy is None:
         return DEFAULT_POLICY
-    policy = load_policy(policy_text(settings.policy), settings.policy)
+    text = policy_text(settings.policy)
+    policy = load_policy(text, settings.policy)
+    if false := locate(text, policy.false_successors()):
+        raise PolicyError(settings.policy, false)
     if policy.privacy.hashes and settings.privacy_secret is None:
         # Left out they could be for good reason; but then the policy says so. Lanes of a worker that forgot its secret
         # would leave out what the others hash, and what was left out nobody can put back.

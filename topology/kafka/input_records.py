@@ -3,7 +3,7 @@
 
 Validity is what the lanes' own decoders say, so nothing is sent that would only come back as a dead letter for its
 shape. The bytes of a line go out as they came; only a missing `emitted_at` is put in front, and where a key is given a
-record without a signature is signed. No clock is read here.
+record without a signature is signed, a review with the time of its decision (`decided_at`). No clock is read here.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class _Shape(msgspec.Struct, gc=False):
     observation_id: Raw | UnsetType = UNSET
     content: Raw | UnsetType = UNSET
     decision: Raw | UnsetType = UNSET
+    decided_at: Raw | UnsetType = UNSET
     claim_hash: Raw | UnsetType = UNSET
     signature: Raw | UnsetType = UNSET
 
@@ -70,7 +71,8 @@ def prepare(line: bytes, topic: str | None, now: int, signing: Signing | None = 
     Args:
         line: a JSON object in UTF-8.
         topic: the logical name of an input topic, or None: then the record's fields tell.
-        now: the present time in Unix milliseconds, for an emission without `emitted_at`.
+        now: the present time in Unix milliseconds, for an emission without `emitted_at`, and a review without
+            `decided_at` that is signed here.
         signing: signs a record that has no signature yet; None: it goes out as it is.
     """
     shape = decode.decode_json(line, _shapes)
@@ -80,7 +82,9 @@ def prepare(line: bytes, topic: str | None, now: int, signing: Signing | None = 
     if isinstance(chosen, Fault):
         return chosen
     if chosen == "emissions" and shape.emitted_at is UNSET:
-        line = _with_emitted_at(line, now)
+        line = _with_time(line, "emitted_at", now)
+    if signing is not None and chosen == "reviews" and shape.decided_at is UNSET and shape.signature is UNSET:
+        line = _with_time(line, "decided_at", now)
     if signing is not None and shape.signature is UNSET:
         signed_line = _signed(line, chosen, signing)
         if isinstance(signed_line, Fault):
@@ -101,11 +105,11 @@ def _topic_of(shape: _Shape) -> str | Fault:
     return schema_fault("$", "an emission, observation, sighting, review or attestation (or name --topic)", got)
 
 
-def _with_emitted_at(line: bytes, now: int) -> bytes:
+def _with_time(line: bytes, name: str, now: int) -> bytes:
     start = line.index(b"{") + 1  # it decoded as an object
     rest = line[start:]
     comma = b"" if rest.lstrip().startswith(b"}") else b","
-    return line[:start] + b'"emitted_at":"' + times.format_time(now).encode() + b'"' + comma + rest
+    return line[:start] + f'"{name}":"'.encode() + times.format_time(now).encode() + b'"' + comma + rest
 
 
 def _signed(line: bytes, topic: str, signing: Signing) -> bytes | Fault:

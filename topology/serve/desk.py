@@ -104,6 +104,8 @@ class Desk:
         what = f"{made.key} {asked.attempt} {reviewer} {request.due if request is not None else 0}"
         decided = self.repeats.decided_at(what, asked.decision, now)
         record = {**made.record, "decided_at": format_time(decided)}
+        if request is not None and request.canonical_hash is not None and asked.attempt == request.attempt:
+            record["canonical_hash"] = request.canonical_hash
         prepared = prepare(msgspec.json.encode(record), "reviews", now, self.signing)
         if isinstance(prepared, Fault):
             return refusal_of(1, prepared)

@@ -57,8 +57,11 @@ def request_of(db: sqlite3.Connection, key: str) -> tuple[OpenRequest, dict[str,
         (key, row[0]),
     )
     due = row[1] + policy_of(db).admissibility.review_window
-    request = OpenRequest(row[0], due, not row[2], frozenset(name for (name,) in admitted))
-    return request, msgspec.json.decode(row[3])
+    record = msgspec.json.decode(row[3])
+    request = OpenRequest(
+        row[0], due, not row[2], frozenset(name for (name,) in admitted), record.get("canonical_hash")
+    )
+    return request, record
 
 
 def lease_of(db: sqlite3.Connection, key: str) -> Lease | None:

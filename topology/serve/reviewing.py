@@ -58,12 +58,14 @@ class OpenRequest(NamedTuple):
         due: until when, Unix ms.
         is_open: nothing ended it so far.
         admitted_by: who has admitted it already, where the policy asks for several.
+        canonical_hash: of the assertion, as the request has it; None where it does not say.
     """
 
     attempt: int
     due: int
     is_open: bool
     admitted_by: Collection[str] = ()
+    canonical_hash: str | None = None
 
 
 _asked = msgspec.json.Decoder(Asked)

@@ -14,7 +14,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Exposures:
-    """Tells the exposures of each policy once, a line each, whichever lane it comes into force in first."""
+    """Tells the exposures of each policy, and which of its keys count for nothing: once, a line each, whichever lane it
+    comes into force in first."""
 
     def __init__(self) -> None:
         self._reported: set[str] = set()
@@ -25,5 +26,5 @@ class Exposures:
         if digest in self._reported:
             return
         self._reported.add(digest)
-        for path, sentence in policy.exposures():
+        for path, sentence in policy.false_successors() + policy.exposures():
             log.warning(f"the policy's {path} {sentence}", policy=digest)

@@ -37,6 +37,16 @@ def test_with_it_it_has_its_policy(policy: str):
     assert SECRET.encode() not in read.document
 
 
+def test_a_false_successor_keeps_it_from_starting(tmp_path: Path):
+    """One sentence with the line; `sluice policy check` says the same."""
+    file = tmp_path / "policy.toml"
+    false = f'{{ public_key = "{"22" * 32}", signed_by = "{"11" * 32}", signature = "{"A" * 86}==" }}'
+    file.write_text(f'[reviewers.keys]\nann = ["{"11" * 32}", {false}]\n')
+
+    with pytest.raises(UsageError, match=r"reviewers\.keys\.ann: lists a key as signed by one that did not sign it"):
+        read_policy(Settings(policy=str(file)))
+
+
 @pytest.mark.parametrize(("secret", "warned"), [(None, True), (SECRET, False)])
 def test_policy_check_warns_where_there_is_none(policy: str, secret: str | None, warned: bool):
     """It is allowed: the policy may be checked elsewhere than where the workers are."""

@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.errors import Fault
+from sluice.codecs.notes import Signer
+from sluice.codecs.signatures import Signing, domain_of, holds
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.cli import main
 from sluice.topology.kafka.connect import partitioner
@@ -46,6 +48,23 @@ def refusal(raw: bytes, topic: str | None = None) -> Fault:
     result = prepare(raw, topic, NOW)
     assert isinstance(result, Fault)
     return result
+
+
+def test_a_review_that_is_signed_here_says_when_it_was_decided():
+    """An admission without that counts for nothing; unsigned, or signed elsewhere, its bytes stay as they are."""
+    signing = Signing(Signer("ann", b"\1" * 32), "sluice")
+    made = prepare(line(REVIEW), None, NOW, signing)
+    given = prepare(line(REVIEW, decided_at=LATER), None, NOW, signing)
+    foreign = line(REVIEW, signature="AAAA")
+
+    assert isinstance(made, Prepared)
+    assert isinstance(given, Prepared)
+    assert json.loads(made.value)["decided_at"] == "2026-11-21T08:00:00Z"
+    key = str(signing.signer.verifier)
+    assert holds(key, json.loads(made.value)["signature"], made.value, domain_of("reviews", "sluice"))
+    assert json.loads(given.value)["decided_at"] == LATER
+    assert prepare(foreign, None, NOW, signing) == Prepared("reviews", b"em-1", foreign)
+    assert prepare(line(REVIEW), None, NOW) == Prepared("reviews", b"em-1", line(REVIEW))
 
 
 # ---------------------------------------------------------------- topic, key and bytes

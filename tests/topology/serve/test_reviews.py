@@ -109,6 +109,17 @@ async def test_no_room_for_a_review_is_429(service, view, tokens, reviewer, fake
     assert (full.status_code, full.headers["retry-after"]) == (429, "1")
 
 
+async def test_a_review_names_the_text_that_was_up_for_review(service, view, fake, tokens, reviewer):
+    """As its request has it: sent again later, it decides about no other words."""
+    view.emit()
+    view.ask(canonical_hash="sha256:" + "5e" * 32)
+    async with service(tokens=tokens.file) as client:
+        await client.post("/v1/reviews", json=admit(), headers=reviewer())
+
+    (record,) = fake.records("reviews")
+    assert record["canonical_hash"] == "sha256:" + "5e" * 32
+
+
 async def test_the_services_key_signs_for_the_reviewer(service, view, fake, tokens, reviewer):
     """Under its role; the reviewer stands in the part that is signed."""
     signer = Signer("sluice/test", bytes(range(32)))

@@ -8,7 +8,8 @@ from lane_world import ToyFold, World
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
+from sluice.streams.policy.keys import Key
+from sluice.streams.policy.policy import DEFAULT_POLICY, Policy, Reviewers
 from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.cli.policy import policy_text
 from sluice.topology.ledger.folds import folds
@@ -39,6 +40,18 @@ def test_each_exposure_is_one_line_and_told_once():
 
     assert told(lines, DEFAULT_POLICY) == [f"the policy's {at} {why}" for at, why in DEFAULT_POLICY.exposures()]
     assert len(told(lines, OTHER)) == len(OTHER.exposures()) == len(DEFAULT_POLICY.exposures()) - 1
+
+
+def test_a_key_that_counts_for_nothing_is_told():
+    """A policy that came by the topic may list one: nobody need have checked its file."""
+    false = Key(public_key="AA" * 21 + "A=", signed_by="BA" * 21 + "A=", signature="A" * 86 + "==")
+    policy = replace(DEFAULT_POLICY, reviewers=Reviewers(keys={"ann": [false]}))
+    with capture_logs() as lines:
+        Exposures().apply(policy)
+
+    assert told(lines, policy)[0].startswith(
+        "the policy's reviewers.keys.ann lists a key as signed by one that did not"
+    )
 
 
 def test_the_strict_profile_has_none():
