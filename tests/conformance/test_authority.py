@@ -243,6 +243,15 @@ def _asked(emission, at, when: float = 0, **fields: Any) -> list[dict[str, Any]]
     return [emission(when, **fields), {"at": at(when + SOON)}]
 
 
+def _unsigned(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        line | {"value": {name: one for name, one in line["value"].items() if name != "signature"}}
+        if "value" in line
+        else line
+        for line in lines
+    ]
+
+
 def test_an_old_review_admits_no_new_words(adjudicate, emission, review, at):
     """Its emission was forgotten, and the id used again for other words: the signature still holds, and is too old."""
     old = signed(ANN, review(SOON + 5, reviewer="ann"))
@@ -254,6 +263,8 @@ def test_an_old_review_admits_no_new_words(adjudicate, emission, review, at):
 
     assert outputs.dead == ["unrequested-review"]
     assert outputs.words[-1] == ("inadmissible", "unverified-inference", "no-corroboration")
+    unsigned = adjudicate(_unsigned([*lines, again]), TO_REVIEW)
+    assert unsigned.dead == ["unrequested-review"]
     fresh = signed(ANN, review(REUSED + SOON + 1, reviewer="ann"))
     assert adjudicate([*lines, fresh], reviewers(ann=ANN)).words[-1] == ADMITTED_BY_REVIEW
 
