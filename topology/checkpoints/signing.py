@@ -18,6 +18,7 @@ from typing import Final
 from ...codecs.errors import UsageError
 from ...codecs.notes import MAX_KEY, SEED_BYTES, Signer
 from ...codecs.signatures import Signing
+from ..settings.files import open_plain
 from ..settings.settings import Settings
 
 SECRET_BYTES: Final = 32
@@ -39,8 +40,8 @@ def load_signer(path: Path) -> Signer:
         UsageError: the file cannot be read, or holds no private key; the sentence never quotes it.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(MAX_KEY)
+        with open_plain(path) as file:
+            text = file.read(MAX_KEY).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"the private key cannot be read: {_why(error)}", path=str(path), hint="`sluice key new NAME` makes one"

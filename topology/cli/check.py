@@ -11,6 +11,7 @@ import threading
 import tokenize
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ import click
 import msgspec
 
 from ...codecs.errors import printable
+from ..settings.files import open_plain
 from .standard import write_document
 
 if TYPE_CHECKING:
@@ -71,7 +73,8 @@ def _sources(files: tuple[str, ...], unread: list[tuple[str, str]]) -> Iterator[
                 continue
             seen.add(one)
             try:
-                raw = sys.stdin.buffer.read() if one == "-" else Path(one).read_bytes()
+                with nullcontext(sys.stdin.buffer) if one == "-" else open_plain(one) as file:
+                    raw = file.read()
                 path = "<stdin>" if one == "-" else one
                 yield Source(path, _decoded(raw), os.path.abspath(path))
             except OSError as error:

@@ -15,6 +15,7 @@ import click
 import msgspec
 
 from ...codecs.errors import Fault, UsageError
+from ..settings.files import open_plain
 
 MAX_LINE = 16 << 20
 """A line longer than this is refused without being read into memory whole."""
@@ -33,7 +34,7 @@ def read_lines(files: tuple[str, ...]) -> Iterator[tuple[int, bytes | Fault]]:
     number = 0
     for name in files or ("-",):
         try:
-            stream: BinaryIO = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
+            stream: BinaryIO = sys.stdin.buffer if name == "-" else open_plain(name)
         except OSError as error:
             why = error.strerror
             raise UsageError(f"cannot read {name!r}: {why}", hint="name a file of JSON lines, or -") from None

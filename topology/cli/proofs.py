@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
+from ..settings.files import open_plain
 from .options import broker, topic_prefix
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _read(file: str) -> bytes:
         if file == "-":
             data = sys.stdin.buffer.read(MAX_FILE + 1)
         else:
-            with open(file, "rb") as stream:
+            with open_plain(file) as stream:
                 data = stream.read(MAX_FILE + 1)
     except OSError as error:
         hint = "name a file that `sluice prove … --out` has written"

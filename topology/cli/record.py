@@ -62,11 +62,13 @@ def record(
     from ...record import Recorder
     from ...record.adapters.otel import is_otlp
     from ...record.transcripts import follow_transcript, open_transcript
+    from ..vet.sources import demand_readable
 
     if sum(one is not None for one in (out, broker, url)) > 1:
         raise UsageError("emissions can go to one place only", expected="one of --out, --broker and --url")
     if folder is not None and not Path(folder).is_dir():
         raise UsageError("there is no such folder", path=folder, hint="name the checkout with --root")
+    demand_readable(file)
     if form == "otlp" or (form is None and file != "-" and is_otlp(file)):
         if follow:
             raise UsageError("a file of spans cannot be followed", hint="use the span processor (docs/adapters.md)")

@@ -124,8 +124,9 @@ def _read(
     """
     from ...record.transcripts import open_transcript
     from ..observers.tracked import tracked
-    from ..vet.sources import is_answer, of_answer, of_events, read_answer
+    from ..vet.sources import demand_readable, is_answer, of_answer, of_events, read_answer
 
+    demand_readable(name)
     if form == "markdown" or (form is None and is_answer(name)):
         text = read_answer(name)
         return of_answer(text, folder, tracked(folder, settings, instruments), conversation=_conversation(name))

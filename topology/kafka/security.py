@@ -6,10 +6,10 @@ Secrets come from files or variables, and stand in no log and no error: only whe
 from __future__ import annotations
 
 import ssl
-from pathlib import Path
 from typing import Any
 
 from ...codecs.errors import UsageError
+from ..settings.files import demand_plain, open_plain
 from ..settings.settings import Settings
 
 SYSTEM = "system"
@@ -44,11 +44,16 @@ def _context(settings: Settings) -> ssl.SSLContext:
     """Checks certificate and host name, by the authorities of the settings."""
     authorities = settings.broker_ca
     try:
+        if authorities not in (None, SYSTEM):
+            demand_plain(authorities)
         context = ssl.create_default_context(cafile=None if authorities == SYSTEM else authorities)
     except OSError as error:  # an SSLError is one
         raise _unreadable("broker_ca", authorities or "", error, "certificates in PEM form") from None
     if settings.broker_cert is not None:
         try:
+            for name in (settings.broker_cert, settings.broker_key):
+                if name is not None:
+                    demand_plain(name)
             # Without a password: it would be asked for at the terminal.
             context.load_cert_chain(settings.broker_cert, settings.broker_key, password="")
         except (OSError, ValueError) as error:
@@ -64,7 +69,8 @@ def _password(settings: Settings) -> str:
         if settings.broker_password is not None:
             raise _wrong("the password is given twice", "broker_password", "either it or `broker_password_file`")
         try:
-            password = Path(settings.broker_password_file).read_text("utf-8").rstrip("\r\n")
+            with open_plain(settings.broker_password_file) as file:
+                password = file.read().decode("utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             raise _unreadable("broker_password_file", settings.broker_password_file, error, "text") from None
     else:

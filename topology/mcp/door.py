@@ -21,6 +21,7 @@ import uvicorn
 
 from ...codecs.errors import UnreachableError, UsageError
 from .sockets import connections_of
+from .tokens import read_tokens
 
 CLIENTS: Final = 10_000
 """So many clients' rates are remembered; the one that was silent longest is forgotten first."""
@@ -78,6 +79,8 @@ class Door(NamedTuple):
                 expected="loopback, or a file of tokens besides",
                 hint="`sluice mcp token new --tokens FILE` makes one, `--tokens FILE` names it",
             )
+        if self.tokens is not None:
+            read_tokens(self.tokens)  # or nobody would be told before the first request
         if (self.certificate is None) != (self.key is None):
             raise UsageError("a certificate and its key go together", path="--tls-cert, --tls-key")
         for file in (self.certificate, self.key):

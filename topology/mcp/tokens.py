@@ -23,6 +23,7 @@ from msgspec import Meta
 from ...codecs.errors import UsageError
 from ...codecs.times import format_time
 from ..settings.clock import now_ms
+from ..settings.files import open_plain
 
 PREFIX: Final = "slm"
 _TOKEN = re.compile(r"slm_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
@@ -105,7 +106,8 @@ def read_tokens(path: Path) -> list[Token]:
         UsageError: the file cannot be read, or is no list of tokens.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_File).tokens
+        with open_plain(path) as file:
+            return msgspec.json.decode(file.read(), type=_File).tokens
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -12,6 +12,7 @@ from typing import IO, Final
 import structlog
 
 from ...codecs.errors import UsageError
+from ..settings.files import open_plain
 
 VERSION: Final = "3"
 """Of the schema and of what `entries` makes of a record: another one makes the view anew."""
@@ -102,7 +103,7 @@ def opened(path: Path, identity: str, schema: str = SCHEMA, version: str = VERSI
 def _demand_ours(path: Path) -> None:
     """Whatever a user names by mistake must not be lost for it."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             header = file.read(_HEADER_BYTES)
     except OSError as error:
         raise UsageError(f"the view cannot be read: {error.strerror}", path=str(path)) from None

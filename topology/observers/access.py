@@ -44,7 +44,6 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -53,6 +52,7 @@ from ...codecs.times import parse_duration
 from ...codecs.vocabulary import CLASSES_1_0
 from ...streams.policy.policy import BUILT_IN
 from ...streams.policy.toml_reader import locate
+from ..settings.files import open_plain
 from ..settings.settings import Settings
 from .addresses import names_an_address
 from .arguments import EXPECTED as ARGUMENTS
@@ -154,7 +154,8 @@ def access_of(settings: Settings, path: str | None = None) -> Access:
     if not name:
         return Access()
     try:
-        text = Path(name).read_text("utf-8")
+        with open_plain(name) as file:
+            text = file.read().decode("utf-8")
     except OSError as error:
         raise UsageError(f"the list of substrates cannot be read: {error.strerror}", path=str(name)) from None
     except UnicodeDecodeError:

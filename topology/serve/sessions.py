@@ -18,11 +18,13 @@ from typing import Final
 import msgspec
 
 from ...codecs.errors import UsageError
+from ..settings.files import open_plain
 from .access import Principal
 
 COOKIE: Final = "sluice-session"
 HOURS: Final = 8
 KEY_BYTES: Final = 32
+MOST_BYTES: Final = 65_536
 
 
 class _Signed(msgspec.Struct, frozen=True, array_like=True):
@@ -90,7 +92,8 @@ def session_key(path: Path) -> bytes:
         try:
             number = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)
         except FileExistsError:
-            key = path.read_bytes()
+            with open_plain(path) as file:
+                key = file.read(MOST_BYTES)
         else:
             key = secrets.token_bytes(KEY_BYTES)
             with os.fdopen(number, "wb") as file:

@@ -20,7 +20,6 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from ...codecs.errors import UsageError
@@ -37,6 +36,7 @@ except ImportError as error:
 from ...record import ToolMap
 from ...record.adapters.messages import calls_of
 from ...streams.policy.toml_reader import load_policy
+from ..settings.files import open_plain
 from .answering import BUDGET_SECONDS, FAILED, AnswerVetter, Vetted
 from .replies import Reply, replies_of
 from .vetting import VETTING_POLICY
@@ -253,7 +253,8 @@ async def _each(chunks: Sequence[Any]) -> AsyncGenerator[Any, None]:
 
 def _text_of(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with open_plain(path) as file:
+            return file.read().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"the file cannot be read: {why}", path=path) from None

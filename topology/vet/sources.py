@@ -6,6 +6,7 @@ knows their results. A plain answer's calls nobody saw: its annotations are prop
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -32,7 +33,7 @@ from ...record.tracked import checkout_around
 from ...record.transcripts import TranscriptError, detect
 from ..observers.roots import DEFAULT, SEPARATOR, Roots
 from ..observers.tracked import main_repository
-from ..settings.files import read_file
+from ..settings.files import demand_plain, read_file
 
 EMITTER: Final = "coding-agent"
 MARKDOWN: Final = (".md", ".markdown")
@@ -129,6 +130,20 @@ def of_answer(
     with recorder.turn(conversation) as turn:
         turn.text(text)
     return Source(sink.records)
+
+
+def demand_readable(path: str) -> None:
+    """That a path is no pipe, socket or device, which could be waited for without end; `-` is standard input.
+
+    Raises:
+        UsageError: it is one.
+    """
+    try:
+        if path != "-" and os.path.exists(path):
+            demand_plain(path)
+    except OSError as error:
+        hint = f"`- < {path}` reads a pipe" if os.path.exists(path) else ""
+        raise UsageError(f"cannot read {path!r}: {error.strerror}", hint=hint) from None
 
 
 def is_answer(path: str) -> bool:
