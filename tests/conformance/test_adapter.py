@@ -47,6 +47,8 @@ PUBLIC = {path.stem: json.loads(path.read_text())["texts"] for path in sorted((C
 CHECK_NAMES = {"unknown", *TABLE, *(f"not {name}" for name in TABLE)}
 NEGATED = [CheckCount("not equals", 2), CheckCount("last_changed", 3)]
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~:/+=@%#-]{0,2048}")
+FEW = 60
+"""A category of more cases is asked in `make test-all`: each case asks the adapter four times."""
 EVERY = 7
 """So many of the public texts are passed over for each one that is asked for: there are thousands."""
 
@@ -262,7 +264,10 @@ async def test_the_corpus_comes_through_as_it_says(server, category):
     assert rates[category] == (passed, len(CATEGORIES[category]))
 
 
-@pytest.mark.parametrize("category", CATEGORIES)
+@pytest.mark.parametrize(
+    "category",
+    [pytest.param(one, marks=[pytest.mark.slow] if len(CATEGORIES[one]) > FEW else []) for one in CATEGORIES],
+)
 async def test_the_corpus_asked_as_queries_and_assertions(server, category):
     """What is asked is untrusted too: echoed sanitised with every change told, or refused without a word of it."""
     async with Client(server) as client:

@@ -7,8 +7,6 @@ import json
 import os
 import re
 import socket
-import subprocess
-import sys
 from contextlib import chdir
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 from audit_world import KEY, SIGNER, World
 from click.testing import CliRunner, Result
+from commands import Done, run_each
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.audit.divergences import Divergence
@@ -140,30 +139,36 @@ def test_lanes_and_times_can_be_named(broken: Path):
     assert run("--offline", str(broken), "--since", "2026-09-22T00:00:00Z").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--offline", "{}", "--lane", "3"], "no such lane"),
-        (["--offline", "{}/none"], "no export"),
-        (["--offline", "{}", "--since", "yesterday"], "not a time"),
-        (["--offline", "{}", "--key", "nonsense"], "not a verifier"),
-        (["--offline", "{}", "--export", "{}"], "--offline"),
-        (["--offline", "{}", "--html", "{}"], "cannot write"),
-        (["--offline", "{}", "--html", "{}/none/report.html"], "cannot write"),
-        (["--offline", "{}", "--key", "{}/none.pub"], "--key"),
-        (["--offline", "{}", "--lane", "9", "--lane", "1"], "got 9"),
-        (["--offline", "{}", "--since", "2026-09-22T00:00:00Z", "--until", "2026-09-21T00:00:00Z"], "--since"),
-    ],
-)
-def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str], said: str):
-    """In one sentence."""
-    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "audit"]
-    command += [argument.format(folder) for argument in arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+MISUSE: list[tuple[list[str], str]] = [
+    (["--offline", "{}", "--lane", "3"], "no such lane"),
+    (["--offline", "{}/none"], "no export"),
+    (["--offline", "{}", "--since", "yesterday"], "not a time"),
+    (["--offline", "{}", "--key", "nonsense"], "not a verifier"),
+    (["--offline", "{}", "--export", "{}"], "--offline"),
+    (["--offline", "{}", "--html", "{}"], "cannot write"),
+    (["--offline", "{}", "--html", "{}/none/report.html"], "cannot write"),
+    (["--offline", "{}", "--key", "{}/none.pub"], "--key"),
+    (["--offline", "{}", "--lane", "9", "--lane", "1"], "got 9"),
+    (["--offline", "{}", "--since", "2026-09-22T00:00:00Z", "--until", "2026-09-21T00:00:00Z"], "--since"),
+]
 
-    assert result.returncode == 2, result.stderr
-    assert said in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+
+@pytest.fixture(scope="module")
+def misused(tmp_path_factory: pytest.TempPathFactory) -> list[Done]:
+    """What each misuse ends with, all in one interpreter."""
+    here = tmp_path_factory.mktemp("misused")
+    folder = ORIGINAL.save(here / "export")
+    return run_each((["audit", *(one.format(folder) for one in given)] for given, _ in MISUSE), here)
+
+
+@pytest.mark.parametrize(("number", "said"), [(number, said) for number, (_, said) in enumerate(MISUSE)])
+def test_wrong_usage_exits_with_2(misused: list[Done], number: int, said: str):
+    """In one sentence."""
+    done = misused[number]
+
+    assert done.status == 2, done.stderr
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
