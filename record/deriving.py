@@ -68,7 +68,7 @@ class Deriver:
         """
         claimed = claim(text, "denial" if kind == "denial" else "assertion")
         if claimed is not None and len(claimed) <= MAX_CHECK_LENGTH:
-            return [claimed]
+            return [_with_folder(claimed, seen)]
         if len(text) > MOST_SENTENCE:
             return []
         found: dict[str, None] = {}
@@ -128,6 +128,18 @@ class Deriver:
         if last > MOST_LINES:
             return None
         return "\n".join(at.get(number, "") for number in range(1, last + 1)) + "\n", False
+
+
+def _with_folder(claimed: str, seen: Sequence[LookResult]) -> str:
+    """«`limits.py` exists» about a file that was looked at in a folder: the check names all of its path."""
+    check = parse_check(claimed)
+    if not isinstance(check, Check) or check.name != "exists":
+        return claimed
+    name = str(check.arguments[0])
+    paths = {path for one in seen for path in one.paths}
+    inside = [path for path in paths if path.endswith(f"/{name}")]
+    whole = f"exists({argument(inside[0])})" if name not in paths and len(inside) == 1 else claimed
+    return whole if len(whole) <= MAX_CHECK_LENGTH else claimed
 
 
 def _rank(check: str, text: str) -> tuple[int, bytes]:

@@ -99,6 +99,23 @@ def test_checks_come_from_the_result(text: str, wanted: list[str]) -> None:
     assert note(text, read(), read_file={"a.py": SOURCE}.get).checks == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "paths", "wanted"),
+    [
+        ("`limits.py` exists.", ["src/limits.py"], ["exists(src/limits.py)"]),
+        ("`limits.py` exists.", ["src/limits.py", "limits.py"], ["exists(limits.py)"]),
+        ("`limits.py` exists.", ["a/limits.py", "b/limits.py"], ["exists(limits.py)"]),
+        ("`src/limits.py` exists.", ["src/limits.py"], ["exists(src/limits.py)"]),
+        ("`its.py` exists.", ["src/limits.py"], []),
+    ],
+)
+def test_a_file_that_is_named_without_its_folder_is_the_one_that_was_looked_at(
+    text: str, paths: list[str], wanted: list[str]
+) -> None:
+    """Where there is one. At the top there is no file of that name, which would contradict the statement."""
+    assert note(text, *(read(path) for path in paths)).checks == wanted
+
+
 def test_a_part_of_a_file_gives_checks_with_the_files_own_line_numbers() -> None:
     """Lines before it are not made up."""
     noted = note("As I found, `stop(job)` stands at a.py:105.", read(text="def run(job):\n    stop(job)\n", first=104))

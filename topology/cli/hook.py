@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -59,6 +60,10 @@ def hook(
         return
     if yes:
         raise UsageError("--yes goes with --install")
+    if sys.stdin.isatty():  # a person, who would wait for ever
+        raise UsageError(
+            "the agent gives this command its JSON on standard input", hint=f"set it up: sluice hook {agent} --install"
+        )
     try:
         from ..vet.agents import AGENTS as KNOWN
         from ..vet.hook import MAX_INPUT, answer_to
@@ -110,6 +115,8 @@ def _install(
             click.echo("sluice: nothing was written", err=True)
             return
     write(change)
+    if shutil.which("sluice") is None:
+        click.echo("sluice: warning: `sluice` is not on the PATH here; the agent needs it on its own", err=True)
     click.echo(printable(f"sluice: written to {change.path}"), err=True)
     if KNOWN[agent].afterwards:
         click.echo(f"sluice: {KNOWN[agent].afterwards}", err=True)

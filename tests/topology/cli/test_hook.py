@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -207,6 +209,33 @@ def test_what_stands_in_the_settings_stays(repo: Path, monkeypatch: pytest.Monke
     assert list(after) == list(before)
     assert added["hooks"][0]["command"] == "sluice hook claude-code --budget 5 --unsupported"
     assert settings_of(repo).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("on_path", [True, False])
+def test_it_warns_where_the_agent_may_not_find_the_command(
+    on_path: bool, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As in an environment that is not active."""
+    monkeypatch.chdir(repo)
+    if on_path:
+        (tmp_path / "sluice").write_text("#!/bin/sh\n")
+        (tmp_path / "sluice").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert ("not on the PATH" in install("--yes").stderr) is not on_path
+    assert settings_of(repo).exists()
+
+
+def test_a_person_at_a_terminal_is_not_kept_waiting():
+    """Nobody types the hook's JSON."""
+    command = Path(sys.executable).with_name("sluice")
+    ours, theirs = os.openpty()
+    try:
+        done = subprocess.run([command, "hook"], stdin=theirs, capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "sluice hook claude-code --install" in done.stderr
 
 
 @pytest.mark.parametrize(("answer", "written", "status"), [("y\n", True, 0), ("n\n", False, 0), ("", False, 2)])
