@@ -9,7 +9,10 @@ import pytest
 from lanes_on_kafka import Workers, assert_exactly_once, load, until_read
 
 from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
+
+LEDGERS = [fold.ledger for fold in folds()]
 
 
 @pytest.fixture
@@ -33,12 +36,12 @@ async def test_a_killed_worker_comes_back_from_its_snapshot(settings: Settings, 
         sent = await load(settings, 0, 1500, 4)
         await until_read(settings, sent)
         first.kill()
-        assert len(snapshots(tmp_path, "*.ledger")) == 4
-        assert len(snapshots(tmp_path, "*.bind-ledger")) == 2
+        for ledger in LEDGERS:  # two of each lane
+            assert len(snapshots(tmp_path, f"*.{ledger}")) == 4
         second = workers.start()
         await workers.until_taken_over(second)
 
-        assert workers.said(second).count('"start": "snapshot ') == 4
+        assert workers.said(second).count('"start": "snapshot ') == 2 * len(LEDGERS)
         sent += await load(settings, 1500, 300)
         await assert_exactly_once(settings, sent)
 

@@ -31,13 +31,13 @@ REFUSES = "the ledger was written by a later version of sluice"
 LATER_FOLD = [
     (
         "streams/adjudication/versions.py",
-        '3: f"3 {_DATA_OF_1}"}',
-        '3: f"3 {_DATA_OF_1}", 4: f"4 {_DATA_OF_1}"}',
+        '4: f"4 {_DATA_OF_1}",',
+        '4: f"4 {_DATA_OF_1}", 5: f"5 {_DATA_OF_1}",',
     ),
     (
         "streams/adjudication/fold.py",
         'k=k.external if effect == "external" else k.internal,',
-        'k=(k.external if effect == "external" else k.internal) - (self.version >= 4),',
+        'k=(k.external if effect == "external" else k.internal) - (self.version >= 5),',
     ),
 ]
 """A later version of the fold: one class fewer is needed."""
@@ -187,7 +187,7 @@ async def test_a_package_is_rolled_out_and_back_under_load(lanes: tuple[Settings
     sent = await pods.end()
 
     await assert_exactly_once(settings, sent)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("3",)}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("4",)}
 
 
 async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tuple[Settings, Workers], tmp_path: Path):
@@ -202,16 +202,16 @@ async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tup
     await pods.restart("pod-a")  # back
     await pods.restart("pod-a", "0.3.0", **later)
     await pods.restart("pod-b", "0.3.0", **later)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("3",)}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("4",)}
     for name in ("pod-a", "pod-b"):
-        said = await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="4", **later)
+        said = await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="5", **later)
         assert said.count("the ledger is raised to a later version of the fold") == 4  # two lanes of two folds
     sent = await pods.end()
 
     assert_exactly_once_by(settings, sent, later)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("3", "4")}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("4", "5")}
     raised = {
-        lane: next(block.header.height for block in chain if block.header.fold.startswith("4 "))
+        lane: next(block.header.height for block in chain if block.header.fold.startswith("5 "))
         for lane, chain in (await ledger(settings)).items()
     }
     admitted: dict[bool, list[dict[str, object]]] = {False: [], True: []}
@@ -263,7 +263,7 @@ async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, pref
     with Workers(settings, tmp_path) as workers:
         older = workers.start()
         await workers.until_taken_over(older)
-        newer = workers.start(SLUICE_FOLD_VERSION="4", **later)
+        newer = workers.start(SLUICE_FOLD_VERSION="5", **later)
         await workers.until_said(newer, "lane taken over", 2 * FOLDS)
         sent = await load(settings, 0, 300, 2)
         newer.kill()
@@ -274,4 +274,4 @@ async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, pref
         sent += await load(settings, 300, 200)
 
         assert_exactly_once_by(settings, sent, later)
-        assert sorted(map(tuple, (await numbers(settings)).values())) == [("3",), ("3",), ("3", "4"), ("3", "4")]
+        assert sorted(map(tuple, (await numbers(settings)).values())) == [("4",), ("4",), ("4", "5"), ("4", "5")]
