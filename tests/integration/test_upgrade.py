@@ -66,7 +66,7 @@ async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[
     """Topics with four partitions, and workers whose session outlasts a restart on a busy machine."""
     settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."))
     await create_topics(settings)
-    variables = {"SLUICE_SESSION_TIMEOUT": "20", "SLUICE_SNAPSHOT_INTERVAL": "0.5"}
+    variables = {"SLUICE_SESSION_TIMEOUT": "60", "SLUICE_SNAPSHOT_INTERVAL": "0.5"}
     with Workers(settings, tmp_path, **variables) as workers:
         yield settings, workers
 
@@ -205,7 +205,7 @@ async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tup
     assert set(map(tuple, (await numbers(settings)).values())) == {("4",)}
     for name in ("pod-a", "pod-b"):
         said = await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="5", **later)
-        assert said.count("the ledger is raised to a later version of the fold") == 4  # two lanes of two folds
+        assert said.count("the ledger is raised to a later version of the fold") == 2 * FOLDS  # two lanes each
     sent = await pods.end()
 
     assert_exactly_once_by(settings, sent, later)

@@ -18,7 +18,13 @@ ELSEWHERE = {
     "sluice broker run": "tests/integration/test_broker.py; here the tests bring a broker",
 }
 """Lines that are run by something else, by how they begin."""
-TERMINALS = ("sluice worker", "sluice observe", "sluice consume --follow", "sluice mcp --transport http", "sluice serve")
+TERMINALS = (
+    "sluice worker",
+    "sluice observe",
+    "sluice consume --follow",
+    "sluice mcp --transport http",
+    "sluice serve",
+)
 """What goes on until Ctrl-C."""
 STATUS = {"sluice produce examples/emissions.jsonl": 1}
 """The examples have lines that are no records; `produce` answers those, and says so at the end."""
