@@ -44,6 +44,7 @@ class Report(msgspec.Struct, kw_only=True):
         keys: the verifiers whose signatures were believed, and which of them were revoked when; none: no signature was
             checked.
         since, until: the block times that were asked about, as given.
+        revoked: keys of all parties that the policy which was named lists as revoked.
         lanes: those that adjudicate.
         bind, frame: those that bind sightings, and that frame attestations.
         of_lanes: how many lanes of each there are, audited or not.
@@ -62,6 +63,7 @@ class Report(msgspec.Struct, kw_only=True):
     verdict: Verdict
     lanes: list[LaneReport]
     divergences: list[Divergence]
+    revoked: list[str] = []
     bind: list[LaneReport] = []
     frame: list[LaneReport] = []
     of_lanes: int = 0
@@ -189,6 +191,8 @@ def notes(report: Report) -> Iterator[str]:
             yield f"{count:,} {text}{covered}"
     if count := sum(lane.counters.get("quarantined", 0) for lane in report.all_lanes):
         yield f"{count:,} offsets of inputs are of batches that could not be read; dead letters name each batch"
+    for one in report.revoked:
+        yield f"what a revoked key signed before may not be its owner's word: {printable(one)}"
     for lane in report.all_lanes:
         for what, count in lane.passed_over.items():
             records = "1 record" if count == 1 else f"{count:,} records"

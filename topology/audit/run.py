@@ -47,6 +47,7 @@ class AuditRequest(NamedTuple):
         processes: how many lanes at once.
         listed: further keys, each believed in its own time, as a policy lists them. Where there are neither
             verifiers nor listed keys, no signature is checked.
+        revoked: keys that the same policy lists as revoked, of whatever party, for the report to tell.
     """
 
     settings: Settings
@@ -56,6 +57,7 @@ class AuditRequest(NamedTuple):
     verifiers: Sequence[Verifier] = ()
     processes: int = 1
     listed: Sequence[TrustedKey] = ()
+    revoked: Sequence[str] = ()
 
     @property
     def known(self) -> Sequence[TrustedKey]:
@@ -113,6 +115,7 @@ async def audit(
             ledger=logs.ledger,
             at=at,
             keys=keys,
+            revoked=list(question.revoked),
             since=format_time(question.span.since) if question.span.since else None,
             until=format_time(question.span.until) if question.span.until <= LATEST else None,
             verdict=judge(reports, divergences, keys),

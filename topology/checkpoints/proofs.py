@@ -27,6 +27,7 @@ from ...codecs.records import LedgerPlace
 from ...codecs.times import format_time
 from ..terminal.showing import DECIDED, escaped
 from .proof_files import ConsistencyProof, Proof, Readable, What, readable_of
+from .trust import TrustedKey, demand_counting
 
 MAX_STEPS: Final = 64
 _HEX = re.compile("[0-9a-f]{64}")
@@ -128,19 +129,34 @@ def _checkpoint_json(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def verify(
-    proof: Proof | ConsistencyProof, verifiers: Iterable[Verifier]
+    proof: Proof | ConsistencyProof, verifiers: Iterable[Verifier], listed: Iterable[TrustedKey] = ()
 ) -> tuple[RecordShown | ConsistencyShown, Sequence[Verifier]]:
     """What a proof shows, and who of these has signed it; any one of them is enough.
+
+    Args:
+        proof: as its file has it.
+        verifiers: who is believed at any time.
+        listed: who is believed besides, each in its own time, as a policy lists them.
 
     Raises:
         DoesNotHoldError: a step does not hold; the sentence says which.
     """
-    known = list(verifiers)
+    named = [TrustedKey(one, None) for one in verifiers]
+    known = list({(one.verifier.name, one.verifier.id): one for one in (*listed, *named)}.values())
     shown = recompute(proof)
     if isinstance(proof, Proof):
-        return shown, signers_of(parse_note(proof.checkpoint), known)
-    signed = signers_of(parse_note(proof.new), known)
-    return shown, [*signed, *(one for one in signers_of(parse_note(proof.old), known) if one not in signed)]
+        return shown, _signers(proof.checkpoint, known)
+    signed = _signers(proof.new, known)
+    return shown, [*signed, *(one for one in _signers(proof.old, known) if one not in signed)]
+
+
+def _signers(checkpoint: str, known: Sequence[TrustedKey]) -> list[Verifier]:
+    """Who of these signed a checkpoint, at a time at which their keys count."""
+    note = parse_note(checkpoint)
+    parsed = parse_checkpoint(note.text)
+    demand_counting(parsed, note, known)
+    signed = signers_of(note, [one.verifier for one in known])
+    return [one.verifier for one in known if one.verifier in signed and one.counts_at(parsed.time)]
 
 
 def recompute(proof: Proof | ConsistencyProof) -> RecordShown | ConsistencyShown:

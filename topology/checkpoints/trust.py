@@ -8,7 +8,7 @@ note counts only where a key signed it that the worker knows, in that key's time
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from ...codecs.checkpoints import Checkpoint
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.notes import Note, Verifier, signers_of
 from ...codecs.signatures import public_key_of
+from ...codecs.times import format_time
 from ...streams.policy.keys import Key, standing
 from ...streams.policy.policy import Policy, policy_of_document
 
@@ -29,6 +30,10 @@ class TrustedKey(NamedTuple):
     verifier: Verifier
     key: Key | None
 
+    def counts_at(self, time: int) -> bool:
+        """Whether what it signs counts at that time (Unix ms)."""
+        return self.key is None or self.key.counts_at(time)
+
 
 def demand_counting(checkpoint: Checkpoint, note: Note, known: Iterable[TrustedKey]) -> None:
     """That one of these keys signed a checkpoint, at a time at which it counts.
@@ -38,8 +43,7 @@ def demand_counting(checkpoint: Checkpoint, note: Note, known: Iterable[TrustedK
     """
     keys = {(one.verifier.name, one.verifier.id): one for one in known}
     signers = signers_of(note, [one.verifier for one in keys.values()])
-    found = [keys[one.name, one.id].key for one in signers]
-    if not any(key is None or key.counts_at(checkpoint.time) for key in found):
+    if not any(keys[one.name, one.id].counts_at(checkpoint.time) for one in signers):
         names = ", ".join(f"{one.name}+{one.id.hex()}" for one in signers)
         raise DoesNotHoldError("a checkpoint is signed with a key whose time is over, or has not begun", got=names)
 
@@ -92,6 +96,28 @@ def listed(policy: Policy) -> Sequence[TrustedKey]:
     ]
     # A document that no file was made into can list what is no key.
     return [TrustedKey(_verifier(name, text), key) for name, key, text in found if text is not None]
+
+
+def revoked_keys(policy: Policy) -> list[str]:
+    """Every key that a policy lists as revoked, of whatever party, a few words each.
+
+    What such a key signed before may not be its owner's word (streams/policy/keys.py); lanes have taken it.
+    """
+    parties: dict[str, Mapping[str, Sequence[Key]]] = {
+        "observer": {name: one.all_keys for name, one in policy.observers.items()},
+        "reviewer": policy.reviewers.keys,
+        "role": policy.reviewers.roles,
+        "emitter": policy.emitters.keys,
+        "validator": policy.attestations.validators,
+        "checkpoint key": policy.checkpoints.keys,
+    }
+    return [
+        f"{kind} {name}, {key.public_key}, revoked at {format_time(key.revoked)}"
+        for kind, keys in parties.items()
+        for name in sorted(keys)
+        for key in keys[name]
+        if key.revoked is not None
+    ]
 
 
 def _verifier(name: str, public_key: str) -> Verifier:

@@ -6,7 +6,7 @@ import asyncio
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,13 @@ from ...codecs import times
 from ...codecs.errors import UsageError
 from ..settings.settings import Settings, load_settings
 from .filters import read_policy
+from .listed_keys import listed_keys
 from .options import broker, topic_prefix
 from .proofs import read_verifier
 
 if TYPE_CHECKING:
     from ..audit.models import AuditProgress
     from ..audit.report import Report
-    from ..checkpoints.trust import TrustedKey
 
 DRAW_SECONDS = 0.1
 TELL_SECONDS = 5.0
@@ -79,6 +79,7 @@ def audit(
     from ..audit.models import Span
     from ..audit.page import page
     from ..audit.run import AuditRequest
+    from ..checkpoints.trust import revoked_keys
     from ..kafka import connect
 
     if into is not None and offline is not None:
@@ -90,30 +91,17 @@ def audit(
         raise UsageError("no time lies in this span", path="--since", expected="a time before --until", got=since or "")
     folder = None if offline is None else Path(offline)
     verifiers = [read_verifier(key) for key in keys]
-    listed = [] if policy_file is None else _listed(policy_file)
+    listed = [] if policy_file is None else listed_keys(policy_file)
+    revoked = [] if policy_file is None else revoked_keys(read_policy(policy_file))
     if html is not None:
         _demand_writable(Path(html))
-    question = AuditRequest(settings, folder, lanes, span, verifiers, processes, listed)
+    question = AuditRequest(settings, folder, lanes, span, verifiers, processes, listed, revoked)
     report = asyncio.run(_audit(question, None if into is None else Path(into)))
     _tell(report, as_json)
     if html is not None:  # last: if the disk is full by now, the report has been told all the same
         _write(html, page(report))
     if not report.holds:
         sys.exit(1)
-
-
-def _listed(policy_file: str) -> Sequence[TrustedKey]:
-    """The checkpoint keys of a policy's file.
-
-    Raises:
-        UsageError: the file cannot be read, is no policy, or lists no such key.
-    """
-    from ..checkpoints.trust import listed
-
-    keys = listed(read_policy(policy_file))
-    if not keys:
-        raise UsageError("the policy lists no key for checkpoints", path=policy_file, expected="[checkpoints.keys]")
-    return keys
 
 
 def _tell(report: Report, as_json: bool) -> None:

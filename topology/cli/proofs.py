@@ -133,12 +133,14 @@ class _ReadingProgress:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
-@click.option(
-    "--key", "keys", metavar="KEY", multiple=True, required=True, help="A verifier, or a file with one; repeatable."
-)
+@click.option("--key", "keys", metavar="KEY", multiple=True, help="Believe this verifier, or a file's; repeatable.")
+@click.option("--policy", "policy_file", metavar="FILE", help="Believe its checkpoint keys, each in its time.")
 @click.option("--json", "as_json", is_flag=True, help="What was shown as one JSON object.")
-def verify(file: str, keys: tuple[str, ...], as_json: bool) -> None:
+def verify(file: str, keys: tuple[str, ...], policy_file: str | None, as_json: bool) -> None:
     """Checks the proof in FILE from itself and a KEY alone; says what it shows, or which step does not hold (exit 1).
+
+    With --policy the keys under [checkpoints.keys] of a policy's file are believed, each in its own time. Take the file
+    from where you trust it.
 
     The verifier is what `sluice key show` prints, and must come from whom you trust, not with the proof. Where there
     are several, a signature by one of them is enough, and who signed is told; none of theirs may be wrong.
@@ -149,11 +151,15 @@ def verify(file: str, keys: tuple[str, ...], as_json: bool) -> None:
     """
     from ..checkpoints.proof_files import parse_proof
     from ..checkpoints.proofs import verify as verify_proof
+    from .listed_keys import listed_keys
 
+    if not keys and policy_file is None:
+        raise UsageError("nobody is named whose signature counts", expected="--key KEY, or --policy FILE")
     verifiers = [read_verifier(key) for key in keys]
+    listed = [] if policy_file is None else listed_keys(policy_file)
     data = _read(file)
     try:
-        shown, signers = verify_proof(parse_proof(data), verifiers)
+        shown, signers = verify_proof(parse_proof(data), verifiers, listed)
     except DoesNotHoldError as error:
         in_file = _of_file(file, error)
         if as_json:

@@ -7,15 +7,24 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer, parse_note
 from sluice.streams.policy.keys import Key
-from sluice.streams.policy.policy import CheckpointKeys, Policy
+from sluice.streams.policy.policy import (
+    DEFAULT_POLICY,
+    Attestations,
+    CheckpointKeys,
+    Emitters,
+    Observer,
+    Policy,
+    Reviewers,
+)
 from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.checkpoints.signing import load_signer, save_signer
-from sluice.topology.checkpoints.trust import Trust
+from sluice.topology.checkpoints.trust import Trust, revoked_keys
 from sluice.topology.cli import main
 
 OWN, OTHER, STRANGER = (Signer(name, name.encode().ljust(32, b".")) for name in ("own", "other", "stranger"))
@@ -115,3 +124,27 @@ def test_a_successor_counts_where_the_old_key_signed_it(tmp_path: Path):
     assert counts(Trust(OWN.verifier, forged), OTHER)
     again = CliRunner().invoke(main, ["key", "succeed", str(old), "--out", str(new)])
     assert "never overwritten" in again.output
+
+
+def test_revoked_keys_of_every_party_are_told() -> None:
+    """streams/policy/keys.py: what such a key signed before may not be its owner's word."""
+    key = Key(public_key=base64.b64encode(bytes(32)).decode(), revoked=1_790_000_000_000)
+    whole = Key(public_key=key.public_key)
+    policy = replace(
+        DEFAULT_POLICY,
+        observers={"o": Observer(keys=[key]), "p": Observer(public_key=key.public_key)},
+        reviewers=Reviewers(keys={"r": [whole, key]}, roles={"console": [key]}),
+        emitters=Emitters(keys={"e": [key]}),
+        attestations=Attestations(validators={"did:web:a.example": [key]}),
+        checkpoints=CheckpointKeys({"w": [key]}),
+    )
+    told = revoked_keys(policy)
+    assert [one.split(",")[0] for one in told] == [
+        "observer o",
+        "reviewer r",
+        "role console",
+        "emitter e",
+        "validator did:web:a.example",
+        "checkpoint key w",
+    ]
+    assert all("revoked at 2026-09-21T" in one for one in told)

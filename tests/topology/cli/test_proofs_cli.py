@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import stat
 from pathlib import Path
@@ -26,6 +27,14 @@ def said(result: Result) -> str:
     assert result.stderr.startswith("sluice: ")
     assert result.stderr.count("\n") == 1
     return result.stderr
+
+
+def listing(path: Path, **times: str) -> Path:
+    """A policy that lists the key, in its time."""
+    key = base64.b64encode(SIGNER.verifier.public_key).decode()
+    more = "".join(f', {name} = "{time}"' for name, time in times.items())
+    path.write_text(f'[checkpoints.keys]\n"{SIGNER.name}" = [{{ public_key = "{key}"{more} }}]\n')
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +63,24 @@ def test_a_proof_is_made_and_holds(proof: Path) -> None:
         f"closed at 2027-01-15T08:00:00.002Z, in the history of sluice/ledger/0, signed by {KEY}; "
         "this is as of block 2, and later verdicts may exist\n"
     )
+
+
+def test_a_policy_names_who_is_believed_and_when(proof: Path, tmp_path: Path) -> None:
+    """authority.md: validity and revocation stand in the policy. A key of the policy counts in its time only; one that
+    is named by itself counts at any time."""
+    policy = tmp_path / "policy.toml"
+    assert run("verify", proof, "--policy", listing(policy)).stdout.startswith("holds: ")
+    assert run("verify", proof, "--policy", listing(policy, revoked="2028-01-01T00:00:00Z")).exit_code == 0
+    for times in ({"revoked": "2027-01-01T00:00:00Z"}, {"since": "2028-01-01T00:00:00Z"}):
+        result = run("verify", proof, "--policy", listing(policy, **times))
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "whose time is over, or has not begun" in said(result)
+        assert run("verify", proof, "--policy", policy, "--key", KEY).exit_code == 0
+    nobody = run("verify", proof)
+    assert nobody.exit_code == 2
+    assert "nobody is named whose signature counts" in said(nobody)
+    policy.write_text("")
+    assert "the policy lists no key for checkpoints" in said(run("verify", proof, "--policy", policy))
 
 
 def test_a_proof_goes_to_standard_output_and_comes_from_standard_input(export: Path) -> None:
