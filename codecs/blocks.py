@@ -66,7 +66,10 @@ class Source(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Header(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A block's header. `time` and `watermark` are Unix milliseconds and never decrease within a lane."""
+    """A block's header. `time` and `watermark` are Unix milliseconds and never decrease within a lane.
+
+    `claim` is the hash of the claim under which the block was written (claims.py), where its broker has transactions.
+    """
 
     v: int = FORMAT
     lane: int
@@ -80,6 +83,7 @@ class Header(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     sources: list[Source]
     outputs: str
     snapshot: str | UnsetType = UNSET
+    claim: str | UnsetType = UNSET
 
 
 class Block(NamedTuple):

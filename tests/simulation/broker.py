@@ -53,6 +53,8 @@ class Broker:
         self._numbers = count(1000)
         self._waiting: dict[int, Callable[[], bool]] = {}
         self._waiters = count()
+        self.check_member: Callable[[str, int], None] = lambda member, generation: None
+        """Set by the group: raises for one that it has replaced."""
         self.offsets: dict[tuple[str, Place], int] = {}
         """What groups have committed."""
         loop.later(LOOK_SECONDS, self._look)
@@ -103,8 +105,20 @@ class Broker:
         self._begin(one)
         one.groups.setdefault(group, {})
 
-    def commit_offsets(self, name: str, producer: int, epoch: int, group: str, offsets: Mapping[Place, int]) -> None:
-        """TxnOffsetCommit: what the group's offsets are once the transaction is committed."""
+    def commit_offsets(
+        self,
+        name: str,
+        producer: int,
+        epoch: int,
+        group: str,
+        member: tuple[str, int],
+        offsets: Mapping[Place, int],
+    ) -> None:
+        """TxnOffsetCommit: what the group's offsets are once the transaction is committed.
+
+        `member` is an id and a generation: the group refuses whom it has replaced.
+        """
+        self.check_member(*member)
         one = self._owned(name, producer, epoch)
         if one.state != "ongoing" or group not in one.groups:
             raise InvalidTxnState

@@ -112,13 +112,12 @@ class Connection:
         return SimpleNamespace(error_code=code)
 
     async def _TxnOffsetCommit(self, request: Any) -> Any:
-        offsets = {(topic, number): at for topic, parts in request._topics for number, at, _ in parts}
+        offsets = {tuple(partition): at for partition, at in request.offsets.items()}
+        group, member, generation, _ = request.member
+        who = (request.transactional_id, *request.producer, group, (member, generation))
         # Never late: aiokafka speaks the protocol in which a late one would count in the next transaction.
-        _, code = await self._ask(
-            self._broker.commit_offsets, *_who(request), request._group_id, offsets, may_be_late=False
-        )
-        errors = [(topic, [(number, code) for number, *_ in parts]) for topic, parts in request._topics]
-        return SimpleNamespace(errors=errors)
+        _, code = await self._ask(self._broker.commit_offsets, *who, offsets, may_be_late=False)
+        return SimpleNamespace(topics=[(topic, [(number, code, {})], {}) for topic, number in request.offsets])
 
     async def _EndTxn(self, request: Any) -> Any:
         # Never late, for the same reason: it would end the next transaction.
@@ -255,6 +254,10 @@ class Consumer:
         return await insist(self._broker, do, *args)
 
 
+async def _no_end(*_: Any) -> None:
+    """Nobody says where a log ends: what a claim's marker says is for monitors."""
+
+
 async def insist(broker: Broker, do: Any, *args: Any) -> Any:
     """Asks until there is an answer, as aiokafka's consumer does.
 
@@ -277,6 +280,7 @@ def substitutes(broker: Broker) -> list[tuple[Any, str, Any]]:
     return [
         (aiokafka.producer.producer, "AIOKafkaClient", lambda **_: Connection(broker)),
         (sluice.topology.kafka.transactions, "AIOKafkaProducer", Producer),
+        (sluice.topology.kafka.transactions, "log_end", _no_end),
         (
             sluice.topology.kafka.partition_reader,
             "log_end",

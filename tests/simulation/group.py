@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from aiokafka.errors import IllegalGenerationError, UnknownMemberIdError
+
 from .loop import SimulatedLoop
 from .network import Answer
 
@@ -62,6 +64,18 @@ class Group:
             return False
         member.heard_at = self._loop.time()
         return generation == self.generation and self._joining_until is None
+
+    def check(self, name: str, generation: int) -> None:
+        """That a member may commit offsets in the name of a generation.
+
+        Raises:
+            UnknownMemberIdError: the group has no such member.
+            IllegalGenerationError: it has been given its lanes anew since.
+        """
+        if name not in self._members:
+            raise UnknownMemberIdError
+        if generation != self.generation:
+            raise IllegalGenerationError
 
     def leave(self, name: str) -> None:
         if self._members.pop(name, None) is not None:

@@ -18,6 +18,7 @@ from sluice.codecs import compiled_core as codecs_native
 from sluice.codecs import merkle
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Output, Source, outputs_root, unseal
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Head, parse_checkpoint
+from sluice.codecs.claims import claim_hash, is_claim, read_claim
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Verifier, demand_signed, parse_note
 from sluice.codecs.partition import PARTITIONERS
@@ -77,7 +78,8 @@ def check(
         ):
             partition = broker.partition(topic, lane)
             demand(partition.stable == partition.end, "settled", f"a transaction is open on {topic}/{lane}")
-            chain = [unseal(record.value or b"") for record, _ in partition.visible()]
+            check_claims(partition, f"{topic} of lane {lane}")
+            chain = blocks_of(partition)
             demand(chain, "progress", f"{topic} of lane {lane} is empty")
             check_chain(chain, lane, broker.lanes)
             lost = {name: check_input(chain, place, name, inputs[name]) for place, name in enumerate(names)}
@@ -100,6 +102,23 @@ def check(
 
 def _new_framing(lane: int, lanes: int) -> framing.State:
     return framing.State(lane, lanes, "murmur2")
+
+
+def blocks_of(partition: Partition) -> list[Block]:
+    """A ledger's blocks, without the claims between them."""
+    return [unseal(record.value or b"") for record, _ in partition.visible() if not is_claim(record.key)]
+
+
+def check_claims(partition: Partition, where: str) -> None:
+    """Each block names the newest claim before it: nobody writes once somebody else has claimed the lane."""
+    newest: str | None = None
+    for record, _ in partition.visible():
+        if is_claim(record.key):
+            read_claim(record.value)
+            newest = claim_hash(record.value or b"")
+        else:
+            header = unseal(record.value or b"").header
+            demand(header.claim == newest, "claims", f"{where}, block {header.height}: it is of another claim")
 
 
 def check_chain(chain: Sequence[Block], lane: int, lanes: int) -> None:
@@ -292,9 +311,7 @@ def _name_of(topic: str, record: Record) -> bytes:
 def check_checkpoints(broker: Broker, fold: Fold, origins: Sequence[str], verifiers: Sequence[Verifier]) -> None:
     """Each checkpoint is signed, continues the one before, and says what the ledgers were when it was written."""
     lanes = range(broker.lanes)
-    chains = [
-        [unseal(record.value or b"") for record, _ in broker.partition(fold.ledger, lane).visible()] for lane in lanes
-    ]
+    chains = [blocks_of(broker.partition(fold.ledger, lane)) for lane in lanes]
     for lane, chain in enumerate(chains):
         partition = broker.partition(fold.checkpoints, lane)
         demand(partition.stable == partition.end, "settled", f"a transaction is open on {fold.checkpoints}/{lane}")

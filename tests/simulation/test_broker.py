@@ -174,7 +174,7 @@ class TestTransactions:
         for offset, commit, why in ((3, True, 3), (9, False, 3)):
             producer, epoch = self.begin(broker)
             broker.add_group("lane", producer, epoch, "frame")
-            broker.commit_offsets("lane", producer, epoch, "frame", {place: offset})
+            broker.commit_offsets("lane", producer, epoch, "frame", ("w0", 1), {place: offset})
             broker.end("lane", producer, epoch, commit)
             simulated.run_until_complete(asyncio.sleep(0.1))
 

@@ -18,7 +18,8 @@ from aiokafka.errors import IllegalStateError, KafkaError
 
 from sluice.codecs.notes import Signer
 from sluice.streams.adjudication.fold import event_for
-from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of
+from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, origin_of
+from sluice.topology.kafka.claiming import Member
 from sluice.topology.kafka.fetched import Bounds, Fetched
 from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.interfaces import Fold
@@ -27,6 +28,7 @@ from sluice.topology.ledger.replay import Restored
 from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler
 from sluice.topology.recovery.standby import Standby, Standbys
 from sluice.topology.settings.settings import Settings
+from sluice.topology.worker.claimant import Claimant
 from sluice.topology.worker.lane import Lane
 from sluice.topology.worker.lanes import Lanes
 
@@ -213,6 +215,7 @@ class Worker:
         self.process, self._group, self._network, self._random = process, group, broker.network, random
         self.name = process.name if is_static else f"{process.name}-{loop.time()}"
         self._is_static, self._has_standbys = is_static, snapshots_every is not None
+        self.generation = -1
         self.fetcher = Fetcher(process, loop, broker, random)
         tips = {fold.name: Tips(settings.partitions) for fold in folds}
 
@@ -227,6 +230,13 @@ class Worker:
             if signer is None:
                 return None
             return checkpoints_of(settings, signer, number, tips[fold.name], None, fold.ledger, fold.checkpoints)
+
+        def member() -> Member:
+            return Member(settings.app_id, self.name, self.generation)
+
+        def claimant(fold: Fold, number: int) -> Claimant:
+            name = origin_of(settings, number, fold.ledger)
+            return Claimant(number, name, self.name, "0", signer, member, process.now_ms)
 
         def make_standby(fold: Fold, number: int) -> Standby:
             kept = scheduler(fold, number)
@@ -244,6 +254,7 @@ class Worker:
                 clock=process.now_ms,
                 scheduler=scheduler(fold, number, lambda: self.standbys[fold.name].take(number)),
                 checkpoints=checkpoints(fold, number),
+                claimant=claimant(fold, number),
             )
 
         self.lanes = self.fetcher.lanes = _Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)
@@ -261,7 +272,7 @@ class Worker:
             except KafkaError:
                 await asyncio.sleep(0.2)
                 continue
-            is_new = False
+            is_new, self.generation = False, generation
             await asyncio.sleep(self._network.delay())
             self.fetcher.assignment, self.fetcher.assigned = object(), frozenset(numbers)
             self.lanes.assign(numbers)

@@ -70,6 +70,7 @@ class World:
         self.network.weather = plan.weather
         self.broker = Broker(self.loop, random, self.network, plan.lanes)
         self.group = Group(self.loop, random, plan.lanes)
+        self.broker.check_member = self.group.check
         self._policy, self._other = policy_of(random), policy_of(random)  # they differ in what adjudication does
         self._shelves = Shelves(random, plan.lanes, Adjudicate().version, shared=plan.shared_folder)
         self._signers = [Signer(f"sluice/{name}", bytes([place]) * 32) for place, name in enumerate("ab")]

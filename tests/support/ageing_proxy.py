@@ -17,7 +17,9 @@ from collections.abc import Mapping
 
 from aiokafka.protocol import fetch
 
-FETCH, METADATA, COORDINATOR = 1, 3, 10
+from sluice.topology.kafka.requests import ListOffsetsResponse_v5
+
+FETCH, LIST_OFFSETS, METADATA, COORDINATOR = 1, 2, 3, 10
 
 
 class AgeingProxy:
@@ -26,13 +28,16 @@ class AgeingProxy:
     Attributes:
         aged: by topic and partition, the high watermark and last stable offset that fetch answers tell, and beyond
             which they give no records.
-        aged_answers: how many fetch answers were changed.
+        ages_lists: whether `ListOffsets` (version 5, our own) tells the aged end as well, as a leader does that is cut
+            off from its cluster and does not know it yet.
+        aged_answers, aged_lists: how many fetch answers, and how many of those, were changed.
     """
 
     def __init__(self, target: int) -> None:
         self._target = target
         self.aged: dict[tuple[str, int], int] = {}
-        self.aged_answers = 0
+        self.ages_lists = False
+        self.aged_answers = self.aged_lists = 0
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -79,6 +84,8 @@ class AgeingProxy:
                     frame = frame.replace(_host(self._target), _host(self.port))
                 elif key == FETCH and self.aged:
                     frame = frame[:4] + self._age(version, frame[4:], starts.pop(number))
+                elif key == LIST_OFFSETS and version == 5 and self.ages_lists:
+                    frame = frame[:4] + self._age_list(frame[4:])
                 _send(writer, frame)
 
         both = [asyncio.ensure_future(requests()), asyncio.ensure_future(answers())]
@@ -92,6 +99,18 @@ class AgeingProxy:
             self._tasks.discard(task)
             to_broker.close()
             writer.close()
+
+    def _age_list(self, data: bytes) -> bytes:
+        answer = ListOffsetsResponse_v5.decode(io.BytesIO(data))
+        topics: list[tuple[str, list[tuple[int, ...]]]] = []
+        for topic, rows in answer.topics:
+            changed: list[tuple[int, ...]] = []
+            for number, code, time, offset, epoch in rows:
+                limit = self.aged.get((topic, number), offset)
+                self.aged_lists += offset > limit
+                changed.append((number, code, time, min(offset, limit), epoch))
+            topics.append((topic, changed))
+        return bytes(ListOffsetsResponse_v5(answer.throttle_time_ms, topics).encode())
 
     def _age(self, version: int, data: bytes, starts: Mapping[tuple[str, int], int]) -> bytes:
         form = getattr(fetch, f"FetchResponse_v{version}")

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from sluice.codecs.blocks import Block, Event, EventKind, Output, unseal
+from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.fetched import Bounds, Fetched
 from sluice.topology.kafka.transactions import FencedError, Written
 from sluice.topology.worker.lane import Lane
@@ -111,6 +112,8 @@ class ToyLedger:
     def __init__(self, log: Log) -> None:
         self.log = log
         self.opened = 0
+        self.claims: list[tuple[int, bytes]] = []  # each behind how many blocks
+        self.refused = False
         self.fail_before: list[BaseException] = []
         self.fail_after: list[BaseException] = []
         self.gate = asyncio.Event()
@@ -120,6 +123,12 @@ class ToyLedger:
     async def open(self) -> None:
         self.opened += 1
         self._token = self.log.owner = object()
+
+    async def claim(self, value: bytes, member: Member) -> Written | None:
+        if self.refused:
+            raise NotAMemberError("replaced")
+        self.claims.append((len(self.log.records), value))
+        return Written(0, None)
 
     async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
         for offset, data in enumerate(self.log.records[start or 0 :], start or 0):

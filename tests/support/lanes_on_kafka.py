@@ -17,6 +17,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from builders import ENTRY, assertion_value, emission_value, keyed, observation_value, span_of
 
 from sluice.codecs.blocks import Block, EventKind, unseal
+from sluice.codecs.claims import SignedClaim, is_claim, read_claim
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication import fold as core
 from sluice.topology.ledger.folds import folds
@@ -127,7 +128,19 @@ async def load(settings: Settings, first: int, count: int, seconds: float = 0.0)
 
 
 async def read(settings: Settings, topic: str) -> dict[int, list[Any]]:
-    """All committed records of a topic as of now, by partition, as any reader would see them."""
+    """All committed records of a topic as of now, by partition; of a ledger its blocks, without the claims."""
+    found = await read_all(settings, topic)
+    return {lane: [one for one in some if not is_claim(one.key)] for lane, some in found.items()}
+
+
+async def claims(settings: Settings, topic: str = "ledger") -> dict[int, list[SignedClaim]]:
+    """Every lane's claims."""
+    found = await read_all(settings, topic)
+    return {lane: [read_claim(one.value) for one in some if is_claim(one.key)] for lane, some in found.items()}
+
+
+async def read_all(settings: Settings, topic: str) -> dict[int, list[Any]]:
+    """All committed records of a topic as of now, by partition, the claims between a ledger's blocks included."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=bootstrap(settings),
         isolation_level="read_committed",

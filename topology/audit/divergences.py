@@ -31,6 +31,9 @@ Kind = Literal[
     "checkpoint-root",
     "checkpoint-chain",
     "checkpoint-missing",
+    "claim-signature",
+    "claim-order",
+    "claim-missing",
     "missing-output",
     "additional-output",
     "changed-output",
@@ -55,6 +58,9 @@ MEANING: Final[Mapping[Kind, str]] = {
     "checkpoint-root": "the ledger is not the one that a checkpoint was signed for",
     "checkpoint-chain": "a checkpoint does not follow upon the one before it",
     "checkpoint-missing": "a checkpoint is not there although another one names it",
+    "claim-signature": "a claim of the lane is signed by none of the keys, or is no claim of this lane",
+    "claim-order": "a block does not name the newest claim before it, or a claim stands in the ledger again",
+    "claim-missing": "the claim that a block names is not there",
     "missing-output": "an output that the fold gives is not there, and nothing has taken it in order",
     "additional-output": "an output stands in a topic that no block gives",
     "changed-output": "an output is not what the fold gives",
@@ -63,7 +69,9 @@ MEANING: Final[Mapping[Kind, str]] = {
 """What each kind says, in one line; its order is that of the report, root causes first."""
 assert tuple(MEANING) == get_args(Kind)
 
-INCOMPLETE: Final[frozenset[Kind]] = frozenset({"checkpoint-chain", "checkpoint-missing", "cut-tail", "lane-gone"})
+INCOMPLETE: Final[frozenset[Kind]] = frozenset(
+    {"checkpoint-chain", "checkpoint-missing", "claim-missing", "cut-tail", "lane-gone"}
+)
 """These break completeness: something that was there is there no more."""
 IN_TIME: Final[frozenset[Kind]] = frozenset(
     {

@@ -34,6 +34,7 @@ from .identity import named_by, original_of, source_of
 from .ledger_checks import LedgerChecks
 from .models import AuditProgress, Counts, LaneReport, Span, added
 from .outputs import Comparison, Expected
+from .ownership import KnownKey
 
 
 class Task(NamedTuple):
@@ -45,6 +46,7 @@ class Task(NamedTuple):
         claims: what checkpoints say of it.
         span: what to compare.
         fold: the name of its group.
+        known: whose signatures under claims are believed; empty: none is checked.
     """
 
     cut: Cut
@@ -52,6 +54,7 @@ class Task(NamedTuple):
     claims: CheckpointClaims
     span: Span
     fold: str = ADJUDICATE.name
+    known: Sequence[KnownKey] = ()
 
 
 def expect_lane(logs: Logs, lane: int, fold: str = ADJUDICATE.name) -> None:
@@ -147,7 +150,7 @@ class _Checks(LedgerChecks):
         self, findings: Findings, logs: Logs, task: Task, witnesses: Callable[[], Awaitable[None]],
         ending: Callable[[], None],
     ) -> None:  # fmt: skip
-        super().__init__(findings, logs, task.lane, task.claims.own, GROUPS[task.fold])
+        super().__init__(findings, logs, task.lane, task.claims.own, GROUPS[task.fold], task.known)
         self._witnesses, self._ending, self._until = witnesses, ending, task.span.until
 
     def end(self) -> None:
@@ -172,7 +175,7 @@ class _Auditing:
         self, logs: Logs, task: Task, callback: Callable[[AuditProgress], None], ending: Callable[[], None]
     ) -> None:
         self._logs, self._callback = logs, callback
-        self._cut, self._lane, self._claims, self._span, fold = task
+        self._cut, self._lane, self._claims, self._span, fold, _ = task
         self._group = GROUPS[fold]
         self.findings = Findings(self._lane, *self._span, fold)
         self._partitioner: Partitioner = "murmur2"
@@ -360,6 +363,7 @@ class _Auditing:
         if last is not None and whole and checks.fold is not None:
             report.counters = dict(checks.fold.counters(last.state))
         report.chain = self._chain.height + 1
+        report.claims, report.unverified_claims = checks.ownership.found, checks.ownership.unverified
         report.checkpoints, report.covered = self._claims.count, self._claims.newest
         report.unverified = sum(count for count, _ in self._claims.signers.values())
         report.passed_over = dict(self._claims.passed_over)

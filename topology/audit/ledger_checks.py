@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...codecs.blocks import Block, Header, Output, outputs_root
+from ...codecs.checkpoints import origin
 from ...codecs.errors import UsageError
 from ..ledger.export_files import Stored
 from ..ledger.folds import FoldByVersion
@@ -19,6 +20,7 @@ from ..ledger.replay import Linked
 from .chain_check import ChainCheck
 from .divergences import Findings
 from .groups import ADJUDICATE, Group
+from .ownership import KnownKey, OwnershipCheck
 from .records import CheckpointedSize
 from .rules import Rules
 
@@ -29,6 +31,7 @@ class LedgerChecks:
     Attributes:
         chain: which block comes next.
         rules: what else a block must be; `rules.inputs` is of the last block.
+        ownership: the claims between the blocks.
         fold: the one in use; None before the first block.
         folding: whether the next block is to be folded: not behind a fault that leaves no state to go on from.
         policy: under which the last folded block was decided.
@@ -41,6 +44,7 @@ class LedgerChecks:
         lane: int,
         signed: Mapping[int, CheckpointedSize] | None = None,
         group: Group = ADJUDICATE,
+        known: Sequence[KnownKey] = (),
     ) -> None:
         """
         Args:
@@ -49,10 +53,13 @@ class LedgerChecks:
             lane: which of its lanes.
             signed: by size, what the lane's own checkpoints say of its first blocks.
             group: of which the lane is.
+            known: whose signatures under claims are believed; empty: none is checked.
         """
         self.findings = findings
         self.chain = ChainCheck(findings, lane, signed or {}, group.ledger)
         self.rules = Rules(findings, lane, logs.lanes, group.ledger, group.inputs)
+        log_name = origin(logs.app_id, group.log_name(logs.ledger), lane)
+        self.ownership = OwnershipCheck(findings, lane, group.ledger, log_name, known)
         self.folding, self.policy = True, ""
         self._lane, self._ledger, self._by_version = lane, group.ledger, FoldByVersion(logs.secrets, group.make)
 
@@ -62,7 +69,7 @@ class LedgerChecks:
         return self._by_version.fold
 
     def feed(self, batch: Sequence[Stored], /) -> None:
-        self.chain.feed(batch)
+        self.chain.feed(self.ownership.pass_over(batch))
 
     def end(self) -> None:
         self.chain.end()
@@ -76,6 +83,8 @@ class LedgerChecks:
             self.folding = False
             return None
         self.rules.judge(block, linked.height)
+        if not linked.changed:
+            self.ownership.judge(block.header, linked.offset)
         if not (self.folding and self.is_wanted(block)):
             return None
         fold = self._by_version.take(block.header)

@@ -8,6 +8,7 @@ import msgspec
 
 from .activity import ActivityCounts
 from .divergences import Divergence
+from .ownership import Ownership
 
 
 class Counts(msgspec.Struct):
@@ -78,6 +79,8 @@ class LaneReport(msgspec.Struct, kw_only=True):
         covered: of the newest of the lane's checkpoints, blocks and time; None where there is none.
         counters: the fates of the inputs, where all were folded.
         fold: the group of the lane.
+        claims: who took the lane over when, in the order of the ledger.
+        unverified_claims: of these, the ones that are signed by none of the keys that were named.
     """
 
     lane: int
@@ -97,5 +100,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
     covered: tuple[int, int] | None = None
     counters: dict[str, int] = {}
     fold: str = "adjudicate"
+    claims: list[Ownership] = []
+    unverified_claims: int = 0
     timeline: ActivityCounts = msgspec.field(default_factory=ActivityCounts)
     divergences: list[Divergence] = []

@@ -13,8 +13,10 @@ from typing import Final
 from ...codecs.errors import printable
 from .divergences import MEANING, Divergence
 from .models import LaneReport
+from .ownership import COLUMNS as OWNER_COLUMNS
+from .ownership import listed
 from .plots import PLOT_STYLE, plots
-from .report import COLUMNS, Report, notes, row
+from .report import COLUMNS, Report, lane_name, notes, row
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --ink: #1c1c1e; --back: #fff; --soft: #6b6b70; --line: #d9d9de; --good: #1a7f4b;
@@ -59,6 +61,7 @@ def _page(report: Report) -> Iterator[str]:
         keys = "".join(f"<li><code>{_text(key)}</code></li>" for key in report.keys)
         yield f"<p>Keys whose signatures were believed:</p><ul>{keys}</ul>"
     yield from _lanes(report.all_lanes)
+    yield from _owners(report.all_lanes)
     if said := "".join(f"<li>{_text(note)}</li>" for note in notes(report)):
         yield f"<ul>{said}</ul>"
     yield from _divergences(report.divergences)
@@ -73,6 +76,18 @@ def _lanes(lanes: Sequence[LaneReport]) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     for lane in lanes:
         yield "<tr>" + "".join(f'<td class="n">{_text(cell)}</td>' for cell in row(lane)) + "</tr>"
+    yield "</tbody></table></div>"
+
+
+def _owners(lanes: Sequence[LaneReport]) -> Iterator[str]:
+    if not any(lane.claims for lane in lanes):
+        return
+    yield '<h2>Who owned the lanes</h2><div class="wide"><table><thead><tr>'
+    yield "".join(f'<th scope="col">{_text(name)}</th>' for name in ("lane", *OWNER_COLUMNS))
+    yield "</tr></thead><tbody>"
+    for lane in lanes:
+        for cells in listed(lane.claims):
+            yield "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in (lane_name(lane), *cells)) + "</tr>"
     yield "</tbody></table></div>"
 
 

@@ -15,6 +15,7 @@ from ...codecs.errors import cut, printable
 from ...codecs.times import format_time
 from .divergences import INCOMPLETE, MEANING, Divergence, Kind
 from .models import LaneReport
+from .ownership import LISTED, listed
 
 Completeness = Literal["shown", "not-shown", "broken"]
 
@@ -135,10 +136,13 @@ def _missing(divergences: Sequence[Divergence]) -> Iterator[Kind]:
 
 def _breaks_integrity(lanes: Sequence[LaneReport], divergences: Sequence[Divergence]) -> bool:
     """Whether what is there does not hold. That a signer's key was not named says nothing against what he signed."""
-    of_signatures = sum(one.count for one in divergences if one.kind == "checkpoint-signature")
-    if of_signatures > sum(one.unverified for one in lanes):
-        return True
-    aside = INCOMPLETE - {"checkpoint-chain"} | {"checkpoint-signature"}
+    for kind, unverified in (
+        ("checkpoint-signature", sum(one.unverified for one in lanes)),
+        ("claim-signature", sum(one.unverified_claims for one in lanes)),
+    ):
+        if sum(one.count for one in divergences if one.kind == kind) > unverified:
+            return True
+    aside = INCOMPLETE - {"checkpoint-chain"} | {"checkpoint-signature", "claim-signature"}
     return any(one.kind not in aside for one in divergences)
 
 
@@ -150,6 +154,19 @@ def counted(lane: LaneReport, name: str) -> int:
 def lane_name(lane: LaneReport) -> str:
     """A lane's number, and before it the name of its group where that does not adjudicate."""
     return str(lane.lane) if lane.fold == "adjudicate" else f"{lane.fold} {lane.lane}"
+
+
+def owners(report: Report) -> Iterator[str]:
+    """Who took each lane over when, a line for each claim."""
+    for lane in report.all_lanes:
+        if len(lane.claims) > LISTED:
+            yield f"lane {lane_name(lane)} was claimed {len(lane.claims):,} times; the last {LISTED} are told"
+        for at, worker, generation, package, blocks, signed_by in listed(lane.claims):
+            by = f", signed by {signed_by}" if signed_by else ""
+            yield printable(
+                f"lane {lane_name(lane)} was claimed at {at} by {worker} (generation {generation}, package {package}): "
+                f"blocks {blocks}{by}"
+            )
 
 
 COLUMNS = ("lane", "blocks", "inputs", "outputs", "equal", "compacted", "expired", "checkpoints", "covered")
@@ -211,6 +228,7 @@ def lines(report: Report) -> Iterator[str]:
         counts = zip(COLUMNS[1:], row(lane)[1:], strict=True)
         counted = ", ".join(f"{name} {value}" for name, value in counts if value not in ("", "0"))
         yield f"lane {lane_name(lane)}: {counted or 'nothing is there'}"
+    yield from owners(report)
     yield from notes(report)
     if report.divergences:
         count = sum(one.count for one in report.divergences)

@@ -91,8 +91,9 @@ async def audit(
             if group.is_stored(cut):
                 of_groups[group.name] = Signed(logs, cut, question.known, group)
                 await of_groups[group.name].read()
+        known = [(str(one.verifier), one.key) for one in question.known]
         tasks = [
-            Task(cut, lane, signed.claims[lane], question.span, fold)
+            Task(cut, lane, signed.claims[lane], question.span, fold, known)
             for fold, signed in of_groups.items()
             for lane in asked
         ]

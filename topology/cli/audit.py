@@ -265,7 +265,7 @@ def _print(report: Report) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from ..audit.report import COLUMNS, describe, notes, row
+    from ..audit.report import COLUMNS, describe, notes, owners, row
     from ..terminal.showing import escaped
 
     console, verdict = Console(highlight=False), report.verdict
@@ -280,6 +280,8 @@ def _print(report: Report) -> None:
     for lane in report.all_lanes:
         table.add_row(*row(lane))
     console.print(table)
+    for line in owners(report):
+        console.print(escape(escaped(line)), soft_wrap=True)
     for note in notes(report):
         console.print(escape(note))
     for one in report.divergences:

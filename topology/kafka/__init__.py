@@ -5,6 +5,7 @@ consuming.
 __all__ = [
     "batches",
     "broker_times",
+    "claiming",
     "connect",
     "consume",
     "fetched",

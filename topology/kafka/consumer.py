@@ -27,6 +27,7 @@ from . import membership
 from .assignor import LaneAssignor, MemberState
 from .batches.quarantine import Refusals
 from .batches.unpacking import EventDecoder
+from .claiming import Member, NotAMemberError
 from .fetched import Bounds, Fetched
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
@@ -186,6 +187,18 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             except Exception as error:  # noqa: BLE001 -- it is the worker's end, and gets told there
                 self.app.loop.call_soon_threadsafe(self.app.fail, error)
                 return
+
+    def member(self) -> Member:
+        """Who this worker is in its group, as of its last assignment.
+
+        Raises:
+            NotAMemberError: nobody: it has joined none, or must assume that it was replaced.
+        """
+        coordinator: Any = self._ensure_consumer()._coordinator
+        member, generation = coordinator.member_id, coordinator.generation
+        if self._standing.is_lost(monotonic()) or not member or generation < 0:  # to the broker that is no member
+            raise NotAMemberError("the group's coordinator is silent, or has not said who we are")
+        return Member(coordinator.group_id, member, generation, self._name)
 
     def _claim(self) -> MemberState:
         return MemberState(self.app.lanes.numbers, dict(self.app.heights))

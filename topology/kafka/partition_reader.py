@@ -63,13 +63,14 @@ class HangsError(Exception):
 
 
 async def read_to_end(
-    consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float
+    consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float, least: int = 0
 ) -> AsyncGenerator[Any, None]:
     """The records of a partition from where the consumer stands to the end as of now, with how far it is in the log.
 
     As `fetches_to_end`.
     """
-    async with aclosing(fetches_to_end(consumer, partition, patience, reports=True)) as fetches:
+    fetches_of_it = fetches_to_end(consumer, partition, patience, least=least, reports=True)
+    async with aclosing(fetches_of_it) as fetches:
         async for records in fetches:
             for record in records:
                 yield record
@@ -81,6 +82,7 @@ async def fetches_to_end(
     patience: float,
     until: int | None = None,
     *,
+    least: int = 0,
     reports: bool = False,
     take: Callable[[float], Awaitable[list[Any]]] | None = None,
 ) -> AsyncGenerator[list[Any], None]:
@@ -91,7 +93,8 @@ async def fetches_to_end(
         partition: to be read.
         patience: seconds that an open transaction is waited for.
         until: the end; None is the high watermark as of now, by the leader's word.
-        tells: whether the log says how far it is.
+        least: what is known to be committed lies before it: where nobody names an end, it lies no earlier than this.
+        reports: whether the log says how far it is.
         take: gives what has come, waiting so many seconds for the first record; by default aiokafka's own way.
 
     Raises:
@@ -105,7 +108,7 @@ async def fetches_to_end(
     moved_at = reported_at = monotonic()
     at, answers, answered = -1, 0, None
     gap: End | None = None  # that nothing is hidden before the end, where the leader has said so since the last move
-    end = await _end_now(consumer, partition, patience) if until is None else until
+    end = max(least, await _end_now(consumer, partition, patience)) if until is None else until
     while True:
         fetched = await take(POLL_SECONDS)
         is_beyond = until is not None and fetched and fetched[-1].offset >= until

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 import structlog
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import (
     IllegalOperation,
     InvalidProducerEpoch,
@@ -27,10 +27,13 @@ from aiokafka.errors import (
 )
 
 from ...codecs.blocks import Output
+from ...codecs.claims import KEY as CLAIM
 from ...codecs.partition import PARTITIONERS
 from ..settings.settings import Settings, bootstrap
 from .batches.packing import Packed, packed
+from .claiming import Member, check_member
 from .reconnect import paced
+from .requests import log_end
 from .security import client_options
 from .topics import TOPICS, topic_name
 
@@ -101,7 +104,7 @@ _FENCED = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, Inval
 
 
 class LaneProducer:
-    """What one lane writes with. Calls come from one task, in the order open, commit*, close.
+    """What one lane writes with. Calls come from one task, in the order open, claim, commit*, close.
 
     Args:
         settings: the broker, delivery and time-outs.
@@ -143,6 +146,46 @@ class LaneProducer:
         # The former owner's open transaction is aborted before the broker answers; that takes its time-out at most.
         async with asyncio.timeout(self._settings.transaction_timeout + GRACE_SECONDS):
             await producer.start()
+
+    async def claim(self, value: bytes, member: Member) -> Written | None:
+        """Writes a claim to the ledger, in the name of a member that the group's coordinator checks.
+
+        Comes after `open`: whoever owned the lane before is fenced, so all that it ever committed stands before it.
+
+        Args:
+            value: the record's (codecs/claims.py).
+            member: who this worker is in its group.
+
+        Returns:
+            Where it went; None at-least-once: nobody can be fenced there.
+
+        Raises:
+            NotAMemberError: the group has replaced the member; nothing was written.
+            FencedError: somebody else owns the lane now; nothing was written.
+        """
+        assert self._producer is not None, "open comes first"
+        if not self._exactly_once:
+            return None
+        try:
+            async with asyncio.timeout(self._settings.transaction_timeout):
+                return await self._claim(self._producer, value, member)
+        except _FENCED as error:
+            raise FencedError(repr(error)) from error
+
+    async def _claim(self, producer: AIOKafkaProducer, value: bytes, member: Member) -> Written:
+        partition = TopicPartition(topic_name(self._settings, self._ledger), self._lane)
+        end = await log_end(producer, partition)
+        check_member(producer, member)
+        await producer.begin_transaction()
+        self._in_transaction = True
+        # The marker comes first: where it is refused, nothing stands in the ledger. What it says is for lag monitors.
+        await producer.send_offsets_to_transaction({partition: 0 if end is None else end.offset}, member.group)
+        batch, *_ = self._packed([Output(self._ledger, CLAIM, value, [])], BATCH_BYTES)
+        sent = await self._hand_over(producer, (self._ledger, self._lane), batch)
+        await self._settle([sent])
+        await producer.commit_transaction()
+        self._in_transaction = False
+        return self._written(sent.future.result())
 
     async def commit(self, block: bytes | None, outputs: Sequence[Output]) -> Written | None:
         """Writes the outputs, and with them the block to the ledger, as one.

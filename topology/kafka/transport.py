@@ -24,6 +24,7 @@ from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 
 from ...codecs.errors import DoesNotHoldError
+from .claiming import Member
 from .consumer import FAUST_LOG, LaneConsumerThread
 from .fetched import Bounds, Fetched
 
@@ -141,6 +142,10 @@ class LaneConsumer(driver.Consumer):
         wanted = {TopicPartition(physical[topic], lane): offset for topic, offset in positions.items()}
         await self._thread.call_thread(self._thread.place, wanted, epoch)
         return epoch
+
+    def member(self) -> Member:
+        """Who this worker is in its group: `FrameConsumerThread.member`."""
+        return self._thread.member()
 
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
         """What the broker holds of a lane's inputs, by logical topic."""

@@ -63,6 +63,7 @@ class BlockBuilder:
         events: Sequence[Event],
         sources: list[Source] | None = None,
         snapshot: str | UnsetType = UNSET,
+        claim: str | UnsetType = UNSET,
     ) -> Header:
         """The header of the next block.
 
@@ -71,6 +72,7 @@ class BlockBuilder:
             events: what it will hold.
             sources: how far each input has been read; None: up to the last of these events.
             snapshot: the hash and the height of a snapshot, where one is to be named.
+            claim: the hash of the claim under which it is written, where there is one.
         """
         fold, head = self.fold, self.head
         return Header(
@@ -85,6 +87,7 @@ class BlockBuilder:
             sources=self._sources(events) if sources is None else sources,
             outputs=head.outputs,
             snapshot=snapshot,
+            claim=claim,
         )
 
     def close(self, header: Header, events: Sequence[Event], *, checked: bool = False) -> NewBlock:

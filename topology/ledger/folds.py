@@ -21,6 +21,7 @@ from ...streams.policy.privacy import NO_SECRETS, Secrets, without_key
 from ...streams.sightings import binding, binding_state
 from .interfaces import Fold, Logs
 from .obligations import GROUNDED, Categories
+from .replay import blocks_of
 
 
 def _categories(topics: Sequence[str], grounded: str) -> Categories:
@@ -266,9 +267,9 @@ async def partitioner_of(logs: Logs, lane: int | None = None) -> Partitioner:
         lane: whose blocks are asked; None: those of the first lane that has any.
     """
     for number in range(logs.lanes) if lane is None else (lane,):
-        async with aclosing(logs.records("ledger", number)) as records:
-            async for record in records:
-                return partitioner_named(unseal(record.value or b"").header.fold)
+        async with aclosing(blocks_of(logs, number)) as blocks:
+            async for _, data in blocks:
+                return partitioner_named(unseal(data).header.fold)
     return "murmur2"
 
 

@@ -9,6 +9,8 @@ from typing import Protocol
 from aiokafka import TopicPartition
 
 from ...codecs.blocks import Output
+from ...codecs.claims import is_claim
+from ..kafka.claiming import Member
 from ..kafka.connect import open_reader
 from ..kafka.partition_reader import HangsError, read_to_end
 from ..kafka.topics import topic_name
@@ -19,14 +21,32 @@ from .positions import positions_before
 
 
 class Ledger(Protocol):
-    """What a lane asks of its ledger. Calls come from one task, in the order open, (blocks, write)*, close."""
+    """What a lane asks of its ledger. Calls come from one task, in the order open, claim, (blocks, write)*, close."""
 
     async def open(self) -> None:
         """Makes this the lane's only writer; whoever was it before is fenced. May take as long as a broker may."""
         ...
 
+    async def claim(self, value: bytes, member: Member) -> Written | None:
+        """Writes that this worker has taken the lane over: all that anybody ever committed lies before it.
+
+        Args:
+            value: the claim's record.
+            member: in whose name: the group must still have it.
+
+        Returns:
+            Where it stands; None on a broker without transactions, where there are no claims.
+
+        Raises:
+            NotAMemberError: the group has replaced the member; nothing was written.
+            FencedError: somebody else owns the lane now; nothing was written.
+        """
+        ...
+
     def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
         """The committed blocks with their offsets, from `start` (None: the first) to the end as of now.
+
+        The end never lies before the claim.
 
         Raises:
             DoesNotHoldError: a foreign transaction hides what may be newer blocks, and does not end in its time.
@@ -82,18 +102,26 @@ class KafkaLedger:
     ) -> None:
         self._settings, self._lane, self._before = settings, lane, before
         self._topic = topic_name(settings, topic)
+        self._claimed = 0  # behind the claim that was written last
         self._producer = LaneProducer(settings, producer, lane, topic)
 
     async def open(self) -> None:
         await self._producer.open()
+
+    async def claim(self, value: bytes, member: Member) -> Written | None:
+        written = await self._producer.claim(value, member)
+        if written is not None:
+            self._claimed = written.offset + 1
+        return written
 
     async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
         partition = TopicPartition(self._topic, self._lane)
         async with open_reader(self._settings, partition, start) as consumer:
             patience = self._settings.transaction_timeout + GRACE_SECONDS
             try:
-                async for record in read_to_end(consumer, partition, patience):
-                    yield record.offset, record.value
+                async for record in read_to_end(consumer, partition, patience, self._claimed):
+                    if not is_claim(record.key):
+                        yield record.offset, record.value
             except HangsError as hangs:
                 raise hangs.sentence(f"the ledger of lane {self._lane}", partition, "blocks") from None
 

@@ -19,6 +19,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, unseal
+from ...codecs.claims import is_claim
 from ...codecs.errors import SluiceError
 from ...streams.policy.policy import Policy, policy_of_document
 from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of, unreachable
@@ -26,6 +27,7 @@ from ..kafka.partition_reader import last_record, read_to_end
 from ..kafka.topics import topic_name
 from ..settings.settings import Settings
 from .log_reader import open_logs
+from .replay import blocks_of
 
 TOPIC: Final = "policies"
 RETRY_SECONDS: Final = 5.0
@@ -142,7 +144,7 @@ async def in_force(settings: Settings) -> list[InForce]:
         lanes = await partitions_of(consumer, settings, ledger)
     found: list[InForce] = []
     for lane in lanes:
-        newest = await last_record(settings, TopicPartition(ledger, lane), lambda _: True)
+        newest = await last_record(settings, TopicPartition(ledger, lane), lambda one: not is_claim(one.key))
         found.append(InForce(lane, -1, "") if newest is None else _in_force(lane, unseal(newest.value or b"")))
     return found
 
@@ -172,9 +174,9 @@ async def document_of(settings: Settings, wanted: str) -> Policy | None:
                     return policy
     async with open_logs(settings) as logs:
         for lane in range(logs.lanes):
-            async with aclosing(logs.records("ledger", lane)) as records:
-                async for record in records:
-                    for event in unseal(record.value or b"").events:
+            async with aclosing(blocks_of(logs, lane)) as blocks:
+                async for _, data in blocks:
+                    for event in unseal(data).events:
                         if event.kind == EventKind.POLICY and (policy := _policy_of(event.value or b"", wanted)):
                             return policy
                     break  # later ones come from the topic

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ...codecs.blocks import Block, Event, Header, Output, unseal
+from ...codecs.claims import is_claim
 from ...codecs.errors import DoesNotHoldError
 from .chain import ChainHead, demand_version
 from .interfaces import Logs
@@ -295,7 +296,7 @@ async def replay(
 
 
 async def blocks_of(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, bytes], None]:
-    """The blocks of a stored ledger, as `replay` takes them.
+    """The blocks of a stored ledger, as `replay` takes them, without the claims between them.
 
     Raises:
         DoesNotHoldError: a record cannot be read.
@@ -303,4 +304,5 @@ async def blocks_of(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, bytes], 
     """
     async with aclosing(logs.records("ledger", lane)) as records:
         async for record in records:
-            yield record.offset, record.value or b""
+            if not is_claim(record.key):
+                yield record.offset, record.value or b""

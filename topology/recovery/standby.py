@@ -16,6 +16,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from ...codecs.claims import is_claim
 from ...codecs.errors import LaterVersionError, SluiceError
 from ..kafka.connect import open_reader
 from ..kafka.topics import topic_name
@@ -92,7 +93,8 @@ async def _records(consumer: AIOKafkaConsumer, partition: TopicPartition) -> Asy
     while True:
         for records in (await consumer.getmany(partition, timeout_ms=FETCH_WAIT_MS)).values():
             for record in records:
-                yield record.offset, record.value or b""
+                if not is_claim(record.key):
+                    yield record.offset, record.value or b""
 
 
 class Standbys:

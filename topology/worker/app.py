@@ -19,9 +19,10 @@ from faust.types import AppT
 
 from ...codecs.notes import Signer
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
-from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key
+from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key, origin_of
 from ..checkpoints.trust import Trust
 from ..kafka.batches.unpacking import EventDecoder
+from ..kafka.claiming import Member
 from ..kafka.fetched import Fetched
 from ..kafka.polling import fetch_bytes
 from ..kafka.topics import topic_name
@@ -37,8 +38,10 @@ from ..recovery.snapshot_schedule import SnapshotScheduler
 from ..recovery.snapshots import SnapshotStore
 from ..recovery.standby import Standby, Standbys
 from ..settings.clock import now_ms
+from ..settings.extras import version
 from ..settings.secrets import secrets_of
 from ..settings.settings import Settings, bootstrap
+from .claimant import Claimant, worker_name
 from .clocks import Clocks
 from .exposures import Exposures
 from .interfaces import Meter
@@ -81,8 +84,8 @@ class App(faust.App):
         fetch_bytes: how many bytes of one partition come in one answer at the most.
         standbys: by fold, the lanes that this worker only follows.
         policy: what new ledgers start with.
-        signer: signs the lanes' checkpoints; None before the start, and where there are to be none.
-        trust: whose checkpoints count; None like the signer.
+        signer: signs the lanes' claims and checkpoints; None before the start, and where there is no key.
+        trust: whose checkpoints count; None where there are to be none.
         tips: by fold, the newest checkpoint known of every lane.
         policies: those that were applied, for the lanes.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
@@ -120,10 +123,10 @@ class App(faust.App):
         Raises:
             UsageError: it cannot be read.
         """
-        if self.settings.checkpoint_interval:
+        if self.settings.checkpoint_interval or self.exactly_once:
             self.signer = await asyncio.to_thread(load_key, self.settings)
         following = [asyncio.create_task(self.policies.run(), name="policies-follow")]
-        if self.signer is not None:
+        if self.signer is not None and self.settings.checkpoint_interval:
             self.trust = Trust(self.signer.verifier, self.policy, self.policies.newest_first)
             for fold in {fold.name: fold for fold in self.folds.values()}.values():
                 hearing = follow(self.settings, self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints)
@@ -245,11 +248,20 @@ def create_app(
         return SnapshotScheduler(store, fold, settings.snapshot_interval or None, standby, lasting=app.exactly_once)
 
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
-        if app.signer is None:
+        if app.signer is None or not settings.checkpoint_interval:
             return None
         return checkpoints_of(
             settings, app.signer, number, app.tips[fold.name], app.trust, fold.ledger, fold.checkpoints
         )
+
+    def claimant(fold: Fold, number: int) -> Claimant | None:
+        if not app.exactly_once:
+            return None
+        log_name = origin_of(settings, number, fold.ledger)
+        return Claimant(number, log_name, worker_name(settings.instance), version(), app.signer, member, clock)
+
+    def member() -> Member:
+        return cast(LaneConsumer, app.consumer).member()
 
     def make_standby(fold: Fold, number: int) -> Standby:
         kept = scheduler(fold, number)
@@ -270,6 +282,7 @@ def create_app(
             max_stall=policy.admissibility.max_stall / 1000,
             scheduler=scheduler(fold, number, lambda: app.standbys[fold.name].take(number)),
             checkpoints=checkpoints(fold, number),
+            claimant=claimant(fold, number),
             policies=app.policies,
             exposures=exposures,
             meter=meter,

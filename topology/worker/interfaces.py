@@ -123,6 +123,10 @@ class Meter(Protocol):
         """
         ...
 
+    def claimed(self, fold: str, lane: int) -> None:
+        """The lane was claimed: this worker is its owner."""
+        ...
+
     def aborted(self, fold: str, lane: int, error: Exception) -> None:
-        """A block was not committed: the error says whether the lane was fenced, or what else went wrong."""
+        """A block or a claim was not committed: the error says whether the lane was fenced, or what else went wrong."""
         ...

@@ -20,16 +20,17 @@ from hashlib import sha256
 from typing import Any
 
 import structlog
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, unseal
+from ...codecs.claims import claim_hash
 from ...codecs.errors import DoesNotHoldError
 from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import number_of
 from ...streams.policy.policy import HOUR, Policy
 from ..checkpoints.checkpointing import Checkpoints
 from ..kafka.fetched import Fetched
-from ..kafka.transactions import TooLargeError
+from ..kafka.transactions import FencedError, TooLargeError, Written
 from ..ledger.block_builder import BlockBuilder
 from ..ledger.chain import ChainHead
 from ..ledger.interfaces import Fold
@@ -40,6 +41,7 @@ from ..ledger.replay import Restored
 from ..recovery.restore import Held, Patience, positions_within, restore
 from ..recovery.snapshot_schedule import SnapshotScheduler
 from ..settings.clock import now_ms
+from .claimant import Claimant, Draft
 from .clocks import Clocks
 from .exposures import Exposures
 from .intake import Intake
@@ -79,6 +81,7 @@ class Lane:
         max_stall: float = HOUR / 1000,
         scheduler: SnapshotScheduler | None = None,
         checkpoints: Checkpoints | None = None,
+        claimant: Claimant | None = None,
         policies: PolicyFeed | None = None,
         exposures: Exposures | None = None,
         meter: Meter | None = None,
@@ -96,6 +99,7 @@ class Lane:
             max_stall: seconds that blocks are waited for which the ledger had, where it has no policy that says so.
             keeper: of the lane's snapshots, where it has any.
             checkpoints: the lane's, where it writes any.
+            claimant: drafts what the lane claims its ledger with, where it claims it.
             policies: what comes into force while the lane runs.
             exposures: told which policy is in force.
             meter: told what the lane does, where anybody counts it.
@@ -112,7 +116,8 @@ class Lane:
         self._node: int | None = None  # the broker that stamped the last block
         self._between_blocks, self._after_restore = between_blocks, after_restore
         self._scheduler, self._checkpoints, self._feed, self._meter = scheduler, checkpoints, policies, meter
-        self._exposures = exposures
+        self._exposures, self._claimant = exposures, claimant
+        self._claim: str | UnsetType = UNSET  # under which it writes, since the last take-over
         self._exposed_by: Policy | None = None
         self.intake = Intake(fold.inputs)
         self._watermark, self._read_at = Watermark(fold.inputs), dict[str, int]()
@@ -302,8 +307,12 @@ class Lane:
             return
         self._check_tip = False
         began = clocks.monotonic()
+        draft = None if self._claimant is None else self._claimant.draft()  # who is no member must not even fence
         await self._ledger.open()
         self._progress.moved()
+        if draft is not None:
+            await self._claim_with(draft)
+            self._progress.moved()
         if self._checkpoints is not None:
             await self._checkpoints.begin()
             self._progress.moved()
@@ -321,6 +330,28 @@ class Lane:
             self._meter.restored(*self.lane_id, seconds)
         log.info("lane taken over", seconds=round(seconds, 3), **found)
         self._report_exposures()
+
+    async def _claim_with(self, draft: Draft) -> None:
+        """Writes that the lane is ours now; whatever any owner ever committed lies before that in the ledger."""
+        sent = 0 if self._clocks is None else self._clocks.monotonic()
+        try:
+            written = await self._ledger.claim(draft.value, draft.member)
+        except FencedError as error:
+            if self._meter is not None:
+                self._meter.aborted(*self.lane_id, error)
+            raise
+        self._claim = UNSET if written is None else claim_hash(draft.value)
+        if written is not None:
+            if self._meter is not None:
+                self._meter.claimed(*self.lane_id)
+            log.info("lane claimed", generation=draft.member.generation, offset=written.offset)
+            self._heard(written, sent)
+
+    def _heard(self, written: Written, sent: int) -> None:
+        """The broker said what time it is for it, of what was sent at that monotonic instant."""
+        if self._clocks is not None and written.appended_at is not None and written.node is not None:
+            self._node = written.node
+            self._clocks.broker_wrote(written.node, written.appended_at, sent)
 
     async def _restore(self) -> None:
         fold, scheduler, checkpoints, blocks = self._fold, self._scheduler, self._checkpoints, self._ledger.blocks
@@ -565,7 +596,7 @@ class Lane:
         # Made for this one block: what is not committed is thrown away with it.
         builder = BlockBuilder(self._fold, self.number, self._lanes, self._policy_hash, state, self._tip)
         snapshot = (self._scheduler and self._scheduler.news()) or UNSET
-        header = builder.header(time, mark, events, self._sources(events), snapshot)
+        header = builder.header(time, mark, events, self._sources(events), snapshot, self._claim)
         _, data, outputs, after = builder.close(
             header, events, checked=True
         )  # what no reader would take: never written
@@ -600,9 +631,7 @@ class Lane:
         self._blocks += 1
         self._due = self._fold.next_due(self._state)
         self._skew.judge(self._clock(), written.appended_at)
-        if self._clocks is not None and written.appended_at is not None and written.node is not None:
-            self._node = written.node
-            self._clocks.broker_wrote(written.node, written.appended_at, sent)
+        self._heard(written, sent)
         if self._scheduler is not None:
             self._scheduler.after_block(Restored(self._state, after, written.offset))
         if self._checkpoints is not None:

@@ -55,7 +55,8 @@ class Metrics:
         self._inputs = counter("sluice_inputs", "Records taken into blocks", "topic")
         self._outputs = counter("sluice_outputs", "Records written", "topic", "status", "reason")
         self._dead = counter("sluice_dead_letters", "Inputs that became dead letters", "reason")
-        self._fenced = counter("sluice_fenced", "Blocks refused because another worker owns the lane")
+        self._claims = counter("sluice_claims", "Claims written: how often this worker became the lane's owner")
+        self._fenced = counter("sluice_fenced", "Blocks and claims refused because another worker owns the lane")
         self._aborted = counter("sluice_aborted_transactions", "Blocks that were not committed")
         self._python = counter("sluice_left_to_python", "Events that the compiled core, where it is, left to Python")
         self._block_records = histogram("sluice_block_records", "Records of a block", RECORDS)
@@ -88,6 +89,9 @@ class Metrics:
         self._recovery.labels(*lane_id).observe(seconds)
         for counter in (self._fenced, self._aborted):
             counter.labels(*lane_id)  # from 0 on: an increase from nothing is seen by nobody
+
+    def claimed(self, fold: str, lane: int) -> None:
+        self._claims.labels(fold, str(lane)).inc()
 
     def aborted(self, fold: str, lane: int, error: Exception) -> None:
         self._aborted.labels(fold, str(lane)).inc()

@@ -14,6 +14,7 @@ from aiokafka.errors import KafkaError
 
 from ...codecs.blocks import MAX_EVENTS, Event
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
+from ..kafka.claiming import NotAMemberError
 from ..kafka.transactions import FencedError, TooLargeError
 
 RETRY_SECONDS = (1.0, 2.0, 5.0)
@@ -53,6 +54,9 @@ class Failures:
         match error:
             case FencedError():
                 log.warning("fenced: another worker has taken this lane over", error=str(error))
+                return FENCED_SECONDS
+            case NotAMemberError():
+                log.warning("not claimed: this worker is no member of its group now", error=str(error))
                 return FENCED_SECONDS
             case TooLargeError():
                 return 0.0  # the next block is a smaller one: nothing is gained by waiting

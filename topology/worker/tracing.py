@@ -73,6 +73,9 @@ class Traces:
     def restored(self, fold: str, lane: int, seconds: float) -> None:
         """No span: nobody's trace led to it."""
 
+    def claimed(self, fold: str, lane: int) -> None:
+        """No span: no record came of it."""
+
     def aborted(self, fold: str, lane: int, error: Exception) -> None:
         """No span: nothing was written."""
 
@@ -90,6 +93,10 @@ class Meters:
     def restored(self, fold: str, lane: int, seconds: float) -> None:
         for meter in self._meters:
             meter.restored(fold, lane, seconds)
+
+    def claimed(self, fold: str, lane: int) -> None:
+        for meter in self._meters:
+            meter.claimed(fold, lane)
 
     def aborted(self, fold: str, lane: int, error: Exception) -> None:
         for meter in self._meters:

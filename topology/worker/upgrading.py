@@ -16,6 +16,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ...codecs.blocks import unseal
+from ...codecs.claims import is_claim
 from ..kafka.connect import open_consumer
 from ..kafka.topics import topic_name
 from ..ledger.chain import demand_version
@@ -65,8 +66,8 @@ async def _read_tails(
     left = [place for place in places if firsts[place] < ends[place]]
     while left:
         for place, records in (await consumer.getmany(*left, timeout_ms=100)).items():
-            if records:
-                newest[place] = records[-1]
+            if blocks := [one for one in records if not is_claim(one.key)]:
+                newest[place] = blocks[-1]
         left = [place for place in left if await consumer.position(place) < _readable(consumer, place, ends[place])]
 
 

@@ -81,7 +81,7 @@ def test_an_untouched_history_holds(world: World, tmp_path: Path):
 
 def test_the_list_of_kinds_is_closed():
     """Each kind has one meaning."""
-    assert len(MEANING) == 21
+    assert len(MEANING) == 24
 
 
 # ---------------------------------------------------------------- blocks

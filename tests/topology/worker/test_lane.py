@@ -15,13 +15,16 @@ from search import examples
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
+from sluice.codecs.claims import claim_hash, read_claim
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.quarantine import quarantine
 from sluice.streams.policy.policy import Admissibility, Policy
+from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.fetched import Fetched
 from sluice.topology.recovery import restore as restoring
 from sluice.topology.recovery.restore import TooShortError
 from sluice.topology.worker import retry
+from sluice.topology.worker.claimant import Claimant
 
 
 @pytest.fixture(autouse=True)
@@ -585,6 +588,72 @@ class TestRebalance:
             assert world.lane.status.reason == ""
 
         assert world.ledger.opened == 2
+
+
+class TestClaims:
+    """A lane says that it is its owner before it reads what others wrote; its blocks name that claim."""
+
+    def _claimant(self, **options: object) -> Claimant:
+        member = options.get("member", lambda: Member("sluice", "m-1", 7))
+        return Claimant(0, "sluice/ledger/0", "w-0", "1.0", None, member, lambda: 1_000_000)  # type: ignore[arg-type]
+
+    async def test_it_claims_and_then_reads(self):
+        """Each take-over has a claim of its own; blocks name the newest."""
+        world = World()
+        world.make(claimant=self._claimant())
+        async with world.running():
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+            world.ledger.fail_before.append(KafkaConnectionError("gone"))
+            world.inputs.send("emissions", b"b")
+            await world.until(lambda: world.log.values == [b"a", b"b"])
+
+        (_, first), (at, second) = world.ledger.claims
+        named = [block.header.claim for block in world.log.blocks]
+        assert named == [claim_hash(first)] * at + [claim_hash(second)] * (len(named) - at)
+        assert read_claim(first).claim.member == "m-1"
+        assert read_claim(first).claim.claimed_at == "1970-01-01T00:16:40Z"
+
+    async def test_who_is_no_member_does_not_even_fence(self):
+        """A worker whose coordinator is silent must leave the lane's owner in peace."""
+
+        def nobody() -> Member:
+            raise NotAMemberError("silent")
+
+        world = World()
+        world.make(claimant=self._claimant(member=nobody))
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "waiting")
+
+        assert (world.ledger.opened, world.log.records) == (0, [])
+
+    async def test_a_member_that_was_replaced_writes_nothing(self):
+        """It waits like one that was fenced, and claims again once the group has given it the lane."""
+        world = World()
+        world.make(claimant=self._claimant())
+        world.ledger.refused = True
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "waiting")
+            assert world.log.records == []
+            world.ledger.refused = False
+            world.lane.suspend()
+            world.lane.resume()
+            await world.until(lambda: world.lane.status.phase == "running")
+
+    async def test_a_lane_that_stays_claims_nothing_anew(self):
+        """Its producer was not fenced: it still is the owner."""
+        world = World()
+        world.make(claimant=self._claimant())
+        async with world.running():
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+            world.lane.suspend()
+            await world.until(lambda: world.lane.status.phase == "suspended")
+            world.lane.resume()
+            world.inputs.send("emissions", b"b")
+            await world.until(lambda: len(world.log.values) == 2)
+
+        assert len(world.ledger.claims) == 1
 
 
 class TestNeverBelow:

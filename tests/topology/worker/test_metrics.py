@@ -153,6 +153,14 @@ def test_blocks_that_were_not_committed_are_counted(metrics: Metrics):
     assert samples(metrics, "sluice_aborted_transactions_total") == {(): 2}
 
 
+def test_changes_of_owner_are_counted(metrics: Metrics):
+    """Each claim is one; there is at most one fencing for each (docs/faults.md)."""
+    metrics.claimed("adjudicate", 2)
+    metrics.claimed("adjudicate", 2)
+
+    assert samples(metrics, "sluice_claims_total") == {(): 2}
+
+
 def test_what_a_lane_is_behind_by_is_read_off_it(metrics: Metrics):
     """In offsets and in seconds; and what lives in it."""
     assert samples(metrics, "sluice_lag_records") == {("emissions",): 4}

@@ -1,0 +1,95 @@
+"""Claims on a real Kafka: written by members only, before anything is read, and listed by an audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from lanes_on_kafka import Workers, assert_exactly_once, claims, ledger, load, until_read
+
+from sluice.codecs.claims import Claim, write_claim
+from sluice.codecs.notes import demand_signed
+from sluice.topology.audit.run import AuditRequest, audit
+from sluice.topology.checkpoints.checkpointing import KEY_FILE
+from sluice.topology.checkpoints.signing import load_signer
+from sluice.topology.kafka.claiming import Member, NotAMemberError
+from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.ledger import KafkaLedger
+from sluice.topology.settings.settings import Settings, bootstrap
+
+
+@pytest.fixture
+async def settings(kafka: str, prefix: str) -> Settings:
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2)
+    await create_topics(settings)
+    return settings
+
+
+async def test_each_owner_claims_and_an_audit_tells_when(settings: Settings, tmp_path: Path):
+    """Two workers, one after the other: their blocks name their claims, signed with the key of checkpoints."""
+    with Workers(settings, tmp_path) as workers:
+        first = workers.start("--instance", "w-0")
+        await workers.until_taken_over(first)
+        sent = await load(settings, 0, 200)
+        await until_read(settings, sent)
+        first.kill()
+        second = workers.start("--instance", "w-1")
+        await workers.until_taken_over(second)
+        sent += await load(settings, 200, 200)
+        await assert_exactly_once(settings, sent)
+        found, chains = await claims(settings), await ledger(settings)
+        verifier = load_signer(tmp_path / settings.state_dir / KEY_FILE).verifier
+        report = await audit(AuditRequest(settings, verifiers=(verifier,)), "2026-11-21T09:00:00Z")
+
+    for lane, chain in chains.items():
+        assert [one.claim.worker for one in found[lane]] == ["w-0-0", "w-1-0"]
+        assert {block.header.claim for block in chain} == {one.hash for one in found[lane]}
+        for one in found[lane]:
+            assert one.note is not None
+            demand_signed(one.note, [verifier])
+            assert one.claim.generation >= 1
+    assert report.divergences == []
+    owners = {lane.lane: [(one.worker, one.last) for one in lane.claims] for lane in report.lanes}
+    assert {lane: [name for name, _ in some] for lane, some in owners.items()} == {
+        0: ["w-0-0", "w-1-0"],
+        1: ["w-0-0", "w-1-0"],
+    }
+    assert all(some[-1][1] == report.lanes[lane].chain - 1 for lane, some in owners.items())
+
+
+async def test_only_a_current_member_can_claim(settings: Settings):
+    """The group's coordinator knows member and generation: an older generation or a stranger writes nothing."""
+    consumer = AIOKafkaConsumer(
+        settings.topic_prefix + "emissions",
+        bootstrap_servers=bootstrap(settings),
+        group_id=settings.app_id,
+        enable_auto_commit=False,
+    )
+    await consumer.start()
+    claim = Claim(lane=0, worker="w", member="m", generation=1, package="1", claimed_at="2026-11-21T09:00:00Z")
+    value = write_claim(claim, "o/l/0", None)
+    try:
+        coordinator = consumer._coordinator
+        member = Member(settings.app_id, coordinator.member_id, coordinator.generation)
+        for wrong in (
+            member._replace(generation=member.generation + 1),
+            member._replace(generation=member.generation - 1),
+            member._replace(member="somebody"),
+        ):
+            book = KafkaLedger(settings, 0)
+            await book.open()
+            with pytest.raises(NotAMemberError):
+                await book.claim(value, wrong)
+            await book.close()
+        assert (await claims(settings))[0] == []
+        book = KafkaLedger(settings, 0)
+        await book.open()
+        written = await book.claim(value, member)
+        assert [one async for one in book.blocks()] == []
+        await book.close()
+    finally:
+        await consumer.stop()
+
+    assert written is not None
+    assert [one.claim for one in (await claims(settings))[0]] == [claim]

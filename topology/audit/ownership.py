@@ -1,0 +1,202 @@
+"""Who owned a lane when: the claims that stand between its blocks, held against those (codecs/claims.py).
+
+Pure: records and blocks in, divergences out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from ...codecs.blocks import Header
+from ...codecs.claims import SignedClaim, is_claim, read_claim
+from ...codecs.errors import DoesNotHoldError, cut
+from ...codecs.notes import Verifier, signers_of
+from ...streams.policy.keys import Key
+from ..ledger.export_files import Stored
+from .divergences import Divergence, Findings
+
+
+class Ownership(msgspec.Struct, kw_only=True):
+    """One claim of a lane, and the blocks that were written under it.
+
+    Attributes:
+        offset: of the claim in the ledger.
+        hash: of the claim, as block headers name it.
+        worker, member, generation, package, claimed_at: as the claim says.
+        at: the broker's time for it, Unix ms.
+        signed_by: of the keys that were named, those that signed it.
+        blocks: how many name it.
+        first, last: the heights of the first and the last of them; -1 where there is none.
+    """
+
+    offset: int
+    hash: str
+    worker: str
+    member: str
+    generation: int
+    package: str
+    claimed_at: str
+    at: int
+    signed_by: list[str] = []
+    blocks: int = 0
+    first: int = -1
+    last: int = -1
+
+
+KnownKey = tuple[str, Key | None]
+"""A verifier as text, and the time in which it counts; None: always. It passes between processes."""
+
+
+class OwnershipCheck:
+    """The claims of one lane's ledger.
+
+    Attributes:
+        found: in the order of the ledger.
+        unverified: of these, the ones that are signed by none of the keys that were named.
+    """
+
+    def __init__(self, findings: Findings, lane: int, ledger: str, origin: str, known: Sequence[KnownKey]) -> None:
+        """
+        Args:
+            findings: told what does not hold.
+            lane: whose they are.
+            ledger: the logical name of its topic.
+            origin: the name of the lane's log; empty: that claims are of this one is not looked at.
+            known: whose signatures are believed; empty: none is checked.
+        """
+        self._findings, self._lane, self._ledger, self._origin = findings, lane, ledger, origin
+        self._known = {(one.name, one.id): (one, key) for text, key in known for one in [Verifier.parse(text)]}
+        self.found: list[Ownership] = []
+        self.unverified = 0
+        self._offsets: list[int] = []
+        self._by_hash: dict[str, Ownership] = {}
+        self._strangers: dict[str, Divergence] = {}
+
+    def pass_over(self, batch: Sequence[Stored]) -> Sequence[Stored]:
+        """The records of a batch that are no claims; claims are taken in."""
+        claims = [record for record in batch if is_claim(record.key)]
+        if not claims:
+            return batch
+        for record in claims:
+            self._take(record)
+        return [record for record in batch if not is_claim(record.key)]
+
+    def _take(self, record: Stored) -> None:
+        place = f"{self._ledger}/{self._lane}/{record.offset}"
+        try:
+            signed = read_claim(record.value)
+            signed_by = self._signers(signed, record.timestamp)
+            if record.headers or signed.claim.lane != self._lane or (self._origin and signed.origin != self._origin):
+                raise DoesNotHoldError(
+                    "the claim is of another lane's log, or its record has headers",
+                    expected=self._origin,
+                    got=signed.origin,
+                )
+        except DoesNotHoldError as error:
+            self._findings.add("claim-signature", error.what, place=place, expected=error.expected, got=error.got)
+            return
+        if signed.hash in self._by_hash:
+            self._findings.add("claim-order", "the claim stands in the ledger again", place=place, got=signed.hash)
+            return
+        claim = signed.claim
+        if self._known and not signed_by:
+            self._tell_stranger(signed, place)
+        own = Ownership(
+            offset=record.offset,
+            hash=signed.hash,
+            worker=claim.worker,
+            member=claim.member,
+            generation=claim.generation,
+            package=claim.package,
+            claimed_at=claim.claimed_at,
+            at=record.timestamp,
+            signed_by=[str(one) for one in signed_by],
+        )
+        self.found.append(own)
+        self._offsets.append(record.offset)
+        self._by_hash[signed.hash] = own
+
+    def _signers(self, signed: SignedClaim, at: int) -> Sequence[Verifier]:
+        """Of the keys that were named, those that signed a claim; empty where it is signed by others only.
+
+        Raises:
+            DoesNotHoldError: a signature under a named key does not hold, or that key did not count then.
+        """
+        if signed.note is None:
+            return ()
+        named = [one for one in signed.note.signatures if (one.name, one.key_id) in self._known]
+        if not named:
+            return ()
+        signers = signers_of(signed.note, [one for one, _ in self._known.values()])
+        # Not by the claim's own time, which whoever has a stolen key can choose.
+        if not any((key := self._known[one.name, one.id][1]) is None or key.counts_at(at) for one in signers):
+            names = ", ".join(map(str, signers))
+            raise DoesNotHoldError("a claim is signed with a key whose time is over, or has not begun", got=names)
+        return signers
+
+    def _tell_stranger(self, signed: SignedClaim, place: str) -> None:
+        self.unverified += 1
+        signatures = () if signed.note is None else signed.note.signatures
+        who = cut(" and ".join(f"{one.name}+{one.key_id.hex()}" for one in signatures)) or "nobody"
+        if (told := self._strangers.get(who)) is not None:
+            told.count += 1
+        else:
+            named = f"{who}, which was not named; name it with --key if you trust it" if signatures else who
+            sentence = f"claims of lane {self._lane} are signed by {named}"
+            self._strangers[who] = self._findings.add("claim-signature", sentence, place=place)
+
+    def judge(self, header: Header, offset: int) -> None:
+        """A block of the chain, and where it stands: the newest claim before it must be the one that it names."""
+        before = bisect_left(self._offsets, offset)
+        newest = self.found[before - 1] if before else None
+        place = f"{self._ledger}/{self._lane}/{offset}"
+        if header.claim is UNSET:
+            if newest is not None:
+                self._out_of_order(header, place, newest, "none")
+            return
+        own = self._by_hash.get(header.claim)
+        if own is None:
+            self._findings.add(
+                "claim-missing",
+                "the claim under which the block was written is not there",
+                height=header.height,
+                place=place,
+                expected=header.claim,
+                got="none",
+                time=header.time,
+            )
+            return
+        own.blocks += 1
+        own.first = header.height if own.first < 0 else own.first
+        own.last = header.height
+        if own is not newest:
+            self._out_of_order(header, place, newest, header.claim)
+
+    def _out_of_order(self, header: Header, place: str, newest: Ownership | None, got: str) -> None:
+        self._findings.add(
+            "claim-order",
+            "the block does not name the newest claim before it: somebody wrote who did not own the lane",
+            height=header.height,
+            place=place,
+            expected="no claim" if newest is None else newest.hash,
+            got=got,
+            time=header.time,
+        )
+
+
+LISTED = 10
+"""So many of a lane's claims are told in the text and on the page; the data have all."""
+
+
+def listed(claims: Sequence[Ownership]) -> Iterator[tuple[str, ...]]:
+    """The newest claims of a lane as rows of `COLUMNS`, the newest last."""
+    for one in claims[-LISTED:]:
+        blocks = f"{one.first:,} to {one.last:,}" if one.blocks else "none"
+        yield one.claimed_at, one.worker, f"{one.generation:,}", one.package, blocks, ", ".join(one.signed_by)
+
+
+COLUMNS = ("claimed at", "worker", "generation", "package", "blocks", "signed by")

@@ -1,0 +1,189 @@
+"""A lane is claimed only by a current member of its group (KIP-447): the broker checks generation and member id.
+
+A transaction that commits a group's offsets names who commits them, from `TxnOffsetCommit` version 3 on. The group's
+coordinator refuses it for a member that it has replaced. aiokafka speaks version 0, which names nobody; here is version
+3, in the place of aiokafka's own in one producer's sender (`check_member`).
+
+aiokafka's names are not public: tests/topology/kafka/test_claiming.py fails where they change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aiokafka import TopicPartition
+from aiokafka.client import ConnectionGroup
+from aiokafka.errors import GroupAuthorizationFailedError, for_code
+from aiokafka.producer.sender import CoordinationType, TxnOffsetCommitHandler
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import CompactArray, CompactString, Int16, Int32, Int64, Schema, TaggedFields
+
+NO_EPOCH = -1
+_REFUSED = frozenset({22, 25, 27, 82})
+"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID."""
+_GROUP_IS_NOT_THERE = frozenset({15, 16})
+_TO_BE_TRIED_AGAIN = frozenset({3, 7, 14})
+
+
+class Member(NamedTuple):
+    """Who a worker is in its group.
+
+    Attributes:
+        group: the consumer group's name.
+        member: its member id.
+        generation: of the group, as of its last assignment.
+        instance: the static member's name; None where it has none.
+    """
+
+    group: str
+    member: str
+    generation: int
+    instance: str | None = None
+
+
+class NotAMemberError(Exception):
+    """The worker is no member of its group, or the group has replaced it: the lane may be somebody else's."""
+
+
+class TxnOffsetCommitResponse_v3(Response):
+    """Kafka's layout of the answer."""
+
+    API_KEY = 28  # type: ignore[assignment]  # aiokafka declares a property, and has constants itself
+    API_VERSION = 3  # type: ignore[assignment]
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "topics",
+            CompactArray(
+                ("topic", CompactString("utf-8")),
+                ("partitions", CompactArray(("partition", Int32), ("error_code", Int16), ("tags", TaggedFields))),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class TxnOffsetCommitRequest_v3(RequestStruct):
+    """Kafka's layout of the request, which names the member that commits."""
+
+    FLEXIBLE_VERSION = True
+    API_KEY = 28
+    API_VERSION = 3
+    RESPONSE_TYPE = TxnOffsetCommitResponse_v3
+    SCHEMA = Schema(
+        ("transactional_id", CompactString("utf-8")),
+        ("group_id", CompactString("utf-8")),
+        ("producer_id", Int64),
+        ("producer_epoch", Int16),
+        ("generation_id", Int32),
+        ("member_id", CompactString("utf-8")),
+        ("group_instance_id", CompactString("utf-8")),
+        (
+            "topics",
+            CompactArray(
+                ("topic", CompactString("utf-8")),
+                (
+                    "partitions",
+                    CompactArray(
+                        ("partition", Int32),
+                        ("offset", Int64),
+                        ("leader_epoch", Int32),
+                        ("metadata", CompactString("utf-8")),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class TxnOffsetCommitRequest(Request[TxnOffsetCommitRequest_v3]):
+    """Offsets that a transaction commits for a group, in the name of one of its members."""
+
+    API_KEY = 28
+
+    def __init__(
+        self,
+        transactional_id: str,
+        producer: tuple[int, int],
+        member: Member,
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        """`producer` is its number and epoch."""
+        self.transactional_id, self.producer, self.member = transactional_id, producer, member
+        self.offsets = dict(offsets)
+
+    def build(self, request_struct_class: type[TxnOffsetCommitRequest_v3]) -> TxnOffsetCommitRequest_v3:
+        """The request as it goes out."""
+        group, member, generation, instance = self.member
+        topics = defaultdict[str, list[tuple[Any, ...]]](list)
+        for (topic, number), offset in sorted(self.offsets.items()):
+            topics[topic].append((number, offset, NO_EPOCH, "", {}))
+        named: Sequence[tuple[Any, ...]] = [(topic, rows, {}) for topic, rows in topics.items()]
+        return request_struct_class(
+            self.transactional_id, group, *self.producer, generation, member, instance, named, {}
+        )
+
+
+class _Handler(TxnOffsetCommitHandler):
+    """aiokafka's own, which names the member."""
+
+    group = ConnectionGroup.COORDINATION
+
+    def __init__(self, sender: Any, offsets: Any, member: Member) -> None:
+        super().__init__(sender, offsets, member.group)
+        self._member = member
+
+    def create_request(self) -> Any:
+        transaction: Any = self._sender._txn_manager
+        producer = transaction.producer_id, transaction.producer_epoch
+        offsets = {partition: one.offset for partition, one in self._offsets.items()}
+        return TxnOffsetCommitRequest(transaction.transactional_id, producer, self._member, offsets)
+
+    def handle_response(self, resp: Any) -> float | None:
+        """Seconds until it is tried again; None where it is done, or refused for good."""
+        transaction: Any = self._sender._txn_manager
+        for topic, rows, *_ in resp.topics:
+            for number, code, *_ in rows:
+                partition = TopicPartition(topic, number)
+                if code == 0:
+                    transaction.offset_committed(partition, self._offsets[partition].offset, self._group_id)
+                elif code in _GROUP_IS_NOT_THERE:
+                    self._sender._coordinator_dead(CoordinationType.GROUP)
+                    return self._default_backoff
+                elif code in _TO_BE_TRIED_AGAIN:
+                    return self._default_backoff
+                else:
+                    error: Exception = for_code(code)()
+                    if code in _REFUSED:
+                        error = NotAMemberError(f"the group has replaced this member: {error}")
+                    transaction.error_transaction(error)
+                    return None
+        return None
+
+
+def check_member(producer: Any, member: Member) -> None:
+    """Has the group's coordinator check, in this producer's transactions that commit offsets, that the member is one.
+
+    Args:
+        producer: an `AIOKafkaProducer` that was started, with a transactional id.
+        member: whose offsets they are.
+    """
+    sender: Any = producer._sender
+
+    async def commit_offsets(offsets: Any, group: str) -> None:
+        if not offsets:
+            return
+        try:
+            node = await sender._find_coordinator(CoordinationType.GROUP, group)
+        except GroupAuthorizationFailedError as error:
+            sender._txn_manager.error_transaction(error)
+            return
+        await _Handler(sender, offsets, member).do(node)
+
+    sender._do_txn_offset_commit = commit_offsets
