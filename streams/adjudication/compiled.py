@@ -41,7 +41,7 @@ from .mending import effects_with_looks
 from .outputs import Writer
 from .state import State
 from .verdicts import Verdicts, published_verdicts
-from .versions import MENDING, REQUESTS, SUBJECTS, TEXT, WAITING
+from .versions import EMITTERS, MENDING, REQUESTS, SUBJECTS, TEXT, WAITING
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -142,7 +142,7 @@ def _rules(policy: Policy, version: int) -> Rules:
         max_attempts=rules.max_attempts,
         effects={name: effect == "external" for name, effect in policy.effect.items()},
         external_default=policy.effect_default == "external",
-        observers={name: _entry(observer) for name, observer in policy.observers.items()},
+        observers={name: _entry(observer, policy, version) for name, observer in policy.observers.items()},
         dispositions=dispositions,
         cap=policy.sanitation.caps["assertion"],
         reject_internal=confusables.internal == "reject",
@@ -186,8 +186,10 @@ def _functions(policy: Policy, decisions: DecisionWriter) -> Functions:
     )
 
 
-def _entry(observer: Observer) -> ObserverEntry:
-    allowed = () if observer.all_keys else observer.classes or CLASSES  # what is signed, Python looks at
+def _entry(observer: Observer, policy: Policy, version: int) -> ObserverEntry:
+    # Python looks at what is signed, and at who may have written to what was looked at where emitters sign.
+    is_pythons = observer.all_keys or (observer.writable_by and policy.emitters.authenticates and version >= EMITTERS)
+    allowed = () if is_pythons else observer.classes or CLASSES
     classes = [number for number, name in enumerate(CLASSES) if name in allowed]
     return ObserverEntry(sum(1 << number for number in classes), tuple(observer.writable_by))
 

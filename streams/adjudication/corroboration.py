@@ -18,6 +18,7 @@ from ..policy.privacy import IDENTITY_BOUND, binds_identity
 from . import standing
 from .emission_state import ALONE, CLASSES, NUMBER_OF, AssertionState, ClassEvidence, Declared, json_of, short, whole
 from .uncounted import Uncounted
+from .versions import EMITTERS
 from .witnesses import Witness, carried_until, count, note
 
 GIT_LOG = "substrate.git.log"
@@ -42,17 +43,22 @@ def is_fresh(state: AssertionState, window: int, ts: int) -> bool:
     return state.emitted_at - window <= ts <= state.emitted_at + state.bounds.horizon
 
 
-def barred(policy: Policy, state: AssertionState, observation: Observation) -> Uncounted | None:
+def barred(
+    policy: Policy, state: AssertionState, observation: Observation, version: int = EMITTERS
+) -> Uncounted | None:
     """Why nothing that this observation says may count for or against this assertion; None where it may.
 
     Not from a substrate that the emitter can write to: that is none [S §3]; not from a service whose state the
     emitter's vendor owns, or may own [S §4]; not without a check where the policy wants checks, not by a judge whom it
     does not accept, and not below its confidence floor.
     """
+    # Who does not sign while others do gains nothing by another name: what some emitter can write to, or some emitter's
+    # vendor owns, is as if it were this one's.
+    is_anybody = version >= EMITTERS and not policy.emitters.is_authenticated(state.emitter)
     observer = policy.observers.get(observation.observer) if policy.observers else None
-    if observer is not None and state.emitter is not None and state.emitter in observer.writable_by:
+    if observer is not None and observer.writable_by and (is_anybody or state.emitter in observer.writable_by):
         return "writable-by-emitter"
-    if policy.emitters.vendor and not _is_foreign(policy, state, observation):
+    if policy.emitters.vendor and not _is_foreign(policy, state, observation, is_anybody):
         return "owned-by-vendor"
     judging = policy.judging
     field = _CHECKS_FIELD.get(observation.outcome)
@@ -68,17 +74,19 @@ def barred(policy: Policy, state: AssertionState, observation: Observation) -> U
     return "low-confidence" if observation.confidence < policy.admissibility.min_confidence else None
 
 
-def _is_foreign(policy: Policy, state: AssertionState, observation: Observation) -> bool:
-    """Whether what a service said is owned by somebody other than the emitter's vendor [S §4, substrate.mcp.brief].
+def _is_foreign(policy: Policy, state: AssertionState, observation: Observation, is_anybody: bool) -> bool:
+    """Whether what a service said is owned by somebody other than the emitter's vendor [S §4, substrate.mcp.brief]; of
+    an emitter who may be anybody, than every vendor.
 
     Who an unknown owner is nobody can tell: where the policy names the emitter's vendor, that does not count either.
     """
-    vendor = None if state.emitter is None else policy.emitters.vendor.get(state.emitter)
-    if vendor is None or class_of(observation) != MCP_BRIEF:
+    own = None if state.emitter is None else policy.emitters.vendor.get(state.emitter)
+    vendors = policy.emitters.vendor.values() if is_anybody else () if own is None else (own,)
+    if not vendors or class_of(observation) != MCP_BRIEF:
         return True
     looked = observation.looked_at
     owner = None if looked is None else looked.owner
-    return owner is not None and _party(owner) != _party(vendor)
+    return owner is not None and _party(owner) not in map(_party, vendors)
 
 
 def _party(name: str) -> str:

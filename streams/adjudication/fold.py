@@ -644,7 +644,7 @@ class _Folding:
             if signed is None:
                 return "not-as-signed"
             observation = signed
-        why = corroboration.barred(self.policy, assertion_state, observation)
+        why = corroboration.barred(self.policy, assertion_state, observation, self.version)
         if why is None and self.binds_subjects:
             own = subjects.of_own_checks(assertion_state, observation)
             why, observation = ("other-checks", observation) if own is None else (None, own)
@@ -683,7 +683,7 @@ class _Folding:
         state = attempt.assertion(span_key(observation.subject.span))
         if state is None:
             return
-        if corroboration.barred(self.policy, state, observation) is None:
+        if corroboration.barred(self.policy, state, observation, self.version) is None:
             self.note(state, observation, ts, cls)
         self.note_answer(state, observation, cls)
 

@@ -63,6 +63,9 @@ SUCCESSION: Final = 4
 REVIEWS: Final = 4
 """From this version on a review counts only for the text that it names, and where it has to be signed for nothing that
 came after it (validation.py, `stale_review`)."""
+EMITTERS: Final = 4
+"""From this version on an emitter that did not sign, where others do, gains nothing by the name that it gives
+(corroboration.py, `barred`)."""
 REPEATS: Final = 4
 """From this version on an emission that comes again is a duplicate before its signature is looked at."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")

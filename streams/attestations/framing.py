@@ -78,9 +78,13 @@ def _framed(state: State, block: Block, event: Event) -> dict[str, Any] | Fault:
 
 
 def _misrouted(state: State, event: Event, framed: dict[str, Any]) -> Fault | None:
+    """The key is the claim hash; its lane is that of the lower-case digits, so that one claim has one memory however a
+    word writes it."""
     claim: str = framed["attestations"][0]["claim_hash"]
-    return validation.wrong_key(event.key, "claim hash", claim, state.partitioner) or validation.wrong_partition(
-        claim, state.lane, state.lanes, state.partitioner
+    lower = claim.lower()
+    wanted = claim if event.key == claim.encode() else lower
+    return validation.wrong_key(event.key, "claim hash", wanted, state.partitioner) or validation.wrong_partition(
+        lower, state.lane, state.lanes, state.partitioner
     )
 
 
@@ -96,7 +100,7 @@ def _stale(state: State, value: bytes, framed: dict[str, Any]) -> Fault | None:
     if newest is not None and issued <= newest:
         expected = f"a time after {format_time(newest)}, that of this validator's newest word on the claim"
         return Fault("stale-word", f"$.issued_at: expected {expected}, got {format_time(issued)}")
-    state.words.take(entry["claim_hash"], did, issued)
+    state.words.take(entry["claim_hash"], did, issued, state.validators.most_words(did))
     return None
 
 

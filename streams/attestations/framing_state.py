@@ -1,8 +1,11 @@
 """What a framing lane keeps: the policy, counters, and of each validator the newest word on each claim.
 
 Nobody's older word may come back as the newest one, so a lane remembers, for each claim and validator, when the newest
-word was issued (docs/security.md). That is all: 24 bytes in a snapshot, about 155 in memory (docs/capacity.md). It is
-never forgotten, because a signature never ends: the lane's state grows with claims times validators.
+word was issued (docs/security.md). That is all: 25 bytes in a snapshot, about 155 in memory (docs/capacity.md).
+
+Of a validator that the policy lists it is never forgotten, because a signature never ends: that part of the state grows
+with claims times listed validators. Any other name costs nothing, whether it signs with a key of its own (`did:key`) or
+not at all. So of these a lane remembers as many as `max_waiting_bytes` holds, those that spoke last.
 """
 
 from __future__ import annotations
@@ -23,23 +26,29 @@ from ..policy.policy import Policy, policy_of_document
 from ..sanitise import AttestationRules
 from .validators import Validators
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 CHUNK: Final = 50_000
 """So many words make a chunk of a snapshot: a little more than a megabyte."""
 NAME_BYTES: Final = 16
 
 
+Row = tuple[bytes, int, bool]
+"""A claim and validator, when the newest word was issued, and whether the policy listed the validator."""
+
+
 class NewestWords:
     """When each validator's newest word on each claim was issued.
 
-    Invariant: the time of a claim and validator only grows.
+    Invariant: while a claim and validator are remembered, their time only grows; they stand in one of the two tables,
+    and in that of the others the one that spoke last stands last.
     """
 
     def __init__(self) -> None:
-        self._issued: dict[bytes, int] = {}
+        self._issued: dict[bytes, int] = {}  # by validators that the policy listed
+        self._others: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        return len(self._issued)
+        return len(self._issued) + len(self._others)
 
     def newest(self, claim: str, did: str) -> int | None:
         """When the newest word was issued that was taken, Unix ms; None where there is none that says so.
@@ -48,26 +57,48 @@ class NewestWords:
             claim: the claim's hash.
             did: the validator's, in its one spelling.
         """
-        return self._issued.get(_name(claim, did))
+        name = _name(claim, did)
+        found = self._issued.get(name)
+        return self._others.get(name) if found is None else found
 
-    def take(self, claim: str, did: str, issued: int) -> None:
-        """Takes a word that is newer than the newest."""
+    def take(self, claim: str, did: str, issued: int, most_others: int | None) -> None:
+        """Takes a word that is newer than the newest.
+
+        Args:
+            claim: the claim's hash.
+            did: the validator's, in its one spelling.
+            issued: Unix ms.
+            most_others: so many words of validators that the policy does not list are remembered; None: it lists this
+                one.
+        """
         name = _name(claim, did)
         assert issued > self._issued.get(name, -(1 << 62)), "an older word is refused first"
-        self._issued[name] = issued
+        before = self._others.pop(name, None)
+        assert before is None or issued > before, "an older word is refused first"
+        if most_others is None or name in self._issued:
+            self._issued[name] = issued
+            return
+        self._others[name] = issued
+        while len(self._others) > most_others:
+            del self._others[next(iter(self._others))]
 
-    def at_rest(self) -> dict[bytes, int]:
+    def at_rest(self) -> list[Row]:
         """A copy that does not change."""
-        return self._issued.copy()
+        return [
+            *((name, issued, True) for name, issued in self._issued.items()),
+            *((name, issued, False) for name, issued in self._others.items()),
+        ]
 
-    def restore(self, rows: Iterable[tuple[bytes, int]]) -> None:
-        """Takes the rows of a snapshot."""
-        self._issued.update(rows)
+    def restore(self, rows: Iterable[Row]) -> None:
+        """Takes the rows of a snapshot, in their order."""
+        for name, issued, is_listed in rows:
+            (self._issued if is_listed else self._others)[name] = issued
 
 
 def _name(claim: str, did: str) -> bytes:
-    # A DID may be long, and there may be many: a hash is enough to know a pair again. The claim has one length.
-    return sha256(f"{claim}{did}".encode()).digest()[:NAME_BYTES]
+    # A DID may be long, and there may be many: a hash is enough to know a pair again. The claim has one length; its
+    # digits name the same claim in either case, as in views.
+    return sha256(f"{claim.lower()}{did}".encode()).digest()[:NAME_BYTES]
 
 
 class State:
@@ -120,13 +151,12 @@ class Head(msgspec.Struct, gc=False, kw_only=True):
     counters: dict[str, int]
 
 
-_Row = tuple[bytes, int]
-LAYOUT: Final = snapshot.layout_of(repr((FORMAT, NAME_BYTES, _Row)), Head)
+LAYOUT: Final = snapshot.layout_of(repr((FORMAT, NAME_BYTES, Row)), Head)
 """As `snapshot.LAYOUT`."""
 
 _encoder = msgspec.msgpack.Encoder(order="sorted")
 _head = msgspec.msgpack.Decoder(Head)
-_chunk = msgspec.msgpack.Decoder(list[_Row])
+_chunk = msgspec.msgpack.Decoder(list[Row])
 
 
 def dump(state: State) -> Iterator[bytes]:
@@ -142,9 +172,9 @@ def dump(state: State) -> Iterator[bytes]:
     return _chunks(_encoder.encode(head), state.words.at_rest())
 
 
-def _chunks(head: bytes, words: dict[bytes, int]) -> Iterator[bytes]:
+def _chunks(head: bytes, words: list[Row]) -> Iterator[bytes]:
     yield head
-    rows = iter(words.items())
+    rows = iter(words)
     while chunk := list(islice(rows, CHUNK)):
         yield _encoder.encode(chunk)
 

@@ -7,7 +7,7 @@ word has to say when it was issued; no word may say that it was issued in the fu
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
@@ -18,6 +18,9 @@ from ...codecs.signatures import ATTESTATION, DEFAULT_ORIGIN
 from ...codecs.times import format_time, parse_time
 from ..policy.keys import Key, counted, is_signed, what_came
 from ..policy.policy import Attestations, Policy
+
+WORD_BYTES: Final = 155
+"""What a remembered word takes in memory (docs/capacity.md)."""
 
 
 class _SignedBy(msgspec.Struct, gc=False):
@@ -39,16 +42,23 @@ class Validators(NamedTuple):
         rules: the policy's table `attestations`.
         max_skew: how far ahead of the block's time a word may have been issued, milliseconds.
         origin: the deployment's, for which keys are succeeded.
+        memory: bytes for the newest words of validators that the policy does not list (framing_state.py).
     """
 
     rules: Attestations = Attestations()
     max_skew: int = 30_000
     origin: str = DEFAULT_ORIGIN
+    memory: int = 128 << 20
 
     @classmethod
     def of(cls, policy: Policy) -> Validators:
         """Those of a policy."""
-        return cls(policy.attestations, policy.admissibility.max_skew, policy.origin)
+        rules = policy.admissibility
+        return cls(policy.attestations, rules.max_skew, policy.origin, rules.max_waiting_bytes)
+
+    def most_words(self, did: str) -> int | None:
+        """How many words of validators like this one are remembered; None, of one that the policy lists: all."""
+        return None if self.rules.validators.get(did) else max(1, self.memory // WORD_BYTES)
 
 
 def unauthorised_validator(validators: Validators, value: bytes, time: int) -> Fault | None:

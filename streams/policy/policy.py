@@ -289,6 +289,11 @@ class Emitters(Part, frozen=True, gc=False):
     unauthenticated: Effect | None = None
     vendor: dict[str, str] = {}
 
+    def is_authenticated(self, emitter: str | None) -> bool:
+        """Whether an emission under that name was signed with a key of it; where no emission ever is, every name is
+        taken as it stands."""
+        return emitter in self.keys or not self.authenticates
+
     @property
     def authenticates(self) -> bool:
         """Whether anything depends on who signed an emission."""
@@ -529,6 +534,25 @@ class Policy(Part, frozen=True, gc=False):
             found.append(("reviewers.require_signatures", why))
         return found
 
+    def notes(self) -> list[tuple[str, str]]:
+        """What a policy without exposures still leaves to one party, as (path, sentence): for an operator to know."""
+        found: list[tuple[str, str]] = []
+        rules, least = self.admissibility, self.admissibility.min_observers
+        if least.internal < 2 <= least.external:
+            why = "asks for one observer where the effect is internal: one that is captured admits that by itself"
+            found.append(("admissibility.min_observers", f"{why} [S §11.3]"))
+        if self.judging.same_root >= rules.k.internal:
+            why = "is not below k for internal effects: who can write to one checkout admits those"
+            found.append(("judging.same_root", why))
+        alone = [name for name, k in sorted(rules.k_by_check.items()) if k.internal == 1]
+        if alone:
+            found.append(("admissibility.k_by_check", f"lets one class admit internal effects by {', '.join(alone)}"))
+        if self.reviewers.roles and self.reviewers.min_reviewers.external > 1:
+            names = ", ".join(sorted(self.reviewers.roles))
+            why = f"names reviewers as it likes: whoever holds the key of {names} is as many of them as are asked for"
+            found.append(("reviewers.roles", why))
+        return found
+
     def _warnings_about_keys(self) -> list[tuple[str, str]]:
         """Keys that are missing where they are demanded, and keys that stand under two names."""
         found: list[tuple[str, str]] = []
@@ -540,6 +564,10 @@ class Policy(Part, frozen=True, gc=False):
         if self.attestations.require_signatures and not self.attestations.validators:
             why = "takes any did:key, and keys cost nothing: one party can be any number of validators"
             found.append(("attestations.require_signatures", why))
+        claimed = [name for name, one in sorted(self.observers.items()) if one.writable_by]
+        if (claimed or emitters.vendor) and not emitters.authenticates:
+            at = f"observers.{claimed[0]}.writable_by" if claimed else "emitters.vendor"
+            found.append((at, "follows the name that an emission gives, which is anybody's to give: no emitter signs"))
         for at, keys in self._key_tables():
             found += [
                 (f"{at}.{name}", f"has the key of {other!r}: whoever holds it speaks under both names")

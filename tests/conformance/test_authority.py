@@ -396,6 +396,33 @@ def test_who_did_not_sign_has_no_lower_effect_than_the_policy_says(adjudicate, e
     assert [word["effect"] for word in own.on("admitted")] == ["internal"]
 
 
+@pytest.mark.parametrize("name", [{}, system("open"), system("bot-2")])
+def test_another_name_makes_no_evidence_of_what_an_emitter_can_write_to(
+    adjudicate, emission, observation, name: dict[str, Any]
+):
+    """Where emitters sign, one that does not may be the writer: unsigned and under any other name it gains nothing."""
+    policy = emitters(bot=ANN) + '[observers."observer-2"]\nwritable_by = ["bot"]\n'
+    evidence = [observation(1, GREP), observation(2, GIT, observer="observer-2")]
+    policy_of_two = policy.replace("[emitters.keys]\n", f'[emitters.keys]\nother = "{public(BOB)}"\n')
+
+    assert adjudicate([emission(0, fields=name), *evidence], policy).words == []
+    assert adjudicate([signed(ANN, emission(0, fields=system("bot"))), *evidence], policy).words == []
+    own = signed(BOB, emission(0, fields=system("other")))
+    assert adjudicate([own, *evidence], policy_of_two).words == [("admitted", "admitted", None)]
+
+
+@pytest.mark.parametrize(("owner", "counts"), [("Example Ltd", True), ("ACME", False), (None, False)])
+def test_another_name_has_no_other_vendor(adjudicate, emission, observation, owner: str | None, counts: bool):
+    """Unsigned where others sign: what any vendor in the policy owns is as its own vendor's."""
+    policy = emitters(bot=ANN) + '[emitters.vendor]\nbot = "Acme"\n'
+    looked = {} if owner is None else {"looked_at": {"owner": owner}}
+    evidence = [observation(1, GREP), observation(2, "substrate.mcp.brief", **looked)]
+
+    outputs = adjudicate([emission(0, fields=system("open")), *evidence], policy)
+
+    assert outputs.words == ([("admitted", "admitted", None)] if counts else [])
+
+
 def test_a_stranger_cannot_close_an_emission_with_a_number_that_nobody_reaches(adjudicate, emission, observation):
     """An attempt of 1,000,000 would supersede all that ever comes."""
     lines = [emission(0), emission(1, fields={"attempt": 1_000_000}), observation(2, GREP), observation(2, GIT)]

@@ -61,6 +61,8 @@ def policy() -> None:
 def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
     """Report every error of a policy FILE with its line, and what is allowed but unwise; exit 1 if there are errors.
 
+    What a policy without such findings still leaves to one party is noted on standard error.
+
     \b
     Example:
       sluice policy check policy.toml
@@ -70,6 +72,7 @@ def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
     text = policy_text(file)
     errors: list[Problem] = []
     warnings: list[Problem] = []
+    notes: list[Problem] = []
     digest = ""
     try:
         loaded = load_policy(text, file)
@@ -79,6 +82,9 @@ def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
         errors, digest = locate(text, loaded.problems()), loaded.hash
         found = warnings_of(loaded, load_settings(obj["config_file"], {}))
         warnings = locate(text, found if errors else found + loaded.exposures())
+        notes = [] if errors else locate(text, loaded.notes())
+    for line, path, sentence in notes:  # beside the findings: nobody has to act on them
+        click.echo(printable(f"{file}:{line}: note: {path}: {sentence}"), err=True)
     for severity, found in (("error", errors), ("warning", warnings)):
         for line, path, sentence in found:
             if as_json:

@@ -147,7 +147,7 @@ _KINDS: Mapping[str, _Kind] = {
     "observations": _Kind(decode.decode_observation, attrgetter("subject.emission_id")),
     "sightings": _Kind(decode_sighting, attrgetter("observation_id")),
     "reviews": _Kind(decode.decode_review, attrgetter("emission_id")),
-    "attestations": _Kind(_decode_attestation, attrgetter("claim_hash")),
+    "attestations": _Kind(_decode_attestation, lambda one: one.claim_hash.lower()),  # one claim in either case
 }
 INPUT_TOPICS = tuple(_KINDS)
 """The topics that people and observers write to; citations are the lanes' own."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from foreign_signing import key_of, public, sign
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluice.codecs.dids import did_of
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.attestations import framing_state
+from sluice.streams.attestations.validators import WORD_BYTES
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, Attestations, Policy
 
@@ -120,6 +124,80 @@ def test_a_word_that_does_not_say_when_it_was_issued_keeps_the_order_in_which_it
     assert fates(Lane(SIGNED), sign(ANN, "attestations", attestation())) == ["mistyped"]
 
 
+@pytest.mark.parametrize("policy", [SIGNED, DEFAULT_POLICY])
+def test_a_claim_is_the_same_in_either_case(policy: Policy):
+    """An old word does not come back with the digits of its claim written in capitals."""
+    lane, capitals = Lane(policy), CLAIM.upper().replace("0X", "0x")
+    assert fates(lane, word(-5), word(-1)) == ["grounded", "grounded"]
+
+    for key in (CLAIM, capitals):
+        assert reason(lane.one(word(-3, claim_hash=capitals), key=key.encode())) == "stale-word"
+    assert reason(lane.one(word(0, claim_hash=capitals), key=CLAIM.encode())) is None
+    assert fates(lane, word(0)) == ["stale-word"]
+
+
+def test_a_claim_has_one_lane_in_either_case():
+    """The one of the lower-case digits: another lane would not know the newest word."""
+    lanes, claim = 16, "0x" + "ABCDEF01" * 8
+    own = PARTITIONERS["murmur2"](claim.lower().encode(), lanes)
+    other = PARTITIONERS["murmur2"](claim.encode(), lanes)
+    assert own != other
+
+    states = {number: Lane(SIGNED) for number in (own, other)}
+    for number, lane in states.items():
+        lane.state.lane, lane.state.lanes = number, lanes
+
+    assert reason(states[other].one(word(0, claim_hash=claim), key=claim.encode())) == "misrouted"
+    assert reason(states[own].one(word(0, claim_hash=claim), key=claim.lower().encode())) is None
+
+
+# ---------------------------------------------------------------- how much is remembered
+
+
+def sparing(words: int, **attestations: Any) -> Policy:
+    """A policy whose lanes remember so many words of validators that it does not list."""
+    rules = msgspec.structs.replace(DEFAULT_POLICY.admissibility, max_waiting_bytes=words * WORD_BYTES)
+    return Policy(admissibility=rules, attestations=Attestations(**attestations))
+
+
+def test_names_that_cost_nothing_take_no_more_than_their_share():
+    """Those that spoke last are remembered; a stranger's flood makes the lane's memory no larger."""
+    lane = Lane(sparing(3))
+    flood = [attestation(validator_did=f"did:web:v{number}.example", issued_at=format_time(T)) for number in range(9)]
+
+    assert fates(lane, *flood) == ["grounded"] * 9
+
+    assert len(lane.state.words) == 3
+    assert fates(lane, *flood[-3:]) == ["stale-word"] * 3
+    assert fates(lane, flood[0]) == ["grounded"]  # forgotten: who does not sign has no order to rely on
+
+
+def test_a_listed_validator_s_words_are_never_forgotten():
+    """Whatever strangers send, and however many claims it speaks of."""
+    lane = Lane(sparing(1, validators=SIGNED.attestations.validators))
+    claims = ["0x" + digit * 64 for digit in "abcdef"]
+    own = [word(-1, claim_hash=claim) for claim in claims]
+    strangers = [attestation(validator_did=f"did:web:v{n}.example", issued_at=format_time(T)) for n in range(5)]
+    for one in (*own, *strangers):
+        assert reason(lane.one(one, key=one["claim_hash"].encode())) is None
+    lane.state = framing_state.load(framing_state.dump(lane.state))
+
+    assert len(lane.state.words) == len(claims) + 1
+    assert [reason(lane.one(one, key=one["claim_hash"].encode())) for one in own] == ["stale-word"] * len(claims)
+
+
+def test_keys_that_anybody_makes_are_no_listed_validators():
+    """A `did:key` signs with its own key, where nobody is listed: they cost nothing, so they share the bound."""
+    lane = Lane(sparing(2, require_signatures=True))
+    for number in range(4):
+        key = key_of(20 + number)
+        did = did_of(key.public_key().public_bytes_raw())
+        plain = attestation(validator_did=did, issued_at=format_time(T))
+        assert fates(lane, sign(key, "attestations", plain)) == ["grounded"]
+
+    assert len(lane.state.words) == 2
+
+
 # ---------------------------------------------------------------- laws
 
 COMINGS = st.lists(
@@ -204,7 +282,7 @@ def test_what_is_no_snapshot_is_refused(chunks: list[bytes]):
 
 def test_a_snapshot_of_another_format_is_refused(monkeypatch: pytest.MonkeyPatch):
     chunks = list(framing_state.dump(Lane().state))
-    monkeypatch.setattr(framing_state, "FORMAT", 2)
+    monkeypatch.setattr(framing_state, "FORMAT", framing_state.FORMAT + 1)
 
     with pytest.raises(DoesNotHoldError, match="another format"):
         framing_state.load(chunks)
