@@ -20,7 +20,7 @@ def test_the_strict_profile_says_what_one_party_can_do_where_the_effect_is_inter
 
 def test_a_role_is_as_many_reviewers_as_it_names() -> None:
     """Whoever holds its key signs for two of them: `min_reviewers` counts names."""
-    role = f'[reviewers]\nmin_reviewers = { external = 2 }\n[reviewers.roles]\nconsole = "{KEY}"\n'
+    role = f'[reviewers]\nmin_reviewers = {{ external = 2 }}\n[reviewers.roles]\nconsole = "{KEY}"\n'
 
     assert [path for path, _ in load_policy(role, "").notes()] == ["reviewers.roles"]
     assert load_policy(role.replace("min_reviewers = { external = 2 }\n", ""), "").notes() == []
