@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..codecs.errors import UsageError
 from ..codecs.records import Effect, Emitter
@@ -35,6 +35,12 @@ MOST_CONVERSATIONS: Final = 100
 MOST_TURNS: Final = 10_000
 """Turns whose attempts are counted."""
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+class Emitted(NamedTuple):
+    """A turn of a session that is recorded; `number` counts those that say something, from 1."""
+
+    number: int
 
 
 def now_ms() -> int:
@@ -135,19 +141,62 @@ class Recorder:
         Returns:
             What could not be read of it.
         """
-        problems: list[Problem] = []
+        return [one for one in self.recording(conversation, events, cwd=cwd) if isinstance(one, Problem)]
+
+    def recording(
+        self,
+        conversation: str,
+        events: Iterable[Event],
+        *,
+        cwd: str | None = None,
+        chosen: Callable[[int], bool] = lambda number: True,
+        last: bool = False,
+    ) -> Iterator[Problem | Emitted]:
+        """As `record`, while the events come: holds what is open, and no more.
+
+        Args:
+            conversation: names the session.
+            events: in their order.
+            cwd: where calls are made that do not say it themselves.
+            chosen: whether a turn is emitted, by its number from 1; what was called in the others is known all the
+                same. Turns that say nothing have no number.
+            last: the last turn that says something is emitted, at the end, and no other. Neither this nor `chosen`
+                is for a streamed recorder, which emits before a turn ends.
+
+        Yields:
+            What cannot be read, as it comes; and of each turn that was emitted its number, once the sink has it.
+        """
+        number, kept = 0, None
+        for turn in self._turns_of(conversation, events, cwd):
+            if isinstance(turn, Problem):
+                yield turn
+            elif turn.says:
+                number += 1
+                if last:
+                    kept = turn
+                elif chosen(number):
+                    turn.emit()
+                    yield Emitted(number)
+        if kept is not None:
+            kept.emit()
+            yield Emitted(number)
+
+    def _turns_of(self, conversation: str, events: Iterable[Event], cwd: str | None) -> Iterator[Problem | Turn]:
+        """The turns of a session, closed, and what cannot be read."""
         turn: Turn | None = None
         for event in events:
             match event:
                 case Problem():
-                    problems.append(event)
+                    yield event
                 case TurnBegan(turn_id=name):
                     if turn is not None:
-                        turn.end()
+                        turn.close()
+                        yield turn
                     turn = self.turn(conversation, name or None, cwd=cwd)
                 case TurnEnded(at=at):
                     if turn is not None:
-                        turn.end(at)
+                        turn.close(at)
+                        yield turn
                     turn = None
                 case ToolCall():
                     turn = turn or self.turn(conversation, cwd=cwd)
@@ -156,5 +205,5 @@ class Recorder:
                     turn = turn or self.turn(conversation, cwd=cwd)
                     turn.said(text, at)
         if turn is not None:
-            turn.end()
-        return problems
+            turn.close()
+            yield turn

@@ -66,6 +66,12 @@ class Turn:
         self._calls, self._cwd = calls, cwd
         self._stream, self._part, self._ended = Streaming(), 0, False
         self._at: int | None = None
+        self._known: Sequence[CallText] | None = None
+
+    @property
+    def says(self) -> bool:
+        """Whether anything was said in it."""
+        return bool(self._stream.text.strip())
 
     def tool(
         self,
@@ -148,13 +154,27 @@ class Turn:
         """
         if self._ended:
             return
+        self.close(at)
+        self.emit()
+
+    def close(self, at: datetime | None = None) -> None:
+        """Ends the turn, and emits nothing yet: `emit` does, with the calls that are known now, or nobody does."""
         self._ended = True
         self._at = self._at if at is None else milliseconds(at)
+        self._known = tuple(self._calls)
+
+    def emit(self) -> None:
+        """Emits what is left of a turn that is closed, and flushes the sink.
+
+        Raises:
+            SluiceError: the sink does not take it.
+        """
         if self._stream.text:
             if self._recorder.streamed:
                 self._emit([self._stream.rest()], final=True)
             else:
                 self._emit(pieces(self._stream.text), final=True)
+            self._stream = Streaming()
         self._recorder.sink.flush()
 
     def _demand_open(self) -> None:
@@ -174,7 +194,7 @@ class Turn:
     def _emit(self, several: Sequence[Piece], *, final: bool) -> None:
         recorder = self._recorder
         emitted_at = format_time(recorder.clock() if self._at is None else self._at)
-        calls = list(self._calls)
+        calls = self._known if self._known is not None else tuple(self._calls)
         ready: list[tuple[Piece, list[Assertion]]] = []
         waiting = [
             (piece, [self._assertion(piece, place, calls) for place in range(len(piece.found))]) for piece in several

@@ -2,7 +2,7 @@
 
 from .finding import newest_session
 from .following import follow, follow_transcript
-from .opening import FORMATS, Format, TranscriptError, detect, open_transcript, read
+from .opening import FORMATS, Format, TranscriptError, detect, open_end, open_transcript, read
 
 __all__ = [
     "FORMATS",
@@ -12,6 +12,7 @@ __all__ = [
     "follow",
     "follow_transcript",
     "newest_session",
+    "open_end",
     "open_transcript",
     "read",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,7 @@ from .values import MAX_LINE, Unreadable, decode, members
 
 Format = Literal["claude-code", "codex", "openhands", "swe-agent"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+_OF_LINES: Final = ("claude-code", "codex")
 
 _HEAD: Final = 256 * 1024
 _MAX_FIRST_LINE: Final = 8 * 1024 * 1024  # of a stream; the first line of a rollout has the instructions
@@ -30,6 +32,10 @@ _STEP: Final = re.compile(rb'"(?:trajectory|attempts)"\s*:\s*\[\s*(?:\{\s*)?')
 _STEP_MEMBER: Final = re.compile(rb'"(?:response|thought|query|execution_time)"\s*:')
 _SOURCE: Final = re.compile(rb'"source"\s*:\s*"(?:agent|user|environment)"')
 _NUMBERED: Final = re.compile(r"(?:event-)?(\d{1,12})(?:-[0-9a-fA-F-]{8,64})?\.json")
+
+
+Tell = Callable[[int], None]
+"""Told how many more bytes were read."""
 
 
 class TranscriptError(UsageError):
@@ -142,12 +148,13 @@ def read(format: Format, lines: Iterable[bytes]) -> Iterator[Event]:
     return _LINES[format](lines)
 
 
-def open_transcript(path: Path | str, format: Format | None = None) -> Iterator[Event]:
+def open_transcript(path: Path | str, format: Format | None = None, tell: Tell | None = None) -> Iterator[Event]:
     """The events of a transcript, read as they are taken.
 
     Args:
         path: a file or a pipe, the directory of an OpenHands conversation, or `-` for standard input.
         format: what it is; found by `detect` where it is not given.
+        tell: told how many more bytes were read, each time; not of a pipe.
 
     Raises:
         TranscriptError: at once, where it cannot be opened or is of no known format.
@@ -166,20 +173,52 @@ def open_transcript(path: Path | str, format: Format | None = None) -> Iterator[
         if path.is_dir():
             if found != "openhands":
                 raise TranscriptError("is a directory; only openhands has such", path=str(path))
-            return openhands.read_documents(_documents(event_files(path)))
+            return openhands.read_documents(_telling(_documents(event_files(path)), tell))
         file = path.open("rb")
     except OSError as error:
         raise TranscriptError(f"cannot be read: {error.strerror}", path=str(path)) from error
-    return _read_and_close(file, found)
+    return _read_and_close(file, found, tell)
 
 
-def _read_and_close(file: BinaryIO, format: Format) -> Iterator[Event]:
+def open_end(path: Path | str, format: Format, size: int) -> Iterator[Event]:
+    """The events at the end of a transcript: as `open_transcript`, but of a file of lines that is longer no more than
+    its last bytes are read. It then begins in the middle of a turn, and results whose calls lie before are problems.
+
+    Args:
+        path: a file.
+        format: what it is.
+        size: bytes that are read at most, of a file of lines.
+
+    Raises:
+        TranscriptError: at once, where it cannot be opened.
+    """
+    if format not in _OF_LINES:
+        return open_transcript(path, format)
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - closed at the end of the events
+        length = file.seek(0, os.SEEK_END)
+        file.seek(max(length - size, 0))
+        if length > size:
+            file.readline()  # the rest of a line that begins before
+    except OSError as error:
+        raise TranscriptError(f"cannot be read: {error.strerror}", path=str(path)) from error
+    return _read_and_close(file, format)
+
+
+def _read_and_close(file: BinaryIO, format: Format, tell: Tell | None = None) -> Iterator[Event]:
     with file:
-        yield from read(format, _cut(file, format))
+        yield from read(format, _telling(_cut(file, format), tell))
+
+
+def _telling(pieces: Iterator[bytes], tell: Tell | None) -> Iterator[bytes]:
+    for piece in pieces:
+        if tell is not None:
+            tell(len(piece))
+        yield piece
 
 
 def _cut(file: BinaryIO, format: Format) -> Iterator[bytes]:
-    return lines_of(file) if format in ("claude-code", "codex") else pieces_of(file)
+    return lines_of(file) if format in _OF_LINES else pieces_of(file)
 
 
 def _stream(file: BinaryIO, format: Format | None, name: str) -> Iterator[Event]:

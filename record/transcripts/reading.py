@@ -56,16 +56,29 @@ def read_records(documents: Iterable[tuple[int, bytes]], reader: Reader, what: s
     """Decode each document (`what` it is: a line, or an element of a list), give it to the reader, count problems.
 
     The first `MAX_PROBLEMS` problems are given as they come, the number of the others at the end. A document that is
-    JSON but no object is a problem too.
+    JSON but no object is a problem too, and so is a transcript in which nothing is known: it is another format, or
+    that of a later version.
     """
-    problems = last = 0
-    for event in _events(documents, reader, what):
+    problems = last = objects = 0
+    nothing = True
+
+    def counted() -> Iterator[tuple[int, bytes]]:
+        nonlocal objects
+        for document in documents:
+            objects += 1
+            yield document
+
+    for event in _events(counted(), reader, what):
         if isinstance(event, Problem):
             problems += 1
             last = event.line
             if problems > MAX_PROBLEMS:
                 continue
+        nothing = False
         yield event
+    if nothing and objects:
+        which = f"The one {what} here has no" if objects == 1 else f"None of the {objects} {what}s here has a"
+        yield Problem(line=1, sentence=f"{which} known form: is it another format, or of a later version?")
     if problems > MAX_PROBLEMS:
         others = problems - MAX_PROBLEMS
         yield Problem(line=last, sentence=f"There were {others} more problems; the last one was in this line.")

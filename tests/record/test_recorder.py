@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +20,20 @@ from search import examples
 from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Emission
-from sluice.record import MemorySink, Message, Problem, Recorder, ToolCall, TurnBegan, TurnEnded, pieces, turns
+from sluice.record import (
+    Event,
+    MemorySink,
+    Message,
+    Problem,
+    Recorder,
+    ToolCall,
+    Turn,
+    TurnBegan,
+    TurnEnded,
+    pieces,
+    turns,
+)
+from sluice.record.recorder import Emitted
 from sluice.record.statements import Statement, statements
 
 NOW = 1_795_000_000_000
@@ -342,3 +357,64 @@ def test_files_of_the_checkout_complete_what_came_back(tmp_path: Path) -> None:
     ids = [each.get("observation_id") for each in value["assertions"][0]["provenance"]]
     assert ids == [f"sha256:{sha256(b'LIMIT = 42' + chr(10).encode()).hexdigest()}"]
     assert (one.assertions or ())[0].checks == ["equals(LIMIT, 42, path=a.py)"]
+
+
+def spoken(number: int) -> list[Event]:
+    """A turn that calls and says something."""
+    return [
+        TurnBegan(turn_id=f"u{number}", at=None),
+        ToolCall(
+            call_id=f"c{number}",
+            name="Read",
+            arguments={"file_path": f"/r/a{number}.py"},
+            result=f"     1\tLIMIT_{number} = {number}\n" + "x" * 1_000,
+            ok=True,
+            at=None,
+            cwd="/r",
+        ),
+        Message(text=f"`LIMIT_{number}` is {number}. `LIMIT_1` is 1.", at=None),
+        TurnEnded(at=None),
+    ]
+
+
+def test_a_session_is_recorded_while_it_comes() -> None:
+    """Each turn is with the sink before the next one is asked for."""
+    sink, asked = MemorySink(), list[int]()
+
+    def events() -> Iterator[Event]:
+        for number in range(1, 4):
+            asked.append(len(sink.records))
+            yield from spoken(number)
+
+    assert [one.number for one in Recorder("r", sink).recording("c", events())] == [1, 2, 3]  # type: ignore[union-attr]
+    assert asked == [0, 1, 2]
+
+
+def test_chosen_turns_are_emitted_and_the_calls_of_all_count() -> None:
+    """A turn that says nothing has no number."""
+    sink = MemorySink()
+    silent = [TurnBegan(turn_id="s", at=None), TurnEnded(at=None)]
+    events = [*silent, *spoken(1), *silent, *spoken(2), *spoken(3)]
+    found = list(Recorder("r", sink).recording("c", events, chosen=lambda number: number == 3))
+    assert found == [Emitted(3)]
+    (emission,) = [json.loads(one.value) for one in sink.records]
+    assert emission["emission_id"] == "c:u3"
+    paths = [one["provenance"][0]["locator"]["path"] for one in emission["assertions"]]
+    assert paths == ["a3.py", "a1.py"]
+
+
+def test_of_a_session_whose_last_turn_is_wanted_no_other_is_held() -> None:
+    """What earlier turns said is let go of as the next one ends; calls made after the last words do not count."""
+    sink, alive = MemorySink(), list[int]()
+    recorder = Recorder("r", sink)
+
+    def events() -> Iterator[Event]:
+        for number in range(1, 30):
+            yield from spoken(number)
+            gc.collect()
+            alive.append(sum(isinstance(one, Turn) for one in gc.get_objects()))
+        yield from spoken(99)[:2]
+
+    assert list(recorder.recording("c", events(), last=True)) == [Emitted(29)]
+    assert max(alive) <= 3
+    assert [json.loads(one.value)["emission_id"] for one in sink.records] == ["c:u29"]

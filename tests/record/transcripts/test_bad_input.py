@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 
 from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
-from sluice.record.transcripts import claude_code, open_transcript, reading, turns, values
+from sluice.record.transcripts import (
+    TranscriptError,
+    claude_code,
+    open_end,
+    open_transcript,
+    reading,
+    turns,
+    values,
+)
 from sluice.record.transcripts.reading import MAX_PROBLEMS, lines_of
 from sluice.record.transcripts.values import MAX_LINE, Unreadable, arguments, decode, moment
 
@@ -66,6 +74,32 @@ def test_a_line_that_cannot_be_read_is_one_problem(line: bytes, sentence: str | 
 @pytest.mark.parametrize("line", [b"[1, 2]", b'"text"', b"7", b"null"])
 def test_a_line_that_is_no_object_is_one_problem(line: bytes) -> None:
     assert events_of(line)[0] == Problem(line=1, sentence="This line is no JSON object; it is passed over.")
+
+
+def test_records_of_which_none_is_known_are_told() -> None:
+    """A later version may write others; nobody is to believe that nothing was said."""
+    found = list(claude_code.read([b'{"type": "answer.v9", "words": "So."}\n'] * 3))
+    assert [type(event) for event in found] == [Problem]
+    assert "None of the 3 lines here has a known form" in found[0].sentence  # type: ignore[union-attr]
+    assert list(claude_code.read([])) == []
+    mixed = list(claude_code.read([b'{"type": "answer.v9", "words": "So."}\n', GOOD]))
+    assert not [event for event in mixed if isinstance(event, Problem)]
+
+
+def test_the_end_of_a_long_transcript_is_read_alone(tmp_path: Path) -> None:
+    """Of what lies before it not a byte is read, and a line that is cut by the beginning is passed over."""
+    path = tmp_path / "long.jsonl"
+    with path.open("wb") as file:
+        file.truncate(1_000_000_000)  # a hole: to read it takes time and memory that nobody has here
+        file.seek(0, 2)
+        file.write(b"\n" + GOOD)
+    found = list(open_end(path, "claude-code", len(GOOD) + 10))
+    assert [type(event) for event in found] == [TurnBegan, Message, TurnEnded]
+    assert list(open_end(path, "claude-code", len(GOOD) - 10)) == []
+    path.write_bytes(GOOD)
+    assert [type(event) for event in open_end(path, "claude-code", 10_000)] == [TurnBegan, Message, TurnEnded]
+    with pytest.raises(TranscriptError):
+        open_end(tmp_path / "missing.jsonl", "claude-code", 10_000)
 
 
 def test_a_crash_may_leave_nul_bytes_before_a_record() -> None:
