@@ -9,7 +9,7 @@ stands in a tracked file. Nothing else of a result enters an emission.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -52,23 +52,30 @@ class Noted(NamedTuple):
 
 
 class CallText:
-    """A call with the words of its result, made once for however many sentences.
+    """A call with the words of its result, made once for however many sentences, when the first one asks.
 
     Args:
         seen: the call.
     """
 
-    __slots__ = ("_content", "paths", "seen", "words")
+    __slots__ = ("_content", "_words", "paths", "seen")
 
     def __init__(self, seen: LookResult) -> None:
         self.seen, self.paths = seen, seen.paths
         self._content: Content | None = None
-        text = "\n".join(
-            (*(line.text for line in seen.lines), *self.paths, seen.extra, *map(str, _texts_of(seen.look)))
-        )
-        names = " ".join(f"{one.name} {one.author}" for one in seen.commits)
-        shortened = {one.name[:length] for one in seen.commits for length in range(7, 13)}
-        self.words = frozenset(_WORDS.findall(f"{nfkc(text)} {names}".casefold())) | shortened
+        self._words: frozenset[str] | None = None
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Every word of what came back, and of the look."""
+        if self._words is None:
+            seen = self.seen
+            texts = (*(line.text for line in seen.lines), *self.paths, seen.extra, *map(str, _texts_of(seen.look)))
+            names = " ".join(f"{one.name} {one.author}" for one in seen.commits)
+            shortened = {one.name[:length] for one in seen.commits for length in range(7, 13)}
+            text = nfkc("\n".join(texts))
+            self._words = frozenset(_WORDS.findall(f"{text} {names}".casefold())) | shortened
+        return self._words
 
     @property
     def content(self) -> Content:
@@ -98,7 +105,8 @@ class Annotator:
     """
 
     def __init__(self, deriver: Deriver | None = None, read_data: ReadData | None = None) -> None:
-        self._deriver, self._read_data = deriver or Deriver(), read_data
+        self._deriver, self.read_data = deriver or Deriver(), read_data
+        self._index = _Index(())
 
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
         """What the calls give a sentence; nothing where none of them has its terms.
@@ -108,16 +116,18 @@ class Annotator:
             calls: in the order in which they were made.
             kind: of the assertion.
         """
-        chosen = bearing(text, calls)
+        if self._index.calls is not calls:
+            self._index = _Index(calls)
+        chosen = _bearing(text, self._index)
         annotations = [self._annotation(text, one) for one in chosen]
         # Only what bears on the sentence gives checks, so that no check speaks of a file that was not looked at.
         return Noted(annotations, self._deriver.derive(text, kind, chosen) if chosen else [])
 
     def _annotation(self, text: str, seen: LookResult) -> Annotation:
-        quoted = _quote(_terms(text), seen, self._read_data)
+        quoted = _quote(_terms(text), seen, self.read_data)
         locator = {**seen.look.locator, **({} if quoted is None else {"quote": quoted})}
         ts = None if seen.at is None else format_time(seen.at)
-        return Annotation(seen.look.substrate_class, observation_id(seen, self._read_data, text), ts, locator or None)
+        return Annotation(seen.look.substrate_class, observation_id(seen, self.read_data, text), ts, locator or None)
 
 
 def annotations_of(
@@ -135,19 +145,50 @@ def _terms(text: str) -> Sequence[Term]:
     return terms_of(text).terms[:MOST_TERMS]
 
 
+class _Index:
+    """Which calls have a word, found out once for however many sentences.
+
+    Args:
+        calls: in the order in which they were made.
+    """
+
+    def __init__(self, calls: Sequence[CallText]) -> None:
+        self.calls = calls
+        self._places: dict[str, frozenset[int]] = {}
+
+    def having(self, words: Iterable[str]) -> frozenset[int]:
+        """The places of the calls that have one of these words."""
+        return frozenset[int]().union(*map(self._with, words))
+
+    def _with(self, word: str) -> frozenset[int]:
+        known = self._places.get(word)
+        if known is None:
+            known = frozenset(place for place, one in enumerate(self.calls) if word in one.words)
+            self._places[word] = known
+        return known
+
+
 def bearing(text: str, calls: Sequence[CallText]) -> list[LookResult]:
     """The calls that bear on a sentence, best first, those of searches narrowed to the file that has most of it.
 
     A call bears on it when its result has half of the terms that its best rival has, and one that is no plain word.
     """
+    return _bearing(text, _Index(calls))
+
+
+def _bearing(text: str, index: _Index) -> list[LookResult]:
     terms = _terms(text)
     exact = [term for term in terms if term.kind != "word"]
-    words = {term: frozenset(_WORDS.findall(term.text.casefold())) for term in terms}
-    rough: list[tuple[float, int, CallText]] = []
-    for place, one in enumerate(calls):
-        there = [term for term in terms if words[term] and not words[term].isdisjoint(one.words)]
-        if there and (not exact or any(term.kind != "word" for term in there)):
-            rough.append((_weight(there), place, one))
+    weights: dict[int, float] = {}
+    named: set[int] = set()
+    for term in terms:
+        places = index.having(_words_of(term.text))
+        weight = _weight((term,))
+        for place in places:
+            weights[place] = weights.get(place, 0.0) + weight
+        if term.kind != "word":
+            named |= places
+    rough = [(weight, place, index.calls[place]) for place, weight in weights.items() if not exact or place in named]
     rough.sort(key=lambda one: (-one[0], -one[1]))  # of two alike the later one: it saw the newer state
     scored: list[tuple[float, int, LookResult]] = []
     best = 0.0
@@ -165,6 +206,11 @@ def bearing(text: str, calls: Sequence[CallText]) -> list[LookResult]:
     return _chosen([seen for score, _, seen in scored if score >= least])
 
 
+@lru_cache(maxsize=4096)
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(_WORDS.findall(text.casefold()))
+
+
 def _weight(terms: Collection[Term]) -> float:
     return sum(1.0 if term.kind == "word" else 3.0 for term in terms)
 
@@ -176,8 +222,7 @@ def _scored(text: str, terms: Sequence[Term], one: CallText) -> tuple[float, Loo
         seen = _narrowed(text, terms, seen)
     if seen.look.form == "paths" and not terms_of(text, READ, seen.look.locator).exists:
         return 0.0, seen  # nobody read the file: that it is there is all that was seen
-    content = one.content if seen is one.seen else _content_of(seen)
-    paths = seen.paths
+    content, paths = (one.content, one.paths) if seen is one.seen else (_content_of(seen), seen.paths)
     there: list[Term] = []
     places = 0
     for term in terms:
@@ -199,7 +244,8 @@ def _may_hold(term: Term, one: CallText) -> bool:
     """Whether a search can find anything: of numbers and dates there are other ways to write them."""
     if term.kind not in ("code", "name", "path", "quote"):
         return True
-    return not one.words.isdisjoint(_WORDS.findall(nfkc(term.text).casefold())) or not _WORDS.search(term.text)
+    words = _words_of(nfkc(term.text))
+    return not words or not one.words.isdisjoint(words)
 
 
 def _same_file(named: str, path: str) -> bool:

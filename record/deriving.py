@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..codecs.records import MAX_CHECK_LENGTH, Kind
 from ..streams.judging.checks import TABLE, Check, parse_check
@@ -20,7 +20,7 @@ from ..streams.judging.claim_forms import claim
 from ..streams.judging.code import Code
 from ..streams.judging.documents import Document
 from ..streams.judging.results import Source
-from ..streams.judging.verify import Parsing, verify_content
+from ..streams.judging.verify import Parser, Parsing, verify_content
 from .candidates import argument, candidates, named
 from .looks import LOG, Line, Look, LookResult
 
@@ -46,6 +46,25 @@ ReadFile = Callable[[str], str | None]
 """The text of a file below the root; None where there is none, or it is no text."""
 
 
+_LEVELS: Final = (
+    frozenset(TABLE) - {"uses", "defines", "contains"},
+    frozenset(("uses", "defines")),
+    frozenset(("contains",)),
+)
+"""Checks by how much they say."""
+
+
+class _Tried(NamedTuple):
+    """A check that might hold, and the file that it is held against."""
+
+    written: str
+    check: Check
+    source: Source
+
+    def __hash__(self) -> int:
+        return hash((self.written, self.source.digest, self.source.path))
+
+
 class Deriver:
     """Derives checks from results. It keeps what it parsed, within `MOST_PARSED`; one thread uses it at a time.
 
@@ -53,10 +72,11 @@ class Deriver:
         read_file: gives the whole file where it is at hand. Without it, and where it gives None, a file is what came
             back of it; lines in between are taken for empty. Then checks that need all of it are not derived, nor any
             that copies a line.
+        parser: keeps what it parsed, where somebody else parses the same files; else the deriver keeps it.
     """
 
-    def __init__(self, read_file: ReadFile | None = None) -> None:
-        self._read, self._parser = read_file, _Kept()
+    def __init__(self, read_file: ReadFile | None = None, parser: Parser | None = None) -> None:
+        self._read, self._parser = read_file, _Kept() if parser is None else parser
 
     def derive(self, text: str, kind: Kind, seen: Sequence[LookResult]) -> list[str]:
         """The checks of a sentence, the most exact first; none where nothing that was read names what it names.
@@ -71,14 +91,18 @@ class Deriver:
             return [_with_folder(claimed, seen)]
         if len(text) > MOST_SENTENCE:
             return []
-        found: dict[str, None] = {}
-        for one in seen:
-            if one.look.substrate_class == LOG:
-                found.update(dict.fromkeys(of_history(text, one)))
-            found.update(dict.fromkeys(self._of_files(text, one)))
-        chosen = sorted((check for check in found if len(check) <= MAX_CHECK_LENGTH), key=lambda one: _rank(one, text))
-        exact = [check for check in chosen if not check.startswith(("contains(", "defines(", "uses("))]
-        return (exact or [check for check in chosen if not check.startswith("contains(")] or chosen)[:MOST_CHECKS]
+        tried = list(dict.fromkeys(tried for one in seen for tried in self._of_files(text, one)))
+        found = {check: None for one in seen if one.look.substrate_class == LOG for check in of_history(text, one)}
+        for level in _LEVELS:  # what says less is not asked for where something says more
+            found |= {
+                one.written: None
+                for one in tried
+                if one.check.name in level and verify_content(one.check, one.source, self._parser).holds
+            }
+            if found:
+                break
+        chosen = (check for check in found if len(check) <= MAX_CHECK_LENGTH)
+        return sorted(chosen, key=lambda one: _rank(one, text))[:MOST_CHECKS]
 
     def whole(self, look: Look) -> LookResult:
         """A look at a file as if all of its lines had come back; without lines where the file is not at hand."""
@@ -88,7 +112,8 @@ class Deriver:
         rows = [] if content is None else content.split("\n")[:MOST_LINES]
         return LookResult(look, tuple(Line(look.path or "", number, row) for number, row in enumerate(rows, 1)))
 
-    def _of_files(self, text: str, seen: LookResult) -> Iterator[str]:
+    def _of_files(self, text: str, seen: LookResult) -> Iterator[_Tried]:
+        """The checks that might hold in the files of a look, each with the file."""
         about = named(text)
         if not about.spans:
             return
@@ -112,8 +137,7 @@ class Deriver:
                 # It copies a line, and only a tracked file that is at hand says that the line is one to be seen.
                 if not is_whole and check.name == "contains":
                     continue
-                if verify_content(check, source, self._parser).holds:
-                    yield candidate
+                yield _Tried(candidate, check, source)
 
     def _content(self, path: str, seen: LookResult) -> tuple[str, bool] | None:
         """The file's text, and whether that is all of it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from .lexicon import ABBREVIATIONS, EXTENSIONS, FILES, PRODUCTS, STOP_WORDS, UNIT_OF
@@ -145,8 +146,21 @@ _FORMS: Final[tuple[tuple[Form, re.Pattern[str], Callable[[str], str]], ...]] = 
 )
 
 
+MEMO_LENGTH: Final = 500
+"""Characters of a text whose literals are kept: a sentence's words are asked about many times over."""
+
+
 def literals(text: str) -> list[Found]:
     """Every literal of a text, in the order in which they stand. `text` is NFKC already."""
+    return list(_kept(text)) if len(text) <= MEMO_LENGTH else _searched(text)
+
+
+@lru_cache(maxsize=4096)
+def _kept(text: str) -> tuple[Found, ...]:
+    return tuple(_searched(text))
+
+
+def _searched(text: str) -> list[Found]:
     found: list[Found] = []
     for form, pattern, accept in _FORMS:
         pieces: list[str] = []

@@ -52,6 +52,7 @@ class Parsed:
         return made
 
 
-def _key(source: Source) -> tuple[str, str, bool] | None:
-    """The bytes and the path, which tells the language; None where nobody knows the bytes."""
-    return (source.digest, source.path, source.whole) if source.digest else None
+def _key(source: Source) -> tuple[str, str, bool, int] | None:
+    """The bytes, the path, which tells the language, and the text, since a recorder may read other characters in the
+    same bytes; None where nobody knows the bytes."""
+    return (source.digest, source.path, source.whole, hash(source.text)) if source.digest else None
