@@ -55,6 +55,14 @@ def write_line(value: Any) -> None:
     sys.stdout.buffer.write(_encoder.encode(value) + b"\n")
 
 
+def write_escaped_line(value: Any) -> None:
+    """As `write_line`, for lines that people read on a terminal too: what a terminal obeys is written as JSON's escape
+    of it."""
+    from ..terminal.showing import escaped
+
+    sys.stdout.buffer.write(escaped(_encoder.encode(value).decode()).encode() + b"\n")
+
+
 def run_filter(files: tuple[str, ...], answer: Callable[[bytes], Any | Fault]) -> None:
     """Answers every line with what `answer` returns: a JSON-ready value, or a Fault. Exits 1 if there was any Fault."""
     run_filter_many(files, lambda line: (answer(line),))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from ...codecs.errors import UsageError, printable
 from ..settings.settings import Settings, load_settings
 from .filters import read_policy
+from .lines import write_escaped_line
 from .options import root, root_setting
-from .standard import write_document
 
 if TYPE_CHECKING:
-    from ..observers.instruments import Instruments
-    from ..vet.sources import Source
+    from ...record.transcripts import Format
+    from ..vet.running import Job, Named, Read, Unread
     from ..vet.verdicts import Verdict
 
 FORMATS = ("claude-code", "codex", "openhands", "swe-agent", "markdown")
@@ -28,70 +28,86 @@ BAR_AFTER = 1.0
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="What FILE is [found by its content or ending].")
 @root
 @click.option("--policy", "policy_file", type=click.Path(dir_okay=False), help="Policy file [the reference policy].")
-@click.option("--all", "every", is_flag=True, help="Every turn of the session, not the last one alone.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.option("--last", is_flag=True, help="Of a session the last turn alone.")
+@click.option("--all", "every", is_flag=True, help="Every turn of a session [this is what happens without --last].")
+@click.option("--json", "as_json", is_flag=True, help="JSON Lines: an object for each statement.")
 @click.option("--html", metavar="FILE", type=click.Path(dir_okay=False), help="Write one self-contained page.")
 @click.option("--broker", metavar="URL", help="Send the emissions to Kafka instead, as kafka://host:port.")
 @click.pass_context
 def vet(
     ctx: click.Context,
-    file: str | None,
+    files: tuple[str, ...],
     form: str | None,
     roots: tuple[str, ...],
     policy_file: str | None,
+    last: bool,
     every: bool,
     as_json: bool,
     html: str | None,
     broker: str | None,
 ) -> None:
-    """Say of each statement in an agent's answer what observers find it to be worth, without a broker.
+    """Say of each statement in an agent's answers what observers find it to be worth, without a broker.
 
-    FILE is the transcript of a session, or an answer in Markdown; - is standard input. Without it the newest session
-    of a coding agent for this directory is taken. The observers look at the working tree of --root, by default the
-    git checkout that this directory is in. Exit status 1 where a statement is contradicted.
+    FILE is the transcript of a session, or an answer in Markdown; - is standard input; there may be several. Without
+    one the newest session of a coding agent for this directory is taken. All turns of a session are vetted. The
+    observers look at the working tree of --root, by default the git checkout that this directory is in. Exit status 1
+    where a statement is contradicted.
+
+    With --json each line is the last output record of one statement, with what vetting adds: file, turn, statement,
+    seen, missing, and shown and not_checked where it is admitted in part. The summary goes to standard error.
 
     \b
     Example:
         sluice vet
-        sluice vet README.md --root ~/src/project
-        sluice vet session.jsonl --format claude-code --all --json
+        sluice vet README.md docs/*.md --root ~/src/project
+        sluice vet session.jsonl --format claude-code --last
+        sluice vet session.jsonl --json | jq 'select(.status == "contradicted") | .statement'
     """
-    from ..observers.instruments import Instruments
     from ..observers.roots import Roots
-    from ..vet.sources import folder_of, roots_around
-    from ..vet.verdicts import CONTRADICTED, document
-    from ..vet.vetting import VETTING_POLICY, Vetter
+    from ..vet.running import Job, Running, Unread, processes_for
+    from ..vet.sources import roots_around
+    from ..vet.verdicts import CONTRADICTED
+    from ..vet.vetting import VETTING_POLICY
+    from ..vet.view import Tally
 
+    if last and every:
+        raise UsageError("--last and --all contradict each other")
     flag = root_setting(roots) or (None if _configured(ctx) else roots_around(Path.cwd()))
     settings = load_settings((ctx.obj or {}).get("config_file"), {"root": flag})
-    places = Roots.of(settings.root)
-    places.check()
+    Roots.of(settings.root).check()
     policy = VETTING_POLICY if policy_file is None else read_policy(policy_file, settings)
-    name = file or _newest()
-    with closing(Instruments(settings)) as instruments:
-        source = _read(name, form, folder_of(places), settings, instruments, every)
-        for problem in source.problems:
-            click.echo(printable(f"sluice: {name}:{problem.line}: {problem.sentence}"), err=True)
-        if broker is not None:
-            _send(source, broker)
-            return
-        vetter = Vetter(settings, places, instruments, policy)
-        with _progress(len(source.emissions)) as step:
-            verdicts: list[Verdict] = []
-            for one in source.emissions:
-                verdicts += vetter.vet(one)
-                step()
+    names = files or (_newest(),)
+    job = Job([_named(name, form) for name in names], settings, policy, last)
+    if broker is not None:
+        _send(job, broker)
+        return
+    tally, contradicted = Tally(), False
+    kept: list[Verdict] = []
+    with Running(job, processes_for(job)) as running, _progress(_size(job)) as read:
+        for one in running.results(read):
+            if isinstance(one, Unread):
+                _report(one)
+                continue
+            for verdict in one.verdicts:
+                contradicted = contradicted or verdict.status == CONTRADICTED
+                tally.add(verdict)
+                if as_json:
+                    write_escaped_line(verdict.form())
+                if html is not None or not as_json:
+                    kept.append(verdict.slim())
+    sys.stdout.buffer.flush()
     if html is not None:
-        _write_page(html, verdicts, name)
+        _write_page(html, kept, ", ".join(Path(name).name for name in names))
     if as_json:
-        write_document(document(verdicts))
+        for line in tally.lines():
+            click.echo(printable(f"sluice: {line}"), err=True)
     else:
-        _show(verdicts)
-    if any(one.status == CONTRADICTED for one in verdicts):
+        _show(kept)
+    if contradicted:
         sys.exit(1)
 
 
@@ -114,50 +130,57 @@ def _newest() -> str:
     return str(found)
 
 
-def _read(
-    name: str, form: str | None, folder: str, settings: Settings, instruments: Instruments, every: bool
-) -> Source:
-    """The emissions of a file.
+def _named(name: str, form: str | None) -> Named:
+    """A file and what it is.
 
     Raises:
-        UsageError: it cannot be read, or is of no known format.
+        UsageError: it cannot be opened, or is of no known format.
     """
-    from ...record.transcripts import open_transcript
-    from ..observers.tracked import tracked
-    from ..vet.sources import demand_readable, is_answer, of_answer, of_events, read_answer
+    from ...record.transcripts import detect
+    from ..vet.running import Named
+    from ..vet.sources import STANDARD_INPUT, demand_readable, is_answer
 
     demand_readable(name)
     if form == "markdown" or (form is None and is_answer(name)):
-        text = read_answer(name)
-        return of_answer(text, folder, tracked(folder, settings, instruments), conversation=_conversation(name))
-    events = open_transcript(name, None if form is None else form)  # pyright: ignore[reportArgumentType]
-    return of_events(events, folder, conversation=_conversation(name), every=every)
+        if name != STANDARD_INPUT and not Path(name).exists():
+            raise UsageError("there is no such file", path=name)
+        return Named(name, is_answer=True)
+    if name == STANDARD_INPUT:
+        return Named(name, cast("Format | None", form))  # its beginning can be read once
+    return Named(name, detect(name) if form is None else cast("Format", form))
 
 
-def _conversation(name: str) -> str:
-    return "stdin" if name == "-" else Path(name).stem or "session"
+def _report(one: Unread) -> None:
+    click.echo(printable(f"sluice: {one.name}:{one.line}: {one.sentence}"), err=True)
 
 
-def _send(source: Source, broker: str) -> None:
+def _send(job: Job, broker: str) -> None:
     from ...record import KafkaSink
+    from ..observers.instruments import Instruments
+    from ..vet.running import Told, told
 
-    with KafkaSink(broker) as sink:
-        for one in source.emissions:
-            sink.put(one)
-    number = len(source.emissions)
+    number = 0
+    with closing(Instruments(job.settings)) as instruments, KafkaSink(broker) as sink:
+        for one in told(job, instruments):
+            if not isinstance(one, Told):
+                _report(one)
+                continue
+            for recorded in one.emissions:
+                sink.put(recorded)
+                number += 1
     click.echo(f"sluice: {number} emission{'' if number == 1 else 's'} sent to {printable(broker)}", err=True)
 
 
-def _write_page(path: str, verdicts: list[Verdict], name: str) -> None:
+def _write_page(path: str, verdicts: Sequence[Verdict], name: str) -> None:
     from ..vet.page import page
 
     try:
-        Path(path).write_text(page(verdicts, Path(name).name), "utf-8")
+        Path(path).write_text(page(verdicts, name), "utf-8")
     except OSError as error:
         raise UsageError(f"the page cannot be written: {error.strerror}", path=path) from None
 
 
-def _show(verdicts: list[Verdict]) -> None:
+def _show(verdicts: Sequence[Verdict]) -> None:
     from ..vet import view
 
     if sys.stdout.isatty():
@@ -170,16 +193,31 @@ def _show(verdicts: list[Verdict]) -> None:
     sys.stdout.buffer.flush()
 
 
+def _size(job: Job) -> int | None:
+    """Bytes of the transcripts; None where nobody can tell, as of a pipe."""
+    paths = [Path(one.name) for one in job.files if not one.is_answer]
+    return sum(path.stat().st_size for path in paths) if all(path.is_file() for path in paths) else None
+
+
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error, once it takes longer than a second; on a terminal only."""
+def _progress(total: int | None) -> Iterator[Read]:
+    """A bar on standard error, once it takes longer than a second; on a terminal only.
+
+    Args:
+        total: bytes to read.
+    """
     if not sys.stderr.isatty():
-        yield lambda: None
+        yield lambda size: None
         return
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True, disable=False) as bar:
+    with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("vetting", total=total, visible=False)
-        began = time.monotonic()
-        yield lambda: bar.update(task, advance=1, visible=time.monotonic() - began > BAR_AFTER)
+        timer = threading.Timer(BAR_AFTER, lambda: bar.update(task, visible=True))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield lambda size: bar.advance(task, size)
+        finally:
+            timer.cancel()

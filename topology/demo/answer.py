@@ -18,9 +18,10 @@ from ..observers.instruments import Instruments
 from ..observers.roots import DEFAULT, Roots
 from ..settings.settings import Settings
 from ..terminal.showing import escaped
+from ..vet.at_hand import AtHand
 from ..vet.sources import folder_of, of_events
 from ..vet.verdicts import Verdict
-from ..vet.vetting import Vetter
+from ..vet.vetting import VETTING_POLICY, Vetter
 from .view import counted
 
 SESSION: Final = "answer.jsonl"
@@ -71,7 +72,9 @@ def vetted(folder: Path, settings: Settings) -> Answered:
     roots = Roots.of(settings.root)
     with closing(Instruments(settings)) as instruments:
         vetter = Vetter(settings, roots, instruments)
-        source = of_events(events, folder_of(roots), conversation="answer")
+        checkout = folder_of(roots)
+        at_hand = AtHand(checkout, settings, instruments, VETTING_POLICY)
+        source = of_events(events, checkout, conversation="answer", at_hand=at_hand)
         verdicts = [verdict for one in source.emissions for verdict in vetter.vet(one)]
     calls = sum(isinstance(one, ToolCall) for one in events)
     return Answered(question[1] if question else "", calls, verdicts)

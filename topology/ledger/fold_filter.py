@@ -7,7 +7,7 @@ thrown away. The watermark is the line's time: a filter has nothing to wait for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -76,6 +76,23 @@ class FoldFilter:
             yield schema_fault("$.topic", "one of " + ", ".join(core.INPUTS), line.topic)
         else:
             yield from self._record(time, line.topic, line)
+
+    def together(self, time: int, topic: str, values: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+        """The outputs of several records of one topic in one block, as a lane takes what arrives together.
+
+        Args:
+            time: Unix ms, not before that of the last block.
+            topic: one of the inputs.
+            values: the records, at most as many as a block holds (`codecs.blocks.MAX_EVENTS`).
+        """
+        source, offset = core.INPUTS.index(topic), self._builder.position(topic)
+        events: list[Event] = []
+        for place, value in enumerate(values):
+            key = _own_key(value)
+            encoded = None if key is None else key.encode()
+            events.append(core.event_for(source, offset + place, time, [], encoded, value))
+        yield from self._settle(time)
+        yield from self._close(time, events)
 
     def pass_time(self, time: int) -> Iterator[dict[str, Any]]:
         """The outputs of letting time pass."""

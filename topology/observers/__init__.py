@@ -5,4 +5,4 @@ operator's list (`access.py`); what bounds do not let finish is `unavailable`, n
 `service.ObserverService` stands between it and Kafka. Observers of one's own: `interface.py`.
 """
 
-__all__ = ["by_hand", "instruments", "look", "record", "roots", "service", "tracked"]
+__all__ = ["answering", "by_hand", "instruments", "look", "record", "roots", "service", "tracked"]

@@ -16,6 +16,7 @@ from .disk_trees import FolderTree
 from .enclosure import Enclosure
 from .git import Git
 from .instruments import Instruments
+from .listings import FILE
 from .roots import Roots
 
 
@@ -41,6 +42,29 @@ def tracked(path: str, settings: Settings, instruments: Instruments) -> frozense
             return frozenset(repository.index(budget).files)
         except (CannotLook, OSError):
             return frozenset()
+
+
+def committed(path: str, settings: Settings, instruments: Instruments) -> dict[str, str]:
+    """The files of HEAD's tree, each with the name of its object; none where nobody can tell within one look's time.
+
+    Args:
+        path: the root on this host.
+        settings: the bounds of a look; its roots are the folders that the repository may lead to.
+        instruments: keep what is read of a repository.
+
+    Raises:
+        UnreachableError: the root is not there.
+    """
+    budget = Budget(settings.look_timeout, settings.look_bytes)
+    with closing(Root(path)) as root:
+        try:
+            repository = instruments.repository(root, Enclosure((path, *Roots.of(settings.root).named.values())))
+            if repository is None:
+                return {}
+            entries = repository.listing(repository.tip(None, budget), budget).entries
+            return {name: entry.name for name, entry in entries.items() if entry.kind == FILE}
+        except (CannotLook, OSError):
+            return {}
 
 
 def main_repository(top: str) -> str | None:

@@ -1,3 +1,3 @@
 """Vetting without a broker: recorder, observers and fold of the stream, in one process (docs/vetting.md)."""
 
-__all__ = ["agents", "hook", "installing", "page", "sources", "verdicts", "vetting", "view"]
+__all__ = ["agents", "at_hand", "hook", "installing", "page", "running", "sources", "verdicts", "vetting", "view"]

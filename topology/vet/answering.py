@@ -21,8 +21,8 @@ from ...record import ToolCall, ToolMap
 from ...streams.policy.policy import Policy
 from ..observers.instruments import Instruments
 from ..observers.roots import Roots
-from ..observers.tracked import tracked
 from ..settings.settings import Settings
+from .at_hand import AtHand
 from .sources import MAX_ANSWER, checkout_of, folder_of, of_answer, of_events
 from .verdicts import Verdict
 from .vetting import VETTING_POLICY, Vetter
@@ -156,10 +156,12 @@ class AnswerVetter:
     def _vetted(self, text: str, calls: Calls, over: threading.Event) -> Vetted:
         folder = folder_of(self._roots)
         with closing(Instruments(self._settings)) as instruments:
-            made = calls()
+            made, at_hand = calls(), AtHand(folder, self._settings, instruments, self._policy)
             if any(self._tools.looks(call, folder) for call in made):
-                source = of_events(made, folder, conversation="answer", message=text, tools=self._tools)
+                source = of_events(
+                    made, folder, conversation="answer", message=text, tools=self._tools, at_hand=at_hand
+                )
             else:
-                source = of_answer(text, folder, tracked(folder, self._settings, instruments))
+                source = of_answer(text, at_hand)
             vetter = Vetter(self._settings, self._roots, instruments, self._policy, stopped=over.is_set)
             return Vetted([verdict for one in source.emissions for verdict in vetter.vet(one)])

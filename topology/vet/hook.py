@@ -15,7 +15,7 @@ from __future__ import annotations
 import codecs
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
@@ -23,14 +23,14 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from ...codecs.errors import SluiceError, UsageError
-from ...record import Event, ToolCall
-from ...record.transcripts import open_transcript
+from ...record import Event
+from ...record.transcripts import open_end
 from ...streams.policy.policy import Policy
 from ..observers.instruments import Instruments
 from ..observers.roots import Roots
-from ..observers.tracked import tracked
 from ..settings.settings import Settings
 from .agents import AGENTS, Agent, Asked
+from .at_hand import AtHand
 from .sources import Source, folder_of, of_answer, of_events, roots_around
 from .verdicts import CONTRADICTED, Verdict
 from .vetting import VETTING_POLICY, Vetter
@@ -39,6 +39,8 @@ from .view import MOST_LINES, missing_line, one_line
 BUDGET_SECONDS: Final = 8.0
 MAX_INPUT: Final = 16_000_000
 """Bytes of the hook's JSON."""
+MAX_TRANSCRIPT: Final = 16_000_000
+"""Bytes at the end of a transcript that are read: its calls are wanted, and the older ones matter least."""
 MOST_LISTED: Final = 10
 """Statements in one reason."""
 MAX_STATEMENT: Final = 400
@@ -139,26 +141,29 @@ def _vetted(
     roots.check()
     folder = folder_of(roots)
     with closing(Instruments(settings)) as instruments:
-        source = _source(agent, asked, folder, settings, instruments)
+        at_hand = AtHand(folder, settings, instruments, policy)
+        source = _source(agent, asked, at_hand)
         vetter = Vetter(settings, roots, instruments, policy, stopped=stopped)
         return [verdict for one in source.emissions for verdict in vetter.vet(one)]
 
 
-def _source(agent: Agent, asked: Asked, folder: str, settings: Settings, instruments: Instruments) -> Source:
+def _source(agent: Agent, asked: Asked, at_hand: AtHand) -> Source:
     """The last message, annotated by the transcript's calls; by what it names, where there are none."""
-    events: list[Event] = []
+    events: Iterator[Event] = iter(())
     if asked.transcript is not None and agent.transcript is not None:
         try:
             path = os.path.expanduser(asked.transcript)
             if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device may never end
                 raise UsageError("the transcript is no file", path=path)
-            events = list(open_transcript(path, agent.transcript))
+            events = open_end(path, agent.transcript, MAX_TRANSCRIPT)
         except SluiceError:
             if asked.message is None:
                 raise
-    if asked.message is not None and not any(isinstance(one, ToolCall) for one in events):
-        return of_answer(asked.message, folder, tracked(folder, settings, instruments))
-    return of_events(events, folder, conversation="hook", cwd=asked.cwd, message=asked.message)
+    folder = at_hand.folder
+    source = of_events(events, folder, conversation="hook", cwd=asked.cwd, message=asked.message, at_hand=at_hand)
+    if asked.message is not None and not source.calls:
+        return of_answer(asked.message, at_hand)
+    return source
 
 
 def reason_of(verdicts: Sequence[Verdict], unsupported: bool = False) -> str | None:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from html import escape
 
 from .verdicts import Verdict
-from .view import checked_lines, one_line, summary, why
+from .view import checked_lines, headings, one_line, summary, why
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c;
   background: #fff; }
-h1 { font-size: 1.4rem; } .statement { border-left: 4px solid #999; margin: 1rem 0; padding: .25rem 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; }
+.statement { border-left: 4px solid #999; margin: 1rem 0; padding: .25rem 1rem; }
 .admitted { border-color: #1a7f37; } .contradicted, .rejected { border-color: #b42318; }
 .below-floor, .unverified-inference { border-color: #9a6700; } .status { font-weight: 600; }
 ul { margin: .25rem 0; padding-left: 1.25rem; color: #444; font-size: .9rem; overflow-wrap: anywhere; }
@@ -26,7 +27,11 @@ def page(verdicts: Sequence[Verdict], title: str) -> str:
         verdicts: in the order of the answer.
         title: what was vetted; escaped here.
     """
-    body = "\n".join(_statement(verdict) for verdict in verdicts)
+    body = "\n".join(
+        (f"<h2>{escape(above)}</h2>\n" if above else "") + "\n".join(map(_statement, several))
+        for above, several in headings(verdicts)
+    )
+    told = "\n".join(f"<p>{escape(line)}</p>" for line in reversed(summary(verdicts)))
     heading = escape(one_line(title))
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -39,7 +44,7 @@ def page(verdicts: Sequence[Verdict], title: str) -> str:
 </head>
 <body>
 <h1>Vetting of {heading}</h1>
-<p>{escape(summary(verdicts))}</p>
+{told}
 {body}
 </body>
 </html>

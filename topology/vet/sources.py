@@ -1,6 +1,6 @@
 """Emissions of a transcript or of a plain answer, in memory: what `sluice vet` and the agents' hooks judge.
 
-Of a transcript the last turn that says something, or all of them; calls of earlier turns count, since the agent still
+Of a transcript all turns that say something, or the last one; calls of earlier turns count, since the agent still
 knows their results. A plain answer's calls nobody saw: its annotations are proposed from what it names.
 """
 
@@ -8,38 +8,35 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from ...codecs.errors import UsageError
-from ...codecs.records import Kind
 from ...record import (
-    Deriver,
     Event,
     MemorySink,
     Message,
-    Noted,
     Problem,
     Recorded,
     Recorder,
+    ToolCall,
     ToolMap,
-    TurnBegan,
-    proposals,
 )
-from ...record.annotating import Annotator, CallText
-from ...record.checkouts import Checkout
 from ...record.tracked import checkout_around
 from ...record.transcripts import TranscriptError, detect
 from ..observers.roots import DEFAULT, SEPARATOR, Roots
 from ..observers.tracked import main_repository
 from ..settings.files import demand_plain, read_file
+from .annotating import Proposing, Widening
+from .at_hand import AtHand
 
 EMITTER: Final = "coding-agent"
 MARKDOWN: Final = (".md", ".markdown")
 """Endings of files that hold a plain answer."""
 EITHER: Final = (".txt", "")
 """Endings of files that hold one, unless their content is a transcript's."""
+STANDARD_INPUT: Final = "-"
 MAX_ANSWER: Final = 4_000_000
 """Bytes of a plain answer."""
 
@@ -50,22 +47,63 @@ class Source(NamedTuple):
     Attributes:
         emissions: in their order.
         problems: what of the transcript could not be read.
+        calls: how many tool calls the transcript tells.
     """
 
     emissions: Sequence[Recorded]
     problems: Sequence[Problem] = ()
+    calls: int = 0
 
 
-class _Proposing(Annotator):
-    """Proposes annotations from what a sentence names; calls there are none."""
+class Turn(NamedTuple):
+    """What an agent said in one turn, as emissions.
 
-    def __init__(self, listing: frozenset[str], deriver: Deriver) -> None:
-        super().__init__(deriver)
-        self._listing, self._proposer = listing, deriver
+    Attributes:
+        number: of the turn, from 1, among those that say something.
+        emissions: in their order; a long answer is several.
+    """
 
-    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
-        """See `Annotator`."""
-        return proposals(text, self._listing, self._proposer)
+    number: int
+    emissions: Sequence[Recorded]
+
+
+def turns_of(
+    events: Iterable[Event],
+    root: str,
+    *,
+    conversation: str,
+    cwd: str | None = None,
+    chosen: Callable[[int], bool] = lambda number: True,
+    last: bool = False,
+    emitter: str = EMITTER,
+    tools: ToolMap | None = None,
+    at_hand: AtHand | None = None,
+) -> Iterator[Turn | Problem]:
+    """The emissions of a session, turn by turn while the events come. What was said is not kept, and of what was called
+    the newest (`record.keeping`).
+
+    Args:
+        events: of the transcript, in their order.
+        root: the checkout's folder.
+        conversation: names the session.
+        cwd: where calls were made that do not say it themselves.
+        chosen: whether a turn is wanted, by its number from 1, among those that say something.
+        last: the last of these alone.
+        emitter: the name of the emitting system.
+        tools: which call looked where; the defaults where it is left out.
+        at_hand: the checkout, for the kinds of evidence that the agent's calls did not give (`annotating`); without it
+            a statement has what the calls give it, and nothing else.
+    """
+    sink = MemorySink()
+    recorder = Recorder(emitter, sink, tools, root)
+    if at_hand is not None:
+        recorder.annotator = Widening(recorder.annotator, at_hand)
+    for one in recorder.recording(conversation, events, cwd=cwd, chosen=chosen, last=last):
+        if isinstance(one, Problem):
+            yield one
+        else:
+            yield Turn(one.number, tuple(sink.records))
+            sink.records.clear()
 
 
 def of_events(
@@ -78,55 +116,56 @@ def of_events(
     message: str | None = None,
     emitter: str = EMITTER,
     tools: ToolMap | None = None,
+    at_hand: AtHand | None = None,
 ) -> Source:
-    """The emissions of a session.
+    """The emissions of a session at once: those of the last turn that says something, or of all. As `turns_of`, and:
 
     Args:
-        events: of the transcript, in their order.
-        root: the checkout's folder.
-        conversation: names the session.
-        cwd: where calls were made that do not say it themselves.
         every: all turns, not the last alone.
         message: the last turn's text, where it is known better than from the transcript, which may lag.
-        emitter: the name of the emitting system.
-        tools: which call looked where; the defaults where it is left out.
     """
-    known = list(events)
-    if message is not None:
-        known = [*(one for one in known if not isinstance(one, Message)), Message(text=message, at=None)]
-    elif not every:
-        last = _last_turn(known)
-        known = [one for place, one in enumerate(known) if place >= last or not isinstance(one, Message)]
-    sink = MemorySink()
-    problems = Recorder(emitter, sink, tools, root).record(conversation, known, cwd=cwd)
-    return Source(sink.records, problems)
+    calls = 0
+
+    def counted() -> Iterator[Event]:
+        nonlocal calls
+        for one in events:
+            calls += isinstance(one, ToolCall)
+            if message is None or not isinstance(one, Message):
+                yield one
+        if message is not None:
+            yield Message(text=message, at=None)
+
+    emissions: list[Recorded] = []
+    problems: list[Problem] = []
+    for one in turns_of(
+        counted(),
+        root,
+        conversation=conversation,
+        cwd=cwd,
+        last=not every and message is None,
+        emitter=emitter,
+        tools=tools,
+        at_hand=at_hand,
+    ):
+        if isinstance(one, Problem):
+            problems.append(one)
+        else:
+            emissions += one.emissions
+    return Source(emissions, problems, calls)
 
 
-def _last_turn(events: Sequence[Event]) -> int:
-    """Where the last turn that says something begins."""
-    said = False
-    for place in range(len(events) - 1, -1, -1):
-        said = said or isinstance(events[place], Message)
-        if said and isinstance(events[place], TurnBegan):
-            return place
-    return 0
-
-
-def of_answer(
-    text: str, root: str, listing: frozenset[str], *, conversation: str = "answer", emitter: str = EMITTER
-) -> Source:
+def of_answer(text: str, at_hand: AtHand, *, conversation: str = "answer", emitter: str = EMITTER) -> Source:
     """The emissions of an answer in Markdown, with proposed annotations.
 
     Args:
         text: the Markdown.
-        root: the checkout's folder.
-        listing: the paths that may be named, relative to the root.
+        at_hand: the checkout.
         conversation: names the answer.
         emitter: the name of the emitting system.
     """
     sink = MemorySink()
-    recorder = Recorder(emitter, sink, root=root)
-    recorder.annotator = _Proposing(listing, Deriver(Checkout(root).text))
+    recorder = Recorder(emitter, sink, root=at_hand.folder)
+    recorder.annotator = Proposing(at_hand)
     with recorder.turn(conversation) as turn:
         turn.text(text)
     return Source(sink.records)
@@ -166,7 +205,7 @@ def read_answer(path: str) -> str:
     Raises:
         UsageError: it cannot be read, or is too large.
     """
-    if path != "-":
+    if path != STANDARD_INPUT:
         return read_file(path, MAX_ANSWER, f"the answer {path!r}").decode("utf-8", "replace")
     data = sys.stdin.buffer.read(MAX_ANSWER + 1)
     if len(data) > MAX_ANSWER:

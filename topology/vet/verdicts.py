@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-TYPE: Final = "sluice:Vetting"
-VERSION: Final = "1.0"
 UNSETTLED: Final = "unsettled"
 """The status of an assertion that the fold said nothing about: its emission was refused as a whole."""
+ADMITTED: Final = "admitted"
+BELOW_FLOOR: Final = "below-floor"
 CONTRADICTED: Final = "contradicted"
+UNANNOTATED: Final = "unannotated"
 IN_PART: Final = "admitted in part"
 """What readers are told instead of `admitted` where the checks cover only a part of the sentence."""
 
@@ -65,6 +66,8 @@ class Verdict(NamedTuple):
         seen: where, best first.
         missing: what was not found.
         record: the last output record; None where there is none.
+        file: that it stands in, as it was named; empty where nobody named one.
+        turn: of the transcript, from 1; None for a plain answer.
     """
 
     emission_id: str
@@ -76,16 +79,18 @@ class Verdict(NamedTuple):
     seen: Sequence[Place]
     missing: Sequence[Missing]
     record: dict[str, Any] | None
+    file: str = ""
+    turn: int | None = None
 
     @property
     def unsupported(self) -> bool:
         """No observer bore any of it out, and none found it false."""
-        return self.status not in ("admitted", CONTRADICTED) and not (self.record or {}).get("classes")
+        return self.status not in (ADMITTED, CONTRADICTED) and not (self.record or {}).get("classes")
 
     @property
     def in_part(self) -> bool:
         """It is admitted, but its checks say only a part of what its words say (docs/checks.md, coverage)."""
-        return self.status == "admitted" and (self.record or {}).get("coverage") == "part"
+        return self.status == ADMITTED and (self.record or {}).get("coverage") == "part"
 
     @property
     def label(self) -> str:
@@ -106,28 +111,33 @@ class Verdict(NamedTuple):
         return [self.text[start:end] for start, end in spans]
 
     def form(self) -> dict[str, Any]:
-        """The verdict as a JSON-ready object; members without a value are left out.
+        """The verdict as a JSON-ready object: the members of the last output record (docs/reference/records.md), where
+        there is one, and what vetting adds. Members without a value are left out.
 
-        `coverage` and `unchecked` (spans of the statement) are the record's (docs/reference/records.md).
+        `status` is the record's, but `admitted` for `renewed`, and `unsettled` where there is no record.
         """
         return {
             "emission_id": self.emission_id,
             "span": self.span,
-            "statement": self.text,
-            "status": self.status,
             **({"reason": self.reason} if self.reason else {}),
-            **{name: self.record[name] for name in ("coverage", "unchecked") if self.record and name in self.record},
+            **(self.record or {}),
+            "status": self.status,
+            **({"file": self.file} if self.file else {}),
+            **({} if self.turn is None else {"turn": self.turn}),
+            "statement": self.text,
             **({"shown": self.shown, "not_checked": self.unchecked} if self.in_part else {}),
             "rendered": list(self.rendered),
             "seen": [_members(one) for one in self.seen],
             "missing": [_members(one) for one in self.missing],
-            **({} if self.record is None else {"record": self.record}),
         }
 
-
-def document(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """All verdicts as one JSON-ready document."""
-    return {"@type": TYPE, "@version": VERSION, "statements": [one.form() for one in verdicts]}
+    def slim(self) -> Verdict:
+        """The verdict with as much of its record as people are shown: for who keeps many."""
+        if self.record is None:
+            return self
+        frame = self.record["_untrusted_text"]
+        kept = {name: self.record[name] for name in ("classes", "k", "coverage", "unchecked") if name in self.record}
+        return self._replace(record={**kept, "_untrusted_text": {"assertion": frame.get("assertion", "")}})
 
 
 def _members(one: Place | Missing) -> dict[str, Any]:

@@ -9,10 +9,12 @@ held against it. Each emission has a ledger of its own, which is thrown away.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
+from ...codecs.blocks import MAX_BYTES, MAX_EVENTS
 from ...codecs.decode import assertion_text, decode_emission
 from ...codecs.errors import Fault
 from ...codecs.records import Emission, Observation
@@ -35,6 +37,8 @@ from .verdicts import UNSETTLED, Missing, Place, Verdict
 
 SETTLING_MS: Final = 1_000
 """The horizon behind the last look: the fold is told that so much time passes, and settles everything."""
+ASSERTIONS_A_LOOK: Final = 100
+"""Assertions that one look takes, with five annotations each (`look.MAX_LOOKS`)."""
 ALONE: Final = (
     "commit", "changed", "introduced", "removed", "last_changed", "modified", "peer", "absent", "missing", "count",
 )  # fmt: skip
@@ -104,7 +108,7 @@ class Vetter:
                 Verdict(recorded.key, None, "", UNSETTLED, f"{emission.reason}: {emission.detail}", [], [], [], None)
             ]
         began = self._clock()
-        seen = look(emission, self._settings, self._roots, self._clock, self._stopped, self._instruments)
+        seen = [one for part in _parts(emission) for one in self._looked(part)]
         records, refused = self._folded(recorded, began, seen)
         by_span: dict[str, list[Observation]] = {}
         for one in seen:
@@ -113,6 +117,9 @@ class Vetter:
             _verdict(emission, place, by_span.get(assertion.span_key or "", []), records, refused)
             for place, assertion in enumerate(emission.assertions or ())
         ]
+
+    def _looked(self, emission: Emission) -> list[Observation]:
+        return look(emission, self._settings, self._roots, self._clock, self._stopped, self._instruments)
 
     def _folded(
         self, recorded: Recorded, began: int, seen: Sequence[Observation]
@@ -128,11 +135,15 @@ class Vetter:
             policy, admissibility=msgspec.structs.replace(policy.admissibility, horizon=horizon)
         )
         filtering = FoldFilter(policy, self._secrets)
-        lines = [{"at": began, "topic": "emissions", "value": value}]
-        lines += [{"at": end, "topic": "observations", "value": written(one, self._signing)} for one in seen]
+        observations = [_encode(written(one, self._signing)) for one in seen]
+        outputs = chain(
+            filtering.together(began, "emissions", [_encode(value)]),
+            *(filtering.together(end, "observations", several) for several in _blocks(observations)),
+            filtering.end(began + horizon + 1),
+        )
         records: dict[str, dict[str, Any]] = {}
         refused = ""
-        for output in _outputs(filtering, lines, began + horizon + 1):
+        for output in outputs:
             if output["topic"] in _DECIDED:
                 record = msgspec.json.decode(output["value"])
                 records[str(output["key"]).rpartition("#")[2]] = record
@@ -152,12 +163,25 @@ def _no_later(emission: dict[str, Any], now: int) -> None:
                 del annotation["ts"]
 
 
-def _outputs(filtering: FoldFilter, lines: Sequence[dict[str, Any]], until: int) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        for output in filtering.line(_encode(line)):
-            assert not isinstance(output, Fault), "our own lines can be read"
-            yield output
-    yield from filtering.end(until)
+def _parts(emission: Emission) -> Iterator[Emission]:
+    """An emission in parts that one look may take: it goes to a bounded number of places, in a bounded time."""
+    assertions = emission.assertions or []
+    for start in range(0, len(assertions), ASSERTIONS_A_LOOK):
+        yield msgspec.structs.replace(emission, assertions=assertions[start : start + ASSERTIONS_A_LOOK])
+
+
+def _blocks(observations: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Observations as many at a time as a block takes."""
+    several: list[bytes] = []
+    size = 0
+    for one in observations:
+        if several and (size + len(one) > MAX_BYTES // 2 or len(several) >= MAX_EVENTS // 2):
+            yield several
+            several, size = [], 0
+        several.append(one)
+        size += len(one)
+    if several:
+        yield several
 
 
 def _verdict(

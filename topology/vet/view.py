@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -12,12 +13,14 @@ from rich.text import Text
 
 from ..terminal.showing import escaped
 from ..terminal.styles import STYLES
-from .verdicts import Missing, Place, Verdict
+from .verdicts import ADMITTED, BELOW_FLOOR, CONTRADICTED, UNANNOTATED, Missing, Place, Verdict
 
 HEADS = ("verdict", "statement, and what was checked", "where, and what was missing")
 MOST_LINES = 6
 """Places and missing things of one statement; the JSON document has all."""
 MOST_TERMS = 8
+MANY = 60
+"""Statements from which on a table says of the admitted ones no more than that."""
 EVERYWHERE = "all tracked files"
 """Where an observer looked that was told no path."""
 
@@ -76,14 +79,28 @@ def _some(lines: list[str]) -> list[str]:
     return lines if more <= 0 else [*lines[:MOST_LINES], f"and {more} more"]
 
 
-def table(verdicts: Sequence[Verdict]) -> Table:
-    """Every statement, in the order of the answer."""
+def headings(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, Sequence[Verdict]]]:
+    """The verdicts turn by turn, each with what stands above it; nothing where there is one turn or answer alone."""
+    places = dict.fromkeys((one.file, one.turn) for one in verdicts)
+    files = {file for file, _ in places}
+    for (file, turn), several in groupby(verdicts, key=lambda one: (one.file, one.turn)):
+        parts = ["" if turn is None else f"turn {turn}", one_line(file) if len(files) > 1 else ""]
+        yield ", ".join(part for part in parts if part) if len(places) > 1 else "", list(several)
+
+
+def table(verdicts: Sequence[Verdict], *, briefly: bool = False) -> Table:
+    """Every statement, in the order of the answer.
+
+    Args:
+        verdicts: of one turn or answer.
+        briefly: of what is admitted wholly, the statement alone.
+    """
     shown = Table(box=SIMPLE_HEAD, expand=True, pad_edge=False)
     shown.add_column(HEADS[0], max_width=22, overflow="fold")
     shown.add_column(HEADS[1], ratio=1, overflow="fold")
     shown.add_column(HEADS[2], ratio=1, overflow="fold")
     for verdict in verdicts:
-        checked, where = checked_lines(verdict)
+        checked, where = ([], []) if briefly and verdict.label == ADMITTED else checked_lines(verdict)
         status = Text(verdict.label, style=STYLES.get(verdict.status, ""))
         if why(verdict):
             status = Text("\n").join([status, Text(why(verdict), style="dim")])
@@ -94,29 +111,80 @@ def table(verdicts: Sequence[Verdict]) -> Table:
 
 
 def print_table(verdicts: Sequence[Verdict], console: Console) -> None:
-    """The table and the summary."""
-    if verdicts:
-        console.print(table(verdicts))
-    console.print(Text(summary(verdicts)))
+    """A table for each turn; behind many statements once more those that are contradicted; and the summary."""
+    many = len(verdicts) > MANY
+    for heading, several in headings(verdicts):
+        if heading:
+            console.print(Text(heading, style="bold"))
+        console.print(table(several, briefly=many))
+    wrong = [one for one in verdicts if one.status == CONTRADICTED]
+    if many and wrong:
+        console.print(Text("contradicted, of all of them:", style="bold"))
+        for one in wrong:
+            turn = "" if one.turn is None else f"turn {one.turn}: "
+            console.print(Text(f"  {turn}{one_line(one.text)}"))
+            console.print(Text("\n".join(f"    {missing_line(each)}" for each in one.missing[:1]), style="dim"))
+        console.print()
+    for line in summary(verdicts):
+        console.print(Text(line))
 
 
 def lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """For a pipe: a line for each statement, what was found indented below it, then the summary."""
-    for verdict in verdicts:
-        checked, where = checked_lines(verdict)
-        reason = f" ({why(verdict)})" if why(verdict) else ""
-        yield f"{verdict.label}{reason}: {one_line(verdict.shown)}"
-        yield from (f"    checked: {line}" for line in checked)
-        yield from (
-            f"    {line}" if line.startswith(("missing: ", "not checked: ")) else f"    seen: {line}" for line in where
-        )
-    yield summary(verdicts)
+    for heading, several in headings(verdicts):
+        if heading:
+            yield f"{heading}:"
+        for verdict in several:
+            checked, where = checked_lines(verdict)
+            reason = f" ({why(verdict)})" if why(verdict) else ""
+            yield f"{verdict.label}{reason}: {one_line(verdict.shown)}"
+            yield from (f"    checked: {line}" for line in checked)
+            yield from (
+                f"    {line}" if line.startswith(("missing: ", "not checked: ")) else f"    seen: {line}"
+                for line in where
+            )
+    yield from summary(verdicts)
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
-    """How many statements there are, by status."""
-    if not verdicts:
-        return "No statement that can be checked was found."
-    counts = Counter(verdict.label for verdict in verdicts)
-    noun = "statement" if len(verdicts) == 1 else "statements"
-    return f"{len(verdicts)} {noun}: " + ", ".join(f"{number} {status}" for status, number in counts.most_common())
+def summary(verdicts: Iterable[Verdict]) -> list[str]:
+    """How many statements there are, by status, as the last line; above it what the verdicts that say the least mean,
+    and what to do about them."""
+    tally = Tally()
+    for one in verdicts:
+        tally.add(one)
+    return tally.lines()
+
+
+class Tally:
+    """Counts verdicts for their summary."""
+
+    def __init__(self) -> None:
+        self._labels: Counter[str] = Counter()
+        self._wanted: set[int] = set()
+
+    def add(self, verdict: Verdict) -> None:
+        """Counts one."""
+        self._labels[verdict.label] += 1
+        if verdict.status == BELOW_FLOOR and verdict.record is not None:
+            self._wanted.add(int(verdict.record.get("k", 0)))
+
+    def lines(self) -> list[str]:
+        """The summary."""
+        total = sum(self._labels.values())
+        if not total:
+            return ["No statement that can be checked was found."]
+        told: list[str] = []
+        if self._labels[BELOW_FLOOR]:
+            wanted = " or ".join(map(str, sorted(self._wanted)))
+            told.append(
+                f"below-floor: what was looked at bears these out, but with fewer than the {wanted} kinds of evidence "
+                "that the policy wants, or in part only. Where a file has changes that are not committed, history is "
+                "no evidence: commit them; or name a --policy that asks for fewer."
+            )
+        if self._labels[UNANNOTATED]:
+            told.append(
+                "unannotated: no call of the agent looked at what these speak of. Ask it to look, or to withdraw them."
+            )
+        noun = "statement" if total == 1 else "statements"
+        counts = ", ".join(f"{number} {status}" for status, number in self._labels.most_common())
+        return [*told, f"{total} {noun}: {counts}"]

@@ -109,7 +109,7 @@ def test_emissions_go_where_they_belong(option: str, name: str, session: str, mo
     assert made == [("kafka://127.0.0.1:9092", *(["t-1"] if option == "--url" else []))]
 
 
-@pytest.mark.parametrize(("command", "texts"), [("record", [TRUE, ANSWER]), ("vet", [ANSWER])])
+@pytest.mark.parametrize(("command", "texts"), [("record", [TRUE, ANSWER]), ("vet", [TRUE, ANSWER])])
 async def test_emissions_arrive_at_a_broker(command: str, texts: list[str], repo: Path, session: str):
     """By the address of `--broker`, from `record` and from `vet`."""
     with EmbeddedBroker() as broker:

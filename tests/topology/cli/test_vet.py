@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,6 +15,11 @@ from sluice.record import MemorySink
 from sluice.topology.cli import main
 
 HOSTILE = "`limits.py` defines `retry`\x1b[2J\u202e, <script>alert(1)</script> and [bold]`MAX_RETRIES`[/bold]."
+
+
+def told(result: Result) -> list[dict[str, Any]]:
+    """The objects of `--json`, one a line."""
+    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def run(*arguments: str, lines: str = "") -> Result:
@@ -33,26 +39,27 @@ def session(tmp_path: Path, repo: Path) -> str:
 
 
 def test_a_session_is_vetted(repo: Path, session: str):
-    """Each statement of the last turn with its verdict, what was checked, where, and what was missing."""
+    """Each statement of each turn with its verdict, what was checked, where, and what was missing."""
     result = run(session, "--root", str(repo))
     assert result.exit_code == 1, result.stderr
     assert f"contradicted: {FALSE}" in result.stdout
-    assert f"below-floor: {TRUE}" in result.stdout
+    assert f"admitted: {TRUE}" in result.stdout
     assert "checked: `MAX_RETRIES` in `limits.py` equals 5 (line 1)." in result.stdout
     assert "seen: limits.py, line 1 (code.read)" in result.stdout
     assert "missing: equals(MAX_RETRIES, 7, path=limits.py): something else stands there" in result.stdout
-    assert result.stdout.splitlines()[-1].startswith("3 statements: ")
+    assert result.stdout.splitlines()[-1].startswith("4 statements: ")
 
 
 def test_a_true_answer_ends_well(tmp_path: Path, repo: Path):
-    """Exit status 0, and one document with --json."""
+    """Exit status 0, and a line for each statement with --json: its record, and what vetting adds."""
     answer = tmp_path / "answer.md"
     answer.write_text(TRUE)
     result = run(str(answer), "--root", str(repo), "--json")
-    form = json.loads(result.stdout)
+    (one,) = told(result)
     assert result.exit_code == 0
-    assert (form["@type"], form["@version"]) == ("sluice:Vetting", "1.0")
-    (one,) = form["statements"]
+    assert one["@type"] == "sluice:AdmittedAssertion"
+    assert one["file"] == str(answer)
+    assert "turn" not in one
     assert (one["statement"], one["status"]) == (TRUE, "admitted")
     assert {place["path"] for place in one["seen"]} == {"limits.py"}
 
@@ -63,21 +70,51 @@ def test_a_document_holds_nothing_that_a_terminal_obeys(tmp_path: Path, repo: Pa
     said = "`MAX\u202e_RETRIES` is \x9b7 in `limits.py`, \\u0000 \u2066 as it says."
     answer.write_text(said)
     result = run(str(answer), "--root", str(repo), "--json")
-    assert [one["statement"] for one in json.loads(result.stdout)["statements"]] == [said]
+    assert [one["statement"] for one in told(result)] == [said]
     assert result.stdout.replace("\n", "").isprintable()
 
 
-def test_all_turns_are_vetted_on_demand(repo: Path, session: str):
-    """With --all the first turn's statement is there as well."""
-    statements = json.loads(run(session, "--root", str(repo), "--all", "--json").stdout)["statements"]
-    assert [one["statement"] for one in statements].count(TRUE) == 2
+def test_all_turns_are_vetted_or_the_last_one(repo: Path, session: str):
+    """All by default; --all says so, --last wants the last one alone, and both together are wrong usage."""
+    for arguments in ([], ["--all"]):
+        found = told(run(session, "--root", str(repo), "--json", *arguments))
+        assert [(one["turn"], one["statement"]) for one in found][:2] == [(1, TRUE), (2, TRUE)]
+    last = told(run(session, "--root", str(repo), "--json", "--last"))
+    assert [one["turn"] for one in last] == [2, 2, 2]
+    assert run(session, "--last", "--all").exit_code == 2
+
+
+def test_several_files_are_vetted_in_their_order(tmp_path: Path, repo: Path, session: str):
+    """Transcripts and answers; each statement says which file it stands in, and in which turn."""
+    answer = tmp_path / "answer.md"
+    answer.write_text(FALSE)
+    result = run(str(answer), session, str(answer), "--root", str(repo), "--json")
+    places = [(Path(one["file"]).name, one.get("turn")) for one in told(result)]
+    assert places == [("answer.md", None), *[("session.jsonl", 1)], *[("session.jsonl", 2)] * 3, ("answer.md", None)]
+    lines = run(str(answer), session, "--root", str(repo)).stdout.splitlines()
+    headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert headings == [f"{answer}:", f"turn 1, {session}:", f"turn 2, {session}:"]
+
+
+def test_the_summary_of_json_lines_goes_to_standard_error(repo: Path, session: str):
+    """Standard output has nothing but objects."""
+    result = run(session, "--root", str(repo), "--json")
+    assert all("status" in one for one in told(result))
+    assert result.stderr.splitlines()[-1].startswith("sluice: 4 statements: ")
+
+
+def test_one_file_that_cannot_be_read_leaves_the_others_unvetted(tmp_path: Path, repo: Path, session: str):
+    """It is told before anything is vetted: nobody takes a part for the whole."""
+    result = run(session, str(tmp_path / "missing.jsonl"), "--root", str(repo))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_a_policy_decides(tmp_path: Path, repo: Path, session: str):
     """Where one kind of evidence is enough, the true statement is admitted."""
     policy = tmp_path / "policy.toml"
     policy.write_text("[admissibility]\nk = { internal = 1, external = 1 }\n")
-    statements = json.loads(run(session, "--root", str(repo), "--policy", str(policy), "--json").stdout)["statements"]
+    statements = told(run(session, "--root", str(repo), "--policy", str(policy), "--json", "--last"))
     assert [one["status"] for one in statements] == ["admitted", "contradicted", "unannotated"]
 
 
@@ -88,8 +125,8 @@ def test_a_policy_that_hashes_ids_and_wants_signatures_has_the_settings_keys(
     policy = tmp_path / "policy.toml"
     policy.write_text('[admissibility]\nk = { internal = 1, external = 1 }\n[privacy]\nobservation_ids = "hashed"\n')
     monkeypatch.setenv("SLUICE_PRIVACY_SECRET", "0123456789abcdef")
-    statements = json.loads(run(session, "--root", str(repo), "--policy", str(policy), "--json").stdout)["statements"]
-    (evidence,) = statements[0]["record"]["evidence"]
+    statements = told(run(session, "--root", str(repo), "--policy", str(policy), "--json", "--last"))
+    (evidence,) = statements[0]["evidence"]
     assert statements[0]["status"] == "admitted"
     assert not evidence["observation_id"].startswith("sha256:")
 
@@ -161,7 +198,7 @@ def test_emissions_go_to_a_broker_instead(repo: Path, session: str, monkeypatch:
     monkeypatch.setattr("sluice.record.KafkaSink", Sink)
     result = run(session, "--root", str(repo), "--broker", "kafka://127.0.0.1:9092")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert [json.loads(one.value)["text"] for one in sent[0].records] == [ANSWER]
+    assert [json.loads(one.value)["text"] for one in sent[0].records] == [TRUE, ANSWER]
 
 
 @pytest.mark.parametrize("arguments", [["missing.md"], ["missing.jsonl"], ["--root", "nowhere=", "x.md"]])
@@ -194,11 +231,11 @@ def test_several_roots_are_looked_at_by_name(tmp_path: Path, repo: Path):
     answer, other = tmp_path / "answer.md", tmp_path / "other"
     other.mkdir()
     answer.write_text(TRUE)
-    named = json.loads(run(str(answer), "--root", f"a={repo}", "--root", f"b={other}", "--json").stdout)
-    default = json.loads(run(str(answer), "--root", str(repo), "--root", f"b={other}", "--json").stdout)
-    assert [one["status"] for one in named["statements"]] == ["unverified-inference"]
-    assert named["statements"][0]["missing"][0]["reason"] == "which-repository"
-    assert [one["status"] for one in default["statements"]] == ["admitted"]
+    named = told(run(str(answer), "--root", f"a={repo}", "--root", f"b={other}", "--json"))
+    default = told(run(str(answer), "--root", str(repo), "--root", f"b={other}", "--json"))
+    assert [one["status"] for one in named] == ["unverified-inference"]
+    assert named[0]["missing"][0]["reason"] == "which-repository"
+    assert [one["status"] for one in default] == ["admitted"]
 
 
 @pytest.mark.parametrize("name", ["answer.txt", "answer"])
@@ -209,7 +246,7 @@ def test_a_file_whose_name_tells_nothing_is_read_by_its_content(name: str, tmp_p
     assert run(str(path), "--root", str(repo)).stdout.count("contradicted: ") == 1
     path.write_text(claude_session(repo, FALSE))
     result = run(str(path), "--root", str(repo), "--json")
-    assert json.loads(result.stdout)["statements"][0]["emission_id"].endswith(":u0")
+    assert told(result)[0]["emission_id"].endswith(":u0")
 
 
 def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path, repo: Path):

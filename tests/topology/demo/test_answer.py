@@ -23,7 +23,7 @@ EXPECTED = {
     "`MAX_ASSERTIONS` is 1000 in `codecs/records.py`.": "admitted",
     "An assertion carries at most 20 checks (`MAX_CHECKS`).": "admitted in part",
     "`MAX_CHECK_LENGTH` is 4000 in `codecs/records.py`.": "contradicted",
-    "`codecs/records.py` defines `CheckIndex`.": "below-floor",
+    "`codecs/records.py` defines `CheckIndex`.": "admitted",
     "`codecs/blocks.py` defines `MAX_EVENTS`.": "admitted",
     "`MAX_EVENTS` is 4000 in `codecs/blocks.py`.": "admitted",
     "`codecs/blocks.py` defines `seal_block`.": "unannotated",
@@ -32,10 +32,10 @@ EXPECTED = {
     "`judging.same_root` is 2 in `policies/strict.toml`.": "admitted",
     "`judging.require_checks` is false in `policies/strict.toml`.": "contradicted",
     "`policies/strict.toml` contains `min_observers`.": "admitted",
-    "With it, `commit` checks need a single kind of evidence for internal effects.": "below-floor",
+    "With it, `commit` checks need a single kind of evidence for internal effects.": "admitted in part",
     "`policies/strict.toml` has 2 occurrences of `internal`.": "contradicted",
     "The keys that it leaves out are those of `policies/reference.toml`.": "unverified-inference",
-    '`admissibility.horizon` is "10m" in `policies/reference.toml`.': "below-floor",
+    '`admissibility.horizon` is "10m" in `policies/reference.toml`.': "admitted",
     "Alice Example asked for these values in `ISSUE-4711`.": "unannotated",
 }
 

@@ -18,9 +18,10 @@ from sluice.topology.observers.roots import Roots
 from sluice.topology.observers.tracked import tracked
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet import view
+from sluice.topology.vet.at_hand import AtHand
 from sluice.topology.vet.page import page
 from sluice.topology.vet.sources import Source, of_answer, of_events
-from sluice.topology.vet.verdicts import Verdict, document
+from sluice.topology.vet.verdicts import UNSETTLED, Verdict
 from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
 
 ONE = msgspec.structs.replace(
@@ -38,6 +39,14 @@ def session(tmp_path: Path, repo: Path, *answers: str, every: bool = False, at: 
     path = tmp_path / "session.jsonl"
     path.write_text(claude_session(repo, *answers, at=at))
     return of_events(open_transcript(path), str(repo), conversation="s", every=every)
+
+
+def at_hand(repo: Path, instruments: Instruments, policy=VETTING_POLICY) -> AtHand:
+    return AtHand(str(repo), Settings(root=str(repo)), instruments, policy)
+
+
+def answered(text: str, repo: Path, instruments: Instruments) -> Source:
+    return of_answer(text, at_hand(repo, instruments))
 
 
 def vetted(source: Source, repo: Path, instruments: Instruments, policy=VETTING_POLICY) -> list[Verdict]:
@@ -63,12 +72,16 @@ def test_a_session_gets_a_verdict_for_each_statement(tmp_path: Path, repo: Path,
     assert "backoff" in unsupported.missing[0].terms
 
 
-def test_two_kinds_of_evidence_are_wanted_by_default(tmp_path: Path, repo: Path, instruments: Instruments):
-    """With one kind alone a statement stays below the floor, and the verdict says so."""
+def test_one_kind_of_evidence_is_below_the_floor(tmp_path: Path, repo: Path, instruments: Instruments):
+    """With what the agent's one call gives alone a statement is below the floor, and the verdict says so."""
     true, false, _ = vetted(session(tmp_path, repo, ANSWER), repo, instruments)
     assert (true.status, false.status) == ("below-floor", "contradicted")
     assert true.missing[-1].reason == "1 of 2 kinds of evidence bear it out"
     assert not true.unsupported
+    told = view.summary([true, false])
+    assert "fewer than the 2 kinds of evidence that the policy wants" in told[0]
+    assert "--policy" in told[0]
+    assert told[-1] == "2 statements: 1 below-floor, 1 contradicted"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +95,7 @@ def test_two_kinds_of_evidence_are_wanted_by_default(tmp_path: Path, repo: Path,
 )
 def test_what_the_checks_do_not_cover_is_not_shown_as_admitted(repo: Path, instruments: Instruments, false: str):
     """A false sentence beside a true check is admitted in part, and nobody is shown its words as admitted."""
-    (verdict,) = vetted(of_answer(false, str(repo), frozenset({"limits.py"})), repo, instruments, ONE)
+    (verdict,) = vetted(answered(false, repo, instruments), repo, instruments, ONE)
     assert (verdict.status, verdict.label) == ("admitted", "admitted in part")
     assert verdict.unchecked
     text = "\n".join(view.lines([verdict]))
@@ -123,7 +136,7 @@ def test_a_session_from_a_clock_that_runs_ahead_settles(tmp_path: Path, repo: Pa
 
 
 def test_the_last_turn_is_vetted_or_all_of_them(tmp_path: Path, repo: Path, instruments: Instruments):
-    """The last one alone by default."""
+    """Calls of earlier turns count in either case."""
     last = vetted(session(tmp_path, repo, FALSE, TRUE), repo, instruments, ONE)
     every = vetted(session(tmp_path, repo, FALSE, TRUE, every=True), repo, instruments, ONE)
     assert [one.status for one in last] == ["admitted"]
@@ -133,7 +146,7 @@ def test_the_last_turn_is_vetted_or_all_of_them(tmp_path: Path, repo: Path, inst
 def test_a_plain_answer_is_looked_for_where_it_points(repo: Path, instruments: Instruments):
     """Annotations are proposed from what it names; a name that is not defined there is contradicted."""
     listing = tracked(str(repo), Settings(), instruments)
-    verdicts = vetted(of_answer(ANSWER, str(repo), listing), repo, instruments)
+    verdicts = vetted(answered(ANSWER, repo, instruments), repo, instruments)
     assert listing == {"limits.py"}
     assert [one.status for one in verdicts] == ["admitted", "contradicted", "contradicted"]
 
@@ -141,18 +154,32 @@ def test_a_plain_answer_is_looked_for_where_it_points(repo: Path, instruments: I
 def test_words_that_are_not_there_are_named(repo: Path, instruments: Instruments):
     """An observer that looked in vain says what it missed."""
     answer = "The retry waits 30 seconds with `jitter`, as `limits.py` says."
-    (verdict,) = vetted(of_answer(answer, str(repo), frozenset({"limits.py"})), repo, instruments)
+    (verdict,) = vetted(answered(answer, repo, instruments), repo, instruments)
     assert (verdict.status, verdict.unsupported) == ("unverified-inference", True)
     assert verdict.missing[0].terms == ("30 seconds", "jitter")
 
 
-def test_everything_fits_into_one_document(tmp_path: Path, repo: Path, instruments: Instruments):
-    """It says its type, and encodes as JSON."""
-    verdicts = vetted(session(tmp_path, repo, ANSWER), repo, instruments)
-    form = msgspec.json.decode(msgspec.json.encode(document(verdicts)))
-    assert (form["@type"], form["@version"]) == ("sluice:Vetting", "1.0")
-    assert [one["statement"] for one in form["statements"]] == [TRUE, FALSE, UNSUPPORTED]
-    assert form["statements"][1]["record"]["status"] == "contradicted"
+def test_a_verdict_is_its_last_record_and_what_vetting_adds(tmp_path: Path, repo: Path, instruments: Instruments):
+    """Every member of the record stands in the object itself, and what vetting adds beside it."""
+    true, false, unsupported = vetted(session(tmp_path, repo, ANSWER), repo, instruments, ONE)
+    for verdict in (true, false, unsupported):
+        form = msgspec.json.decode(msgspec.json.encode(verdict.form()))
+        assert verdict.record is not None
+        assert {name: form[name] for name in verdict.record if name != "status"} == {
+            name: value for name, value in verdict.record.items() if name != "status"
+        }
+        assert form["status"] == verdict.status
+        assert form["statement"] == verdict.text
+        assert {"seen", "missing", "rendered"} <= form.keys()
+    assert (true.status, false.status, unsupported.status) == ("admitted", "contradicted", "unannotated")
+
+
+def test_a_verdict_without_a_record_has_a_status_too():
+    """An emission that was refused as a whole gives no record."""
+    form = Verdict("e", None, "said", UNSETTLED, "schema: why", [], [], [], None, "a.md").form()
+    assert (form["status"], form["reason"], form["statement"], form["file"]) == (
+        "unsettled", "schema: why", "said", "a.md",
+    )  # fmt: skip
 
 
 def test_lines_that_cannot_be_read_are_reported(tmp_path: Path, repo: Path):

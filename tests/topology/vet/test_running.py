@@ -1,0 +1,131 @@
+"""Files vetted turn by turn, in one process or in several."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from vetted_world import ANSWER, FALSE, TRUE, claude_session
+
+from sluice.codecs.errors import UnreachableError, UsageError
+from sluice.topology.settings.settings import Settings
+from sluice.topology.vet import running
+from sluice.topology.vet.running import Job, Named, Running, Unread, Vetted, processes_for
+from sluice.topology.vet.vetting import VETTING_POLICY
+
+
+def job_of(tmp_path: Path, repo: Path, *, last: bool = False) -> Job:
+    """Two transcripts, of which one has a line that cannot be read, and an answer."""
+    one, two, answer = tmp_path / "one.jsonl", tmp_path / "two.jsonl", tmp_path / "answer.md"
+    one.write_text(claude_session(repo, TRUE, FALSE, "Nothing.", ANSWER, TRUE) + "{broken\n")
+    two.write_text(claude_session(repo, FALSE, TRUE))
+    answer.write_text(TRUE)
+    files = [Named(str(one), "claude-code"), Named(str(answer), is_answer=True), Named(str(two), "claude-code")]
+    return Job(files, Settings(root=str(repo)), VETTING_POLICY, last)
+
+
+def results(job: Job, processes: int) -> list[object]:
+    with Running(job, processes) as under_way:
+        return [
+            (one.name, one.turn, [(verdict.text, verdict.status, verdict.file) for verdict in one.verdicts])
+            if isinstance(one, Vetted)
+            else one
+            for one in under_way.results()
+        ]
+
+
+@pytest.mark.parametrize("processes", [2, 3, 7])
+def test_several_processes_say_what_one_says(tmp_path: Path, repo: Path, processes: int):
+    """The same verdicts in the same order, and each line that cannot be read once."""
+    job = job_of(tmp_path, repo)
+    alone, together = results(job, 1), results(job, processes)
+    assert [one for one in together if not isinstance(one, Unread)] == [
+        one for one in alone if not isinstance(one, Unread)
+    ]
+    for found in (alone, together):
+        assert [one.line for one in found if isinstance(one, Unread)] == [21]
+        assert [one[1] for one in found if not isinstance(one, Unread)] == [1, 2, 3, 4, 5, None, 1, 2]
+
+
+def test_the_last_turn_alone_is_vetted(tmp_path: Path, repo: Path):
+    """Of each transcript, with its number; an answer has no turns."""
+    found = results(job_of(tmp_path, repo, last=True), 1)
+    assert [one[1] for one in found if not isinstance(one, Unread)] == [5, None, 2]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_progress_is_told_in_bytes(tmp_path: Path, repo: Path, processes: int, monkeypatch: pytest.MonkeyPatch):
+    """Of what was read of the transcripts; of one process, since each reads all of it."""
+    monkeypatch.setattr(running, "WORTH_IT", 0)
+    job, read = job_of(tmp_path, repo), list[int]()
+    with Running(job, processes) as under_way:
+        for _ in under_way.results(read.append):
+            pass
+    assert sum(read) == sum(Path(one.name).stat().st_size for one in job.files if not one.is_answer)
+    assert min(read) > 0
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_cannot_be_opened_is_an_error(tmp_path: Path, repo: Path, processes: int):
+    """Of whichever process it was."""
+    job = job_of(tmp_path, repo)
+    (tmp_path / "two.jsonl").unlink()
+    with pytest.raises(UsageError, match=r"two\.jsonl"):
+        results(job, processes)
+
+
+def test_a_process_that_comes_to_its_end_is_an_error(tmp_path: Path, repo: Path):
+    """Nobody takes a part of the session for the whole."""
+    with Running(job_of(tmp_path, repo), 2) as under_way:
+        for worker in under_way.workers:
+            assert worker.pid is not None
+            os.kill(worker.pid, signal.SIGKILL)
+            worker.join()
+        with pytest.raises(UnreachableError, match="came to its end"):
+            list(under_way.results())
+
+
+def test_processes_end_with_whoever_began_them(tmp_path: Path, repo: Path):
+    """Also where their results are not taken."""
+    with Running(job_of(tmp_path, repo), 2) as under_way:
+        workers = list(under_way.workers)
+        next(under_way.results())
+    assert [worker.is_alive() for worker in workers] == [False, False]
+
+
+def test_only_what_is_worth_it_is_shared(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch):
+    """Not what is small, what can be read once, or the last turn alone; and no more than there are processors."""
+    job = job_of(tmp_path, repo)
+    assert processes_for(job, 8) == 1
+    monkeypatch.setattr(running, "WORTH_IT", 1)
+    assert [processes_for(job, number) for number in (1, 2, 64)] == [1, 2, running.MOST_PROCESSES]
+    assert processes_for(job._replace(last=True), 8) == 1
+    assert processes_for(job._replace(files=[*job.files, Named("-")]), 8) == 1
+
+
+def test_turns_are_given_while_the_file_is_read(tmp_path: Path, repo: Path):
+    """What is held of a long session is one turn: its verdicts come before what stands behind them is read."""
+    path = tmp_path / "long.jsonl"
+    path.write_text(claude_session(repo, *[TRUE] * 40))
+    read = list[int]()
+    with Running(Job([Named(str(path), "claude-code")], Settings(root=str(repo)), VETTING_POLICY)) as under_way:
+        found = under_way.results(read.append)
+        first = next(found)
+        assert isinstance(first, Vetted)
+        assert first.turn == 1
+        assert sum(read) < path.stat().st_size / 10
+        found.close()  # type: ignore[attr-defined]
+
+
+def test_json_that_is_given_is_the_same_from_several_processes(tmp_path: Path, repo: Path):
+    """A verdict passes from one process to another whole."""
+    job = job_of(tmp_path, repo)
+    forms: list[list[str]] = []
+    for processes in (1, 2):
+        with Running(job, processes) as under_way:
+            told = [one.verdicts for one in under_way.results() if isinstance(one, Vetted)]
+        forms.append([json.dumps(sorted(verdict.form()), indent=0) for several in told for verdict in several])
+    assert forms[0] == forms[1]
