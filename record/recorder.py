@@ -93,9 +93,6 @@ class Recorder:
         """The checkout's folder, absolute."""
         return None if self.checkout is None else self.checkout.root
 
-    def _has(self, path: str) -> bool:
-        return self.read_file is not None and self.read_file(path) is not None
-
     def turn(
         self,
         conversation: str,
@@ -124,7 +121,7 @@ class Recorder:
         headers = () if traceparent is None else (("traceparent", traceparent.encode()),)
         calls = self._calls.pop(conversation, None)
         if calls is None:
-            calls = Calls(Workspace(self.root, self._has))
+            calls = Calls(Workspace(self.root, self.read_file))
         self._calls[conversation] = calls
         while len(self._calls) > MOST_CONVERSATIONS:
             self._calls.popitem(last=False)

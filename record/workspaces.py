@@ -1,9 +1,9 @@
 """Where the paths of a session begin that was recorded elsewhere: in a container, or on another machine.
 
 There the checkout lay in another folder than here, such as `/workspace/shop`. That folder is found by the first call
-that looked at a file which is tracked here under the same path. It is looked for only where the session's first folder
-is neither below the root nor one of this machine's: what an agent did in another checkout of this machine is about
-that one.
+that printed lines of a file which is tracked here under the same path, and of which at least half stand in it: a file
+of that name in another repository has other lines. The folder is looked for only where the session's first folder is
+neither below the root nor one of this machine's: what an agent did in another checkout here is about that one.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from .looks import LookResult
+from .looks import Line, LookResult
 from .places import below
 
 MOST_TRIED: Final = 200
 """Calls by which the folder is looked for."""
 MOST_FOLDERS: Final = 12
 """Folders that are tried for one call: those around the one that it was made in."""
+MOST_COMPARED: Final = 500
+"""Lines of one call that are compared with files here."""
 
 Make = Callable[[str | None], list[LookResult]]
 """From a root to what a call saw, its paths relative to that root."""
@@ -29,11 +31,11 @@ class Workspace:
 
     Args:
         root: the checkout here, absolute; None where none is at hand.
-        has: whether a path, relative to the root, is a file that is at hand.
+        read_file: gives the text of tracked files below the root; None where no root is at hand.
     """
 
-    def __init__(self, root: str | None, has: Callable[[str], bool]) -> None:
-        self._root, self._has = root, has
+    def __init__(self, root: str | None, read_file: Callable[[str], str | None] | None) -> None:
+        self._root, self._read = root, read_file
         self._elsewhere: bool | None = None  # unknown until a call says where it was made
         self._folder: str | None = None
         self._tried = 0
@@ -54,10 +56,21 @@ class Workspace:
         self._tried += 1
         for folder in _around(cwd):  # the widest first: the longest path that is tracked here is the surest
             found = make(folder)
-            if any(self._has(path) for one in found for path in one.paths):
+            if self._fits([line for one in found for line in one.lines if line.path and line.text.strip()]):
                 self._folder = folder
                 return found
         return make(self._root)
+
+    def _fits(self, lines: Sequence[Line]) -> bool:
+        """Whether at least half of these lines stand in the files here that they are said to be of."""
+        files: dict[str, frozenset[str]] = {}
+        there = 0
+        for line in lines[:MOST_COMPARED]:
+            if line.path not in files:
+                text = None if self._read is None else self._read(line.path)
+                files[line.path] = frozenset(row.rstrip() for row in (text or "").split("\n"))
+            there += line.text.rstrip() in files[line.path]
+        return there > 0 and 2 * there >= len(lines[:MOST_COMPARED])
 
     def _is_elsewhere(self, cwd: str | None, root: str) -> bool:
         if self._elsewhere is None and cwd is not None and cwd.startswith("/"):

@@ -72,6 +72,10 @@ def test_every_sample_gives_annotations_and_a_check(name: str, at_hand: bool, sh
         ("/workspace/shop", "cat /workspace/shop/src/cart.py", CART, "src/cart.py"),
         ("/workspace/shop/src", "cat cart.py", CART, "src/cart.py"),  # not the file of that name at the top
         ("/workspace/shop", "cat other.py", CART, ""),
+        ("/workspace/shop", "cat cart.py", CART.replace("# cart", "# the cart"), "cart.py"),  # it has changed since
+        ("/workspace/store", "cat cart.py", "\n# store\n\nMAX_ITEMS = 7\n", ""),  # another repository's
+        ("/workspace/store", "cat cart.py", "\n\n", ""),
+        ("/workspace/store", "rg -l MAX_ITEMS", "cart.py\n", ""),  # a name alone says too little
     ],
 )
 def test_the_folder_is_found_by_a_tracked_file(cwd: str, command: str, result: str, path: str, shop: Path):
@@ -109,3 +113,23 @@ def test_a_session_that_began_here_looks_nowhere_else(shop: Path, tmp_path: Path
 def test_a_strange_folder_leads_nowhere(cwd: str, shop: Path):
     """It is text that somebody wrote."""
     assert paths(of_calls(shop, (cwd, "cat ../../cart.py", CART))) == []
+
+
+def test_a_trajectory_that_opens_a_file_is_annotated_by_its_window(shop: Path, tmp_path: Path):
+    """SWE-agent's programs stand in its command lines; the window says which file it shows."""
+    window = "[File: /testbed/src/cart.py (3 lines total)]\n1:# cart\n2:\n3:MAX_ITEMS = 40\n"
+    steps = [
+        {"thought": "I look.", "action": "cd /testbed\n", "observation": "", "state": {"working_dir": "/testbed"}},
+        {"thought": "", "action": "open src/cart.py", "observation": window, "state": {"working_dir": "/testbed"}},
+        {"thought": STATEMENT, "action": "", "observation": "", "response": STATEMENT},
+    ]
+    trajectory = tmp_path / "one.traj"
+    trajectory.write_text(json.dumps({"trajectory": steps}))
+    sink = MemorySink()
+    assert Recorder("agent", sink, root=shop).record("c-1", open_transcript(trajectory)) == []
+    (assertion,) = recorded(sink)
+    (annotation,) = assertion["provenance"]
+    assert annotation["substrate_class"] == "substrate.code.read"
+    assert annotation["locator"] == {"path": "src/cart.py", "lines": [1, 3], "quote": "MAX_ITEMS = 40"}
+    assert annotation["observation_id"].startswith("sha256:")
+    assert assertion["checks"] == ["equals(MAX_ITEMS, 40)"]
