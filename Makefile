@@ -92,7 +92,7 @@ sbom: $(DEV) ## the Python packages that sluice runs on, with their hashes, as C
 	$(BIN)/python -W ignore -m cyclonedx_py requirements --pyproject pyproject.toml --mc-type application --spec-version 1.6 --output-format JSON --output-reproducible --validate --output-file $(SBOM) requirements/run.txt
 
 soak: $(DEV) ## 100,000 seeds of the simulation
-	$(BIN)/python tests/simulation/run.py --seeds $(or $(SEEDS),0..100000) $(ARGS)
+	$(BIN)/python -m tests.simulation.run --seeds $(or $(SEEDS),0..100000) $(ARGS)
 
 chaos: $(DEV) ## workers and a real Kafka under faults; ends with faults=N lost=N doubled=N
 	PYTHONPATH=tests/support:tests/integration $(BIN)/python tests/integration/chaos/run.py $(ARGS)
@@ -104,6 +104,7 @@ lint: $(DEV) ## ruff, the direction of imports, the prose, and the docstrings of
 	$(BIN)/python tools/check_prose.py
 	$(BIN)/python tools/check_prose.py --python codecs streams record topology
 	$(BIN)/python tools/check_docstrings.py
+	$(BIN)/python tools/check_names.py
 
 types: $(DEV) ## pyright, strict for codecs, streams and record
 	$(BIN)/pyright

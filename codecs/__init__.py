@@ -1,1 +1,33 @@
 """Bytes to records and back: no I/O, no clock, no state."""
+
+# pyright: reportUnsupportedDunderAll=false
+__all__ = [
+    "blocks",
+    "canonical",
+    "checkpoints",
+    "compiled_core",
+    "compiled_layout",
+    "decode",
+    "dids",
+    "digests",
+    "errors",
+    "fast_decode",
+    "inline",
+    "merkle",
+    "nesting",
+    "notes",
+    "parse_view",
+    "partition",
+    "quarantine",
+    "record_batches",
+    "records",
+    "sentences",
+    "sightings",
+    "signatures",
+    "spans",
+    "strict_answer",
+    "strict_schema",
+    "times",
+    "unicode_text",
+    "vocabulary",
+]

@@ -1,4 +1,4 @@
-"""Blocks: the ledger's records, and the only thing that a fold ever reads (ARCHITECTURE.md).
+"""Blocks: the ledger's records, and the only thing that a fold ever reads.
 
 On the wire a block is one MessagePack array `[header, [event, …]]`. An event is
 `[kind, source, offset, timestamp, headers, key, value]`, with the input's raw bytes, undecoded. The leaf of an event

@@ -49,7 +49,7 @@ class ReadRecords(NamedTuple):
 
     Attributes:
         records: events, or stored records.
-        byte_count: of the keys, values and headers that were kept whole.
+        byte_count: bytes of the keys, values and headers that were kept whole.
         at, left, least: of the cursor behind them.
     """
 

@@ -34,7 +34,7 @@ DeadLetterReason = Literal[
     "mistyped",
     "confusable-text",
 ]
-"""Why an input became a dead letter (ARCHITECTURE.md)."""
+"""Why an input became a dead letter."""
 
 
 class SluiceError(Exception):

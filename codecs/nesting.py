@@ -2,7 +2,7 @@
 
 msgspec gives up where the interpreter's stack does, so one and the same record would decode in a shallow call and not
 in a deep one: the fold and the audit of it could differ. A bound far below any stack makes the answer depend on the
-bytes alone (ARCHITECTURE.md).
+bytes alone (docs/decisions/0006-what-is-refused.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which partition a key belongs to: Kafka's murmur2, librdkafka's crc32 (ARCHITECTURE.md).
+"""Which partition a key belongs to: Kafka's murmur2, librdkafka's crc32.
 
 Lanes check that a record stands in the partition that its key names. All topics of a lane group must use one
 partitioner, or an emission and its evidence would never meet.

@@ -42,7 +42,7 @@ Digest = Annotated[
 ]
 
 MAX_ASSERTIONS = 1000
-"""An emission holds at most so many assertions (ARCHITECTURE.md)."""
+"""An emission holds at most so many assertions."""
 MAX_CHECKS = 20
 """Checks of one assertion (docs/checks.md)."""
 MAX_CHECK_LENGTH = 2000

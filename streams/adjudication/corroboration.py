@@ -1,4 +1,4 @@
-"""What counts as evidence, while it is fresh, and how long it carries an assertion (ARCHITECTURE.md).
+"""What counts as evidence, while it is fresh, and how long it carries an assertion.
 
 Counted are *distinct fresh substrate-classes* [S §7]: two observations of one class count once, whoever made them.
 Where the policy asks for more than one observer, these are counted besides [S §11.3] (witnesses.py).

@@ -1,4 +1,4 @@
-"""What a decision's record says, as JSON: the members of `records.DecisionText`, written one behind the other.
+"""What a decision's record says, as JSON: the members of `records.Decision`, written one behind the other.
 
 Untrusted text stands in the frame, sanitised [V §4, §5]; outside it stand identifiers, enumerated values, numbers and
 times only, and none of these has a character that JSON would escape. So they are put into the text as they are, and

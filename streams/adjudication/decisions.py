@@ -1,6 +1,6 @@
 """The decision table, as data: every status an assertion can get before admission, in the order that decides.
 
-It is the table of ARCHITECTURE.md, row by row. `decide` walks the rows that a moment can bring about and
+docs/reference/decisions.md is generated from it, row by row. `decide` walks the rows that a moment can bring about and
 returns the first that holds. To add a reason, add a row and a test.
 """
 

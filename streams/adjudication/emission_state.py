@@ -1,4 +1,4 @@
-"""What a lane keeps of one emission: its attempts, their living assertions, and evidence that waits (ARCHITECTURE.md).
+"""What a lane keeps of one emission: its attempts, their living assertions, and evidence that waits.
 
 At rest all of it is one MessagePack string (`pack`), a few hundred bytes for an assertion with its evidence; it is
 taken apart only while a block touches it (`unpack`). So a million live assertions are a million byte strings, which

@@ -1,4 +1,4 @@
-"""Adjudication: `fold(state, block) -> outputs`, the only place where anything is decided (ARCHITECTURE.md).
+"""Adjudication: `fold(state, block) -> outputs`, the only place where anything is decided.
 
 *Theory of operation.* A lane's state is a windowed table. A block first moves the clocks, which fires what is due: on
 the watermark, pending assertions reach their end and waiting evidence is dropped; on time, validities, review windows

@@ -1,4 +1,4 @@
-"""A lane's state as bytes and back: what a restart begins with instead of folding the whole ledger (ARCHITECTURE.md).
+"""A lane's state as bytes and back: what a restart begins with instead of folding the whole ledger.
 
 `dump(load(dump(state)))` is `dump(state)`, and a lane that goes on from `load` decides byte for byte as one that never
 stopped. The form is MessagePack: a head with clocks, counters and the policies, then every emission that anything is

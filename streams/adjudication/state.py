@@ -1,6 +1,6 @@
 """One lane's state: the windowed table with the rules in force and the clocks.
 
-Wall clock enters only through block headers (ARCHITECTURE.md): `time` runs what expires, `watermark` what waits
+Wall clock enters only through block headers: `time` runs what expires, `watermark` what waits
 for evidence. `ran` counts the milliseconds in which the lane ran, for `max_stall`.
 """
 
@@ -14,9 +14,9 @@ from .emission_state import ALONE, COVERAGE, NUMBER_OF, CheckTerms, Terms
 from .table import Table
 
 MAX_TIMERS = 10_000
-"""At most so many timers fire in one block; a lane closes empty blocks until none is due (ARCHITECTURE.md)."""
+"""At most so many timers fire in one block; a lane closes empty blocks until none is due."""
 TICK = 1000
-"""A gap of more than a second between two blocks counts as one second of running (ARCHITECTURE.md, `max_stall`)."""
+"""A gap of more than a second between two blocks counts as one second of running (`max_stall`)."""
 
 
 class State(Table):

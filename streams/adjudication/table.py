@@ -1,4 +1,4 @@
-"""The windowed table: a lane's whole state, by emission, with its timers (ARCHITECTURE.md).
+"""The windowed table: a lane's whole state, by emission, with its timers.
 
 What lives here is bounded by what is live, never by history: pending assertions until the watermark passes their
 pending time, admitted ones until their validity ends, what waits for a reviewer until the review window closes, waiting

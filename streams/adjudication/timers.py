@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from typing import Final, Generic, Protocol, TypeVar
 
 WATERMARK: Final = 0
-"""The clock of what waits for evidence (ARCHITECTURE.md)."""
+"""The clock of what waits for evidence."""
 TIME: Final = 1
 """The clock of what expires."""
 _DUE, _ORDER = 8, 6  # bytes of each; instants before 1970 are negative

@@ -1,4 +1,4 @@
-"""The gates that an input has to pass before it may speak: key, time, authority (ARCHITECTURE.md).
+"""The gates that an input has to pass before it may speak: key, time, authority.
 
 Each returns the `Fault` with which the input becomes a dead letter, or None.
 """

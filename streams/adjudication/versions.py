@@ -1,4 +1,4 @@
-"""The versions of the fold: what a header's `fold` names, and by which of them a block is folded (ARCHITECTURE.md).
+"""The versions of the fold: what a header's `fold` names, and by which of them a block is folded.
 
 A version is a number, and the data that decide with it. A block is folded by the rules of the version that its own
 header names, whichever package does it; so a ledger with blocks of several versions folds as it was written, and a

@@ -11,6 +11,7 @@ __all__ = [
     "commit_facts",
     "coverage",
     "coverage_binding",
+    "coverage_check",
     "derivation",
     "documents",
     "facts",

@@ -1,6 +1,6 @@
-"""The policy: everything that an operator may choose about deciding (ARCHITECTURE.md).
+"""The policy: everything that an operator may choose about deciding.
 
-A policy is read from TOML by `policy_file.py`, or from the canonical document that the ledger carries. Its hash stands
+A policy is read from TOML by `toml_reader.py`, or from the canonical document that the ledger carries. Its hash stands
 in every block header and output, so that an audit knows under which rules a decision was made. Values are normalised:
 times in milliseconds, a disposition for every status and effect, defaults filled in; two files that mean the same have
 the same hash. A policy never changes once made.
@@ -402,7 +402,7 @@ _REFERENCE_DISPOSITIONS = {
 
 
 class Policy(Part, frozen=True, gc=False):
-    """One policy, normalised; the defaults are the reference file of ARCHITECTURE.md.
+    """One policy, normalised; the defaults are those of policies/reference.toml.
 
     `writers` says of every class who can write to what it looks at [S §3]. It decides nothing: the operator has to
     see to it, and `warnings` says where an emitter could. `verdicts` says which changes stand on the topic of that

@@ -1,4 +1,4 @@
-"""Reads a policy from TOML, reporting every error at once, each with its line (ARCHITECTURE.md).
+"""Reads a policy from TOML, reporting every error at once, each with its line.
 
 An unknown key is an error: a misspelt `horizon` that silently fell back to its default would decide wrongly for
 months. `tomllib` gives no positions, so a scan of key and table lines finds them; it is used for messages only.

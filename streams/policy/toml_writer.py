@@ -1,4 +1,4 @@
-"""Writes a policy as the TOML file that `policy_file.load_policy` reads back as that policy, every key filled in."""
+"""Writes a policy as the TOML file that `toml_reader.load_policy` reads back as that policy, every key filled in."""
 
 from __future__ import annotations
 

@@ -10,26 +10,23 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import capacity
+import completeness
+import contestants
+import instructions
+import join
+import latency
 import pytest
+import ratios
+import report
+import run
+import workload
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import Result, fill, measure
+from usage import Sample, Usage, cpu_between, usage
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-for folder in (BENCHMARKS, BENCHMARKS / "peers"):
-    sys.path.insert(0, str(folder))
-
-import capacity  # noqa: E402
-import completeness  # noqa: E402
-import contestants  # noqa: E402
-import instructions  # noqa: E402
-import join  # noqa: E402
-import latency  # noqa: E402
-import ratios  # noqa: E402
-import report  # noqa: E402
-import run  # noqa: E402
-import workload  # noqa: E402
-from measuring import Result, fill, measure  # noqa: E402
-from usage import Sample, Usage, cpu_between, usage  # noqa: E402
 
 NOW = "2026-11-21T09:00:00Z"
 

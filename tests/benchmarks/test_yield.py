@@ -15,31 +15,29 @@ from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
 
+import bounds
+import cases
+import figures
+import generate
+import judge
+import mutations
+import oracle_checks
 import pytest
+import recording
+import sdists
+import showing
+import sources
+import statements
+import turning
+from choosing import number
 from hypothesis import given
 from hypothesis import strategies as st
+from mutations import TYPES
+from oracle import Package, package
+
+from sluice.streams.judging.checks import Check, canonical, parse_check
 
 YIELD = Path(__file__).parents[2] / "benchmarks" / "yield"
-sys.path.insert(0, str(YIELD))
-
-import bounds  # noqa: E402
-import cases  # noqa: E402
-import figures  # noqa: E402
-import generate  # noqa: E402
-import judge  # noqa: E402
-import mutations  # noqa: E402
-import oracle_checks  # noqa: E402
-import recording  # noqa: E402
-import sdists  # noqa: E402
-import showing  # noqa: E402
-import sources  # noqa: E402
-import statements  # noqa: E402
-import turning  # noqa: E402
-from choosing import number  # noqa: E402
-from mutations import TYPES  # noqa: E402
-from oracle import Package, package  # noqa: E402
-
-from sluice.streams.judging.checks import Check, canonical, parse_check  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -1,4 +1,4 @@
-"""Blocks survive their bytes, and no change to them passes unseen (ARCHITECTURE.md)."""
+"""Blocks survive their bytes, and no change to them passes unseen."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_the_parts_of_an_error_can_be_acted_upon() -> None:
 
 
 def test_the_reasons_of_dead_letters_are_those_of_the_design() -> None:
-    """The closed list of ARCHITECTURE.md, those for attestations last."""
+    """The closed list of docs/reference/records.md, those for attestations last."""
     assert list(get_args(DeadLetterReason)) == [
         "not-json",
         "schema",

@@ -1,4 +1,4 @@
-"""Attempts of one emission, duplicates, conflicts and late reviews (ARCHITECTURE.md).
+"""Attempts of one emission, duplicates, conflicts and late reviews.
 
 A re-emission keeps its emission id and counts `attempt` up. It supersedes what is pending of earlier attempts; what an
 earlier attempt had admitted lives on until the newer one has a word of its own on `admitted`.

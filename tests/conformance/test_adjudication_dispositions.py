@@ -1,4 +1,4 @@
-"""What becomes of inadmissible assertions (ARCHITECTURE.md; [S §7]), and of refusals and denials.
+"""What becomes of inadmissible assertions ([S §7]), and of refusals and denials.
 
 The defaults are those of the reference policy file. All but `discard` write the record; `review` and `re-emit` write
 their request besides; `refuse` lets the next consumer see that something was withheld.

@@ -1,4 +1,4 @@
-"""What counts as evidence, for an assertion and against it (ARCHITECTURE.md; [S §3, §7, §11.1]).
+"""What counts as evidence, for an assertion and against it ([S §3, §7, §11.1]).
 
 Two observations of one class are one; terminals and what the emitter can write to are none; negatives are held against
 what observers saw since; and the trust mode says whether observers, the emitter's declarations, or both are counted.

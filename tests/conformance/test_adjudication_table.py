@@ -1,4 +1,4 @@
-"""The decision table of ARCHITECTURE.md: each row with a case and a near miss, and the order of the rows.
+"""The decision table (docs/reference/decisions.md): each row with a case and a near miss, and the order of the rows.
 
 The order is tested with assertions to which two neighbouring rows apply. Observations that come before their emission
 wait for it, so all evidence can lie ready when the emission arrives, and the row alone decides.

@@ -1,4 +1,4 @@
-"""Time in adjudication (ARCHITECTURE.md): freshness, pending time, validity, and what is too old or too new.
+"""Time in adjudication: freshness, pending time, validity, and what is too old or too new.
 
 Every bound is tested on both of its sides, a millisecond apart. In `sluice fold` each line is a block, and both its
 time and its watermark are the line's time. Unless a test says otherwise W is one hour, the horizon ten minutes.

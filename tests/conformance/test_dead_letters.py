@@ -1,4 +1,4 @@
-"""Dead letters of adjudication (ARCHITECTURE.md; docs/reference/records.md).
+"""Dead letters of adjudication (docs/reference/records.md).
 
 What does not decode, or may not be taken, is quarantined: the raw value untouched, with the reason, a sentence and the
 source in the headers. It never stops the lane.

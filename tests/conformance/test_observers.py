@@ -1,4 +1,4 @@
-"""Who may observe, through `sluice fold` and `sluice look` [S §11.1, §11.3], ARCHITECTURE.md («Policy»).
+"""Who may observe, through `sluice fold` and `sluice look` [S §11.1, §11.3].
 
 Signatures here are made with `cryptography` and `rfc8785` alone, as any observer in any language would make them.
 """

@@ -1,4 +1,4 @@
-"""Strimzi's topics and users say what `topology/kafka/topics.py` and ARCHITECTURE.md say."""
+"""Strimzi's topics and users say what `topology/kafka/topics.py` says."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Runs seeds: `run.py --seed N [--trace]` replays one, `run.py --seeds A..B` many, on all cores.
 
-.venv/bin/python tests/simulation/run.py --seeds 0..100000
+.venv/bin/python -m tests.simulation.run --seeds 0..100000
 """
 
 from __future__ import annotations
@@ -12,13 +12,8 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from tests.simulation.world import ViolationError, run  # noqa: E402 -- runs as a script too
+from tests.simulation.world import ViolationError, run
 
 SLICE = 25
 """So many seeds one process runs before it tells."""
@@ -27,7 +22,7 @@ Failure = tuple[int, str]
 
 def replay(seed: int) -> str:
     """The command that runs a seed again, with its trace."""
-    return f".venv/bin/python tests/simulation/run.py --seed {seed} --trace"
+    return f".venv/bin/python -m tests.simulation.run --seed {seed} --trace"
 
 
 def run_slice(first: int, past: int) -> list[Failure]:

@@ -60,7 +60,7 @@ class _Placed:
 
 
 class Fetcher:
-    """What fetches for one worker's lanes (`contracts.Inputs`)."""
+    """What fetches for one worker's lanes (`interfaces.Inputs`)."""
 
     def __init__(self, process: Process, loop: SimulatedLoop, broker: Broker, random: Random) -> None:
         self._process, self._loop, self._broker, self._random = process, loop, broker, random

@@ -173,7 +173,7 @@ Key = tuple[str, int, int]  # emission id and span: what a Kafka key names
 
 
 class Naive:
-    """What ARCHITECTURE.md says under «Time» and «Deciding», with nothing remembered but the history itself."""
+    """What decides, told again (docs/reference/decisions.md), with nothing remembered but the history itself."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy, self.rules, self.windows = policy, policy.admissibility, policy.admissibility.window

@@ -1,4 +1,4 @@
-"""Audit: a lane's history held against itself, its outputs, and the checkpoints that were signed (ARCHITECTURE.md).
+"""Audit: a lane's history held against itself, its outputs, and the checkpoints that were signed.
 
 `divergences` is the closed list of what can be wrong. `ledger_checks` has what a ledger is held against on its way
 through `ledger.replay`: `chain_check` finds the chain of blocks, `rules` holds each to the one before it. `outputs`

@@ -1,4 +1,4 @@
-"""The chain of a lane's blocks, followed through whatever stands in its ledger (ARCHITECTURE.md).
+"""The chain of a lane's blocks, followed through whatever stands in its ledger.
 
 The next block is the one with the next height that names the hash of the last one. Where the next record is not that,
 some records ahead are looked at, so that each tampering gets its own name: a block that was changed is known by its

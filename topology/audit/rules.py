@@ -1,6 +1,6 @@
 """What one block must be to follow upon the one before it, links apart: time, input ranges, policy, outputs root.
 
-Each rule has its own name here; `chain.Tip.demand_next` demands the same of a lane that runs.
+Each rule has its own name here; `chain.ChainHead.demand_next` demands the same of a lane that runs.
 """
 
 from __future__ import annotations

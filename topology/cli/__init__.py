@@ -18,6 +18,8 @@ from click.shell_completion import CompletionItem
 from .ending import ended
 from .version import show_version
 
+__all__ = ["main"]
+
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
     "parse": ("filters:parse", "emissions to the JSON form, either encoding in; other inputs as lanes read them"),

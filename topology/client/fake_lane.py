@@ -1,6 +1,6 @@
 """One lane of every fold in memory: the real folds over real blocks, with a clock that somebody else moves.
 
-What stands on its topics can be read like an export (`stored.Logs`), so the real auditor audits a fake.
+What stands on its topics can be read like an export (`interfaces.Logs`), so the real auditor audits a fake.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class FakeLane:
         while not self.is_down and any(chain.read(time, marks=marks) for chain in self._chains):
             pass
 
-    # ------------------------------------------------------------ what is there (`stored.Logs`)
+    # ------------------------------------------------------------ what is there (`interfaces.Logs`)
 
     def after(self, topic: str, offset: int) -> list[Stored]:
         """The records from an offset on."""
@@ -146,7 +146,7 @@ class _Chain:
         self._finish()
 
     def _finish(self) -> None:
-        """Closes empty blocks until nothing is due at this instant (ARCHITECTURE.md)."""
+        """Closes empty blocks until nothing is due at this instant."""
         while self._fold.due(self._builder.state, self._time, self._mark):
             self._close(self._time, self._mark, ())
 

@@ -2,7 +2,7 @@
 
 A broker (the embedded one, unless a real Kafka is named), the lanes, the observers on a repository, and a producer:
 the same code as the commands run, wired together and taken apart again. It ends when everything that was sent has its
-word (`demo_board.py`), or its time is up. No verdict is known here before the lanes have written it.
+word (`board.py`), or its time is up. No verdict is known here before the lanes have written it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Verdicts that a policy discards, made visible for `what-if`, which folds a history again.
 
-What is discarded is counted, and nothing is written about it (ARCHITECTURE.md), so outputs tell neither its status nor
+What is discarded is counted, and nothing is written about it, so outputs tell neither its status nor
 its reason. An explanation reads them off the fold's trace of one emission; a comparison is about all of them.
 
 So a history is folded under a policy that differs in one thing only: what it would discard goes to review, which is

@@ -1,4 +1,4 @@
-"""`sluice explain`: the story of one emission, from the ledger alone (ARCHITECTURE.md).
+"""`sluice explain`: the story of one emission, from the ledger alone.
 
 The whole lane is folded, by the code that the lane runs, and every link and root is checked on the way: what is told
 is what the ledger holds, or nothing is. Blocks that cannot touch the emission cost what their fold costs. Of the

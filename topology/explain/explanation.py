@@ -43,7 +43,7 @@ Fate = Literal[
     "not-counted",
     "dead-letter",
 ]
-"""What became of an input. Each has exactly one; the last five are dead letters and counters (ARCHITECTURE.md)."""
+"""What became of an input. Each has exactly one; the last five are dead letters and counters."""
 What = Literal["claimed", "observed", "reviewed", "verdict", "ended"]
 
 

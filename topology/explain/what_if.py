@@ -1,9 +1,9 @@
-"""`sluice what-if`: the past under another policy (ARCHITECTURE.md).
+"""`sluice what-if`: the past under another policy.
 
 One pass over a lane's ledger moves two states side by side: one under the policies that the ledger has, one under a
 new policy in their place: it stands in the first block, and those that came later are left out. Everything else is as
 it was: every input at the time at which it came. Where more is due under the new policy than one block fires, empty
-blocks at the same time are put in between, as a lane would (`streams.state.MAX_TIMERS`).
+blocks at the same time are put in between, as a lane would (`state.MAX_TIMERS`).
 
 Compared is the last decision about each assertion. What a policy discards leaves no record, so both folds run with
 every `discard` revealed as a review and concealed again at once (discarded.py): statuses and reasons are those of the

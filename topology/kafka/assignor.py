@@ -1,4 +1,4 @@
-"""Which worker runs which lane: whole lanes, evenly, and as few moves as can be (ARCHITECTURE.md).
+"""Which worker runs which lane: whole lanes, evenly, and as few moves as can be.
 
 A lane is one partition number of all its inputs, so they go to one worker together (round robin over all partitions
 would tear them apart). Every member tells which lanes it has, and which it stands by for and how far that has come. One

@@ -1,4 +1,4 @@
-"""What one poll takes out of aiokafka's fetcher: bounded in bytes, not only in records (ARCHITECTURE.md).
+"""What one poll takes out of aiokafka's fetcher: bounded in bytes, not only in records.
 
 aiokafka counts records; 4,000 of them may be 4 GB, and a compressed batch of 900 kB can hide 100 MB. Here a poll ends
 once so many bytes are out, of all partitions and of each, and a record that is too large to be kept becomes an event

@@ -1,4 +1,4 @@
-"""Every topic: its logical name, what its settings must be, and why (ARCHITECTURE.md; docs/reference/records.md).
+"""Every topic: its logical name, what its settings must be, and why (docs/reference/topics.md).
 
 `create_topics` makes what is missing and changes nothing that is there; `check_topics` says what is otherwise than
 declared, in sentences. Nothing here decides or reads records.

@@ -1,4 +1,4 @@
-"""A lane's producer: whatever a lane writes at once becomes visible at once, or never (ARCHITECTURE.md).
+"""A lane's producer: whatever a lane writes at once becomes visible at once, or never.
 
 Exactly-once: one transaction of a producer whose transactional id is the lane's, so that opening it fences every
 earlier owner of the lane. At-least-once, for brokers without transactions: the outputs first, then what says that they

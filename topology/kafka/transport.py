@@ -1,6 +1,7 @@
 """The driver `lanes://`: Faust's aiokafka driver, handing agents one event per fetched batch of one partition.
 
-Faust's own path costs more per message than the whole fold, and commits offsets apart from outputs (ARCHITECTURE.md).
+Faust's own path costs more per message than the whole fold, and commits offsets apart from outputs
+(docs/decisions/0015-a-transport-of-our-own.md).
 What this driver owns instead: ranges of records with their exact offsets, where inputs end by their leaders' word,
 seeks with an epoch that tells ranges from before and after apart, and back-pressure up to the fetcher. Faust's
 bookkeeping of acknowledgements, gaps and commits is switched off: positions are the ledger's, and what the consumer

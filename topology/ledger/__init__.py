@@ -1,4 +1,4 @@
-"""One lane"s history, however it is stored: the chain of blocks, its replay, its export, and the folds that it is
+"""One lane's history, however it is stored: the chain of blocks, its replay, its export, and the folds that it is
 folded by.
 """
 

@@ -1,4 +1,4 @@
-"""The end of a lane's chain of blocks, and what the next block must be to continue it (ARCHITECTURE.md).
+"""The end of a lane's chain of blocks, and what the next block must be to continue it.
 
 Pure: blocks and outputs in, a sentence out where the chain is broken. Whoever follows a ledger (a lane that restores,
 and one that writes) keeps a `ChainHead` and moves it on with each block.

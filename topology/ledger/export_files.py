@@ -1,4 +1,4 @@
-"""Exports: the topics that an audit needs, in files that anybody can keep (ARCHITECTURE.md).
+"""Exports: the topics that an audit needs, in files that anybody can keep.
 
 An export is a folder: `manifest.json`, and for each partition a file `TOPIC-PARTITION.records` of (length, record)*,
 the length in 4 bytes, big-endian, the record a MessagePack array `[offset, timestamp, key, value, headers]`. Topics go

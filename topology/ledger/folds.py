@@ -1,4 +1,4 @@
-"""The folds that a worker's lanes run, one lane group each (ARCHITECTURE.md).
+"""The folds that a worker's lanes run, one lane group each.
 
 Each is a thin face over pure functions of `streams/`, in the form that lanes take (`interfaces.Fold`).
 """

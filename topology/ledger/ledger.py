@@ -1,4 +1,4 @@
-"""A lane's ledger on Kafka: reading it to its end, and writing a block with its outputs as one (ARCHITECTURE.md)."""
+"""A lane's ledger on Kafka: reading it to its end, and writing a block with its outputs as one."""
 
 from __future__ import annotations
 

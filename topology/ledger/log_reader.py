@@ -2,7 +2,7 @@
 
 Whoever reads them sees the same records from either, by logical topic and lane. What is read of a broker that goes on
 writing fits together by its `Cut`: so no audit calls missing what merely came later. Exports are made here; their
-format is that of audit/files.py.
+format is that of export_files.py.
 """
 
 from __future__ import annotations

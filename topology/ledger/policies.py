@@ -1,4 +1,4 @@
-"""Policies that come into force while lanes run: the topic `policies`, followed and written to (ARCHITECTURE.md).
+"""Policies that come into force while lanes run: the topic `policies`, followed and written to.
 
 Every lane takes each document of the topic into its ledger as an event, in the topic's order, and it is in force from
 the block after. How far a lane has come stands in its ledger beside the positions of its inputs, so that a restart

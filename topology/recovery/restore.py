@@ -1,7 +1,6 @@
 """What a lane does before it may run: fold its ledger again, and hold its inputs against the ledger's positions.
 
-Steps 2 to 4 of ARCHITECTURE.md. Nothing is changed here: either there is a state to go on from,
-or a sentence why not.
+Nothing is changed here: either there is a state to go on from, or a sentence why not.
 
 A ledger never gets shorter. Where it ends below a height that somebody held of it (`Held`), its blocks are not there
 *yet*, or somebody took them away: to go on from below would write a second block of the same height. So the lane waits

@@ -1,4 +1,4 @@
-"""Snapshots: a lane's state in files, so that a restart need not fold the whole ledger (ARCHITECTURE.md).
+"""Snapshots: a lane's state in files, so that a restart need not fold the whole ledger.
 
 A snapshot only ever saves time. Each file names the block after which its state was taken and the hash of its own
 bytes; a lane checks both, the block against the ledger, and otherwise folds from an older snapshot or from the
@@ -60,7 +60,7 @@ class SnapshotStore:
         folder: of all lanes of one ledger; it need not be there yet.
         lane, lanes: which of how many.
         older: forms of before that the fold reads as well.
-        fold: the form in which the lane's fold has its state (`contracts.Fold.form`); a snapshot of any other is not
+        fold: the form in which the lane's fold has its state (`interfaces.Fold.form`); a snapshot of any other is not
             this lane's. Which version of the fold has made it is not asked: that stands in the block after which it was
             taken, and the lane checks it there (restore.py). So another package's is used wherever it can be read.
     """

@@ -1,7 +1,7 @@
 """The service's view: emissions, what became of them, and what people were asked, in one SQLite file.
 
-Kept as the adapter's (mcp/kept_view.py). It holds what emitters wrote as they wrote it; whoever shows it makes it inert
-(text.py). It holds nothing that the topics do not hold.
+Kept as the adapter's (mcp/kept_view.py). It holds what emitters wrote as they wrote it; the page that
+shows it makes it inert (pages.py). It holds nothing that the topics do not hold.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Records of output topics for people and pipes: filtered, and with nothing in them that a terminal would obey.
 
-Text that strangers wrote stays theirs: control, format and bidirectional characters are shown as `\\uXXXX`, so that
-no assertion can move the cursor, hide a word or turn a line round. Of a decision, what was checked comes first
-(showing_checks.py). A reader tests `valid_until` itself: while a lane is down, nobody writes its decays
-(ARCHITECTURE.md). No clock is read here.
+Text that strangers wrote stays theirs: control, format and bidirectional characters are shown as `\\uXXXX`, so that no
+assertion can move the cursor, hide a word or turn a line round. Of a decision, what was checked comes first
+(showing_checks.py). A reader tests `valid_until` itself: while a lane is down, nobody writes its decays. No clock is
+read here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A lane: one partition number, from its inputs over blocks and the fold to its ledger and outputs (ARCHITECTURE.md).
+"""A lane: one partition number, from its inputs over blocks and the fold to its ledger and outputs.
 
 *Theory of operation.* A lane is a fold with a ledger. `run` takes the lane over (fence the former owner, read the
 ledger to its end, fold all of it, check the inputs, seek them to where the last block ended) and then closes block
@@ -300,7 +300,7 @@ class Lane:
     # ------------------------------------------------------------ taking over
 
     async def _take_over(self) -> None:
-        """Steps 1 to 5 of ARCHITECTURE.md; the order matters."""
+        """Opens the ledger, restores the state, seeks the inputs and begins: the order matters (docs/internals.md)."""
         self._phase = "taking-over"
         await self._sit_out()
         if self._stopping:  # it may be somebody else's by now: to open its ledger would fence them

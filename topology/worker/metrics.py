@@ -32,7 +32,7 @@ _LIVE = frozenset({"lives", "waiting"})
 
 
 class Metrics:
-    """The metrics of one process, in a registry of their own. Implements `contracts.Meter`.
+    """The metrics of one process, in a registry of their own. Implements `interfaces.Meter`.
 
     Args:
         lanes: each lane that is here, as it stands; asked at every scrape.

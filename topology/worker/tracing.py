@@ -33,7 +33,7 @@ _SAMPLED = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f][13579bdf]")
 
 
 class Traces:
-    """Makes the spans of a worker's lanes. Implements `contracts.Meter`."""
+    """Makes the spans of a worker's lanes. Implements `interfaces.Meter`."""
 
     def __init__(self, provider: TracerProvider, clock: Callable[[], int] = time_ns) -> None:
         """
@@ -81,7 +81,7 @@ class Traces:
 
 
 class Meters:
-    """Several that count as one. Implements `contracts.Meter`."""
+    """Several that count as one. Implements `interfaces.Meter`."""
 
     def __init__(self, meters: Sequence[Meter]) -> None:
         self._meters = meters

@@ -1,4 +1,4 @@
-"""How far everything that a lane's inputs held has been read (ARCHITECTURE.md).
+"""How far everything that a lane's inputs held has been read.
 
 The watermark is the least, over a lane's inputs, of the latest time T such that everything that the input held at T
 stands in earlier blocks. A *mark* (E, T) says that at T the input held nothing at or beyond E: T is when its leader was

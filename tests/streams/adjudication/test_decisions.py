@@ -1,4 +1,4 @@
-"""The decision table is that of ARCHITECTURE.md, row by row and in order."""
+"""The decision table has the rows that the contract names, in their order."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_where_no_row_holds_the_assertion_goes_on_waiting(moment: Moment, one: C
 
 
 def test_the_rows_stand_in_the_order_of_the_design() -> None:
-    """Statuses and reasons of ARCHITECTURE.md table, from the first to the last."""
+    """Statuses and reasons of the decision table, from the first to the last."""
     assert [(row.status, row.reason) for row in TABLE] == [
         ("admitted", None),
         ("rejected", "review"),

@@ -1,4 +1,4 @@
-"""The laws of the fold, held against random histories; beside it stands a naive fold written from ARCHITECTURE.md.
+"""The laws of the fold, held against random histories; beside it stands a naive fold, written anew (fold_laws.py).
 
 The naive one has no timers, no table and no incremental counting: at each block it looks at every assertion that it
 has ever met, and counts the evidence of its whole history anew. Histories live in a small world (three emissions, two

@@ -416,7 +416,7 @@ def test_a_policy_lowers_the_caps():
 
 
 def test_a_policy_is_in_force_from_the_block_after():
-    """So records around it in its own block are judged alike (ARCHITECTURE.md)."""
+    """So records around it in its own block are judged alike."""
     lane = Lane()
     value = attestation(consensus_domain="strict-domain")
     before, after = lane.record(value), lane.record(value)

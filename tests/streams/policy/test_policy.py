@@ -148,7 +148,7 @@ def test_the_order_in_which_tables_were_filled_does_not_matter(policy: Policy) -
 
 
 def test_the_defaults_are_the_design_s() -> None:
-    """ARCHITECTURE.md reference values, in milliseconds."""
+    """The values of policies/reference.toml, in milliseconds."""
     rules = DEFAULT_POLICY.admissibility
 
     assert (rules.k.internal, rules.k.external) == (2, 3)

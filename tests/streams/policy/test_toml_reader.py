@@ -54,7 +54,7 @@ observation_ids = "clear"
 chain_sources = "clear"
 [observers]
 """
-"""The reference file of ARCHITECTURE.md without its two examples, an emitter and an observer."""
+"""policies/reference.toml without its two examples, an emitter and an observer."""
 
 KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 EXAMPLES = """

@@ -3,22 +3,8 @@
 The law compares the processor time of one step at two lengths; no test here asserts on how long anything takes.
 """
 
-import sys
-from pathlib import Path
-
+import cost
 import pytest
-
-FUZZ = Path(__file__).parents[3] / "fuzz"
-
-
-@pytest.fixture(scope="module")
-def cost():
-    sys.path.insert(0, str(FUZZ))
-    try:
-        import cost as module
-    finally:
-        sys.path.remove(str(FUZZ))
-    return module
 
 
 @pytest.mark.parametrize(
@@ -39,12 +25,12 @@ def cost():
         ("the canonical hash", "", "a\u0301", ""),
     ],
 )
-def test_what_strangers_write_costs_linear_time(cost, step, head, body, tail):
+def test_what_strangers_write_costs_linear_time(step, head, body, tail):
     """Eight times the text takes about eight times as long."""
     cost.check_cost(step, cost.STEPS[step], cost.Family(head, body, tail))
 
 
-def test_a_step_that_is_quadratic_is_found(cost):
+def test_a_step_that_is_quadratic_is_found():
     """The law can fail."""
     with pytest.raises(AssertionError, match="more than linear time"):
         cost.check_cost(

@@ -7,8 +7,12 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import envelope
+import grammar
+import laws
 import oracles
 import pytest
+import uris
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,11 +21,6 @@ from sluice.streams import sanitise
 from sluice.streams.sanitise import Trace, _attestation, _markup, _steps, _typing, _uri
 
 FUZZ = Path(__file__).parents[3] / "fuzz"
-sys.path.append(str(FUZZ))
-import envelope  # noqa: E402
-import grammar  # noqa: E402
-import laws  # noqa: E402
-import uris  # noqa: E402
 
 SEEDS = sorted((FUZZ / "seeds").iterdir())
 SLOW = laws.Oracles(oracles.has_html, oracles.has_link, oracles.has_block, oracles.html_tokens)

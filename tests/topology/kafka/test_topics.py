@@ -183,7 +183,7 @@ def test_each_difference_is_a_sentence_with_what_is_and_what_should_be():
 
 
 def test_another_partition_count_of_the_ledger_is_reported_with_the_reason():
-    """It never changes within a ledger (ARCHITECTURE.md)."""
+    """It never changes within a ledger."""
     assert compare("ledger", partitions=6) == [
         "topic ledger has a partition count of 6 (expected 4); the number never changes within a ledger"
     ]

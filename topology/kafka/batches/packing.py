@@ -2,7 +2,8 @@
 
 aiokafka's own builder takes a call a record, and compresses at level 3, which costs as much as half of the fold. Level
 1 takes two thirds of that, and a ledger of sentences and random hashes gets 6 % larger by it. To aiokafka's accumulator
-and sender a `Packed` is what they know as a builder that is closed (`message_accumulator.BatchBuilder`).
+and sender a `Packed` is what they know as a builder that is closed
+(`aiokafka.producer.message_accumulator.BatchBuilder`).
 """
 
 from __future__ import annotations
