@@ -241,7 +241,7 @@ class _Emitter(Protocol):
 
 
 class KafkaSink(_Closing):
-    """Sends to the topic `emissions`, by the client's emitter. Needs what the stream processor is installed with.
+    """Sends to the topic `emissions`, by the client's emitter. Its Kafka client is in the small client's installation.
 
     Args:
         bootstrap: a broker's address; without it, and without an emitter, as `sluice.toml` and the environment have it.
