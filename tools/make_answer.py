@@ -1,7 +1,7 @@
 """Runs the tool calls of `examples/answer.jsonl` again, on this checkout, and writes what they gave into it.
 
-The file is a session in the shape of Claude Code's transcripts: a question, the calls that a model made, their results,
-and its answer, which also stands in `examples/answer.md`. Paths are relative to the checkout, and no record has a time,
+The file is a session in the shape of Claude Code's transcripts: a question, tool calls, their results,
+and an answer, which also stands in `examples/answer.md`. Paths are relative to the checkout, and no record has a time,
 so the session is about the checkout as it is. The answer itself is never changed here: a test says which of its
 statements has got another verdict (`tests/topology/demo/test_answer.py`).
 

@@ -48,7 +48,7 @@ def demo(
 ) -> None:
     """Shows the main job: what a language model says of a repository, and what observers find it to be worth.
 
-    First it vets the example of a model's answer, as sluice vet does; not with --json, and only in the checkout that
+    First it vets an example of an answer, as sluice vet does; not with --json, and only in the checkout that
     the examples lie in. Then it starts a broker, the lanes and the observers in this process, sends the emissions, and
     prints what became of each assertion. It ends by itself; exit status 1 means that something was still without a
     verdict then.
@@ -79,7 +79,7 @@ def demo(
 
 
 def _show_answer(settings: Settings) -> None:
-    """The first half: an answer of a model, vetted. Nothing where the examples are about something else."""
+    """The first half: an answer, vetted. Nothing where the examples are about something else."""
     from ..demo import answer
     from ..demo.demo import examples
     from ..vet import view

@@ -1,6 +1,7 @@
-"""The demo's first half: one answer of a model about this repository, vetted as `sluice vet` does it.
+"""The demo's first half: one answer about this repository, vetted as `sluice vet` does it.
 
-The session is an example: the question, the calls that the model made, what they gave, and what it answered. Nothing is
+The session is an example that people wrote in the manner of a coding agent: the question, calls that were made here,
+what they gave, and an answer. Nothing is
 decided here; the observers look at the checkout as it is now.
 """
 
@@ -33,8 +34,8 @@ class Answered(NamedTuple):
     """A vetted answer.
 
     Attributes:
-        question: what the model was asked.
-        calls: how many tool calls it made.
+        question: what was asked.
+        calls: how many tool calls were made.
         verdicts: about its statements, in their order.
     """
 
@@ -82,12 +83,12 @@ def vetted(folder: Path, settings: Settings) -> Answered:
 
 def introduction(answered: Answered) -> Iterator[str]:
     """What a reader has to know before the verdicts."""
-    yield "1. What a model answered about this repository, and what each of its statements is worth"
+    yield "1. An answer about this repository, and what each of its statements is worth"
     yield ""
-    yield f"It was asked: {escaped(answered.question)}"
+    yield f"Asked was: {escaped(answered.question)}"
     yield (
-        f"It made {counted(answered.calls, 'tool call')} and answered (examples/{ANSWER}; the session is "
-        f"examples/{SESSION})."
+        f"The answer is an example, written in the manner of a coding agent (examples/{ANSWER}); its "
+        f"{counted(answered.calls, 'tool call')} and their results are real (examples/{SESSION})."
     )
     yield "Observers now look at the places that these calls looked at. `checked` is what they verified; a statement is"
     yield "admitted where two kinds of evidence bear that out. `[unchecked]` stands for words that nobody checked."

@@ -457,7 +457,7 @@ def test_without_arguments_a_real_answer_is_vetted_first() -> None:
     done = run()
     assert done.returncode == 0, done.stderr
     first, _, second = done.stdout.partition("\n2. The stream")
-    assert first.startswith("1. What a model answered about this repository")
+    assert first.startswith("1. An answer about this repository")
     assert re.search(r"\n\d+ statements: .*admitted.*contradicted", first)
     assert re.search(r"\n    seen: codecs/records\.py, line \d+ \(code\.read\)\n", first)
     assert re.search(r"\n    seen: codecs/records\.py:\d+ says otherwise \(", second)
