@@ -15,7 +15,7 @@ import agents
 import pytest
 from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, RunConfig, Runner
 from agents.mcp import MCPServerStdio
-from model_provider import ANSWER, CHECK, SOURCE, Provider, Recorded
+from model_provider import ANSWER, CHECK, SOURCE, Provider, Recorded, response, said
 from openai import AsyncOpenAI
 
 from sluice.record import MemorySink, Recorder
@@ -28,33 +28,6 @@ def processor(recorded: Recorded) -> Iterator[Any]:
     agents.set_trace_processors([made])
     yield made
     agents.set_trace_processors([])
-
-
-def response(*output: dict[str, Any], name: str = "resp_1") -> dict[str, Any]:
-    """What the Responses API answers."""
-    return {
-        "id": name,
-        "object": "response",
-        "created_at": 1,
-        "status": "completed",
-        "model": "m",
-        "output": list(output),
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-        "usage": {
-            "input_tokens": 1,
-            "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens": 1,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": 2,
-        },
-    }
-
-
-def said(text: str) -> dict[str, Any]:
-    content = [{"type": "output_text", "text": text, "annotations": []}]
-    return {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content}
 
 
 def called(name: str, call_id: str = "call_1", /, **given: Any) -> dict[str, Any]:

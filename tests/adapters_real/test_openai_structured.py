@@ -18,7 +18,7 @@ from agents import Agent, AgentOutputSchemaBase, OpenAIResponsesModel, RunConfig
 from agents.exceptions import ModelBehaviorError
 from agents.strict_schema import ensure_strict_json_schema
 from click.testing import CliRunner
-from model_provider import CHECK, Provider
+from model_provider import CHECK, Provider, response, said
 from openai import AsyncOpenAI, LengthFinishReasonError, OpenAI
 from openai.lib._pydantic import to_strict_json_schema
 from openai.types.shared_params import ResponseFormatJSONSchema
@@ -84,28 +84,6 @@ def completion(content: str | None, *, refusal: str | None = None, end: str = "s
         "model": "m",
         "choices": [{"index": 0, "message": message, "finish_reason": end, "logprobs": None}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-    }
-
-
-def response(text: str) -> dict[str, Any]:
-    content = [{"type": "output_text", "text": text, "annotations": []}]
-    return {
-        "id": "r",
-        "object": "response",
-        "created_at": 1,
-        "status": "completed",
-        "model": "m",
-        "output": [{"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": content}],
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-        "usage": {
-            "input_tokens": 1,
-            "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens": 1,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": 2,
-        },
     }
 
 
@@ -202,7 +180,7 @@ def test_what_the_client_brings_is_an_emission(provider: Provider, schema: dict[
 
 def test_so_is_what_the_responses_api_brings(provider: Provider, schema: dict[str, Any]) -> None:
     """The same schema, in its own place."""
-    provider.script(response(json.dumps(example(schema))))
+    provider.script(response(said(json.dumps(example(schema)))))
     client = OpenAI(base_url=provider.url, max_retries=0)
     form: Any = {"format": {"type": "json_schema", "name": "emission", "strict": True, "schema": schema}}
     answer = client.responses.create(model="m", input="How many?", text=form)
@@ -261,7 +239,7 @@ def run_agent(provider: Provider, schema: dict[str, Any]) -> Emission:
 
 def test_an_agent_answers_with_an_emission(provider: Provider, schema: dict[str, Any]) -> None:
     """By the SDK's own way to say what an output is."""
-    provider.script(response(json.dumps(example(schema))))
+    provider.script(response(said(json.dumps(example(schema)))))
     made = run_agent(provider, schema)
     assert made.text == TEXT
     sent = provider.requests[0][1]["text"]["format"]
@@ -270,7 +248,7 @@ def test_an_agent_answers_with_an_emission(provider: Provider, schema: dict[str,
 
 def test_an_answer_of_another_form_is_the_agents_error(provider: Provider, schema: dict[str, Any]) -> None:
     """A provider that does not hold to the schema leaves no half emission."""
-    provider.script(response('{"text": 7}'))
+    provider.script(response(said('{"text": 7}')))
     with pytest.raises(ModelBehaviorError):
         run_agent(provider, schema)
 

@@ -108,3 +108,31 @@ class Provider:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def response(*output: dict[str, Any], name: str = "resp_1") -> dict[str, Any]:
+    """What the Responses API answers."""
+    return {
+        "id": name,
+        "object": "response",
+        "created_at": 1,
+        "status": "completed",
+        "model": "m",
+        "output": list(output),
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": 1,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": 1,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": 2,
+        },
+    }
+
+
+def said(text: str) -> dict[str, Any]:
+    """A message of the model, as an item of such an answer."""
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content}
