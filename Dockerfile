@@ -37,6 +37,10 @@ COPY topology topology
 RUN /opt/sluice/bin/pip install --no-deps --no-build-isolation . \
     && /opt/sluice/bin/python -I -c 'from sluice.streams.adjudication.compiled_core import core; core.VERSION' \
     && /opt/sluice/bin/pip uninstall --yes setuptools pip
+# Each image lists what is in it, and carries the list.
+COPY tools/image_sbom.py tools/image_sbom.py
+RUN install -D --mode=0644 tools/image_sbom.py /opt/sluice/share/sbom/image_sbom.py \
+    && install -D --mode=0644 requirements/run.txt /opt/sluice/share/sbom/run.txt
 
 FROM base AS runtime
 # The writable folder has to be there, and the user's: a new volume takes its owner from it.
@@ -45,6 +49,7 @@ RUN groupadd --system --gid 10001 sluice \
     && install --directory --owner=10001 --group=10001 --mode=0750 /var/lib/sluice \
     && install --directory /etc/sluice
 COPY --from=build /opt/sluice /opt/sluice
+RUN /opt/sluice/bin/python -I /opt/sluice/share/sbom/image_sbom.py --lock /opt/sluice/share/sbom/run.txt --out /usr/share/sluice/sbom.cdx.json
 ENV PATH=/opt/sluice/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
@@ -66,7 +71,8 @@ COPY --from=debian /etc/apt/apt.conf.d/snapshot /etc/apt/apt.conf.d/snapshot
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git \
-    && rm -rf /var/lib/apt/lists/*
+    && rm -rf /var/lib/apt/lists/* \
+    && /opt/sluice/bin/python -I /opt/sluice/share/sbom/image_sbom.py --lock /opt/sluice/share/sbom/run.txt --out /usr/share/sluice/sbom.cdx.json
 USER 10001:10001
 
 FROM runtime AS sluice

@@ -51,7 +51,7 @@ def composed(kafka: str, prefix: str, tmp_path: Path) -> Iterator[tuple[Composed
         done = one.run(service)
         assert done.returncode == 0, done.stderr
     with ExitStack() as running:
-        for service in ("worker-1", "worker-2", "observer"):
+        for service in ("worker-1", "worker-2", "observer", "observer-2"):
             process = running.enter_context(one.start(service, tmp_path / f"{service}.log"))
             running.callback(process.terminate)
         yield one, settings

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import manifests
 
 SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
-_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^${}]*))?\}")
+"""The innermost one: a default may hold another."""
 
 
 class Mount(NamedTuple):
@@ -90,7 +91,8 @@ class Composed:
         if isinstance(value, list):
             return [self._filled(one) for one in value]
         if isinstance(value, str):
-            return _VARIABLE.sub(lambda match: self._chosen.get(match[1]) or match[2] or "", value)
+            while (filled := _VARIABLE.sub(lambda match: self._chosen.get(match[1]) or match[2] or "", value)) != value:
+                value = filled
         return value
 
 

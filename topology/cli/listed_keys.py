@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..checkpoints.trust import TrustedKey
 
 if TYPE_CHECKING:
-    pass
+    from ..checkpoints.trust import TrustedKey
 
 
 def listed_keys(policy_file: str) -> Sequence[TrustedKey]:

@@ -105,7 +105,6 @@ PIPED = (
     ("demo", "--policy", "pipe"),
     ("mcp", "token", "list", "--tokens", "pipe"),
     ("mcp", "token", "new", "--tokens", "pipe", "--name", "me"),
-    ("serve", "--view", "pipe"),
     ("mcp", "--transport", "http", "--tokens", "pipe"),
     ("serve", "--tokens", "pipe"),
     ("serve", "--session-key", "pipe"),
