@@ -16,15 +16,15 @@ from msgspec.structs import replace
 from ...codecs.records import CheckForm, Citation, CoverageLevel, Observation, Sighting
 from ...codecs.spans import Span
 from ..judging.coverage import cover
-from ..judging.coverage_check import Scope
 from ..judging.derivation import checks_of
 from ..judging.matching import match
 from ..judging.outcomes import Judged
 from . import standing
-from .emission_state import COVERAGE, AssertionState
+from .emission_state import COVERAGE, AssertionState, short
 
 _CHANNEL: Final = "substrate.do.sse-count"
 _GREP: Final = "substrate.grep"
+_DECIDING: Final = ("corroborates", "contradicts")
 
 
 def as_signed(state: AssertionState, bound: Observation, cls: str, sighting: Sighting) -> Observation | None:
@@ -37,10 +37,13 @@ def as_signed(state: AssertionState, bound: Observation, cls: str, sighting: Sig
         sighting: that it carries.
 
     Returns:
-        None where its outcome is not what the sighting says of this assertion.
+        None where the assertion does not cite that sighting, or where its outcome is not what the sighting says.
     """
+    kept = short(sighting.observation_id)
+    if not any(one.substrate_class == cls and one.id >= 0 and state.ids[one.id] == kept for one in state.declared):
+        return None
     plain = replace(bound, looked_at=None, judge=None, attestation=sighting.attestation)
-    if bound.outcome not in ("corroborates", "contradicts"):
+    if bound.outcome not in _DECIDING:
         return plain  # counts for nothing
     found = _judged(state, cls, sighting)
     if found.outcome != bound.outcome or bound.verified is None:
@@ -62,7 +65,7 @@ def _judged(state: AssertionState, cls: str, sighting: Sighting) -> Judged:
     derived = checks_of(state.text, state.kind, declared)
     given: Any = (sighting.locator or {}).get("path")
     path = given if isinstance(given, str) and given else None
-    scope: Scope = "channel" if cls == _CHANNEL else "repository" if cls == _GREP and path is None else "file"
+    scope = "channel" if cls == _CHANNEL else "repository" if cls == _GREP and path is None else "file"
     covered = cover(
         state.text, standing.checks(state), path=path, scope=scope, derived_sentence=derived.form == "sentence"
     )

@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from ...codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKind, Output
+from ...codecs.canonical import fast_canonical, parse_json
 from ...codecs.decode import assertion_text, decode_review
 from ...codecs.digests import digest_of
 from ...codecs.errors import DoesNotHoldError, Fault
@@ -564,6 +565,20 @@ class _Folding:
             return self.put_aside(event, observation, key)
         return None
 
+    def slot_of(self, observation: Observation, record: bytes) -> tuple[str, bytes]:
+        """Whose share evidence takes while it waits, and the bytes that are kept of it.
+
+        A listed observer's share is for what it signed itself, each record once however its JSON is written: else
+        whoever may write to the topic would fill it with one record in many spellings, or with a real sighting bound to
+        emissions that never come.
+        """
+        observer = self.policy.observers.get(observation.observer)
+        if not self.binds_subjects or observer is None or not observer.all_keys:
+            return waiting.slot_of(self.policy, observation.observer), record
+        if observation.signature is None:
+            return waiting.OTHERS, record
+        return observation.observer, fast_canonical(parse_json(record))
+
     def is_of_another(self, observation: Observation, digest: bytes) -> bool:
         """Whether an observer looked at another record than the one that was taken in."""
         return self.binds_subjects and subjects.is_of_another(observation.subject, digest)
@@ -581,12 +596,12 @@ class _Folding:
         state, subject = self.state, observation.subject
         emission_id, record, slot = subject.emission_id, event.value or b"", waiting.OTHERS
         if self.version >= WAITING:
+            slot, record = self.slot_of(observation, record)
             if state.has_waiting(emission_id, record):
                 self.counters["duplicate"] += 1
                 if self.trace is not None:
                     self.trace.uncounted(emission_id, subject.attempt, key, "repeated")
                 return None
-            slot = waiting.slot_of(self.policy, observation.observer)
             count, held = state.count_waiting(emission_id, slot), state.held.get(slot, 0)
             fault = waiting.too_many(self.policy, repr(emission_id), slot, count, held, record)
             if fault is not None:

@@ -195,6 +195,7 @@ def test_an_earlier_version_folds_as_it_did(adjudicate, emission, look, monkeypa
 
 CLAIM = "`a.py` contains `A = 1`."
 CLAIMED = {"chars": [0, len(CLAIM)]}
+CITED = [{"substrate_class": CODE, "observation_id": SEEN}, {"substrate_class": GIT}]
 OWNER = key_of(7)
 BOUND = f'[sightings]\nclasses = ["{CODE}"]\n[observers]\nrequire_signatures = true\n' + "".join(
     f'[observers.{name}]\npublic_key = "{public(OWNER)}"\n' for name in ("observer-1", "observer-2")
@@ -241,7 +242,7 @@ def other_class(observation):
 
 def test_a_sighting_bears_out_what_its_content_says(adjudicate, emission, forged, other_class):
     """The honest case: the check holds of the signed content."""
-    line, late = (emission(when, text=CLAIM, checks=['contains("A = 1")']) for when in (0, 3))
+    line, late = (emission(when, text=CLAIM, checks=['contains("A = 1")'], provenance=CITED) for when in (0, 3))
 
     assert adjudicate([line, other_class(), forged()], BOUND).words == [ADMITTED]
     assert adjudicate([other_class(), forged(), late], BOUND).words == [ADMITTED]
@@ -253,7 +254,7 @@ def test_a_sighting_paired_with_any_assertion_bears_nothing_out(
     adjudicate, emission, forged, other_class, check: str, early: bool
 ):
     """Another quote, a check that a text cannot decide, another file: whatever the pairing says of it."""
-    line, seen = emission(3 if early else 0, text=CLAIM, checks=[check]), [other_class(), forged()]
+    line, seen = emission(3 if early else 0, text=CLAIM, checks=[check], provenance=CITED), [other_class(), forged()]
 
     outputs = adjudicate([*seen, line] if early else [line, *seen], BOUND)
 
@@ -262,7 +263,7 @@ def test_a_sighting_paired_with_any_assertion_bears_nothing_out(
 
 def test_a_bound_contradiction_needs_a_content_that_refutes(adjudicate, emission, forged):
     """A text shows that something stands there, never that it does not."""
-    line = emission(0, text=CLAIM, checks=['contains("A = 1")'])
+    line = emission(0, text=CLAIM, checks=['contains("A = 1")'], provenance=CITED)
 
     outputs = adjudicate([line, forged(outcome="contradicts", verified=[], refuted=[0])], BOUND)
 
@@ -273,12 +274,41 @@ def test_a_bound_observation_covers_what_its_checks_cover(adjudicate, emission, 
     """Not the whole of a sentence that says something else besides."""
     text = "`a.py` contains `A = 1` and nobody ever reviewed it."
     span = {"chars": [0, len(text)]}
-    line = emission(0, text=text, checks=['contains("A = 1")'], fields={"effect": "external"})
+    line = emission(0, text=text, checks=['contains("A = 1")'], fields={"effect": "external"}, provenance=CITED)
     policy = BOUND + "[admissibility]\nk = { internal = 2, external = 2 }\n"
 
     outputs = adjudicate([line, other_class(span=span), forged(span=span)], policy, until=601)
 
     assert [word["reason"] for word in outputs.on("inadmissible")] == ["partly-checked"]
+
+
+def test_a_sighting_that_is_not_cited_bears_nothing_out(adjudicate, emission, annotation, forged, other_class):
+    """Its content may say so: only what an annotation of the assertion names is bound to it."""
+    others = [annotation(CODE, observation_id="sha256:" + "00" * 32), annotation(GIT, observation_id=SEEN)]
+    line = emission(0, text=CLAIM, checks=['contains("A = 1")'], provenance=others)
+
+    assert adjudicate([line, other_class(), forged()], BOUND).words == []
+
+
+def test_a_listed_observer_s_share_is_for_what_it_signed(adjudicate, emission, forged, observation, other_class):
+    """Neither real sightings bound to what never comes nor one record in many spellings fill it."""
+    policy = BOUND + "[admissibility]\nmax_waiting = 2\n"
+    bound = [forged(when=2 + number / 100, observer="observer-2") for number in range(5)]
+    early = observation(3, GREP, observer="observer-2", verified=[0], coverage="whole", span=CLAIMED)
+    early = early | {"value": sign(OWNER, "observations", early["value"])}
+    respelled = [early | {"value": dict(reversed(early["value"].items()))} for _ in range(3)]
+    spelled = [
+        early | {"value": dict(sorted(early["value"].items(), key=lambda one: (len(one[0]) + n) % 7))} for n in range(3)
+    ]
+    second = observation(4, GIT, observer="observer-2", verified=[0], coverage="whole", span=CLAIMED)
+    second = second | {"value": sign(OWNER, "observations", second["value"])}
+    line = emission(5, text=CLAIM, checks=['contains("A = 1")'], emitted=0)
+
+    outputs = adjudicate([*bound, early, *respelled, *spelled, second, line], policy)
+
+    assert set(outputs.dead) <= {"too-many-waiting"}
+    assert len(outputs.dead) == 3  # of the bound ones, whose share is that of all others
+    assert outputs.words == [ADMITTED]
 
 
 def test_a_citation_carries_the_record_s_digest(adjudicate, emission, annotation):
