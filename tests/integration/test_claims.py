@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,38 @@ async def test_only_a_current_member_can_claim(settings: Settings):
 
     assert written is not None
     assert [one.claim for one in (await claims(settings))[0]] == [claim]
+
+
+FENCED = "fenced: another worker has taken this lane over"
+LEDGERS = ("ledger", "bind-ledger", "frame-ledger")
+
+
+async def owners(settings: Settings) -> int:
+    """How often any lane was claimed."""
+    return sum(len(some) for topic in LEDGERS for some in (await claims(settings, topic)).values())
+
+
+async def test_a_change_of_owner_fences_at_most_once(settings: Settings, tmp_path: Path):
+    """A worker that freezes past its session wakes up: it is fenced once for each lane, and fences nobody in turn."""
+    with Workers(settings, tmp_path) as workers:
+        zombie = workers.start()
+        await workers.until_taken_over(zombie)
+        first = await owners(settings)
+        under_load = asyncio.create_task(load(settings, 0, 3000, 20))
+        await asyncio.sleep(2)
+        zombie.send_signal(signal.SIGSTOP)
+        other = workers.start()
+        await workers.until_taken_over(other)
+        zombie.send_signal(signal.SIGCONT)
+        await assert_exactly_once(settings, await under_load)
+        await asyncio.sleep(8)  # more than a session: who fenced another in turn would have done it by now
+        settled = await owners(settings)
+        await asyncio.sleep(8)
+        after = await owners(settings)
+        fenced = [workers.said(one).count(FENCED) for one in (zombie, other)]
+
+    lanes = settings.partitions * len(LEDGERS)
+    assert first == lanes
+    assert settled - first >= lanes, "the other worker took every lane over"
+    assert sum(fenced) <= settled - first, "at most one fencing for each change of owner"
+    assert after == settled, "nobody takes anything over any more"

@@ -17,6 +17,7 @@ from aiokafka.errors import (
     InvalidProducerEpoch,
     InvalidProducerIdMapping,
     InvalidTxnState,
+    LeaderNotAvailableError,
     NotEnoughReplicasError,
     OffsetOutOfRangeError,
 )
@@ -232,12 +233,22 @@ class Broker:
 
     def bounds(self, places: Sequence[Place]) -> dict[Place, tuple[int, int]]:
         """The first offset and the end of each partition: not the last stable one."""
+        self._demand_known(places)
         return {place: (self.partition(*place).first, self.partition(*place).end) for place in places}
 
     def ends(self, places: Sequence[Place], committed: bool) -> dict[Place, int]:
-        """`ListOffsets`: the last stable offset of each partition, or its end."""
+        """`ListOffsets`: the last stable offset of each partition, or its end.
+
+        Raises:
+            LeaderNotAvailableError: a new leader does not know its own high watermark yet (KIP-207).
+        """
+        self._demand_known(places)
         found = {place: self.partition(*place) for place in places}
         return {place: one.stable if committed else one.end for place, one in found.items()}
+
+    def _demand_known(self, places: Sequence[Place]) -> None:
+        if any(self.partition(*place).aged is not None for place in places):
+            raise LeaderNotAvailableError
 
     def committed(self, group: str, place: Place) -> int | None:
         """What a group has committed for a partition."""

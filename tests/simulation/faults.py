@@ -6,7 +6,10 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
+from sluice.topology.ledger.export_files import LEDGERS
+
 from .loop import State
+from .partition import Partition
 from .worker import Worker
 from .workload import INPUTS
 
@@ -102,6 +105,23 @@ class Faults:
     def _be_back(self) -> None:
         self._world.network.away = False
         self._world.tell("the broker is back")
+
+    def elect(self) -> None:
+        """A partition gets another leader: for a while its fetch answers tell an older end than there is."""
+        topic, number = (
+            self._random.choice((*LEDGERS, *LEDGERS, *INPUTS)),
+            self._random.randrange(self._world.plan.lanes),
+        )
+        partition = self._world.broker.partition(topic, number)
+        if self._world.is_calm or partition.aged is not None:
+            return
+        partition.aged = self._random.randint(max(partition.first, partition.end - 12), partition.end)
+        self._world.tell(f"{topic}/{number} has a new leader, which tells {partition.aged} of {partition.end}")
+        self._world.loop.later(self._random.choice((0.3, 1.5, 4.0)), self._know, partition)
+
+    def _know(self, partition: Partition) -> None:
+        partition.aged = None
+        self._world.broker.stir()
 
     def retention(self) -> None:
         """Retention deletes what is old of an input, read or not."""

@@ -72,6 +72,8 @@ class Group:
             UnknownMemberIdError: the group has no such member.
             IllegalGenerationError: it has been given its lanes anew since.
         """
+        if not name and generation < 0:  # as in Kafka: who names nobody is not checked
+            return
         if name not in self._members:
             raise UnknownMemberIdError
         if generation != self.generation:

@@ -110,12 +110,16 @@ def blocks_of(partition: Partition) -> list[Block]:
 
 
 def check_claims(partition: Partition, where: str) -> None:
-    """Each block names the newest claim before it: nobody writes once somebody else has claimed the lane."""
-    newest: str | None = None
+    """Each block names the newest claim before it: nobody writes once somebody else has claimed the lane.
+
+    And whom the group has replaced cannot claim: generations never go back.
+    """
+    newest, generation = None, 0
     for record, _ in partition.visible():
         if is_claim(record.key):
-            read_claim(record.value)
-            newest = claim_hash(record.value or b"")
+            claim = read_claim(record.value).claim
+            demand(claim.generation >= generation, "claims", f"{where}: claimed in an earlier generation again")
+            newest, generation = claim_hash(record.value or b""), claim.generation
         else:
             header = unseal(record.value or b"").header
             demand(header.claim == newest, "claims", f"{where}, block {header.height}: it is of another claim")

@@ -93,6 +93,8 @@ class Partition:
 
     def __init__(self) -> None:
         self.first = self.end = 0
+        self.aged: int | None = None
+        """Where a new leader's fetch answers end for a while, although more is committed; None: at the end."""
         self.batches: list[Batch] = []
         self._bases: list[int] = []
         self._senders: dict[int, _Sender] = {}
@@ -175,7 +177,8 @@ class Partition:
 
     def read(self, start: int, most: int, committed: bool = True) -> Read:
         """Whole batches from the one that holds `start`, until so many records are there; nothing unstable."""
-        stable = self.stable if committed else self.end
+        aged = self.end if self.aged is None else self.aged
+        stable, end = min(self.stable if committed else self.end, aged), min(self.end, aged)
         found: list[Record] = []
         position = start
         for place in range(max(0, bisect_right(self._bases, start) - 1), len(self.batches)):
@@ -187,7 +190,7 @@ class Partition:
             if batch.fate is Fate.COMMITTED or (not committed and batch.fate is not Fate.MARKER):
                 found += batch.records if batch.base >= start else [r for r in batch.records if r.offset >= start]
             position = batch.base + batch.count
-        return Read(found, position, self.end, stable)
+        return Read(found, position, end, stable)
 
     def visible(self) -> list[tuple[Record, int]]:
         """All committed records that ever were here, with the time from which on they could be read."""

@@ -29,6 +29,15 @@ class Plan(NamedTuple):
     faults: list[tuple[float, str]]
 
 
+def elections_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
+    """When partitions get other leaders, by dice of their own: in a third of the worlds, and the others stay as they
+    were before there were any."""
+    random = Random(f"{seed} elections")
+    if random.random() > 0.35:
+        return []
+    return [(random.uniform(0.2, plan.seconds + 4), "elect") for _ in range(random.choice((1, 3, 8, 20)))]
+
+
 def plan_of(random: Random) -> Plan:
     """A world from the dice: small ones mostly, since they find most."""
     weather = Weather(

@@ -7,12 +7,17 @@ from itertools import count
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, Output
+from sluice.codecs.claims import is_claim
 from sluice.streams.attestations.framing_state import NewestWords
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
+from sluice.topology.kafka import transactions
+from sluice.topology.kafka.claiming import Member, check_member
+from sluice.topology.kafka.connect import open_reader
 from sluice.topology.kafka.fetched import Fetched
 from sluice.topology.kafka.transactions import LaneProducer, Written
 from sluice.topology.ledger.chain import ChainHead
@@ -77,6 +82,21 @@ class Hasty(KafkaLedger):
         async for found in super().blocks(start):
             yield found
             return
+
+
+class Believing(KafkaLedger):
+    """Takes the end that a fetch answer tells for the ledger's, as lanes did before they were claimed."""
+
+    async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
+        place = TopicPartition(self._topic, self._lane)
+        async with open_reader(self._settings, place, start) as consumer:
+            while True:
+                for record in (await consumer.getmany(place, timeout_ms=200)).get(place, []):
+                    if not is_claim(record.key):
+                        yield record.offset, record.value
+                end = consumer.highwater(place)
+                if end is not None and await consumer.position(place) >= end:
+                    return
 
 
 class Remembering(Adjudicate):
@@ -148,6 +168,15 @@ def with_frames(change: Callable[[Intake, Fetched], Fetched]) -> Mutation:
     return Mutation(patches=[(Intake, "offer", lambda intake, fetched: offer(intake, change(intake, fetched)))])
 
 
+def unchecked() -> Mutation:
+    """Claims name no member, so nobody checks whether it is one."""
+
+    def check(producer: Any, member: Member) -> None:
+        check_member(producer, member._replace(member="", generation=-1))
+
+    return Mutation(patches=[(transactions, "check_member", check)])
+
+
 def passed_at_once() -> Mutation:
     """An input counts as read to the end that its leader named before it was."""
     read_to = InputMarks.read_to
@@ -174,6 +203,8 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     "outputs outside the transaction": (lambda: adjudicating(OutputsFirst), "outputs|twice"),
     "a failed commit that is not noticed": (lambda: adjudicating(Deaf), "heights|exactly-once|failure"),
     "a ledger that is not read to its end": (lambda: adjudicating(Hasty), "heights|failure"),
+    "a ledger that is read to where a fetch answer ends": (lambda: adjudicating(Believing), "heights|failure|claims"),
+    "claims that nobody checks": (unchecked, "claims"),
     "words that are not remembered": (
         lambda: Mutation(make_folds=lambda: (Adjudicate(), Bind(), Forgetting())),
         "outputs|fold|failure",

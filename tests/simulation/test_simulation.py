@@ -70,6 +70,8 @@ HAPPENINGS = (
     "standing by",
     "'standby'",
     "retention has deleted",
+    "has a new leader",
+    "not claimed: this worker is no member",
     "the lane takes itself over again",
 )
 

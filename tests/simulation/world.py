@@ -27,7 +27,7 @@ from .invariants import ViolationError
 from .loop import OWNER, LivelockError, Process, SimulatedLoop, State, inhabited
 from .network import CALM, Network
 from .partition import Fate, Record
-from .plan import plan_of
+from .plan import elections_of, plan_of
 from .shelf import Shelves
 from .worker import MakeLedger, Worker, make_ledger
 from .workload import INPUTS, Sending, Workload, policy_of
@@ -65,6 +65,7 @@ class World:
         self.loop = SimulatedLoop(random, EPOCH, self.tell)
         self._tell = tell
         self.plan = plan = plan_of(random)
+        self._elections = elections_of(seed, plan)
         self._mutation = mutation or Mutation()
         self.network = Network(self.loop, random)
         self.network.weather = plan.weather
@@ -135,7 +136,7 @@ class World:
         sendings = Workload(random, EPOCH, plan.lanes, plan.seconds, plan.emissions).sendings
         for sending in sendings:
             self.loop.later(sending.seconds, self._send, sending)
-        for at, kind in plan.faults:
+        for at, kind in [*plan.faults, *self._elections]:
             self.loop.later(at, getattr(faults, kind))
         await asyncio.sleep(plan.seconds + 4)
         self._become_calm()
