@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -56,10 +55,7 @@ async def test_a_frozen_worker_is_fenced_when_it_wakes(lanes: tuple[Settings, Wo
     await workers.until_taken_over(zombie)
     under_load = asyncio.create_task(load(settings, 0, 6000, 16))
     await asyncio.sleep(2)
-    zombie.send_signal(signal.SIGSTOP)
-    other = workers.start()
-    await workers.until_taken_over(other)
-    zombie.send_signal(signal.SIGCONT)
+    await workers.replace_frozen(zombie)
 
     await assert_exactly_once(settings, await under_load)
     assert zombie.poll() is None

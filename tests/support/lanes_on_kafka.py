@@ -73,6 +73,14 @@ class Workers:
         """Waits until a worker that is alone has every lane of every fold."""
         await self.until_said(process, "lane taken over", self._lanes)
 
+    async def replace_frozen(self, zombie: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        """Freezes a worker until another one has taken all its lanes over, and wakes it; returns the other."""
+        zombie.send_signal(signal.SIGSTOP)
+        other = self.start()
+        await self.until_taken_over(other)
+        zombie.send_signal(signal.SIGCONT)
+        return other
+
     def __enter__(self) -> Workers:
         return self
 

@@ -95,7 +95,9 @@ MESSAGES: Final[Mapping[str, Message]] = {
     "dead-letters": Message(
         "An input that could not be taken in: raw bytes, quarantine", "the input's own", None, _BINARY, _LETTER
     ),
-    "ledger": Message("A lane's block: header and raw events", "", None, _MSGPACK),
+    "ledger": Message(
+        "A lane's block: header and raw events. With the key `claim`, who took the lane over", "", None, _MSGPACK
+    ),
     "bind-ledger": Message("A block of a lane that binds sightings", "", None, _MSGPACK),
     "frame-ledger": Message("A block of a lane that frames attestations", "", None, _MSGPACK),
     "checkpoints": Message("A signed statement of a lane's history (C2SP tlog-checkpoint)", "the lane", None, _TEXT),
