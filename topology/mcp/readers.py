@@ -11,8 +11,9 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from time import monotonic
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from ...codecs.errors import UnreachableError
 
@@ -25,9 +26,51 @@ STEPS: Final = 20_000
 """So many steps of SQLite's machine between two looks at the clock: some 0.5 ms."""
 
 
-class _Open(NamedTuple):
-    inode: int
-    db: sqlite3.Connection
+class _Reader:
+    """A connection, closed once no thread asks it: SQLite frees what a running question still reads.
+
+    A cancelled task says nothing of its thread, which runs on. So a question that is asked while its reader is to
+    close closes it, when it ends.
+    """
+
+    def __init__(self, inode: int, db: sqlite3.Connection) -> None:
+        self.inode, self.db = inode, db
+        self._lock = Lock()
+        self._asked = self._to_close = False
+
+    def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """Asks inside one transaction: all of an answer is of one moment. Runs in a thread.
+
+        Raises:
+            sqlite3.Error: the view cannot be read, or the reader was closed first.
+        """
+        with self._lock:
+            self._asked = True
+        try:
+            self.db.execute("BEGIN")
+            try:
+                return question(self.db)
+            finally:
+                with suppress(sqlite3.Error):
+                    self.db.execute("ROLLBACK")
+        finally:
+            with self._lock:
+                self._asked = False
+                if self._to_close:
+                    self._close()
+
+    def close(self) -> None:
+        """Closes it now, or breaks off what it is asked and lets that close it."""
+        with self._lock:
+            self._to_close = True
+            if self._asked:
+                self.db.interrupt()
+            else:
+                self._close()
+
+    def _close(self) -> None:
+        with suppress(sqlite3.Error):
+            self.db.close()
 
 
 class Readers:
@@ -41,7 +84,7 @@ class Readers:
     def __init__(self, path: Path, patience: float = PATIENCE_SECONDS) -> None:
         self._path, self._patience = path, patience
         self._room = asyncio.Semaphore(AT_ONCE)
-        self._idle: list[_Open] = []
+        self._idle: list[_Reader] = []
 
     async def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
         """What a question finds.
@@ -53,18 +96,13 @@ class Readers:
             reader = self._take()
             end = monotonic() + self._patience
             reader.db.set_progress_handler(lambda: monotonic() > end, STEPS)
-            asking = asyncio.ensure_future(asyncio.to_thread(_in_one_view, reader.db, question))
             try:
-                found = await asyncio.shield(asking)
+                found = await asyncio.to_thread(reader.ask, question)
             except asyncio.CancelledError:
-                reader.db.interrupt()
-                with suppress(BaseException):
-                    await asyncio.wait({asking}, timeout=self._patience)
-                asking.cancel()
-                _close(reader)
+                reader.close()
                 raise
             except sqlite3.DatabaseError as error:
-                _close(reader)
+                reader.close()
                 slow = isinstance(error, sqlite3.OperationalError) and monotonic() > end
                 what = "the question took too long" if slow else "the view cannot be read"
                 raise UnreachableError(what, hint="ask for less" if slow else "ask again in a moment") from None
@@ -74,9 +112,9 @@ class Readers:
     def close(self) -> None:
         """Closes the connections that nobody uses."""
         while self._idle:
-            _close(self._idle.pop())
+            self._idle.pop().close()
 
-    def _take(self) -> _Open:
+    def _take(self) -> _Reader:
         try:
             inode = self._path.stat().st_ino
         except OSError:
@@ -86,26 +124,11 @@ class Readers:
             reader = self._idle.pop()
             if reader.inode == inode:
                 return reader
-            _close(reader)
+            reader.close()
         try:
             db = sqlite3.connect(
                 f"file:{self._path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0
             )
         except sqlite3.Error:
             raise UnreachableError("the view cannot be read", hint="ask again in a moment") from None
-        return _Open(inode, db)
-
-
-def _in_one_view(db: sqlite3.Connection, question: Callable[[sqlite3.Connection], T]) -> T:
-    """Asks inside one transaction: all of an answer is of one moment."""
-    db.execute("BEGIN")
-    try:
-        return question(db)
-    finally:
-        with suppress(sqlite3.Error):
-            db.execute("ROLLBACK")
-
-
-def _close(reader: _Open) -> None:
-    with suppress(sqlite3.Error):
-        reader.db.close()
+        return _Reader(inode, db)
