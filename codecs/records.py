@@ -596,6 +596,89 @@ class Admitted(Decision, frozen=True, gc=False, kw_only=True):
     valid_until: str | UnsetType = UNSET
 
 
+class CheckAsked(CheckCount, frozen=True, gc=False):
+    """One check, in a request for a review. What it asks stands in the frame (`asked`), under the same number.
+
+    Attributes:
+        number: its place among the assertion's checks, from 0; of an assertion that declares none, 0 is the check that
+            its words give.
+        k: how many distinct classes it needed.
+        verified: the classes that verified it.
+        refuted: the classes that found it exactly false when they last looked.
+    """
+
+    number: int | UnsetType = UNSET
+    k: int | UnsetType = UNSET
+    verified: list[str] | UnsetType = UNSET
+    refuted: list[str] | UnsetType = UNSET
+
+
+class ClaimedOf(msgspec.Struct, frozen=True, gc=False):
+    """An annotation of an assertion that is up for review: a claim of its emitter's, never evidence [S §11.1].
+
+    Attributes:
+        number: its place among the annotations, from 0; in the frame (`claimed`) its locator stands under the same.
+        substrate_class: what was consulted; `unknown` for a class of no vocabulary, whose name stands in the frame.
+        observation_id: what the emitter says it saw, as far as privacy lets it out.
+        ts: when it says it looked.
+    """
+
+    number: int
+    substrate_class: str
+    observation_id: str | UnsetType = UNSET
+    ts: str | UnsetType = UNSET
+
+
+class NotCountedOf(msgspec.Struct, frozen=True, gc=False):
+    """An observation that did not count for an assertion that is up for review.
+
+    Attributes:
+        substrate_class: of the look.
+        outcome: of it.
+        observed_at: when.
+        observer: who.
+        why: it did not count, a word of a closed list; `sluice explain` has a sentence for each.
+        reason: why it is `absent`, by the closed list of docs/checks.md; absent where the observer gave none of it.
+    """
+
+    substrate_class: str
+    outcome: Outcome
+    observed_at: str
+    observer: str
+    why: str
+    reason: str | UnsetType = UNSET
+
+
+class UntrustedReviewing(msgspec.Struct, frozen=True, gc=False):
+    """The frame of what strangers wrote that a reviewer needs: data, never instruction.
+
+    Attributes:
+        warning: says so.
+        before: the emission's text before the assertion, its last 200 characters.
+        after: the text behind it, its first 200 characters. Both are empty where its span is none of characters.
+        asked: of each check its `number`, the `check` in its canonical form, and under `seen` the places
+            (`substrate_class`, `path`, `lines`, `commit`) where it did not hold.
+        claimed: of the annotations that have any, by `number`, the `locator`, and the `substrate_class` where it is of
+            no vocabulary.
+        missing_terms: words of the assertion that observers did not find.
+    """
+
+    type_: Literal["veritas:UntrustedValidatorText"] = field(name="@type")
+    warning: str
+    before: str
+    after: str
+    asked: list[dict[str, Any]]
+    claimed: list[dict[str, Any]]
+    missing_terms: list[str]
+
+
+class ReviewingText(msgspec.Struct, frozen=True, gc=False):
+    """What strangers wrote that a reviewer needs, in its frame, with the `_meta` of its own."""
+
+    untrusted_text: UntrustedReviewing = field(name="_untrusted_text")
+    meta: SanitationMeta = field(name="_meta")
+
+
 class Inadmissible(Decision, frozen=True, gc=False, kw_only=True):
     """Topic `inadmissible`: what was not admitted, and what is done about it."""
 
@@ -707,6 +790,14 @@ class ReviewRequest(Request, frozen=True, gc=False, kw_only=True):
         admitted_by: who of them has. After each the request is written again, and stays open.
         status: of an end how it ended: `reviewed`, `expired` (nobody decided in time), or `superseded` (a newer
             attempt came).
+        checks: which classes verified and which refuted each check.
+        deadline: up to when a review is in time, that instant included.
+        annotations: what the emitter claims to have consulted; at most 20.
+        annotations_left_out: how many more there are.
+        looks: which classes saw what instead of evidence; of each class the last look.
+        not_counted: observations that did not count, of each class and observer the newest; at most 10, of which 5
+            are of observers that the policy does not list. One that only repeats what counts already is not among them.
+        reviewing: what strangers wrote that a reviewer needs, sanitised, in a frame of its own.
         ended_at: the time of the block in which it ended.
         decision: what the reviewer decided, of a request that was `reviewed`.
         reviewer: who did; absent where the review names nobody.
@@ -717,8 +808,15 @@ class ReviewRequest(Request, frozen=True, gc=False, kw_only=True):
         name="@type", default="sluice:InadmissibleAssertion"
     )
     status: Status | RequestEnd  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
+    checks: list[CheckAsked] | UnsetType = UNSET  # pyright: ignore[reportIncompatibleVariableOverride]
     reviewers_needed: int | UnsetType = UNSET
     admitted_by: list[str] | UnsetType = UNSET
+    deadline: str | UnsetType = UNSET
+    annotations: list[ClaimedOf] | UnsetType = UNSET
+    annotations_left_out: int | UnsetType = UNSET
+    looks: list[SeenInstead] | UnsetType = UNSET
+    not_counted: list[NotCountedOf] | UnsetType = UNSET
+    reviewing: ReviewingText | UnsetType = UNSET
     ended_at: str | UnsetType = UNSET
     decision: Literal["admit", "refuse"] | UnsetType = UNSET
     reviewer: str | UnsetType = UNSET
@@ -735,7 +833,7 @@ class ReEmissionRequest(Request, frozen=True, gc=False, kw_only=True):
             still this `emitted_at` is too old from then on.
         missing_checks: the checks that too few classes verified.
         looks: which classes saw what instead; of each class the last look. None is kept, and none told, where the
-            policy sends back nothing but `decayed-to-uncertainty`.
+            policy sends back nothing but `decayed-to-uncertainty` and, since fold version 4, has nothing reviewed.
         mending: what strangers wrote of it, sanitised, in a frame of its own.
     """
 

@@ -178,6 +178,7 @@ typedef struct {
     char claim[2 * SHA256_BYTES]; /* of what is asserted; of a text that is not ASCII Python says it */
     ShownChecks *shown_checks;
     PyObject *framed; /* held */
+    size_t checks_start, checks_end; /* of the member `checks` in the head */
 } Decision;
 
 /* ---------------------------------------------------------------- what is said of checks (checked_json.py) */
@@ -346,9 +347,11 @@ static void decision_leave(Decision *self)
 }
 
 /* Outside the frame: enumerated values and numbers. */
-static void put_outside(Buffer *out, const ShownChecks *shown_checks)
+static void put_outside(Buffer *out, Decision *decision)
 {
     static const char *const levels[] = {"none", "part", "whole"};
+    const ShownChecks *shown_checks = decision->shown_checks;
+    decision->checks_start = decision->checks_end = out->length;
     if (!shown_checks->count)
         return;
     PUT(out, "\"coverage\":\"");
@@ -361,7 +364,9 @@ static void put_outside(Buffer *out, const ShownChecks *shown_checks)
         put_decimal(out, shown_checks->unchecked.at[i].end);
         put_byte(out, ']');
     }
-    PUT(out, "],\"checks\":[");
+    PUT(out, "],");
+    decision->checks_start = out->length;
+    PUT(out, "\"checks\":[");
     for (size_t i = 0; i < shown_checks->count; i++) {
         int known = shown_checks->about[i] != Py_None;
         put_text(out, i ? ",{\"name\":\"" : "{\"name\":\"");
@@ -371,6 +376,7 @@ static void put_outside(Buffer *out, const ShownChecks *shown_checks)
         put_byte(out, '}');
     }
     PUT(out, "],");
+    decision->checks_end = out->length;
 }
 
 /* Whether a commit is one as git names it: it stands shortened in a sentence. */
@@ -729,7 +735,7 @@ static int put_head(Folder *self, const AssertionState *assertion, Decision *dec
     put_verdict(out, assertion, decision);
     if (!shown_checks_of(self, assertion, decision) || !put_evidence(self, out, assertion, counted, count))
         return 0;
-    put_outside(out, decision->shown_checks);
+    put_outside(out, decision);
     put_text(out, assertion->grounded ? "\"grounded\":true," : "\"grounded\":false,");
     if (!put_data(self, out, assertion, counted, count))
         return 0;
@@ -879,7 +885,7 @@ int say_admitted(Folder *self, const AssertionState *assertion, const char *stat
 {
     ShownChecks shown_checks;
     shown_checks_begin(&shown_checks, assertion);
-    Decision decision = {"AdmittedAssertion", status, reason, "", -1, text, "", "", &shown_checks, NULL};
+    Decision decision = {"AdmittedAssertion", status, reason, "", -1, text, "", "", &shown_checks, NULL, 0, 0};
     Buffer *more = &self->more;
     more->length = 0;
     if (assertion->admitted_at >= 0) {
@@ -915,16 +921,50 @@ static void put_missing(Buffer *more, const AssertionState *assertion)
     put_byte(more, ']');
 }
 
+/* What a request for a review says beside the record (reviewing.py): another member `checks` in the head, and `more`. */
+static int put_request(Folder *self, const AssertionState *assertion, const Decision *decision)
+{
+    Buffer *head = &self->head, *out = &self->packing;
+    out->length = 0;
+    assertion_state_pack(out, assertion);
+    if (out->failed) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    PyObject *members = PyObject_CallFunction(self->functions[FUNCTION_REQUEST_OF], "y#y#LL", (const char *)out->data,
+                                              (Py_ssize_t)out->length, (const char *)assertion->emission_id.at,
+                                              (Py_ssize_t)assertion->emission_id.length, (long long)assertion->attempt,
+                                              (long long)assertion->emitted_at);
+    int fine = members != NULL && demand_tuple_of(members, REQUEST_MEMBERS_FIELDS);
+    if (fine && !are_bytes(members, REQUEST_MEMBERS_FIELDS)) {
+        PyErr_SetString(PyExc_TypeError, "the members of a request are byte strings");
+        fine = 0;
+    }
+    if (fine) {
+        out->length = 0; /* what stands behind the member that is to go */
+        put(out, head->data + decision->checks_end, head->length - decision->checks_end);
+        head->length = decision->checks_start;
+        put_view(head, part_of(members, REQUEST_MEMBERS_CHECKS));
+        put_view(head, (View){out->data, out->length});
+        self->more.length = 0;
+        put_view(&self->more, part_of(members, REQUEST_MEMBERS_MORE));
+        fine = !out->failed;
+    }
+    Py_XDECREF(members);
+    return fine;
+}
+
 int say_inadmissible(Folder *self, const AssertionState *assertion, const char *status, const char *reason, int disposition)
 {
     ShownChecks shown_checks;
     shown_checks_begin(&shown_checks, assertion);
-    Decision decision = {"InadmissibleAssertion", status, reason, NULL, disposition, 1, "", "", &shown_checks, NULL};
+    Decision decision = {"InadmissibleAssertion", status, reason, NULL, disposition, 1, "", "", &shown_checks, NULL, 0, 0};
     self->more.length = 0;
     int fine = put_head(self, assertion, &decision) && put_output(self, assertion, ON_INADMISSIBLE, &decision);
     if (fine && (disposition == TO_REVIEW || disposition == RE_EMIT)) {
         put_missing(&self->more, assertion);
-        fine = put_output(self, assertion, disposition == TO_REVIEW ? ON_REVIEWS : ON_REEMISSIONS, &decision);
+        fine = disposition != TO_REVIEW || !self->ends_requests || put_request(self, assertion, &decision);
+        fine = fine && put_output(self, assertion, disposition == TO_REVIEW ? ON_REVIEWS : ON_REEMISSIONS, &decision);
     }
     decision_leave(&decision);
     return fine ? DONE : FAILED;
@@ -935,7 +975,7 @@ int say_expired(Folder *self, const AssertionState *assertion)
     ShownChecks shown_checks;
     shown_checks_begin(&shown_checks, assertion);
     const char *reason = assertion->has_asked ? word_of_reason(assertion->asked_reason) : NULL;
-    Decision decision = {"EndedReviewRequest", "expired", reason, NULL, TO_REVIEW, 0, "", "", &shown_checks, NULL};
+    Decision decision = {"EndedReviewRequest", "expired", reason, NULL, TO_REVIEW, 0, "", "", &shown_checks, NULL, 0, 0};
     Buffer *more = &self->more;
     put_missing(more, assertion);
     PUT(more, ",\"ended_at\":\"");

@@ -436,6 +436,37 @@ int drop_looks(AssertionState *self, Arena *arena)
     return checking_of(self, arena) != NULL;
 }
 
+void drop_material(AssertionState *self)
+{
+    const uint8_t *at = self->reviewers.at;
+    self->has_material = 0;
+    if (self->reviewers.length > 1 && at[0] == ARRAY_OF(1) && at[1] == ARRAY_OF(MATERIAL_FIELDS))
+        self->reviewers.length = 0; /* else there is none, or reviewers have spoken: it is not pending any more */
+}
+
+enum { MOST_ANNOTATIONS = 20, LONGEST_LOCATOR = 400 }; /* as in reviewing.py */
+
+static View kept_locator(const AssertionState *self, size_t i)
+{
+    return self->declared[i].locator.length <= LONGEST_LOCATOR ? self->declared[i].locator : (View){NULL, 0};
+}
+
+/* What a reviewer may need of a new assertion's emission, in the place of who has reviewed it. */
+static void material_pack(Buffer *out, const AssertionState *self)
+{
+    size_t count = self->declared_count < MOST_ANNOTATIONS ? self->declared_count : MOST_ANNOTATIONS, any = 0;
+    for (size_t i = 0; i < count; i++)
+        any |= kept_locator(self, i).length;
+    pack_array(out, 1);
+    pack_array(out, MATERIAL_FIELDS);
+    pack_text(out, self->before);
+    pack_text(out, self->after);
+    pack_array(out, any ? count : 0);
+    for (size_t i = 0; any && i < count; i++)
+        pack_bytes(out, kept_locator(self, i));
+    pack_array(out, 0);
+}
+
 enum { ASKED_STATUS, ASKED_REASON, ASKED_FIELDS }; /* a pair in Python */
 
 /* What its admission rests on, or why it waits for a reviewer. */
@@ -505,6 +536,7 @@ int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, con
     if (!pass_values(reader, 1))
         return 0;
     self->reviewers = (View){start, (size_t)(reader->at - start)};
+    self->has_material = self->repeats = 0;
     return 1;
 }
 
@@ -706,7 +738,10 @@ void assertion_state_pack(Buffer *out, const AssertionState *self)
         put_view(out, self->checking);
     else
         self->checks != NULL ? checking_pack(out, self->checks) : pack_nil(out);
-    self->reviewers.length ? put_view(out, self->reviewers) : pack_array(out, 0);
+    if (self->has_material)
+        material_pack(out, self);
+    else
+        self->reviewers.length ? put_view(out, self->reviewers) : pack_array(out, 0);
 }
 
 void waiting_pack(Buffer *out, const PendingEvidence *self)

@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
     int64_t number, id, ts, confirmed;
     int has_ts;
+    View locator; /* as it came, of a new assertion only */
 } Declared;
 
 typedef struct {
@@ -85,7 +86,10 @@ typedef struct {
     int64_t attempt, emitted_at;
     View fixed; /* the fields that never change, packed; empty in a new assertion */
     View witnesses; /* as they lie: where several observers are needed, Python counts them */
-    View reviewers; /* as they lie: where several reviewers are needed, Python counts them */
+    View reviewers; /* as they lie: what a reviewer may need (reviewing.py), and who has admitted it; Python's to read */
+    View before, after; /* of a new assertion: the text around it */
+    int has_material; /* a new assertion that may be put up for review: what a reviewer may need is kept */
+    int repeats; /* the corroboration that was looked at last is of a class of which a newer one counts */
     View checking;  /* as it lies, nil included; empty in a new assertion, and where it has changed */
     Checking *checks; /* the same, read; NULL: it counts its classes plainly */
     View span_key, kind, text, chain, emitter, traceparent, basis;
@@ -175,13 +179,16 @@ void put_whole_id(Buffer *out, View kept);
 int may_be_credentials(View kept); /* privacy.py */
 
 /* Takes an annotation's claim in; `id` may be NULL. */
-int assertion_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts);
+int assertion_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts, View locator);
 
 /* An assertion's checks, made where it has none yet; NULL where memory was refused. */
 Checking *checking_of(AssertionState *self, Arena *arena);
 
 /* Nobody will be asked for an assertion any more: what was seen instead of evidence goes. 0 where memory was refused. */
 int drop_looks(AssertionState *self, Arena *arena);
+
+/* The same of what a reviewer may have needed of its emission. */
+void drop_material(AssertionState *self);
 
 /* How many code points a UTF-8 text has. */
 int64_t code_points(View text);

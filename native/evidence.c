@@ -129,9 +129,9 @@ static int64_t place_of(const AssertionState *self, View kept)
     return -1;
 }
 
-int assertion_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts)
+int assertion_declare(AssertionState *self, Arena *arena, int64_t number, const View *id, const int64_t *ts, View locator)
 {
-    Declared one = {.number = number, .id = -1, .confirmed = -1, .has_ts = ts != NULL, .ts = ts != NULL ? *ts : 0};
+    Declared one = {.number = number, .id = -1, .confirmed = -1, .has_ts = ts != NULL, .ts = ts != NULL ? *ts : 0, .locator = locator};
     if (id != NULL) {
         View kept;
         if (!short_id(*id, arena, &kept))
@@ -409,8 +409,10 @@ int corroborate(AssertionState *self, const Terms *terms, const Observation *obs
     if (self->valid_until < 0 && ts > self->emitted_at + terms->horizon)
         return 0;
     int news = note(self, seen, observation, places, arena);
-    if (news < 0 || ts <= seen->ts)
+    if (news < 0 || ts <= seen->ts) {
+        self->repeats = news == 0;
         return news;
+    }
     if (seen->ts < 0)
         self->fresh++;
     seen->ts = ts;

@@ -62,6 +62,8 @@ typedef struct {
     int binds_subjects; /* an observation counts only for the record and the checks that it names (subjects.py) */
     int text_rules; /* of text and grounding, since fold version 3 */
     int verdicts; /* what is told on the topic: VERDICTS_NONE and the others */
+    int lone_reviewer; /* one reviewer is enough, for either effect */
+    int64_t reviewed;  /* effects of which something may be put up for review, a bit for each */
     int ends_requests; /* each request for a review ends with a record, since fold version 4 */
     PyObject *emitter; /* the last one of `changed`: most emissions of a block are of few */
     int mending; /* ASKS_PLAINLY and the others */

@@ -92,6 +92,7 @@ int folder_admit(Folder *self, AssertionState *assertion, int64_t until)
         PyErr_NoMemory();
         return FAILED;
     }
+    drop_material(assertion);
     assertion->basis = (View){(const uint8_t *)"corroboration", 13};
     assertion->phase = ADMITTED;
     assertion->admitted_at = self->time;
@@ -234,6 +235,7 @@ static int weigh(Folder *self, AssertionState *assertion, const Observation *one
 {
     if (self->names_vendors && one->number == MCP_BRIEF)
         return -1; /* whose state it is, and whether that is the emitter's vendor's */
+    assertion->repeats = 0;
     int may = may_count(self, assertion, one);
     if (may <= 0)
         return may < 0 ? RAISED : 0;
@@ -258,6 +260,12 @@ static int weigh(Folder *self, AssertionState *assertion, const Observation *one
     if (places != AS_A_WHOLE && is_elsewhere(assertion, one, places))
         return -1; /* two files bear no check out together (check_places.py) */
     return corroborate(assertion, terms_of(self, assertion), one, places, &self->arena);
+}
+
+/* Whether it is kept that an observation did not count, for who may have to review the assertion. */
+static int is_kept_uncounted(const Folder *self, const AssertionState *assertion, int counts)
+{
+    return !counts && !assertion->repeats && assertion->phase == PENDING && self->reviewed;
 }
 
 /* `has_unknown`: 1 where one of the declared checks is malformed or not known, 0, or -1 with an exception. */
@@ -446,6 +454,8 @@ static int apply_observation(Folder *self, const Place *place, const EmissionSta
     int counts = weigh(self, assertion, one);
     if (counts < 0)
         return counts == RAISED ? FAILED : PYTHON;
+    if (is_kept_uncounted(self, assertion, counts))
+        return PYTHON;
     int64_t until = counts ? validity(assertion, terms_of(self, assertion)) : -1;
     if (counts && assertion->phase == ADMITTED && until > assertion->valid_until && extend(self, assertion, until, place) == FAILED)
         return FAILED;
@@ -609,6 +619,8 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
         (known.found && known.digest.length < DIGEST_BYTES))
         return PYTHON;
     if (known.found && is_of_another(self, one, known.digest.at)) {
+        if (self->reviewed && sought.found && assertion.phase == PENDING)
+            return PYTHON; /* it is kept that it did not count (reviewing.py), and so below */
         folder_count(self, NOT_COUNTED, 1);
         return DONE;
     }
@@ -744,6 +756,7 @@ static int assertions_fill(Folder *self, const Emission *emission, const Before 
         assertion->has_traceparent = traceparent.at != NULL;
         assertion->traceparent = traceparent;
         assertion->terms_number = self->terms_number;
+        assertion->has_material = (int)(self->reviewed >> assertion->external & 1);
         assertion->arrival = self->time;
         assertion->order = self->order + 2 + (int64_t)i; /* behind the attempt's */
         if (folder_is_pythons(self, assertion) || (assertion->has_confidence && assertion->confidence < self->min_confidence) ||
@@ -755,6 +768,8 @@ static int assertions_fill(Folder *self, const Emission *emission, const Before 
             int counts = weigh(self, assertion, &before->said[at]);
             if (counts < 0)
                 return counts == RAISED ? FAILED : PYTHON;
+            if (is_kept_uncounted(self, assertion, counts))
+                return PYTHON;
             *counted += !counts;
         }
         int64_t until = validity(assertion, &self->terms[self->terms_number]);

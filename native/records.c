@@ -168,6 +168,16 @@ static int span_key(int64_t start, int64_t end, Arena *arena, View *key)
 
 /* ---------------------------------------------------------------- emissions */
 
+/* An object, as its bytes. */
+static int object_read(Json *json, View *raw)
+{
+    const uint8_t *start = json->at;
+    if (!json_pass_object(json))
+        return 0;
+    *raw = (View){start, (size_t)(json->at - start)};
+    return 1;
+}
+
 static int annotation_read(Emission *self, AssertionState *assertion, Json *json)
 {
     static const Name names[] = {NAME("substrate_class"), NAME("observation_id"), NAME("ts"), NAME("locator"),
@@ -175,7 +185,7 @@ static int annotation_read(Emission *self, AssertionState *assertion, Json *json
     int found, first = 1, flag, fine = 1;
     unsigned seen = 0, absences = 0, next = 0, member;
     int64_t number, ts;
-    View id;
+    View id, locator = {NULL, 0};
     if (!begins(json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
@@ -188,7 +198,7 @@ static int annotation_read(Emission *self, AssertionState *assertion, Json *json
         fine = member == 0   ? substrate_class(json, &number)
                : member == 1 ? identifier(json, &id)
                : member == 2 ? instant(json, &ts)
-               : member == 3 ? json_pass_object(json)
+               : member == 3 ? object_read(json, &locator)
                : member == 4 ? json_bool(json, &flag)
                : member == 5 ? json_bool(json, &flag) && !flag
                              : json_pass(json, JSON_DEPTH / 2);
@@ -198,7 +208,7 @@ static int annotation_read(Emission *self, AssertionState *assertion, Json *json
     seen &= ~absences;
     if (seen & 4 && ts > self->latest)
         self->latest = ts;
-    return assertion_declare(assertion, json->arena, number, seen & 2 ? &id : NULL, seen & 4 ? &ts : NULL);
+    return assertion_declare(assertion, json->arena, number, seen & 2 ? &id : NULL, seen & 4 ? &ts : NULL, locator);
 }
 
 static int provenance_read(Emission *self, AssertionState *assertion, Json *json)
@@ -372,6 +382,26 @@ static int slice(View text, int64_t start, int64_t end, View *part, int *ascii)
     return 1;
 }
 
+enum { AROUND = 200 }; /* characters on either side, as in reviewing.py */
+
+/* The text around an assertion, as far as a reviewer may need it. */
+static void look_around(View text, AssertionState *assertion)
+{
+    const uint8_t *start = assertion->text.at, *end = start + assertion->text.length, *at = start;
+    for (int i = 0; i < AROUND && at > text.at; i++)
+        do
+            at--;
+        while (at > text.at && (*at & 0xc0) == 0x80);
+    assertion->before = (View){at, (size_t)(start - at)};
+    const uint8_t *last = text.at + text.length;
+    at = end;
+    for (int i = 0; i < AROUND && at < last; i++)
+        do
+            at++;
+        while (at < last && (*at & 0xc0) == 0x80);
+    assertion->after = (View){end, (size_t)(at - end)};
+}
+
 /* The text and key of every assertion's span, no two of them alike. */
 static int place_assertions(Emission *self, Arena *arena, const View *said)
 {
@@ -391,6 +421,7 @@ static int place_assertions(Emission *self, Arena *arena, const View *said)
         if ((said[i].at != NULL && !same_view(said[i], assertion->text)) ||
             !span_key(assertion->start, assertion->end, arena, &assertion->span_key))
             return 0;
+        look_around(self->text, assertion);
         assertion->emission_id = self->emission_id;
         assertion->attempt = self->attempt;
         assertion->emitted_at = self->emitted_at;

@@ -374,6 +374,8 @@ static int rules_parse(Folder *self, PyObject *rules)
            take_code(rules, RULES_VERDICTS, &self->verdicts) &&
            take_flag(rules, RULES_BINDS_SUBJECTS, &self->binds_subjects) &&
            take_flag(rules, RULES_ENDS_REQUESTS, &self->ends_requests) &&
+           take_flag(rules, RULES_LONE_REVIEWER, &self->lone_reviewer) &&
+           take_integer(rules, RULES_REVIEWED, &self->reviewed) &&
            take_object(rules, RULES_CLASSES, &PyTuple_Type, &classes) && same_classes(classes) &&
            take_object(rules, RULES_DISPOSITIONS, &PyBytes_Type, &dispositions) && take_dispositions(self, dispositions);
 }

@@ -312,8 +312,8 @@ static int end_assertion(Folder *self, Due *due)
         disposition = TO_REVIEW;
     if (disposition == RE_EMIT && self->mending != ASKS_PLAINLY)
         return PYTHON;
-    if (disposition == TO_REVIEW && self->ends_requests)
-        return PYTHON;
+    if (disposition == TO_REVIEW && self->ends_requests && !self->lone_reviewer)
+        return PYTHON; /* the request may have to be written again */
     if (disposition == REFUSE || (disposition != DISCARD && !can_speak(self, assertion)))
         return PYTHON;
     if (queue_pop(self->pending) < 0 || folder_mark(self, due->place.name, assertion->has_emitter, assertion->emitter) == FAILED)
@@ -334,6 +334,7 @@ static int end_assertion(Folder *self, Due *due)
         PyErr_NoMemory();
         return FAILED;
     }
+    drop_material(assertion);
     assertion->phase = REVIEW;
     if (self->binds_subjects) /* of the same version: versions.py, REVIEWS */
         assertion->admitted_at = self->time;

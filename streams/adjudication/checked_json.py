@@ -36,11 +36,13 @@ class Shown(NamedTuple):
 
     Attributes:
         outside: members that stand outside the frame, each with a comma behind it.
+        checks: the one behind them, of that name.
         rendered, checked: as they stand in the frame, not yet sanitised.
         prose: the assertion's text as it is shown.
     """
 
     outside: str
+    checks: str
     rendered: list[str]
     checked: list[dict[str, Any]]
     prose: str
@@ -84,11 +86,10 @@ def shown(
                 place = replace(place, commit="")
             rendered.append(_rendered(check, place))
             checked.append(_checked(check, place))
-    outside = (
-        f'"coverage":"{COVERAGE[level]}","unchecked":{_encode(spans).decode()},"checks":{_encode(names).decode()},'
-    )
+    outside = f'"coverage":"{COVERAGE[level]}","unchecked":{_encode(spans).decode()},'
+    counted = f'"checks":{_encode(names).decode()},'
     hides = status in _SHOWN and level <= PART
-    return Shown(outside, rendered, checked, without(state.text, spans) if hides else state.text)
+    return Shown(outside, counted, rendered, checked, without(state.text, spans) if hides else state.text)
 
 
 def check_name(check: Check) -> str:
@@ -159,7 +160,7 @@ def shown_at(checks: Iterable[tuple[str, Place]]) -> Shown:
         if isinstance(check, Check):
             rendered.append(_rendered(check, place))
             checked.append(_checked(check, place))
-    return Shown("", rendered, checked, "")
+    return Shown("", "", rendered, checked, "")
 
 
 _LINE: Final = "line 1)."

@@ -16,7 +16,7 @@ import msgspec
 from ...codecs.blocks import Block, Output
 from ...codecs.canonical import assertion_hash
 from ...codecs.decode import check_chain
-from ...codecs.records import AnyStep, Assertion, Kind
+from ...codecs.records import EFFECTS, AnyStep, Assertion, Kind
 from ...codecs.times import LATEST
 from ..judging.derivation import checks_of
 from ..policy.identifiers import looks_like
@@ -30,15 +30,17 @@ from .compiled_layout import (
     KeptChain,
     Moment,
     ObserverEntry,
+    RequestMembers,
     Rules,
     Tables,
     TermsInForce,
     Writing,
 )
 from .decision_json import DecisionWriter, said_grounding
-from .emission_state import CLASSES, Place, Terms
+from .emission_state import CLASSES, AssertionState, Place, Terms
 from .mending import effects_with_looks
 from .outputs import Writer
+from .reviewing import effects_reviewed
 from .state import State
 from .verdicts import Verdicts, published_verdicts
 from .versions import EMITTERS, MENDING, REQUESTS, SUBJECTS, TEXT, WAITING
@@ -94,7 +96,7 @@ def folder_for(
             writer.decisions.texts(),
             writer.verdicts.texts,
             writer.headers(),
-            _functions(policy, writer.decisions),
+            _functions(policy, writer, state),
         ),
     )
 
@@ -160,6 +162,8 @@ def _rules(policy: Policy, version: int) -> Rules:
         verdicts=CODES["verdicts"].index(published_verdicts(policy, version)),
         binds_subjects=version >= SUBJECTS,
         ends_requests=version >= REQUESTS,
+        lone_reviewer=policy.reviewers.min_reviewers.external == 1,
+        reviewed=_reviewed(policy) if version >= REQUESTS else 0,
     )
 
 
@@ -168,10 +172,32 @@ def _mending(policy: Policy, version: int) -> str:
     the requests; or also the looks that the policy may have need of."""
     if version < MENDING:
         return "asks-plainly"
-    return "keeps-looks" if effects_with_looks(policy) else "asks"
+    return "keeps-looks" if effects_with_looks(policy) or (version >= REQUESTS and _reviewed(policy)) else "asks"
 
 
-def _functions(policy: Policy, decisions: DecisionWriter) -> Functions:
+def _reviewed(policy: Policy) -> int:
+    """The effects of which something may be put up for review, a bit for each."""
+    return sum(1 << EFFECTS.index(effect) for effect in effects_reviewed(policy))
+
+
+def _requester(writer: Writer, state: State, policy: Policy) -> Callable[[bytes, bytes, int, int], RequestMembers]:
+    """What gives the members of a request for a review, of an assertion as it lies packed."""
+
+    def request_of(packed: bytes, emission_id: bytes, attempt: int, emitted_at: int) -> RequestMembers:
+        found = _assertions.decode(packed)
+        found.emission_id, found.attempt, found.emitted_at = emission_id.decode(), attempt, emitted_at
+        found.terms = state.terms[found.terms_number]
+        checks, more = writer.request_members(found, state.time + policy.admissibility.review_window)
+        return RequestMembers((checks or "").encode(), more.encode())
+
+    return request_of
+
+
+_assertions = msgspec.msgpack.Decoder(AssertionState)
+
+
+def _functions(policy: Policy, writer: Writer, state: State) -> Functions:
+    decisions = writer.decisions
     return Functions(
         framed=_framer(decisions),
         claim_hash=_claim_hash(decisions.revision),
@@ -183,6 +209,7 @@ def _functions(policy: Policy, decisions: DecisionWriter) -> Functions:
         refuses=_refuses(policy),
         derived=_derived,
         pieces_of=pieces_of,
+        request_of=_requester(writer, state, policy),
     )
 
 

@@ -153,6 +153,8 @@ class Rules(NamedTuple):
     verdicts: int
     binds_subjects: bool
     ends_requests: bool
+    lone_reviewer: bool
+    reviewed: int
 
 
 class RecordTexts(NamedTuple):
@@ -234,6 +236,14 @@ class Pieces(NamedTuple):
     sentence: bytes
 
 
+class RequestMembers(NamedTuple):
+    """What a request for a review says beside its record, as JSON: its member `checks` with a comma behind it, and what
+    stands behind the record with a comma before each (`reviewing.py`)."""
+
+    checks: bytes
+    more: bytes
+
+
 class Functions(NamedTuple):
     """What the core calls. Each is pure."""
 
@@ -247,6 +257,7 @@ class Functions(NamedTuple):
     refuses: Callable[[bytes], bool]
     derived: Callable[[str, Any], str | None]
     pieces_of: Callable[[str, str | None], Pieces | None]
+    request_of: Callable[[bytes, bytes, int, int], RequestMembers]
 
 
 class Writing(NamedTuple):
@@ -288,6 +299,7 @@ PACKED: Final[Mapping[str, Fields]] = {
     "verified": ("number", "stamps", "named", "coverage", "unchecked", "looked"),
     "place": ("path", "first", "last", "commit"),
     "looks": ("words", "looks"),
+    "material": ("before", "after", "locators", "not_counted"),
     "pending_evidence": ("record", "attempt", "span_key", "negative", "order", "clock", "due", "slot"),
 }
 """The structs of `emission_state.py` as they lie packed, by their names in C."""
@@ -306,6 +318,7 @@ TUPLES: Final[Mapping[str, Fields]] = {
     "framed": Framed._fields,
     "kept_chain": KeptChain._fields,
     "pieces": Pieces._fields,
+    "request_members": RequestMembers._fields,
     "renewed": RENEWED,
     "max_validity": MAX_VALIDITY,
     "held_check": HELD_CHECK,

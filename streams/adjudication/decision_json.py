@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ...codecs.blocks import Block
 from ...codecs.canonical import assertion_hash
@@ -71,18 +72,25 @@ class DecisionText(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         id: its identifier.
-        head, tail: what stands before and behind the index; the last brace is missing.
+        start, checks, head: what stands before the index: up to the member `checks`, that, and the rest.
+        tail: what stands behind the index; the last brace is missing.
         counted: how many classes count.
     """
 
     id: str
+    start: str
+    checks: str
     head: str
     tail: str
     counted: int
 
+    def with_checks(self, checks: str | None) -> DecisionText:
+        """The same with another member `checks`, with a comma behind it; None: as it is."""
+        return self if checks is None else replace(self, checks=checks)
+
     def at(self, index: int, more: str = "") -> bytes:
         """The whole record, with more members behind."""
-        return f"{self.head}{index}{self.tail}{more}}}".encode()
+        return f"{self.start}{self.checks}{self.head}{index}{self.tail}{more}}}".encode()
 
 
 class DecisionWriter:
@@ -142,18 +150,20 @@ class DecisionWriter:
         because = f'"reason":"{reason}",' if reason else ""
         observers = f'"min_observers":{state.min_observers},' if several else ""
         confidence = "" if state.confidence is None else f'"confidence":{to_json(state.confidence)},'
-        head = (
+        start = (
             f'{{"@type":"sluice:{type_}","@version":"1.0","id":"{id_}","emission_id":"{state.emission_id}",'
             f'"attempt":{state.attempt},"span":{_span(state.span_key)},"kind":"{state.kind}","status":"{status}",'
             f'{based}{because}{own}"revision":{state.revision},"effect":"{state.effect}","k":{state.k},'
             f'{observers}"classes":[{",".join(classes)}],"evidence":[{",".join(evidence)}],'
             f"{checked.outside if checked else ''}"
+        )
+        head = (
             f'"grounded":{"true" if state.grounded else "false"},{self._grounding(state, steps, counted)}'
             f'"data":{_data(state, steps)},{confidence}'
             f'"emitted_at":"{format_time(state.emitted_at)}",{frame}'
             f'"canonical_hash":"{assertion_hash(state.text, state.kind, self.revision)}",{self._ledger}'
         )
-        return DecisionText(id_, head, self._behind + meta, len(counted))
+        return DecisionText(id_, start, checked.checks if checked else "", head, self._behind + meta, len(counted))
 
     def _grounding(self, state: AssertionState, steps: list[AnyStep] | None, counted: Sequence[ClassEvidence]) -> str:
         """What stands beside `grounded` where that is claimed: whether a retrieval of the chain was matched to what
@@ -173,7 +183,11 @@ class DecisionWriter:
 
     def shown(self, observation_id: str, identity_bound: bool) -> bytes:
         """An observation id as far as privacy lets it out, for the compiled core; empty where it does not."""
-        return (self._redaction.observation_id(observation_id, identity_bound=identity_bound) or "").encode()
+        return (self.shown_id(observation_id, identity_bound) or "").encode()
+
+    def shown_id(self, observation_id: str, identity_bound: bool) -> str | None:
+        """An observation id as far as privacy lets it out; None where it does not."""
+        return self._redaction.observation_id(observation_id, identity_bound=identity_bound)
 
     def _frame(
         self,

@@ -299,6 +299,41 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
         return self.words.words if isinstance(self.words, Looks) else self.words
 
 
+class NotCounted(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """An observation that did not count for an assertion, for who may have to review it (reviewing.py).
+
+    Attributes:
+        number: of the bare class.
+        outcome: its place in `mending.OUTCOMES`.
+        ts: when it was made, Unix ms.
+        observer: who made it.
+        why: it did not count, a word of uncounted.py.
+        reason: of an `absent` one, a word of the closed list of judging/outcomes.py; empty where there is none.
+    """
+
+    number: int
+    outcome: int
+    ts: int
+    observer: str
+    why: str
+    reason: str = ""
+
+
+class Material(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """What a reviewer may need of an emission beside the assertion, while it may be put up for review (reviewing.py).
+
+    Attributes:
+        before, after: the emission's text around it, as far as it is kept.
+        locators: of `declared`, as they came; empty bytes for none. Empty where there is none at all.
+        not_counted: observations that did not count.
+    """
+
+    before: str
+    after: str
+    locators: list[bytes]
+    not_counted: list[NotCounted] = []
+
+
 class Closed(msgspec.Struct, frozen=True, gc=False, eq=False, array_like=True):
     """What is remembered of a closed assertion, for `verdicts` (verdict_json.py). Words stand as their numbers.
 
@@ -363,7 +398,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     due: int | None = None
     witnesses: list[Witness] = []  # where more than one observer is needed
     checking: Checking | None = None
-    reviewers: list[str] = []  # who have admitted it, where more than one reviewer is needed
+    reviewers: list[str | Material] = []  # first its `material`, then `admitted_by`
 
     @property
     def bounds(self) -> Terms:
@@ -376,6 +411,17 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
         """What its admission rests on."""
         assert isinstance(self.basis, str), "it is admitted"
         return self.basis
+
+    @property
+    def material(self) -> Material | None:
+        """What a reviewer may need of its emission, while it may be put up for review."""
+        first = self.reviewers[0] if self.reviewers else None
+        return first if isinstance(first, Material) else None
+
+    @property
+    def admitted_by(self) -> list[str]:
+        """Who have admitted it, where more than one reviewer is needed."""
+        return [one for one in self.reviewers if isinstance(one, str)]
 
     @property
     def asked(self) -> list[int]:

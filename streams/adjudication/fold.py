@@ -36,6 +36,7 @@ from . import (
     corroboration,
     grounding,
     mending,
+    reviewing,
     standing,
     subjects,
     validation,
@@ -60,6 +61,7 @@ from .versions import (
     MENDING,
     NAMES,
     REPEATS,
+    REQUESTS,
     REVIEWS,
     SUBJECTS,
     TEXT,
@@ -177,6 +179,8 @@ class _Folding:
         is_compiled = version <= COMPILED and trace is None
         self.core = folder_for(state, policy, block, self.writer, self.verdicts, version) if is_compiled else None
         self.looks_kept = mending.effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
+        self.reviewed = reviewing.effects_reviewed(policy) if version >= REQUESTS else frozenset[Effect]()
+        self.looks_kept |= self.reviewed
         self.counts_answers = self.rules.early_settle and version >= ANSWERS
         self.binds_subjects = version >= SUBJECTS
         self.topics = topics_of(block, policy)
@@ -334,7 +338,7 @@ class _Folding:
         state.remember(emission_id, attempt)
         if self.trace is not None:
             self.trace.taken_in(emission_id, emission.attempt)
-        cases = self.cases(emission, all_claims, attempt, traceparent_of(event))
+        cases = self.cases(emission, all_claims, attempt, event)
         came_before = self.matched(emission_id, attempt) if waits else _NOTHING
         for case in cases:
             case.newer = newer_known
@@ -375,9 +379,7 @@ class _Folding:
         which = f"attempt {emission.attempt} of {emission.emission_id!r}"
         return Fault("conflicting-emission", f"$: expected the bytes that {which} first had, got others")
 
-    def cases(
-        self, emission: Emission, all_claims: list[Claims], attempt: Attempt, traceparent: bytes | None
-    ) -> list[Case]:
+    def cases(self, emission: Emission, all_claims: list[Claims], attempt: Attempt, event: Event) -> list[Case]:
         """A new pending assertion for each that the emission makes, with the bounds of the policy in force."""
         state, policy, k = self.state, self.policy, self.rules.k
         emitter = emission.emitter.system if emission.emitter is not None else None
@@ -385,7 +387,9 @@ class _Folding:
         if unauthenticated is not None and emitter in policy.emitters.keys:
             unauthenticated = None
         cases: list[Case] = []
-        for assertion, claims in zip(emission.assertions or (), all_claims, strict=True):
+        traceparent = traceparent_of(event)
+        locators = reviewing.locators_of(emission, event.value) if self.reviewed else []
+        for number, (assertion, claims) in enumerate(zip(emission.assertions or (), all_claims, strict=True)):
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
             effect = self.effect(emitter, emission.effect, assertion.effect, unauthenticated)
             assertion_state = AssertionState(
@@ -410,6 +414,8 @@ class _Folding:
                 terms_number=state.terms_number,
                 order=state.next_order(),
             )
+            if effect in self.reviewed and assertion.kind != "refusal":
+                assertion_state.reviewers = [reviewing.material(emission, assertion, locators[number])]
             standing.begin(assertion_state, assertion.checks, self.terms)
             state.add(attempt, assertion_state)
             if self.trace is not None:
@@ -493,10 +499,12 @@ class _Folding:
                 self.counters["not-counted"] += 1
                 if trace is not None:
                     trace.weighed(assertion_state, "other-record", before.order)
+                self.note_uncounted(assertion_state, observation, ts, "other-record")
                 continue
             why = "class-unknown" if cls is None else self.weigh(case, observation, before.record, ts, cls)
             if why is not None:
                 self.counters["not-counted"] += 1
+                self.note_uncounted(assertion_state, observation, ts, why)
             if trace is not None:
                 trace.weighed(assertion_state, why, before.order)
             # It was looked at when it came, by the policy of then.
@@ -540,6 +548,7 @@ class _Folding:
             self.counters["not-counted"] += 1
             if self.trace is not None:
                 self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), "other-record")
+            self.note_uncounted(attempt.assertion(span_key(subject.span)), observation, ts, "other-record")
             return None
         cls = corroboration.class_of(observation)
         why = "class-unknown" if cls is None else _UNCOUNTED.get(observation.outcome)
@@ -640,6 +649,7 @@ class _Folding:
             trace.weighed(assertion_state, why)
         if why is not None:
             self.counters["not-counted"] += 1
+            self.note_uncounted(assertion_state, observation, ts, why)
         elif assertion_state.phase == Phase.PENDING:
             # Nothing that a corroboration can bring about holds below k: 2 us less for every other observation.
             if assertion_state.fresh >= standing.least_k(assertion_state) or case.fabricated or case.contradicted:
@@ -700,7 +710,15 @@ class _Folding:
             return
         if corroboration.barred(self.policy, state, observation, self.version) is None:
             self.note(state, observation, ts, cls)
+        self.note_uncounted(state, observation, ts, _UNCOUNTED.get(observation.outcome))
         self.note_answer(state, observation, cls)
+
+    def note_uncounted(
+        self, assertion_state: AssertionState | None, observation: Observation, ts: int, why: Uncounted | None
+    ) -> None:
+        """Keeps that an observation did not count, for who may have to review the assertion."""
+        if assertion_state is not None and why is not None and assertion_state.phase == Phase.PENDING:
+            reviewing.note(self.policy, assertion_state, observation, ts, why)
 
     def note_answer(self, assertion_state: AssertionState, observation: Observation, cls: str) -> None:
         """Settles a pending assertion, as if its horizon had ended, where every observer has answered about it."""
@@ -717,7 +735,7 @@ class _Folding:
         if (
             assertion_state.effect in self.looks_kept
             and assertion_state.phase == Phase.PENDING
-            and assertion_state.attempt + 1 < self.rules.max_attempts
+            and (assertion_state.effect in self.reviewed or assertion_state.attempt + 1 < self.rules.max_attempts)
             and assertion_state.kind != "refusal"
         ):
             mending.note(assertion_state, observation, cls, ts)
@@ -766,13 +784,13 @@ class _Folding:
         needed = self.policy.reviewers.needed(assertion_state.effect)
         if needed == 1:
             return True
-        if reviewer is None or reviewer in assertion_state.reviewers:
+        if reviewer is None or reviewer in assertion_state.admitted_by:
             self.counters["not-counted"] += 1
             if self.trace is not None:
                 self.trace.reviewed(assertion_state, "no-other-reviewer")
             return False
         assertion_state.reviewers.append(reviewer)
-        if len(assertion_state.reviewers) >= needed:
+        if len(assertion_state.admitted_by) >= needed:
             return True
         if self.trace is not None:
             self.trace.reviewed(assertion_state)

@@ -78,8 +78,6 @@ def note(assertion_state: AssertionState, observation: Observation, cls: str, ts
     misses = _misses(assertion_state, observation, bound=bound)
     if observation.outcome == "corroborates" and not misses:
         return
-    detail = observation.detail or {}
-    reason: Any = detail.get("reason")
     standing.note_look(
         assertion_state,
         Look(
@@ -87,11 +85,17 @@ def note(assertion_state: AssertionState, observation: Observation, cls: str, ts
             OUTCOMES.index(observation.outcome),
             ts,
             observation.observer,
-            reason if isinstance(reason, str) and reason in _ABSENT else "",
-            [] if bound else _terms(detail.get("missing")),
+            reason_of(observation),
+            [] if bound else _terms((observation.detail or {}).get("missing")),
             misses,
         ),
     )
+
+
+def reason_of(observation: Observation) -> str:
+    """Why an observation is `absent`, a word of the closed list of judging/outcomes.py; empty where it gives none."""
+    reason: Any = (observation.detail or {}).get("reason")
+    return reason if isinstance(reason, str) and reason in _ABSENT else ""
 
 
 def _terms(given: Any) -> list[str]:
@@ -146,7 +150,7 @@ def members(
         commits: whether commits may leave: they are observation ids [S §12].
         revision: of the rules by which texts are cleaned.
     """
-    looks = list(_still_true(assertion_state))
+    looks = list(looks_of(assertion_state))
     missing: list[dict[str, Any]] = []
     asked: list[dict[str, Any]] = []
     for (number, k), check in zip(standing.each_k(assertion_state), standing.checks(assertion_state), strict=False):
@@ -164,7 +168,7 @@ def members(
                 "seen": [_seen(look, miss) for look, miss in missed],
             }
         )
-        places = [{"substrate_class": CLASSES[look.number]} | _where(miss.place, commits) for look, miss in missed]
+        places = [{"substrate_class": CLASSES[look.number]} | where(miss.place, commits) for look, miss in missed]
         asked.append(
             {
                 "number": number,
@@ -176,21 +180,22 @@ def members(
     frame = {
         "@type": FRAME_TYPE,
         "warning": WARNING,
-        "missing_terms": clean_tree(_missing_terms(looks), "missing_terms", CAP, confusables, trace),
+        "missing_terms": clean_tree(missing_terms(looks), "missing_terms", CAP, confusables, trace),
         "asked": clean_tree(asked, "asked", CAP, confusables, trace),
     }
     return (
         f',"attempts_left":{left},"mend_until":"{format_time(until)}","missing_checks":{to_json(missing)},'
-        f'"looks":{to_json([_look(look) for look in looks])},"mending":{{"_untrusted_text":{to_json(frame)},'
+        f'"looks":{to_json([look_members(look) for look in looks])},"mending":{{"_untrusted_text":{to_json(frame)},'
         f'"_meta":{to_json(trace.meta())}}}'
     )
 
 
-def _missing_terms(looks: Iterable[Look]) -> list[str]:
+def missing_terms(looks: Iterable[Look]) -> list[str]:
+    """The words that none of these looks found, each once."""
     return list(dict.fromkeys(term for look in looks for term in look.terms))
 
 
-def _still_true(assertion_state: AssertionState) -> Iterable[Look]:
+def looks_of(assertion_state: AssertionState) -> Iterable[Look]:
     """The looks of those classes that have not corroborated the whole since, by their names."""
     words = assertion_state.checking.words if assertion_state.checking is not None else False
     if not isinstance(words, Looks):
@@ -200,7 +205,8 @@ def _still_true(assertion_state: AssertionState) -> Iterable[Look]:
     return sorted(still, key=lambda look: look.number)  # `CLASSES` are sorted
 
 
-def _look(look: Look) -> dict[str, Any]:
+def look_members(look: Look) -> dict[str, Any]:
+    """What a request says of a look outside the frame."""
     said: dict[str, Any] = {
         "substrate_class": CLASSES[look.number],
         "outcome": OUTCOMES[look.outcome],
@@ -215,5 +221,6 @@ def _seen(look: Look, miss: Miss) -> dict[str, Any]:
     return said | ({"reason": miss.reason} if miss.reason else {})
 
 
-def _where(place: Place, commits: bool) -> dict[str, Any]:
+def where(place: Place, commits: bool) -> dict[str, Any]:
+    """The members that say where a check did not hold; `commits`: whether it may name the commit."""
     return place_members(place if commits else replace(place, commit=""))

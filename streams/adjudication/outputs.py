@@ -15,11 +15,11 @@ import msgspec
 
 from ...codecs.blocks import Block, Event, EventKind, Output
 from ...codecs.errors import Fault
-from ...codecs.records import Basis, Disposition, Reason, RequestEnd, Review, Status
+from ...codecs.records import Assertion, Basis, Disposition, Reason, RequestEnd, Review, Status
 from ...codecs.times import format_time
 from ..policy.policy import Policy
 from ..policy.privacy import Secret
-from . import corroboration, standing
+from . import corroboration, reviewing, standing
 from .compiled_layout import RecordHeaders
 from .decision_json import DecisionText, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
@@ -89,6 +89,7 @@ class Writer:
         quote: dict[str, Any] | None,
         request: bool,
         again: tuple[int, int] | None = None,
+        assertion: Assertion | None = None,
     ) -> None:
         """The record on `inadmissible`, and the request that the disposition asks for.
 
@@ -98,6 +99,7 @@ class Writer:
             disposition: what becomes of it.
             quote: the one that violates a citation.
             request: whether anybody is asked anything.
+            assertion: as its emission makes it, where it has just come.
             again: of another attempt that is told how to mend this one: how many are left, and until when (Unix ms).
         """
         status, reason = verdict
@@ -107,31 +109,58 @@ class Writer:
         decision = self._decisions.decision("InadmissibleAssertion", state, status, None, reason, own, text=True)
         self._put(INADMISSIBLE, state, verdict, decision, disposition=disposition)
         topic = {"review": REVIEWS, "re-emit": REEMISSIONS}.get(disposition)
-        if request and topic:
+        if request and topic == REVIEWS:
+            deadline = self._block.header.time + self._policy.admissibility.review_window
+            self._ask(state, verdict, decision, deadline, assertion)
+        elif request and topic:
             more = _missing(state)
-            if topic == REVIEWS:
-                more += self._reviewers(state)
             if topic == REEMISSIONS and again is not None:
                 commits = self._policy.privacy.observation_ids == "clear"
                 confusables, revision = self._decisions.confusables(state.effect), self._decisions.revision
                 more += members(state, *again, confusables, commits=commits, revision=revision)
             self._put(topic, state, verdict, decision, more, disposition)
 
-    def asked_again(self, state: AssertionState) -> None:
+    def _ask(
+        self,
+        state: AssertionState,
+        verdict: Verdict,
+        decision: DecisionText,
+        deadline: int,
+        assertion: Assertion | None,
+    ) -> None:
+        """The request for a review of a decision; `deadline` in Unix ms."""
+        checks, more = self.request_members(state, deadline, assertion)
+        self._put(REVIEWS, state, verdict, decision.with_checks(checks), more, "review")
+
+    def request_members(
+        self, state: AssertionState, deadline: int, assertion: Assertion | None = None
+    ) -> tuple[str | None, str]:
+        """What a request for a review says beside its record (reviewing.py): the member `checks` in place of the
+        record's, None for that one, and what stands behind it."""
+        if self._version < REQUESTS:
+            return None, _missing(state)
+        more = _missing(state) + self._reviewers(state)
+        return reviewing.checks_json(state), more + reviewing.members(
+            state,
+            assertion,
+            deadline,
+            self._decisions.shown_id,
+            self._decisions.confusables(state.effect),
+            commits=self._policy.privacy.observation_ids == "clear",
+            revision=self._decisions.revision,
+        )
+
+    def asked_again(self, state: AssertionState, deadline: int) -> None:
         """The request for a review once more, after one of several reviewers: it takes the place of the one before."""
         status, reason = asked_for(state)
         own = '"disposition":"review",'
         decision = self._decisions.decision("InadmissibleAssertion", state, status, None, reason, own, text=True)
-        more = _missing(state) + self._reviewers(state)
-        self._put(REVIEWS, state, (status, reason), decision, more, "review")
+        self._ask(state, Verdict(status, reason), decision, deadline, None)
 
     def _reviewers(self, state: AssertionState) -> str:
-        """Where several reviewers have to admit an assertion: how many, and who has; from the version on that says how
-        requests end."""
+        """Where several reviewers have to admit an assertion: how many, and who has."""
         needed = self._policy.reviewers.needed(state.effect)
-        if needed == 1 or self._version < REQUESTS:
-            return ""
-        return f',"reviewers_needed":{needed},"admitted_by":{to_json(state.reviewers)}'
+        return "" if needed == 1 else f',"reviewers_needed":{needed},"admitted_by":{to_json(state.admitted_by)}'
 
     def request_ended(
         self, state: AssertionState, status: RequestEnd, review: Review | None, by_attempt: int | None

@@ -35,7 +35,9 @@ from .emission_state import (
     EmissionState,
     Look,
     Looks,
+    Material,
     Miss,
+    NotCounted,
     PendingEvidence,
     Place,
     Terms,
@@ -105,6 +107,8 @@ _STRUCTS = (
     Miss,
     Look,
     Looks,
+    NotCounted,
+    Material,
     PendingEvidence,
 )
 LAYOUT: Final = layout_of(repr((FORMAT, CLASSES, STATUSES, REASONS)), *_STRUCTS)

@@ -327,7 +327,14 @@ def classes_by_check(state: AssertionState) -> list[int]:
     checking = state.checking
     if checking is None:
         return []
-    return [len({stamp.number for stamp in _chosen(state, check)[1] if stamp.named}) for check in range(count(state))]
+    return [len(verifiers(state, check)) for check in range(count(state))]
+
+
+def verifiers(state: AssertionState, check: int) -> list[int]:
+    """The numbers of the distinct classes that verified a check by name, in one file."""
+    if state.checking is None:
+        return []
+    return sorted({stamp.number for stamp in _chosen(state, check)[1] if stamp.named})
 
 
 __all__ = ["NO_COVERAGE", "begin", "checks", "covers_enough", "note", "note_words", "settle", "stands", "verified"]

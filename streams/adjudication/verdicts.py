@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...codecs.records import Basis, Disposition, Reason, RequestEnd, Review, Status
 from ...codecs.spans import Span
 from ..policy.policy import Policy, PublishedVerdicts
-from . import corroboration, standing
+from . import corroboration, reviewing, standing
 from .decisions import Case, Moment, Verdict, citation, decide
 from .emission_state import AssertionState, Phase
 from .outputs import Writer
@@ -162,7 +162,7 @@ class Verdicts:
         """Not enough reviewers have admitted it: its request stays open, and says who has."""
         if self._ends and assertion_state.asked:
             assertion_state.revision += 1
-            self._writer.asked_again(assertion_state)
+            self._writer.asked_again(assertion_state, assertion_state.due or 0)
 
     def supersede(self, assertion_state: AssertionState, attempt: int) -> None:
         """A newer attempt came: what was still pending is superseded, and nobody reviews what is not said any more."""
@@ -207,6 +207,7 @@ class Verdicts:
             until = corroboration.validity(assertion_state)
             standing.settle(assertion_state)
         standing.drop_looks(assertion_state)
+        reviewing.drop(assertion_state)
         assertion_state.phase = Phase.ADMITTED
         assertion_state.admitted_at, assertion_state.valid_until = state.time, until
         self._wait(assertion_state, until)
@@ -226,12 +227,16 @@ class Verdicts:
             return
         assertion_state.revision += 1
         again = self._again(assertion_state) if disposition == "re-emit" and self._mends else None
-        self._writer.inadmissible(assertion_state, verdict, disposition, _quote(case, verdict), request, again)
+        self._writer.inadmissible(
+            assertion_state, verdict, disposition, _quote(case, verdict), request, again, case.assertion
+        )
         # Where a newer attempt is known, the last word under this key on `admitted` is not this one's to write.
         if disposition == "refuse" and assertion_state.attempt >= state.newest(assertion_state.emission_id):
             self._emit(assertion_state, "refused", "policy", verdict, text=False)
         if disposition == "review" and request:
-            standing.drop_looks(assertion_state)
+            if not self._ends or self._policy.reviewers.needed(assertion_state.effect) == 1:
+                standing.drop_looks(assertion_state)
+                reviewing.drop(assertion_state)
             assertion_state.phase = Phase.REVIEW
             if self._dates:
                 assertion_state.admitted_at = state.time

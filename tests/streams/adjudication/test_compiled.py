@@ -42,7 +42,7 @@ from sluice.codecs.times import LATEST, format_time
 from sluice.streams.adjudication import compiled_core, snapshot, table
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy import policy
-from sluice.streams.policy.policy import Admissibility, Floor, Observer, Policy, PrivacyRules
+from sluice.streams.policy.policy import Admissibility, Floor, Observer, PerEffect, Policy, PrivacyRules
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -317,11 +317,12 @@ def test_the_core_keeps_nothing() -> None:
 
 @pytest.mark.parametrize("checks", [None, [CHECKS[0]]])
 @pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("reviewed", [False, True])
 def test_what_is_common_never_reaches_python(
-    early: bool, checks: list[str] | None, monkeypatch: pytest.MonkeyPatch
+    reviewed: bool, early: bool, checks: list[str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Emissions and their evidence, in either order, up to admission and to the end of every memory; with checks and
-    without."""
+    """Emissions and their evidence, in either order, up to admission, to the end of every request for a review and of
+    every memory; with checks and without. Where nothing is reviewed, also what counts for nothing."""
     if compiled_core.core is not None:
         for topic in core.INPUTS:
             monkeypatch.setitem(core._APPLIERS, topic, _never)
@@ -333,10 +334,19 @@ def test_what_is_common_never_reaches_python(
         for number in range(20)
         for cls in CLASSES[: number % 3]
     ]
-    observations += [("observations", *observation(number, CLASSES[0], outcome="terms-present")) for number in (3, 4)]
+    rules = Policy()
+    if not reviewed:
+        discarded = PerEffect(internal="discard", external="discard")
+        rules = Policy(disposition=dict.fromkeys(rules.disposition, discarded))
+        observations += [
+            ("observations", *observation(number, CLASSES[0], outcome="terms-present")) for number in (3, 4)
+        ]
     first, second = (observations, emissions) if early else (emissions, observations)
 
-    found = fold([(T, T, first), (T, T, second), *LATER], Policy())
+    found = fold([(T, T, first), (T, T, second), *LATER], rules)
+
+    on_requests = [output for outputs in found.outputs for output in outputs if output.topic == "review-requests"]
+    assert len(on_requests) == (14 if reviewed else 0)
 
     assert sum(output.topic == "admitted" for output in found.outputs[1]) == 6
     assert found.counters["lives"] == 0

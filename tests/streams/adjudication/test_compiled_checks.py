@@ -34,7 +34,15 @@ from sluice.streams.adjudication import checked_json, compiled_core
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.emission_state import Place
 from sluice.streams.policy import policy
-from sluice.streams.policy.policy import Admissibility, Floor, Judging, LeastCoverage, Policy, PrivacyRules
+from sluice.streams.policy.policy import (
+    Admissibility,
+    Floor,
+    Judging,
+    LeastCoverage,
+    PerEffect,
+    Policy,
+    PrivacyRules,
+)
 from sluice.streams.sanitise import Trace
 
 
@@ -421,7 +429,11 @@ def test_what_names_its_record_and_checks_is_the_cores(
     emitted: Raw = ("emissions", *record)
     monkeypatch.setattr(core, "fold", noting)
 
-    found = same([(T, T, [*seen, emitted] if early else [emitted, *seen]), *LATER[:1]], Policy())
+    discarded = PerEffect(internal="discard", external="discard")
+    # Else Python keeps what did not count.
+    unreviewed = Policy(disposition=dict.fromkeys(Policy().disposition, discarded))
+
+    found = same([(T, T, [*seen, emitted] if early else [emitted, *seen]), *LATER[:1]], unreviewed)
 
     admitted = digest != "other" and named != "other"
     assert [

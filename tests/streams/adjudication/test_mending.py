@@ -201,15 +201,16 @@ def test_the_record_that_the_request_shares_is_what_it_was(new_lane: Any):
     assert msgspec.convert(request, Request).missing_floor == 2
 
 
-def test_a_review_is_asked_for_as_before(new_lane: Any):
-    """A person sees the record; only emitters are told how to mend."""
+def test_a_review_is_asked_for_without_a_word_on_mending(new_lane: Any):
+    """A person sees what was seen; only emitters are told how to mend."""
     review = replace(
         POLICY, disposition=dict.fromkeys(POLICY.disposition, PerEffect(internal="review", external="review"))
     )
 
     found = request_of(new_lane, [emission(), seen(READ, "absent")], review, topic="review-requests")
 
-    assert found.keys().isdisjoint(("attempts_left", "mend_until", "missing_checks", "looks", "mending"))
+    assert found.keys().isdisjoint(("attempts_left", "mend_until", "missing_checks", "mending"))
+    assert [one["outcome"] for one in found["looks"]] == ["absent"]
 
 
 # ---------------------------------------------------------------- until when
@@ -420,8 +421,15 @@ def test_nothing_is_kept_behind_the_verdict(new_lane: Any, status: str):
 
 
 def test_a_policy_that_sends_nothing_back_keeps_nothing(new_lane: Any):
-    """Nor does one that only sends back what is too old, as the reference policy does."""
-    lane, other = new_lane(DEFAULT_POLICY, T), new_lane(DEFAULT_POLICY, T)
+    """Nor does one that only sends back what is too old, as the reference policy does, if it has nothing reviewed."""
+    given = {
+        status: PerEffect(
+            **dict.fromkeys(("internal", "external"), "refuse" if one.internal == "review" else "discard")
+        )
+        for status, one in DEFAULT_POLICY.disposition.items()
+    }
+    rules = replace(DEFAULT_POLICY, disposition=given)
+    lane, other = new_lane(rules, T), new_lane(rules, T)
     look = seen(GREP, "absent", detail={"missing": ["x" * 80] * 5})
     lane.block(T + 1, [emission(), look])
     other.block(T + 1, [emission()])

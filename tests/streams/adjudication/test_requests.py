@@ -1,4 +1,5 @@
-"""Requests for a review: each ends with exactly one record, so that the topic alone says what is open."""
+"""Requests for a review: they carry what a reviewer needs, within bounds; and each ends with exactly one record, so
+that the topic alone says what is open."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import random
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 from builders import assertion_value, emission_value, observation_value, review_value, span_of
 from fold_laws import U, World, run, worlds
@@ -18,8 +20,10 @@ from sluice.streams.policy.policy import (
     Admissibility,
     Floor,
     LeastReviewers,
+    Observer,
     PerEffect,
     Policy,
+    PrivacyRules,
     Reviewers,
 )
 
@@ -223,6 +227,234 @@ def test_a_request_that_one_of_two_has_admitted_ends_like_any_other(new_lane: An
     ends = {"refuse": "reviewed", "expire": "expired", "supersede": "superseded"}
     assert last(lane)["status"] == ends[end]
     assert last(lane)["revision"] == 2
+
+
+# ---------------------------------------------------------------- what a reviewer needs
+
+LONG = "Before it stands this. It is so. Behind it stands that."
+PART = {"chars": [23, 32]}
+READ = "substrate.code.read"
+CHECK = "equals(LIMIT, 3, path=a.py)"
+
+
+def told(
+    new_lane: Any, *seen: tuple[str, dict[str, Any]], rules: Policy | None = None, **fields: Any
+) -> dict[str, Any]:
+    """The request about the middle sentence, after some observations and its horizon."""
+    located = {"substrate_class": GREP, "observation_id": "o-1", "ts": T, "locator": {"path": "a.py", "lines": [1, 2]}}
+    given = {"provenance": [located, {"substrate_class": READ}], "checks": [CHECK], **fields}
+    claim = assertion_value("It is so.", span=PART, **given)
+    lane = new_lane(rules or policy(), T)
+    lane.block(T, [("emissions", emission_value(text=LONG, at=T, assertions=[claim]))])
+    lane.block(T + 1, seen)
+    lane.block(T + HOUR)
+    return last(lane)
+
+
+def look(cls: str, outcome: str = "corroborates", at: int = T, **fields: Any) -> tuple[str, dict[str, Any]]:
+    return "observations", observation_value(cls, outcome, span=PART, at=at, **{"attempt": 0, **fields})
+
+
+def test_a_request_carries_what_was_claimed_and_the_text_around_it(new_lane: Any) -> None:
+    """Classes, ids and times outside the frame; locators and the emission's text inside, sanitised."""
+    request = told(new_lane)
+
+    frame = request["reviewing"]["_untrusted_text"]
+    assert request["annotations"] == [
+        {"number": 0, "substrate_class": GREP, "observation_id": "o-1", "ts": "2027-01-15T08:00:00Z"},
+        {"number": 1, "substrate_class": READ},
+    ]
+    assert frame["claimed"] == [{"number": 0, "locator": {"path": "a.py", "lines": [1, 2]}}]
+    assert (frame["before"], frame["after"]) == ("Before it stands this. ", " Behind it stands that.")
+    assert frame["@type"] == "veritas:UntrustedValidatorText"
+    assert request["reviewing"]["_meta"]["sanitation_version"] == "0.1"
+    assert request["deadline"] == "2027-01-15T10:00:00Z"
+
+
+def test_a_request_says_which_classes_verified_and_refuted_each_check(new_lane: Any) -> None:
+    """By name and number outside the frame, in its canonical form inside, with the place where it did not hold."""
+    detail = {"checks": [{"check": CHECK, "holds": False, "path": "a.py", "lines": [4, 4]}]}
+    request = told(
+        new_lane,
+        look(
+            GREP, verified=[0], coverage="whole", detail={"checks": [{"check": CHECK, "holds": True, "path": "a.py"}]}
+        ),
+        look(READ, "absent", refuted=[0], detail={"reason": "changed-since", **detail}),
+    )
+
+    assert request["checks"] == [
+        {"name": "equals", "classes": 1, "number": 0, "k": 2, "verified": [GREP], "refuted": [READ]}
+    ]
+    (asked_for,) = request["reviewing"]["_untrusted_text"]["asked"]
+    assert asked_for["check"] == CHECK
+    assert asked_for["seen"] == [{"substrate_class": READ, "path": "a.py", "lines": [4, 4]}]
+    assert [(one["substrate_class"], one["outcome"], one["reason"]) for one in request["looks"]] == [
+        (READ, "absent", "changed-since")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seen", "why"),
+    [
+        (look(GREP, "absent"), "absent"),
+        (look(GREP, "unavailable"), "unavailable"),
+        (look(GREP, "terms-present"), "terms-present"),
+        (look(GREP, at=T - 2 * HOUR), "too-old"),
+        (look(GREP, verified=[5]), "verifies-nothing"),
+        (look(GREP, verified=[0], coverage="none"), "check-not-bound"),
+        (look(GREP, judge="somebody", verified=[0]), "judge-not-accepted"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_request_says_what_did_not_count_and_why(new_lane: Any, seen: Any, why: str) -> None:
+    """Each with a word of the closed list."""
+    (one,) = told(new_lane, seen)["not_counted"]
+
+    assert (one["substrate_class"], one["observer"], one["why"]) == (GREP, "observer-1", why)
+
+
+def test_a_captured_observer_is_named_as_such(new_lane: Any) -> None:
+    """What the emitter can write to counts for nothing, and the reviewer is told so."""
+    rules = policy(observers={"observer-1": Observer(writable_by=["bot"])})
+    claim = assertion_value(TEXT, GREP, span=span_of(TEXT))
+    lane = new_lane(rules, T)
+    lane.block(T, [("emissions", emission_value(text=TEXT, at=T, assertions=[claim], emitter={"system": "bot"}))])
+    lane.block(T, [("observations", observation_value(GREP, at=T, span=span_of(TEXT), attempt=0))])
+    lane.block(T + HOUR)
+
+    assert [one["why"] for one in last(lane)["not_counted"]] == ["writable-by-emitter"]
+
+
+def test_what_came_before_its_emission_and_did_not_count_is_told_as_well(new_lane: Any) -> None:
+    """It waited, and was weighed when the emission came."""
+    lane = new_lane(policy(), T)
+    lane.block(T, [("observations", observation_value(GREP, at=T - 2 * HOUR, span=span_of(TEXT), attempt=0))])
+    lane.block(T, [emission()])
+    lane.block(T + HOUR)
+
+    assert [one["why"] for one in last(lane)["not_counted"]] == ["too-old"]
+
+
+def test_strangers_hide_no_listed_observer(new_lane: Any) -> None:
+    """Names cost nothing: of observers that the policy does not list only five are told."""
+    rules = policy(observers={name: Observer() for name in ("one", "two")})
+    flood = [look(GREP, "absent", observer=f"stranger-{number}") for number in range(100)]
+    listed = [look(GREP, "absent", observer=name) for name in ("one", "two")]
+
+    request = told(new_lane, *flood, *listed, rules=rules)
+
+    names = [one["observer"] for one in request["not_counted"]]
+    assert set(names) >= {"one", "two"}
+    assert len(names) == 7
+
+
+def test_the_newest_of_a_class_and_observer_is_told(new_lane: Any) -> None:
+    """One entry, whatever comes in which order."""
+    request = told(
+        new_lane, look(GREP, "absent", at=T), look(GREP, "unavailable", at=T + 1), look(GREP, "absent", at=T - 1)
+    )
+
+    assert [one["why"] for one in request["not_counted"]] == ["unavailable"]
+
+
+def test_what_only_repeats_evidence_that_counts_is_not_told(new_lane: Any) -> None:
+    """An older look of a class that counts says nothing new."""
+    rules = policy()
+    request = told(new_lane, look(GREP, at=T + 1), look(GREP, at=T, observer="another"), rules=rules, checks=None)
+
+    assert (request["classes_seen"], request["not_counted"]) == ([GREP], [])
+
+
+def test_a_terminal_and_a_class_of_no_vocabulary_are_told(new_lane: Any) -> None:
+    """The terminal by its name; the other's name is the emitter's word, and stands in the frame."""
+    claim = assertion_value(TEXT, "tarot <b>", "unverified-inference", span=span_of(TEXT))
+    lane = new_lane(policy(), T)
+    lane.block(T, [("emissions", emission_value(text=TEXT, at=T, assertions=[claim]))])
+
+    request = last(lane)
+    assert [one["substrate_class"] for one in request["annotations"]] == ["unknown", "unverified-inference"]
+    (claimed,) = request["reviewing"]["_untrusted_text"]["claimed"]
+    assert claimed["substrate_class"].startswith("tarot")
+    assert "<b>" not in claimed["substrate_class"]
+
+
+@pytest.mark.parametrize("reviewers", [1, 2])
+def test_a_hostile_emitter_makes_no_large_request(new_lane: Any, reviewers: int) -> None:
+    """Around it half a megabyte of markup, a thousand annotations, long locators, long checks: all of it bounded."""
+    text = "<x>" * 80_000 + "It is so." + "\u202e" * 30_000
+    start = 240_000
+    locator = {"path": "p" * 350, "more": ["\u202e<b>"] * 2}
+    annotations = [
+        {"substrate_class": GREP, "observation_id": f"o-{number}" + "x" * 200, "ts": T, "locator": locator}
+        for number in range(800)
+    ]
+    checks = [f'contains("{number}{"y" * 1900}", path=a.py)' for number in range(20)]
+    claim = assertion_value("It is so.", span={"chars": [start, start + 9]}, provenance=annotations, checks=checks)
+    lane = new_lane(policy(reviewers=reviewers), T)
+    lane.block(T, [("emissions", emission_value(text=text, at=T, assertions=[claim]))])
+    names = [f"o{number}-" + "z" * 240 for number in range(50)]
+    lane.block(
+        T,
+        [
+            ("observations", observation_value(GREP, "absent", span=claim["span"], at=T, attempt=0, observer=name))
+            for name in names
+        ],
+    )
+    lane.block(T + HOUR)
+    if reviewers == 2:
+        value = review_value("admit", reviewer="ada", attempt=0, span=claim["span"])
+        lane.block(T + HOUR, [("reviews", value)])
+
+    for output in (one for one in lane.outputs if one.topic == "review-requests"):
+        assert len(output.value) < 60_000
+    request = last(lane)
+    assert (len(request["annotations"]), request["annotations_left_out"]) == (20, 780)
+    assert len(request["not_counted"]) == 5
+    frame = request["reviewing"]["_untrusted_text"]
+    assert "\u202e" not in msgspec.json.encode(frame).decode()
+    assert max(len(frame["before"]), len(frame["after"])) <= 200
+    assert request["reviewing"]["_meta"]["truncated"]
+
+
+def test_identifiers_that_privacy_keeps_in_stay_in(new_lane: Any) -> None:
+    """No observation id, no commit, nothing of who a peer is."""
+    peer = {"substrate_class": "substrate.unix.peercred", "observation_id": "peercred:x", "locator": {"socket": "s"}}
+    commit = {"substrate_class": "substrate.git.log", "observation_id": "4f2a91c", "locator": {"commit": "4f2a91c"}}
+    request = told(new_lane, rules=policy(privacy=PrivacyRules(observation_ids="omitted")), provenance=[peer, commit])
+
+    assert [set(one) for one in request["annotations"]] == [{"number", "substrate_class"}] * 2
+    assert b"4f2a91c" not in msgspec.json.encode(request)
+    assert b"socket" not in msgspec.json.encode(request)
+
+
+def test_nothing_is_kept_where_nothing_is_reviewed(new_lane: Any) -> None:
+    """Nor once it is admitted, or the request is made."""
+    discarded: Any = PerEffect(internal="discard", external="discard")
+    lane = new_lane(replace(policy(), disposition=dict.fromkeys(DEFAULT_POLICY.disposition, discarded)), T)
+    lane.block(T, [emission()])
+    assert kept(lane) is None
+
+    lane = new_lane(policy(), T)
+    lane.block(T, [emission()])
+    assert kept(lane) is not None
+    lane.block(T + HOUR)
+    assert kept(lane) is None
+
+    lane = new_lane(policy(), T)
+    lane.block(
+        T,
+        [
+            emission(),
+            *(("observations", observation_value(cls, at=T, span=span_of(TEXT), attempt=0)) for cls in (GREP, READ)),
+        ],
+    )
+    assert lane.state.attempt("em-1", 0).assertions[0].phase == 1
+    assert kept(lane) is None
+
+
+def kept(lane: Any) -> Any:
+    """What is kept for a reviewer of the one assertion."""
+    return lane.state.attempt("em-1", 0).assertions[0].material
 
 
 # ---------------------------------------------------------------- floods

@@ -1,0 +1,272 @@
+"""What a request for a review says: what was claimed, what was asked and seen, what did not count and why, until when
+it can be answered, and the text around the assertion (docs/howto/review.md).
+
+Of an emission a lane remembers only its assertions, so what a reviewer may need of it is kept beside each of them while
+it is pending and the policy may put it up for review: bounded in number and length, and dropped with the verdict. It
+decides nothing. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ...codecs.records import EFFECTS, Assertion, Effect, Emission, Observation
+from ...codecs.times import format_time
+from ...codecs.vocabulary import TERMINALS
+from ..judging.checks import Check, canonical
+from ..policy.policy import Policy
+from ..policy.privacy import IDENTITY_BOUND
+from ..sanitise import WARNING, Confusables, Trace, clean_tree
+from . import mending, standing
+from .checked_json import check_name, inert
+from .corroboration import class_of
+from .decision_json import to_json
+from .emission_state import CLASSES, NUMBER_OF, AssertionState, Material, NotCounted
+from .uncounted import Uncounted
+
+AROUND: Final = 200
+"""Characters of the emission's text that are kept on either side of an assertion."""
+MOST_ANNOTATIONS: Final = 20
+"""Of so many annotations a request tells."""
+LONGEST_LOCATOR: Final = 400
+"""Bytes; a longer locator is left out."""
+MOST_NOT_COUNTED: Final = 10
+"""So many observations that did not count are kept: of each class and observer the newest."""
+MOST_OF_STRANGERS: Final = 5
+"""So many of them are of observers that the policy does not list, so that these hide none that it does."""
+_SAID_ALREADY: Final[frozenset[Uncounted]] = frozenset({"not-newer", "repeated"})
+"""What a newer observation of its class, which counts, says as well."""
+_NO_CLASS: Final = "unknown"
+_NAMED: Final = frozenset({*CLASSES, *TERMINALS})
+
+
+# ---------------------------------------------------------------- kept
+
+
+def effects_reviewed(policy: Policy) -> frozenset[Effect]:
+    """The effects of which the policy may put an assertion up for review; the last attempt of what is sent back goes to
+    a reviewer as well."""
+    given = policy.disposition.values()
+    return frozenset(one for one in EFFECTS if any(getattr(by, one) in ("review", "re-emit") for by in given))
+
+
+def material(emission: Emission, assertion: Assertion, locators: Sequence[bytes]) -> Material:
+    """What a reviewer may need of an emission beside the assertion itself.
+
+    Args:
+        emission: the emission.
+        assertion: of it.
+        locators: of the annotations that may count (`claims.Claims.declared`), in their order, as they came; empty for
+            none.
+    """
+    text, chars = emission.text or "", None if assertion.span is None else assertion.span.chars
+    before, after = (
+        ("", "") if chars is None else (text[max(0, chars[0] - AROUND) : chars[0]], text[chars[1] :][:AROUND])
+    )
+    kept = [one if len(one) <= LONGEST_LOCATOR else b"" for one in locators[:MOST_ANNOTATIONS]]
+    return Material(before, after, kept if any(kept) else [])
+
+
+class _Located(msgspec.Struct, gc=False):
+    locator: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Claimed(msgspec.Struct, gc=False):
+    provenance: _Located | list[_Located] | None = None
+
+
+class _Said(msgspec.Struct, gc=False):
+    assertions: list[_Claimed] | None = None
+
+
+_said = msgspec.json.Decoder(_Said)
+
+
+def locators_of(emission: Emission, value: bytes | None) -> list[list[bytes]]:
+    """The locators of each assertion's annotations as they came, empty where there is none.
+
+    Args:
+        emission: decoded.
+        value: the record that it was decoded from; what it says in-line has no form of its own, and is written anew.
+    """
+    given = emission.assertions or ()
+    claimed = _said.decode(value or b"{}").assertions if any(_is_located(one) for one in given) else None
+    if claimed is None or len(claimed) != len(given):
+        return [[_written(one.locator) for one in claim.annotations] for claim in given]
+    found: list[list[bytes]] = []
+    for one in claimed:
+        located = one.provenance if isinstance(one.provenance, list) else [one.provenance] if one.provenance else []
+        found.append([b"" if (raw := bytes(place.locator)) == b"null" else raw for place in located])
+    return found
+
+
+def _is_located(assertion: Assertion) -> bool:
+    return any(one.locator is not None for one in assertion.annotations)
+
+
+def _written(locator: dict[str, Any] | None) -> bytes:
+    return b"" if locator is None else msgspec.json.encode(locator)
+
+
+def note(policy: Policy, state: AssertionState, observation: Observation, ts: int, why: Uncounted) -> None:
+    """Keeps that an observation did not count for an assertion that is pending, and why.
+
+    Args:
+        policy: in force.
+        state: the assertion.
+        observation: about it.
+        ts: when it was made, Unix ms.
+        why: it did not count.
+    """
+    kept, cls = state.material, class_of(observation)
+    if kept is None or cls is None or why in _SAID_ALREADY:
+        return
+    outcome = mending.OUTCOMES.index(observation.outcome)
+    reason = mending.reason_of(observation)
+    one = NotCounted(NUMBER_OF[cls], outcome, ts, observation.observer, why, reason)
+    for place, other in enumerate(kept.not_counted):
+        if (other.number, other.observer) == (one.number, one.observer):
+            if ts >= other.ts:
+                kept.not_counted[place] = one
+            return
+    is_listed = one.observer in policy.observers
+    alike = sum((other.observer in policy.observers) == is_listed for other in kept.not_counted)
+    if alike < (MOST_NOT_COUNTED - MOST_OF_STRANGERS if is_listed else MOST_OF_STRANGERS):
+        kept.not_counted.append(one)
+
+
+def drop(state: AssertionState) -> None:
+    """Nobody will be asked about it any more: what a reviewer would have needed goes."""
+    if state.material is not None:
+        state.reviewers = list(state.admitted_by)
+
+
+# ---------------------------------------------------------------- told
+
+
+def checks_json(state: AssertionState) -> str:
+    """The member `checks` of a request, with a comma behind it: which classes verified and which refuted each."""
+    looks = list(mending.looks_of(state))
+    said: list[dict[str, Any]] = []
+    for (number, k), check in zip(standing.each_k(state), standing.checks(state), strict=False):
+        verified = standing.verifiers(state, number)
+        refuted = sorted(
+            {look.number for look in looks for miss in look.misses if miss.check == number and miss.refuted}
+        )
+        said.append(
+            {
+                "name": check_name(check) if isinstance(check, Check) else "unknown",
+                "classes": len(verified),
+                "number": number,
+                "k": k,
+                "verified": [CLASSES[one] for one in verified],
+                "refuted": [CLASSES[one] for one in refuted],
+            }
+        )
+    return f'"checks":{to_json(said)},'
+
+
+def members(
+    state: AssertionState,
+    assertion: Assertion | None,
+    deadline: int,
+    shown_id: Any,
+    confusables: Confusables,
+    *,
+    commits: bool,
+    revision: int,
+) -> str:
+    """What a request says beside its record, as JSON members with a comma before each; but `checks`, which stands where
+    the record has it.
+
+    Outside the frame stand enumerated values, numbers, identifiers and times. What strangers wrote stands in a frame of
+    its own, sanitised, and the `_meta` beside it says what that changed.
+
+    Args:
+        state: the assertion, with its last verdict.
+        assertion: as its emission makes it, where it has just come.
+        deadline: up to when a review is in time, Unix ms.
+        shown_id: an observation id and whether it is bound to an identity, as privacy lets it out; None where it does
+            not.
+        confusables: what becomes of confusable characters.
+        commits: whether commits may leave: they are observation ids [S §12].
+        revision: of the rules by which texts are cleaned.
+    """
+    kept = state.material or Material("", "", [])
+    looks = list(mending.looks_of(state))
+    annotations, claimed, left_out = _annotations(state, assertion, kept, shown_id, commits)
+    not_counted = [_not_counted(one) for one in sorted(kept.not_counted, key=lambda one: (one.number, one.observer))]
+    asked: list[dict[str, Any]] = []
+    for number, check in enumerate(standing.checks(state)):
+        missed = [(look, miss) for look in looks for miss in look.misses if miss.check == number]
+        places = [
+            {"substrate_class": CLASSES[look.number]} | mending.where(miss.place, commits) for look, miss in missed
+        ]
+        text = inert(canonical(check)) if isinstance(check, Check) else check.text
+        asked.append({"number": number, "check": text, "seen": [one for one in places if len(one) > 1]})
+    trace = Trace(revision)
+    frame = {
+        "@type": mending.FRAME_TYPE,
+        "warning": WARNING,
+        "before": clean_tree(kept.before, "before", 4 * AROUND, confusables, trace),
+        "after": clean_tree(kept.after, "after", 4 * AROUND, confusables, trace),
+        "asked": clean_tree(asked, "asked", mending.CAP, confusables, trace),
+        "claimed": clean_tree(claimed, "claimed", mending.CAP, confusables, trace),
+        "missing_terms": clean_tree(mending.missing_terms(looks), "missing_terms", mending.CAP, confusables, trace),
+    }
+    more = f',"annotations_left_out":{left_out}' if left_out else ""
+    return (
+        f',"deadline":"{format_time(deadline)}","annotations":{to_json(annotations)}{more},'
+        f'"looks":{to_json([mending.look_members(look) for look in looks])},"not_counted":{to_json(not_counted)},'
+        f'"reviewing":{{"_untrusted_text":{to_json(frame)},"_meta":{to_json(trace.meta())}}}'
+    )
+
+
+def _annotations(
+    state: AssertionState, assertion: Assertion | None, kept: Material, shown_id: Any, commits: bool
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:
+    """The annotations outside the frame, what of them stands inside, and how many are left out."""
+    said: list[dict[str, Any]] = []
+    claimed: list[dict[str, Any]] = []
+    if assertion is not None and len(state.declared) < len(assertion.annotations):
+        # Of what never counts, a terminal or a class of no vocabulary, only the emission tells: the verdict is on it.
+        for number, one in enumerate(assertion.annotations[:MOST_ANNOTATIONS]):
+            name = one.substrate_class if one.substrate_class in _NAMED else _NO_CLASS
+            said.append({"number": number, "substrate_class": name})
+            framed: dict[str, Any] = {} if name != _NO_CLASS else {"substrate_class": one.substrate_class}
+            if one.locator is not None and len(_written(one.locator)) <= LONGEST_LOCATOR and name not in IDENTITY_BOUND:
+                framed["locator"] = _let_out(one.locator, commits)
+            if framed:
+                claimed.append({"number": number, **framed})
+        return said, claimed, max(0, len(assertion.annotations) - MOST_ANNOTATIONS)
+    for number, one in enumerate(state.declared[:MOST_ANNOTATIONS]):
+        cls, entry = one.substrate_class, dict[str, Any]()
+        entry |= {"number": number, "substrate_class": cls}
+        observation_id = state.id_of(one)
+        if observation_id is not None and (shown := shown_id(observation_id, cls in IDENTITY_BOUND)):
+            entry["observation_id"] = shown
+        if one.ts is not None:
+            entry["ts"] = format_time(one.ts)
+        said.append(entry)
+        if number < len(kept.locators) and kept.locators[number] and cls not in IDENTITY_BOUND:
+            claimed.append({"number": number, "locator": _let_out(msgspec.json.decode(kept.locators[number]), commits)})
+    return said, claimed, max(0, len(state.declared) - MOST_ANNOTATIONS)
+
+
+def _let_out(locator: dict[str, Any], commits: bool) -> dict[str, Any]:
+    """A locator without its commit where observation ids may not leave in clear."""
+    return locator if commits else {name: value for name, value in locator.items() if name not in ("commit", "ref")}
+
+
+def _not_counted(one: NotCounted) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "substrate_class": CLASSES[one.number],
+        "outcome": mending.OUTCOMES[one.outcome],
+        "observed_at": format_time(one.ts),
+        "observer": one.observer,
+        "why": one.why,
+    }
+    return said | ({"reason": one.reason} if one.reason else {})
