@@ -5,6 +5,7 @@ __all__ = [
     "blocks",
     "canonical",
     "checkpoints",
+    "claims",
     "compiled_core",
     "compiled_layout",
     "decode",
