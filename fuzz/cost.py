@@ -11,6 +11,7 @@ of them put together by chance.
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +20,16 @@ from typing import Any, Final, NamedTuple
 
 from laws import Finding
 
-from sluice.codecs import canonical, fast_decode
+from sluice.codecs import canonical, dids, fast_decode, identifiers, signatures
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.notes import Signer
+from sluice.codecs.records import Citation
+from sluice.codecs.sightings import MAX_CONTENT_BYTES
+from sluice.codecs.spans import Span
 from sluice.streams import sanitise
-from sluice.streams.judging import cited, coverage, derivation, quotes, terms
+from sluice.streams.judging import cited, coverage, derivation, matching, quotes, terms
 from sluice.streams.judging.checks import parse_check
+from sluice.streams.policy.identifiers import KINDS as POLICY_KINDS
 from sluice.streams.sanitise import _typing, _uri
 
 LONG: Final = 160_000
@@ -46,10 +52,58 @@ _BODY: Final[dict[str, Any]] = {
 _LENIENT: Final = sanitise.AttestationRules(typing="lenient")
 MOST_JUDGED: Final = 20_000
 """Characters of a text that the fold and the observers look for terms in; a longer one has none (citing.py)."""
+MOST: Final = {"terms": MOST_JUDGED, "a citation held against a sighting": MAX_CONTENT_BYTES}
+"""Characters of the longer text of steps that never get a text of `LONG`."""
+_KEY: Final = base64.b64encode(Signer("a", bytes(32)).verifier.public_key).decode()
+_FORMED: Final = base64.b64encode(bytes(64)).decode()
 
 
 def _record(**fields: Any) -> bytes:
     return json.dumps({"emission_id": "e", "emitted_at": "2026-11-21T09:00:00Z", **fields}).encode()
+
+
+def _signature(text: str) -> None:
+    """A signature of the right form, which does not hold: the whole record is brought into its canonical form."""
+    record = json.dumps({"a": text, "b": [text[:1000]] * 3, text: 1, "signature": _FORMED}).encode()
+    signatures.is_signed_by_any([_KEY], _FORMED, record, signatures.EMISSION)
+
+
+def _names(text: str) -> None:
+    """The text as one name, and as many that fit, in every place of a record that has names."""
+    identifiers.hides(text)
+    identifiers.hides(text, old_names=True)
+    for test, _ in POLICY_KINDS.values():
+        test(text)
+    names = [text[at : at + 200] for at in range(0, len(text), 200)]
+    fast_decode.read_emission(_record(text="a", contexts=dict.fromkeys(names, "b")))
+    fast_decode.read_emission(_record(emission_id=text[:256], text="a", group=text))
+
+
+def _dids(text: str) -> None:
+    for did in (text, f"did:{text}", f"did:web:{text}", f"did:key:z{text}", f"did:a:b#{text}"):
+        dids.normalised(did)
+        dids.key_of(did)
+        sanitise.frame_attestation({**_BODY, "validator_did": did}, _LENIENT)
+
+
+def _match(text: str) -> None:
+    """A stranger's citation held against a stranger's sighting: the bind lane does it for every pair."""
+    check = f"contains({json.dumps(text[:1500])})"
+    words = [term.wire() for term in terms.terms_of(text[:2000], "substrate.grep", {}).terms][:100]
+    citation = Citation(
+        observation_id="o",
+        substrate_class="substrate.grep",
+        emission_id="e",
+        span=Span(chars=(0, 1)),
+        kind="assertion",
+        terms=words,
+        cited_at=0,
+        checks=[check, f"not {check}", check.replace(")", ", path=a)")],
+        form="declared",
+    )
+    matching.match("substrate.grep", citation, text, "a")
+    matching.match("substrate.mcp.brief", citation, text)
+    matching.match("substrate.fs.mtime", citation, text, "a")
 
 
 def _canonical(text: str) -> None:
@@ -79,6 +133,10 @@ STEPS: Final[dict[str, Callable[[str], object]]] = {
         _record(text="a", assertions=[{"assertion": text}])
     ),
     "a declared check": lambda text: parse_check(f"contains({text})"),
+    "the form that is signed": _signature,
+    "identifiers": _names,
+    "DIDs": _dids,
+    "a citation held against a sighting": _match,
 }
 """Every step that a stranger's text goes through before anybody has judged it."""
 
@@ -239,7 +297,7 @@ def check_cost(name: str, step: Callable[[str], object], family: Family) -> None
     Raises:
         Finding: it takes more than linear time.
     """
-    most = MOST_JUDGED if name == "terms" else LONG
+    most = MOST.get(name, LONG)
     short, long = family.text(most // 8), family.text(most)
     least = _seconds(step, short)
     if least > TOO_LONG:

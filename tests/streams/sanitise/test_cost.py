@@ -23,6 +23,11 @@ import pytest
         ("terms", "", " ", ""),
         ("cleaning", "", "<a ", ""),
         ("the canonical hash", "", "a\u0301", ""),
+        ("the form that is signed", "", "a\u0301", ""),
+        ("identifiers", "", "%41", ""),
+        ("identifiers", "", "a.b@", "!"),
+        ("DIDs", "", "%2E", ""),
+        ("a citation held against a sighting", "", "a b ", ""),
     ],
 )
 def test_what_strangers_write_costs_linear_time(step, head, body, tail):
