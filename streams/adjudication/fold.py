@@ -35,6 +35,7 @@ from . import (
     compiled_core,
     corroboration,
     grounding,
+    independence,
     mending,
     reviewing,
     standing,
@@ -63,6 +64,7 @@ from .versions import (
     REPEATS,
     REQUESTS,
     REVIEWS,
+    ROOTS,
     SUBJECTS,
     TEXT,
     WAITING,
@@ -669,6 +671,8 @@ class _Folding:
             if signed is None:
                 return "not-as-signed"
             observation = signed
+        if self.version >= ROOTS:
+            observation = independence.with_root(assertion_state.bounds, observation, cls)
         why = corroboration.barred(self.policy, assertion_state, observation, self.version)
         if why is None and self.binds_subjects:
             own = subjects.of_own_checks(assertion_state, observation)

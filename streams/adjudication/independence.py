@@ -10,13 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
+from ...codecs.records import LookedAt, Observation
 from .check_places import Stamp
 from .emission_state import CLASSES, NUMBER_OF, Terms
 
 ROOTED: Final = frozenset(
     NUMBER_OF[name] for name in ("substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.fs.mtime")
 )
-"""Classes that look below a root: of these at most `same_root` count for one root. A root that nobody names is one."""
+"""Classes that look below a root: of these at most `same_root` count for one root. A root that nobody names is one,
+before `versions.ROOTS`; from then on it may be any, and is kept as `ANY_ROOT`."""
+ANY_ROOT: Final = "\0"
+"""The root of evidence that names none: it counts against every root's bound."""
 _SAME_BYTES: Final = frozenset((NUMBER_OF["substrate.grep"], NUMBER_OF["substrate.code.read"]))
 
 
@@ -40,13 +46,26 @@ def independent(bounds: Terms, stamps: Sequence[Stamp]) -> list[tuple[int, Stamp
             continue
         if terms.same_root and stamp.number in ROOTED:
             root = stamp.looked[0]
-            if roots.get(root, 0) >= terms.same_root:
+            same = max(roots.values(), default=0) if root == ANY_ROOT else roots.get(root, roots.get(ANY_ROOT, 0))
+            if same >= terms.same_root:
                 continue
-            roots[root] = roots.get(root, 0) + 1
+            if root == ANY_ROOT:
+                roots = {one: count + 1 for one, count in roots.items()} | {ANY_ROOT: roots.get(ANY_ROOT, 0) + 1}
+            else:
+                roots[root] = same + 1
         if group is not None:
             taken.add(group)
         kept.append((end, stamp))
     return kept
+
+
+def with_root(bounds: Terms, observation: Observation, cls: str) -> Observation:
+    """An observation whose root is `ANY_ROOT` where it names none, the policy bounds what one root gives, and its class
+    looks below one."""
+    looked = observation.looked_at
+    if not bounds.checks.same_root or NUMBER_OF[cls] not in ROOTED or (looked is not None and looked.root):
+        return observation
+    return replace(observation, looked_at=replace(looked or LookedAt(), root=ANY_ROOT))
 
 
 def _same_content(one: Stamp, other: Stamp) -> bool:

@@ -66,6 +66,8 @@ came after it (validation.py, `stale_review`)."""
 EMITTERS: Final = 4
 """From this version on an emitter that did not sign, where others do, gains nothing by the name that it gives
 (corroboration.py, `barred`)."""
+ROOTS: Final = 4
+"""From this version on evidence that names no root counts against the bound of every root (independence.py)."""
 REPEATS: Final = 4
 """From this version on an emission that comes again is a duplicate before its signature is looked at."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")

@@ -304,6 +304,24 @@ def test_nothing_hostile_in_a_check_leaves_the_frame(adjudicate, emission, saw):
     assert word["checks"] == [{"name": "contains", "classes": 2}]
 
 
+def test_who_names_no_root_is_of_no_other_one(adjudicate, emission, saw):
+    """Evidence without a root may be of the same checkout: leaving it out makes no third kind of evidence."""
+    policy = "[judging]\nsame_root = 2\n"
+    for order in ((at("a"), at("a"), {}), ({}, at("a"), at("a")), ({}, {}, at("a")), ({}, {}, {})):
+        seen = [
+            saw(when, cls, **looked) for when, (cls, looked) in enumerate(zip((CODE, GIT, GREP), order, strict=True))
+        ]
+        assert adjudicate([emission(0, checks=[CHECK], fields=EXTERNAL), *seen], policy).words == []
+    apart = [saw(when, cls, **at(root)) for when, (cls, root) in enumerate(zip((CODE, GIT, GREP), "aab", strict=True))]
+    assert adjudicate([emission(0, checks=[CHECK], fields=EXTERNAL), *apart], policy).words == [
+        ("admitted", "admitted", None)
+    ]
+    mixed = [saw(0, CODE, **at("a")), saw(1, GIT, **at("b")), saw(2, GREP)]
+    assert adjudicate([emission(0, checks=[CHECK], fields=EXTERNAL), *mixed], policy).words == [
+        ("admitted", "admitted", None)
+    ]
+
+
 @pytest.mark.parametrize(
     ("checks", "where"),
     [
