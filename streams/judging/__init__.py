@@ -11,7 +11,6 @@ __all__ = [
     "commit_facts",
     "coverage",
     "coverage_binding",
-    "coverage_check",
     "derivation",
     "documents",
     "facts",
