@@ -55,7 +55,7 @@ def live_row(at: int, verdicts: Verdicts) -> dict[str, Any]:
 
 def queue_row(row: RequestRow, window: int, now: int) -> dict[str, Any]:
     """One request of the queue, with how long it is open."""
-    due = row.at + window
+    due = row.at + window if row.due is None else row.due
     return {**row._asdict(), "href": item_href(row.key), "due": format_time(due), "left": left(due, now)}
 
 
@@ -113,6 +113,35 @@ def seen(observations: Sequence[Mapping[str, Any]], span_key: str) -> list[tuple
             )
         )
     return rows
+
+
+def checks(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """What a request says of the checks: the check, the classes it needs, those that verified and that refuted it."""
+    asked = {shown(one.get("number")): one.get("check") for one in _entries(framed(record).get("asked"))}
+    return [
+        (
+            *(shown(asked.get(shown(one.get("number")))) or shown(one.get("name")), shown(one.get("k"))),
+            *(shown(one.get("verified")), shown(one.get("refuted"))),
+        )
+        for one in _entries(record.get("checks"))
+    ]
+
+
+def not_counted(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The observations that did not count, as a request tells them: class, observer, outcome, when, why."""
+    names = ("substrate_class", "observer", "outcome", "observed_at", "why")
+    return [tuple(shown(one.get(name)) for name in names) for one in _entries(record.get("not_counted"))]
+
+
+def framed(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What strangers wrote that a request carries for reviewers; empty where it carries nothing."""
+    reviewing: Any = record.get("reviewing")
+    frame: Any = reviewing.get("_untrusted_text") if isinstance(reviewing, dict) else None
+    return frame if isinstance(frame, dict) else {}
+
+
+def _entries(given: Any) -> list[dict[str, Any]]:
+    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
 
 
 def key_of_span(span: Mapping[str, Any]) -> str:

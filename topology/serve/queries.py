@@ -36,6 +36,7 @@ class RequestRow(NamedTuple):
     text: str
     holder: str | None
     until: int
+    due: int | None
 
 
 def policy_of(db: sqlite3.Connection) -> Policy:
@@ -49,14 +50,14 @@ def policy_of(db: sqlite3.Connection) -> Policy:
 
 def request_of(db: sqlite3.Connection, key: str) -> tuple[OpenRequest, dict[str, Any]] | None:
     """The newest request of an assertion, and its record."""
-    row = db.execute("SELECT attempt, at, ended, record FROM requests WHERE key=?", (key,)).fetchone()
+    row = db.execute("SELECT attempt, at, ended, record, due FROM requests WHERE key=?", (key,)).fetchone()
     if row is None:
         return None
     admitted = db.execute(
         "SELECT DISTINCT reviewer FROM reviews WHERE key=? AND attempt=? AND decision='admit' AND reviewer IS NOT NULL",
         (key, row[0]),
     )
-    due = row[1] + policy_of(db).admissibility.review_window
+    due = row[1] + policy_of(db).admissibility.review_window if row[4] is None else row[4]
     record = msgspec.json.decode(row[3])
     request = OpenRequest(
         row[0], due, not row[2], frozenset(name for (name,) in admitted), record.get("canonical_hash")
@@ -73,14 +74,15 @@ def lease_of(db: sqlite3.Connection, key: str) -> Lease | None:
 _OPEN: Final = (
     " FROM requests r LEFT JOIN emissions e ON e.emission_id=r.emission_id AND e.attempt=r.attempt"
     " LEFT JOIN leases l ON l.key=r.key"
-    " WHERE NOT r.ended AND r.at > ? AND (? = '' OR e.system = ?) AND (? = '' OR r.reason = ?)"
+    " WHERE NOT r.ended AND CASE WHEN r.due IS NULL THEN r.at > ? ELSE r.due >= ? END"
+    " AND (? = '' OR e.system = ?) AND (? = '' OR r.reason = ?)"
     " AND NOT EXISTS (SELECT 1 FROM reviews v WHERE v.key=r.key AND v.attempt=r.attempt AND v.reviewer=?)"
 )
 
 
 def _open_arguments(db: sqlite3.Connection, now: int, emitter: str, reason: str, reviewer: str) -> tuple[Any, ...]:
     since = now - policy_of(db).admissibility.review_window
-    return (since, emitter, emitter, reason, reason, reviewer)
+    return (since, now, emitter, emitter, reason, reason, reviewer)
 
 
 def open_requests(
@@ -89,7 +91,7 @@ def open_requests(
     """The open requests that a reviewer has not decided, the one that ends first at the top."""
     rows = db.execute(
         "SELECT r.key, r.emission_id, r.span_key, r.attempt, r.at, r.reason, r.status, r.effect, e.system, r.record,"
-        " l.holder, l.until" + _OPEN + " ORDER BY r.at, r.key LIMIT ?",
+        " l.holder, l.until, r.due" + _OPEN + " ORDER BY r.at, r.key LIMIT ?",
         (*_open_arguments(db, now, emitter, reason, reviewer), limit),
     )
     return [
@@ -98,6 +100,7 @@ def open_requests(
             text=text_of(msgspec.json.decode(row[9])),
             holder=row[10] if (row[11] or 0) > now else None,
             until=row[11] or 0,
+            due=row[12],
         )
         for row in rows
     ]
@@ -115,8 +118,9 @@ def kinds_of_open(db: sqlite3.Connection, now: int) -> list[tuple[str, str, int]
     return db.execute(
         "SELECT coalesce(e.system, ''), r.reason, count(*) FROM requests r"
         " LEFT JOIN emissions e ON e.emission_id=r.emission_id AND e.attempt=r.attempt"
-        " WHERE NOT r.ended AND r.at > ? GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50",
-        (since,),
+        " WHERE NOT r.ended AND CASE WHEN r.due IS NULL THEN r.at > ? ELSE r.due >= ? END"
+        " GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50",
+        (since, now),
     ).fetchall()
 
 

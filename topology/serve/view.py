@@ -17,6 +17,7 @@ from ...codecs.decode import decode_emission, decode_observation, decode_review
 from ...codecs.errors import Fault
 from ...codecs.records import Identifier, RequestEnd
 from ...codecs.spans import Span, span_key
+from ...codecs.times import parse_time
 from ..kafka.topics import TOPICS
 from ..mcp.kept_view import PARTITIONS, Arrived, KeptView
 from .leases import Lease, after, key_of, read_word
@@ -51,7 +52,7 @@ CREATE INDEX decisions_by_time ON decisions (at);
 CREATE TABLE requests (
     key TEXT PRIMARY KEY, emission_id TEXT NOT NULL, span_key TEXT NOT NULL, attempt INTEGER NOT NULL,
     revision INTEGER NOT NULL, at INTEGER NOT NULL, reason TEXT NOT NULL, status TEXT NOT NULL, effect TEXT NOT NULL,
-    ended INTEGER NOT NULL, record BLOB NOT NULL
+    ended INTEGER NOT NULL, due INTEGER, record BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX open_requests ON requests (at, key) WHERE NOT ended;
 CREATE INDEX requests_of ON requests (emission_id);
@@ -83,7 +84,7 @@ class ServiceView(KeptView):
 
     topics: ClassVar[Sequence[str]] = tuple(name for name in _SHOWN if name in TOPICS)
     schema: ClassVar[str] = SCHEMA
-    version: ClassVar[str] = "serve-3"
+    version: ClassVar[str] = "serve-4"
 
     def prune(self, now: int) -> int:
         """Drops what the topics drop as well, and verdicts that were replaced long ago."""
@@ -190,10 +191,11 @@ class ServiceView(KeptView):
             return True
         newer = self._db.execute("SELECT 1 FROM decisions WHERE key=? AND revision>?", (key, found.revision)).fetchone()
         self._db.execute(
-            "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(key, found.emission_id, span_key(found.span), found.attempt, found.revision, record.timestamp),
-                *(found.reason or "", found.status, found.effect, newer is not None, record.value),
+                *(found.reason or "", found.status, found.effect, newer is not None),
+                *(None if found.deadline is None else parse_time(found.deadline), record.value),
             ),
         )
         return True
@@ -255,6 +257,7 @@ class _Decided(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     revision: int = 0
     reason: str | None = None
     effect: str = "internal"
+    deadline: str | None = None
 
 
 _decisions = msgspec.json.Decoder(_Decided)

@@ -181,6 +181,56 @@ async def test_a_request_that_lacks_members_is_shown_all_the_same(service, view)
     assert [page.status_code for page in pages] == [200, 200, 200]
 
 
+def reviewing(**frame):
+    """What a request carries for reviewers, in its frame."""
+    return {"_untrusted_text": {"@type": "veritas:UntrustedValidatorText", **frame}}
+
+
+async def test_the_page_of_a_request_shows_what_the_request_carries(service, view):
+    """Checks with who verified and who refuted them, what did not count and why, the text around; all of it inert."""
+    view.ask(
+        checks=[{"name": "equals", "classes": 1, "number": 0, "k": 2, "verified": ["substrate.grep"], "refuted": []}],
+        not_counted=[
+            {
+                "substrate_class": "substrate.git.log",
+                "outcome": "corroborates",
+                "observed_at": "2026-11-21T09:00:00Z",
+                "observer": "observer-9",
+                "why": "writable-by-emitter",
+            }
+        ],
+        reviewing=reviewing(before="Before " + EVIL, after="behind", asked=[{"number": 0, "check": "equals(A, 1)"}]),
+    )
+    async with service() as client:
+        page = (await client.get("/queue/item?key=em-1%23c:0-10")).text
+
+    for said in ("equals(A, 1)", "substrate.grep", "observer-9", "writable-by-emitter", "Before ", "behind"):
+        assert said in page
+    assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize("wrong", [7, "x", [7, None], [{"number": []}], {"_untrusted_text": [1]}])
+async def test_what_a_request_carries_in_another_form_breaks_no_page(service, view, wrong):
+    """Whoever may write to the topic may write anything there."""
+    view.ask(checks=wrong, not_counted=wrong, reviewing=wrong)
+    async with service() as client:
+        page = await client.get("/queue/item?key=em-1%23c:0-10")
+
+    assert page.status_code == 200
+
+
+async def test_the_deadline_of_a_request_counts(service, view):
+    """What it says itself goes before the window of the policy in force, since that may have changed."""
+    view.ask(deadline="2020-01-01T00:00:00Z")
+    async with service() as client:
+        queue = (await client.get("/queue")).text
+        page = (await client.get("/queue/item?key=em-1%23c:0-10")).text
+
+    assert "em-1" not in queue
+    assert "2020-01-01T00:00:00Z" in page
+    assert "not open any more" in page
+
+
 async def test_without_verdicts_the_output_topics_tell(service, view, fake):
     """Where nobody writes `verdicts`, pages and programs see what `admitted` and `inadmissible` say."""
     view.emit(emitter={"system": "bot"})
