@@ -63,8 +63,8 @@ def measured(path: Path, runs: int) -> dict[str, Any]:
     best: dict[str, Any] = {}
     for _ in range(runs):
         before, began = os.times(), time.monotonic()
-        command = [Path(sys.executable).parent / "sluice", "vet", str(path), "--root", str(ROOT), "--json"]
-        done = subprocess.run(command, capture_output=True, check=False)
+        command = [Path(sys.executable).parent / "sluice", "vet", str(path), "--json"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
         took, after = time.monotonic() - began, os.times()
         if done.returncode not in (0, 1):
             sys.exit(done.stderr.decode())

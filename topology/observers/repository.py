@@ -26,6 +26,10 @@ MAX_LISTING: Final = 64_000_000
 """Bytes of a list of all files, some 500,000 of them: it is kept, and no look's own reading."""
 
 
+MAX_LEARNED: Final = 500
+"""Commits that are looked through for what they changed, before anybody asks."""
+
+
 class Touch(NamedTuple):
     """The newest commit that changed a path, and when it was committed, in Unix milliseconds."""
 
@@ -137,6 +141,39 @@ class Repository:
             found = Touch(name, int(seconds) * 1000) if OBJECT_NAME.fullmatch(name) and seconds.isdigit() else None
             known = self._touches.put(key, 300 + 2 * len(path), (found,))
         return known[0]
+
+    def learn_touches(self, tip: str, budget: Budget) -> None:
+        """Finds out in one go what `touched` tells of many paths, as far back as history is one line: at most
+        `MAX_LEARNED` commits, and none from the first merge on. What lies beyond is asked for path by path.
+
+        Args:
+            tip: a commit.
+            budget: of this alone.
+
+        Raises:
+            CannotLook: git fails, or a bound is reached; then nothing was learned.
+        """
+        times: dict[str, int] = {}
+        listed = self.git.run(budget, "rev-list", f"--max-count={MAX_LEARNED}", "--timestamp", "--parents", tip)
+        for line in listed.decode("ascii", "replace").splitlines():
+            seconds, name, *parents = line.split(" ")
+            if len(parents) > 1 or not seconds.isdigit():
+                break
+            times[name] = int(seconds) * 1000
+        if not times:
+            return
+        asked = ("--stdin", "-r", "--root", "--name-status", "--no-renames", "-z")
+        told = self.git.run(budget, "diff-tree", *asked, feed=(f"{name}\n".encode() for name in times))
+        commit, shallow = "", self._shallow_state()
+        words = iter(told.split(b"\0"))
+        for word in words:
+            if len(word) > 1:  # a commit; a change is one letter, and its path is the next word, whatever it looks like
+                commit = word.decode("ascii", "replace")
+            elif word and commit in times:
+                path = os.fsdecode(next(words, b""))
+                key = (tip, shallow, False, path)
+                if self._touches.get(key) is None:
+                    self._touches.put(key, 300 + 2 * len(path), (Touch(commit, times[commit]),))
 
     # ---------------------------------------------------------------- trees
 

@@ -7,7 +7,7 @@ without the names that are never looked at (`denied.py`).
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from contextlib import closing, suppress
 
 from ..settings.settings import Settings
 from .ask import Budget, CannotLook
@@ -65,6 +65,24 @@ def committed(path: str, settings: Settings, instruments: Instruments) -> dict[s
             return {name: entry.name for name, entry in entries.items() if entry.kind == FILE}
         except (CannotLook, OSError):
             return {}
+
+
+def foresee(path: str, settings: Settings, instruments: Instruments) -> None:
+    """Finds out beforehand which commits left the files of HEAD as they are: for who is about to ask of many files.
+
+    Args:
+        path: the root on this host.
+        settings: the bounds of a look; its roots are the folders that the repository may lead to.
+        instruments: keep what is found out. Where nothing can be, the observers ask for each file.
+
+    Raises:
+        UnreachableError: the root is not there.
+    """
+    budget = Budget(settings.look_timeout, settings.look_bytes)
+    with closing(Root(path)) as root, suppress(CannotLook, OSError):
+        repository = instruments.repository(root, Enclosure((path, *Roots.of(settings.root).named.values())))
+        if repository is not None:
+            repository.learn_touches(repository.tip(None, budget).name, budget)
 
 
 def main_repository(top: str) -> str | None:

@@ -22,6 +22,7 @@ from ...record.transcripts import Format, open_transcript
 from ...streams.policy.policy import Policy
 from ..observers.instruments import Instruments
 from ..observers.roots import Roots
+from ..observers.tracked import foresee
 from ..settings.settings import Settings
 from .at_hand import AtHand
 from .sources import STANDARD_INPUT, Turn, folder_of, of_answer, read_answer, turns_of
@@ -167,6 +168,8 @@ def vetted(
     roots = Roots.of(job.settings.root)
     roots.check()
     with closing(Instruments(job.settings)) as instruments:
+        if _size(job) >= WORTH_IT:
+            foresee(folder_of(roots), job.settings, instruments)
         vetter = Vetter(job.settings, roots, instruments, job.policy)
         for one in told(job, instruments, read, share, end):
             if isinstance(one, Unread):
@@ -184,12 +187,16 @@ def processes_for(job: Job, available: int | None = None) -> int:
         job: what is to be vetted.
         available: processors; those that this process may use, where it is left out.
     """
-    names = [named.name for named in job.files]
-    if job.last or not all(Path(name).is_file() for name in names):
+    if job.last or not all(Path(named.name).is_file() for named in job.files):
         return 1  # a pipe can be read once
-    size = sum(Path(named.name).stat().st_size for named in job.files if not named.is_answer)
     processors = len(os.sched_getaffinity(0)) if available is None else available
-    return max(1, min(MOST_PROCESSES, processors)) if size >= WORTH_IT else 1
+    return max(1, min(MOST_PROCESSES, processors)) if _size(job) >= WORTH_IT else 1
+
+
+def _size(job: Job) -> int:
+    """Bytes of the transcripts that are files."""
+    paths = [Path(named.name) for named in job.files if not named.is_answer]
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 class Running:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -251,8 +253,6 @@ def test_a_file_whose_name_tells_nothing_is_read_by_its_content(name: str, tmp_p
 
 def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path, repo: Path):
     """And takes square brackets for square brackets."""
-    from io import StringIO
-
     from rich.console import Console
 
     from sluice.topology.vet.verdicts import Verdict
@@ -266,3 +266,32 @@ def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path, repo: Path):
     assert "\u202e" not in shown
     assert "[bold]`MAX_RETRIES`[/bold]" in shown
     assert "[red]x" in shown
+
+
+class Terminal(StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_counts_bytes_from_the_beginning(monkeypatch: pytest.MonkeyPatch):
+    """It is there while the file is read, on a terminal alone, and leaves nothing behind."""
+    from sluice.topology.cli import vet
+
+    monkeypatch.setattr(vet, "BAR_AFTER", 0.0)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with vet._progress(100) as read:
+        read(50)
+        for _ in range(1_000):
+            if "50%" in terminal.getvalue():
+                break
+            time.sleep(0.02)
+    assert "vetting" in terminal.getvalue()
+    assert "50%" in terminal.getvalue()
+    plain = StringIO()
+    monkeypatch.setattr("sys.stderr", plain)
+    with vet._progress(100) as read:
+        read(50)
+    assert plain.getvalue() == ""

@@ -210,6 +210,42 @@ def test_a_tree_that_is_none_is_reported(kept: Kept, changelog: Repository):
         kept.entry(commit, "a", budget())
 
 
+def test_what_is_learned_of_many_paths_is_what_each_one_is_told(kept: Kept, changelog: Repository):
+    """As far back as history is one line; also of a file that has a commit's name, and of one that came back."""
+    parent = kept.tip(None, budget()).name
+    changelog.write(parent, "x\n")
+    changelog.write("late.txt", "x\n")
+    changelog.git("add", ".")
+    changelog.commit("Named like its parent", "2026-06-01T00:00:00Z")
+    changelog.git("rm", "-q", "late.txt")
+    changelog.commit("Gone", "2026-06-02T00:00:00Z")
+    changelog.write("late.txt", "y\n")
+    changelog.git("add", ".")
+    tip = changelog.commit("Back", "2026-06-03T00:00:00Z")
+    paths = changelog.git("ls-tree", "-r", "--name-only", tip).split("\n")
+    told = {path: kept.touched(path, tip, budget()) for path in paths}
+    with closing(Kept(kept.git, Denied(()))) as fresh:
+        fresh.learn_touches(tip, budget())
+        found = {path: fresh.touched(path, tip, budget(size=0)) for path in paths}
+    assert found == told
+    assert {parent, "late.txt"} <= told.keys()
+
+
+def test_nothing_is_learned_behind_a_merge(kept: Kept, changelog: Repository):
+    """There git leaves parts of history out, path by path."""
+    main = kept.tip(None, budget()).name
+    changelog.git("checkout", "-q", "-b", "side")
+    changelog.write("side.txt", "x\n")
+    changelog.git("add", ".")
+    changelog.commit("Side", "2026-06-01T00:00:00Z")
+    changelog.git("checkout", "-q", main)
+    changelog.git("merge", "-q", "--no-ff", "-m", "Merge", "side")
+    tip = changelog.git("rev-parse", "HEAD")
+    kept.learn_touches(tip, budget())
+    with pytest.raises(CannotLook):
+        kept.touched("side.txt", tip, budget(size=0))
+
+
 def test_the_newest_commit_of_a_path_is_kept_for_each_tip(kept: Kept, changelog: Repository):
     """Of another tip it may be another one."""
     first = kept.tip(None, budget()).name
