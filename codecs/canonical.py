@@ -174,7 +174,7 @@ def canonical_hash(
 
     Args:
         value: what a JSON parser gave. Integer literals beyond 2^53 must still be integers: see
-            `canonical_hash_of_json` for text.
+            `parse_json` for text.
         version: the rules; by default `"0.2"` for an object whose `canonicalisation_version` says so, else `"0.3"`,
             which settles every text and every member name first (NFKC, look-alikes, invisible characters).
         settled: what `unicode_text.settle` makes of texts for which the caller knows it already.
@@ -213,17 +213,6 @@ def _sorted_alike(value: Any) -> bytes | None:
         return _sorted(value) if _sorts_alike((value,), 0) else None
     except UnicodeEncodeError:
         return None
-
-
-def canonical_hash_of_json(
-    text: bytes | str, version: CanonicalisationVersion | None = None
-) -> tuple[str, CanonicalisationVersion]:
-    """As `canonical_hash`, of a JSON text, whose literals are read as they stand.
-
-    Raises:
-        CanonicalError: the text is not JSON, names a member twice, or has no canonical form.
-    """
-    return canonical_hash(parse_json(text), version)
 
 
 def parse_json(text: bytes | str) -> Any:

@@ -159,7 +159,7 @@ class Signature(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A note as it stands: whether a signature holds is another question (`demand_signed`)."""
+    """A note as it stands: whether a signature holds is another question (`signers_of`)."""
 
     text: str
     signatures: Sequence[Signature]
@@ -197,20 +197,11 @@ def _signature(line: str) -> Signature:
     return Signature(match[1], raw[:4], raw[4:])
 
 
-def demand_signed(note: Note, verifiers: Iterable[Verifier]) -> Verifier:
-    """Who of these has signed the note first; signatures of other keys say nothing.
-
-    Raises:
-        DoesNotHoldError: none of them has, or a signature under one of their names and ids does not hold.
-    """
-    return signers_of(note, verifiers)[0]
-
-
 def signers_of(note: Note, verifiers: Iterable[Verifier]) -> Sequence[Verifier]:
     """All of these who have signed the note, each once, in the order of the signatures: one or more.
 
     Raises:
-        DoesNotHoldError: as `demand_signed`.
+        DoesNotHoldError: none of them has, or a signature under one of their names and ids does not hold.
     """
     known = {(verifier.name, verifier.id): verifier for verifier in verifiers}
     signed: dict[tuple[str, bytes], Verifier] = {}

@@ -228,12 +228,6 @@ def find_confusables(text: str) -> list[tuple[int, str, str]]:
     return [(position, character, to[character]) for position, character in suspects(text).items() if character in to]
 
 
-def replace_confusables(text: str) -> tuple[str, list[tuple[int, str, str]]]:
-    """The text with ASCII in place of its look-alikes, and what `find_confusables` found."""
-    found = find_confusables(text)
-    return give_way(text, {character: replacement for _, character, replacement in found}), found
-
-
 def find_invisible(text: str, revision: int = REVISION) -> list[tuple[int, str]]:
     """Position and character of everything in `STRIPPED` and `REPLACED` [V §4.4]."""
     stripped = _TABLES[revision].stripped

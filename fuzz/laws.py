@@ -196,11 +196,17 @@ def _plain(key: str, value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
+def replace_confusables(text: str) -> tuple[str, list[tuple[int, str, str]]]:
+    """The text with ASCII in place of its look-alikes, and what `find_confusables` found."""
+    found = unicode_text.find_confusables(text)
+    return unicode_text.give_way(text, {character: replacement for _, character, replacement in found}), found
+
+
 def _settled(text: str) -> str:
     """[V §7] steps 2 to 4 as they are written, until nothing changes."""
     while True:
         normal = unicodedata2.normalize("NFKC", text)
-        replaced = unicode_text.replace_confusables(normal)[0]
+        replaced = replace_confusables(normal)[0]
         if (stripped := unicode_text.strip_invisible(replaced)[0]) == text:
             return text
         text = stripped

@@ -168,15 +168,11 @@ class _Index:
         return known
 
 
-def bearing(text: str, calls: Sequence[CallText]) -> list[LookResult]:
+def _bearing(text: str, index: _Index) -> list[LookResult]:
     """The calls that bear on a sentence, best first, those of searches narrowed to the file that has most of it.
 
     A call bears on it when its result has half of the terms that its best rival has, and one that is no plain word.
     """
-    return _bearing(text, _Index(calls))
-
-
-def _bearing(text: str, index: _Index) -> list[LookResult]:
     terms = _terms(text)
     exact = [term for term in terms if term.kind != "word"]
     weights: dict[int, float] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .annotations import assumed
-from .model import GROUNDED, OPEN, Arguments, Environment, Function, Given, Slot, cells, holds_wrapped
+from .model import GROUNDED, OPEN, Arguments, Environment, Function, Given, Slot, cells
 from .values import ANYTHING, NOTHING, SOME_PLAIN, UNKNOWN, Value, derive, join, of
 
 if TYPE_CHECKING:
@@ -157,11 +157,6 @@ def _declared_rest(machine: Machine, function: Function, parameter: ast.arg, kin
     machine.put(cell, None, assumed(machine, slot, parameter))
     cell.keys = Value(2)
     return of(cell)
-
-
-def any_wrapped(given: Arguments) -> list[Given]:
-    """The arguments that are grounded, or hold what is."""
-    return [one for one in given.each() if one.value.wrapped or holds_wrapped(one.value)]
 
 
 def stranger(machine: Machine, env: Environment, given: Arguments, name: str, inert: bool = False) -> Value:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sluice.codecs import merkle
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, digest, leaf_of, origin, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.notes import Signer, demand_signed, parse_note
+from sluice.codecs.notes import Signer, parse_note, signers_of
 from sluice.codecs.times import LATEST
 
 ROOTS = st.binary(min_size=32, max_size=32)
@@ -65,7 +65,7 @@ def test_a_checkpoint_survives_its_text_and_its_note(checkpoint: Checkpoint) -> 
     note = parse_note(signer.sign(checkpoint.text()))
 
     assert parse_checkpoint(note.text) == checkpoint
-    assert demand_signed(note, [signer.verifier]) is signer.verifier
+    assert signers_of(note, [signer.verifier])[0] is signer.verifier
 
 
 @given(st.data())

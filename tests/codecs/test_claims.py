@@ -13,7 +13,7 @@ from search import examples
 from sluice.codecs.blocks import Header, seal, unseal
 from sluice.codecs.claims import Claim, claim_hash, read_claim, write_claim
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.notes import Signer, demand_signed
+from sluice.codecs.notes import Signer, signers_of
 
 SIGNER = Signer("sluice/test", b"s" * 32)
 ORIGIN = "sluice/ledger/2"
@@ -35,7 +35,7 @@ def test_what_was_written_is_read(worker: str, member: str, generation: int, is_
     assert (found.claim, found.origin, found.hash) == (claim, ORIGIN, claim_hash(value))
     assert (found.note is not None) == is_signed
     if found.note is not None:
-        assert demand_signed(found.note, [SIGNER.verifier]) is SIGNER.verifier
+        assert signers_of(found.note, [SIGNER.verifier])[0] is SIGNER.verifier
 
 
 def test_a_claim_is_canonical_json_in_a_signed_note():
@@ -91,7 +91,7 @@ def test_a_signature_covers_the_log_that_the_claim_is_for():
 
     assert note is not None
     with pytest.raises(DoesNotHoldError, match="a signature does not hold"):
-        demand_signed(note, [SIGNER.verifier])
+        signers_of(note, [SIGNER.verifier])
 
 
 def test_a_header_without_a_claim_has_the_bytes_of_before():

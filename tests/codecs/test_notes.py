@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sluice.codecs import notes
 from sluice.codecs.errors import DoesNotHoldError, UsageError
-from sluice.codecs.notes import Note, Signer, Verifier, demand_signed, parse_note, signers_of, unbase64
+from sluice.codecs.notes import Note, Signer, Verifier, parse_note, signers_of, unbase64
 
 # The example key and note of Go's implementation, and the second signer of its tests.
 VERIFIER = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
@@ -36,7 +36,7 @@ def test_the_example_note_is_signed_by_its_key() -> None:
     """Text, name, id and signature are taken as the other implementation wrote them."""
     note = parse_note(NOTE.encode())
 
-    assert demand_signed(note, [peter]) is peter
+    assert signers_of(note, [peter])[0] is peter
     assert note.text == TEXT
     assert (note.signatures[0].name, note.signatures[0].key_id.hex()) == ("PeterNeumann", "c74f20a3")
 
@@ -75,7 +75,7 @@ def test_what_is_signed_is_read_back(name: str, seed: bytes, text: str) -> None:
     note = parse_note(signer.sign(text))
 
     assert note.text == text
-    assert str(demand_signed(note, [Verifier.parse(f" {signer.verifier}\n")])) == str(signer.verifier)
+    assert str(signers_of(note, [Verifier.parse(f" {signer.verifier}\n")])[0]) == str(signer.verifier)
     assert Signer.parse(f"{signer.encoded()}\n").sign(text) == signer.sign(text)
 
 
@@ -90,7 +90,7 @@ def test_no_octet_of_a_note_can_change(data: st.DataObject) -> None:
     if changed == whole:
         return
     with pytest.raises(DoesNotHoldError):
-        demand_signed(parse_note(changed), [peter])
+        signers_of(parse_note(changed), [peter])
 
 
 @given(st.data())
@@ -110,7 +110,7 @@ def test_no_octet_of_a_key_can_change(data: st.DataObject) -> None:
 def test_whatever_is_no_note_is_refused_in_one_sentence(data: bytes | str) -> None:
     """Nothing but our error comes out, for bytes as for text."""
     with pytest.raises(DoesNotHoldError) as caught:
-        demand_signed(parse_note(data), [peter])
+        signers_of(parse_note(data), [peter])
 
     assert "\n" not in str(caught.value)
 
@@ -121,7 +121,7 @@ def test_whatever_is_no_note_is_refused_in_one_sentence(data: bytes | str) -> No
 def test_a_witness_s_signature_says_nothing_where_its_key_is_unknown() -> None:
     """It may come before or behind the one that counts."""
     for lines in (PETERS + ENOCHS, ENOCHS + PETERS):
-        assert demand_signed(parse_note(f"{TEXT}\n{lines}"), [peter]) is peter
+        assert signers_of(parse_note(f"{TEXT}\n{lines}"), [peter])[0] is peter
 
 
 def test_all_whose_key_is_known_are_reported_in_the_order_of_their_signatures() -> None:
@@ -136,7 +136,7 @@ def test_one_wrong_signature_of_a_known_key_refuses_the_whole_note() -> None:
     wrong = Signer.parse(PRIVATE).sign("Another text.\n").rpartition("\n\n")[2]
 
     with pytest.raises(DoesNotHoldError, match="PeterNeumann: a signature does not hold"):
-        demand_signed(parse_note(f"{TEXT}\n{ENOCHS}{wrong}"), [peter, enoch])
+        signers_of(parse_note(f"{TEXT}\n{ENOCHS}{wrong}"), [peter, enoch])
 
 
 def test_who_shares_a_name_or_an_id_only_is_somebody_else() -> None:
@@ -144,11 +144,11 @@ def test_who_shares_a_name_or_an_id_only_is_somebody_else() -> None:
     namesake = Signer("PeterNeumann", bytes(32)).verifier
 
     with pytest.raises(DoesNotHoldError, match=r"nobody whose key is known.*PeterNeumann\+c74f20a3"):
-        demand_signed(parse_note(NOTE), [namesake])
+        signers_of(parse_note(NOTE), [namesake])
     with pytest.raises(DoesNotHoldError, match="nobody whose key is known"):
-        demand_signed(parse_note(NOTE), [])
+        signers_of(parse_note(NOTE), [])
     with pytest.raises(DoesNotHoldError, match="nobody whose key is known"):
-        demand_signed(parse_note(NOTE.replace("— PeterNeumann", "— EnochRoot")), [peter, enoch])
+        signers_of(parse_note(NOTE.replace("— PeterNeumann", "— EnochRoot")), [peter, enoch])
 
 
 def test_sixteen_signatures_are_few_and_a_hundred_and_one_too_many() -> None:
@@ -168,7 +168,7 @@ def test_an_eligible_key_that_is_no_point_signs_nothing() -> None:
     forged = Note(TEXT, [notes.Signature("x", other.id, bytes(64))])
 
     with pytest.raises(DoesNotHoldError, match="does not hold"):
-        demand_signed(forged, [other])
+        signers_of(forged, [other])
 
 
 # ---------------------------------------------------------------- what is no note
@@ -201,7 +201,7 @@ def test_an_eligible_key_that_is_no_point_signs_nothing() -> None:
 def test_what_is_no_note_is_refused(note: str | bytes, said: str) -> None:
     """Each in a sentence that says why."""
     with pytest.raises(DoesNotHoldError, match=said):
-        demand_signed(parse_note(note), [peter])
+        signers_of(parse_note(note), [peter])
 
 
 def test_a_sentence_about_a_note_stays_short() -> None:
@@ -210,7 +210,7 @@ def test_a_sentence_about_a_note_stays_short() -> None:
 
     for note in (f"{TEXT}\n— {'x' * 9000}\n", f"{TEXT}\n{many}"):
         with pytest.raises(DoesNotHoldError) as caught:
-            demand_signed(parse_note(note), [peter])
+            signers_of(parse_note(note), [peter])
         assert len(str(caught.value)) < 400
 
 

@@ -10,6 +10,7 @@ import pytest
 import unicodedata2
 from hypothesis import example, given
 from hypothesis import strategies as st
+from laws import replace_confusables
 
 from sluice.codecs import unicode_text as u
 
@@ -51,13 +52,13 @@ def test_ascii_is_left_alone(text):
 )
 def test_a_look_alike_gives_way_to_ascii(character, ascii_one):
     """A character whose prototype is one ASCII character is found with its place, and replaced."""
-    assert u.replace_confusables(f"x{character}y") == (f"x{ascii_one}y", [(1, character, ascii_one)])
+    assert replace_confusables(f"x{character}y") == (f"x{ascii_one}y", [(1, character, ascii_one)])
 
 
 @pytest.mark.parametrize("character", ["“", "…", "é", "ß", "日", "😀"])
 def test_a_character_without_one_ascii_prototype_stays(character):
     """No mapping, and a mapping to several characters, change nothing."""
-    assert u.replace_confusables(character) == (character, [])
+    assert replace_confusables(character) == (character, [])
 
 
 REMAPPED = {"ӏ": "l", "೦": "O", "০": "o", "୦": "o", "\U000114d0": "o", "\U000118c4": "y", "\U0001051c": None}
@@ -129,8 +130,8 @@ def test_suspects_are_look_alikes_or_invisible(text):
     alike, gone = u.look_alikes(among), u.invisible(among)
     assert not alike.keys() & gone.keys()
     assert alike.keys() | gone.keys() == set(among.values())
-    assert u.give_way(text, alike) == u.replace_confusables(text)[0]
-    stripped = u.strip_invisible(u.replace_confusables(text)[0])[0]
+    assert u.give_way(text, alike) == replace_confusables(text)[0]
+    stripped = u.strip_invisible(replace_confusables(text)[0])[0]
     assert u.replace_unknown(u.give_way(u.give_way(text, alike), gone)) == stripped
 
 
@@ -187,7 +188,7 @@ def test_settling_is_the_steps_one_by_one(text):
     settled = u.settle(text)
     while True:
         normal = unicodedata2.normalize("NFKC", text)
-        stripped = u.strip_invisible(u.replace_confusables(normal)[0])[0]
+        stripped = u.strip_invisible(replace_confusables(normal)[0])[0]
         if stripped == text:
             break
         text = stripped

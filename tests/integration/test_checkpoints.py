@@ -14,7 +14,7 @@ from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, re
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, outputs_root
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
-from sluice.codecs.notes import Verifier, demand_signed, parse_note
+from sluice.codecs.notes import Verifier, parse_note, signers_of
 from sluice.streams.adjudication import fold as core
 from sluice.topology.checkpoints.signing import load_signer
 from sluice.topology.kafka.connect import open_admin
@@ -58,7 +58,7 @@ def _held(
     name, previous, checkpoints = f"{settings.app_id}/{settings.topic_prefix}ledger/{lane}", NO_CHECKPOINT, []
     for record in records:
         note = parse_note(record.value)
-        demand_signed(note, [signer])
+        signers_of(note, [signer])
         checkpoint = parse_checkpoint(note.text)
         last = chain[checkpoint.head.size - 1]
         assert (record.key.decode(), checkpoint.origin, checkpoint.previous) == (name, name, previous)

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer
 from lanes_on_kafka import Workers, assert_exactly_once, claims, ledger, load, until_read
 
 from sluice.codecs.claims import Claim, write_claim
-from sluice.codecs.notes import demand_signed
+from sluice.codecs.notes import signers_of
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.checkpoints.checkpointing import KEY_FILE
 from sluice.topology.checkpoints.signing import load_signer
@@ -48,7 +48,7 @@ async def test_each_owner_claims_and_an_audit_tells_when(settings: Settings, tmp
         assert {block.header.claim for block in chain} == {one.hash for one in found[lane]}
         for one in found[lane]:
             assert one.note is not None
-            demand_signed(one.note, [verifier])
+            signers_of(one.note, [verifier])
             assert one.claim.generation >= 1
     assert report.divergences == []
     owners = {lane.lane: [(one.worker, one.last) for one in lane.claims] for lane in report.lanes}

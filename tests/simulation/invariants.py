@@ -20,7 +20,7 @@ from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Output, Sourc
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Head, parse_checkpoint
 from sluice.codecs.claims import claim_hash, is_claim, read_claim
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.notes import Verifier, demand_signed, parse_note
+from sluice.codecs.notes import Verifier, parse_note, signers_of
 from sluice.codecs.partition import PARTITIONERS
 from sluice.streams.adjudication import compiled_core
 from sluice.streams.adjudication import fold as core
@@ -323,7 +323,7 @@ def check_checkpoints(broker: Broker, fold: Fold, origins: Sequence[str], verifi
         for record, _ in partition.visible():
             note = parse_note(record.value or b"")
             try:
-                demand_signed(note, verifiers)
+                signers_of(note, verifiers)
                 found = parse_checkpoint(note.text)
             except DoesNotHoldError as error:
                 raise ViolationError(f"checkpoints: lane {lane}: {error}") from None

@@ -5,11 +5,11 @@ Each is a thin face over pure functions of `streams/`, in the form that lanes ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
-from ...codecs.blocks import Block, Event, Header, Output, unseal
+from ...codecs.blocks import Header, unseal
 from ...codecs.errors import UsageError
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...streams.adjudication import fold as core
@@ -39,6 +39,7 @@ class _Keyed:
     """
 
     layout = ""
+    event_for = staticmethod(core.event_for)
     older_layouts: Sequence[str] = ()
 
     def __init__(self, partitioner: Partitioner = "murmur2", raised: int = 0) -> None:
@@ -53,11 +54,6 @@ class _Keyed:
 
     def policy_in_force(self, state: Any) -> Policy | None:
         return None
-
-    def event_for(
-        self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
-    ) -> Event:
-        return core.event_for(source, offset, timestamp, headers, key, value)
 
 
 class Adjudicate(_Keyed):
@@ -86,6 +82,11 @@ class Adjudicate(_Keyed):
     older_layouts: Sequence[str] = snapshot.READABLE
     consumes: Categories = _categories(inputs, "observations")
     produces: Categories = _categories(outputs, "admitted")
+    fold = staticmethod(core.fold)
+    due = staticmethod(core.due)
+    next_due = staticmethod(core.next_due)
+    counters = staticmethod(core.counters)
+    dump = staticmethod(snapshot.dump)
 
     def __init__(self, partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS, raised: int = 0) -> None:
         super().__init__(partitioner, raised)
@@ -93,15 +94,6 @@ class Adjudicate(_Keyed):
 
     def new(self, lane: int, lanes: int) -> core.State:
         return core.new_state(lane, lanes, self._partitioner, self._secrets)
-
-    def fold(self, state: core.State, block: Block) -> list[Output]:
-        return core.fold(state, block)
-
-    def due(self, state: core.State, time: int, watermark: int) -> int:
-        return core.due(state, time, watermark)
-
-    def next_due(self, state: core.State) -> tuple[int | None, int | None]:
-        return core.next_due(state)
 
     def policy_hash(self, state: core.State) -> str:
         return state.policy_hash
@@ -111,12 +103,6 @@ class Adjudicate(_Keyed):
 
     def named(self, state: core.State, ledger: str = "") -> str:
         return core.fold_version(self._partitioner, state.key_in_force, next_number(ledger, self._raised))
-
-    def counters(self, state: core.State) -> dict[str, int]:
-        return core.counters(state)
-
-    def dump(self, state: core.State) -> Iterator[bytes]:
-        return snapshot.dump(state)
 
     def load(self, chunks: Iterable[bytes]) -> core.State:
         return snapshot.load(chunks, self._secrets)
@@ -133,30 +119,18 @@ class Bind(_Keyed):
     layout = binding_state.LAYOUT
     consumes: Categories = _categories(inputs, "sightings")
     produces: Categories = _categories(outputs, "observations")
+    fold = staticmethod(binding.fold)
+    due = staticmethod(binding_state.due)
+    next_due = staticmethod(binding_state.next_due)
+    counters = staticmethod(binding_state.counters)
+    dump = staticmethod(binding_state.dump)
+    load = staticmethod(binding_state.load)
 
     def new(self, lane: int, lanes: int) -> binding.BindState:
         return binding.new_state(lane, lanes, self._partitioner)
 
-    def fold(self, state: binding.BindState, block: Block) -> list[Output]:
-        return binding.fold(state, block)
-
-    def due(self, state: binding.BindState, time: int, watermark: int) -> int:
-        return binding_state.due(state, time, watermark)
-
-    def next_due(self, state: binding.BindState) -> tuple[int | None, int | None]:
-        return binding_state.next_due(state)
-
     def policy_hash(self, state: binding.BindState) -> str:
         return state.rules.policy_hash
-
-    def counters(self, state: binding.BindState) -> dict[str, int]:
-        return binding_state.counters(state)
-
-    def dump(self, state: binding.BindState) -> Iterator[bytes]:
-        return binding_state.dump(state)
-
-    def load(self, chunks: Iterable[bytes]) -> binding.BindState:
-        return binding_state.load(chunks)
 
 
 class FrameAttestations(_Keyed):
@@ -170,12 +144,12 @@ class FrameAttestations(_Keyed):
     layout = framing_state.LAYOUT
     consumes: Categories = _categories(inputs, "attestations")
     produces: Categories = _categories(outputs, "grounded")
+    fold = staticmethod(framing.fold)
+    dump = staticmethod(framing_state.dump)
+    load = staticmethod(framing_state.load)
 
     def new(self, lane: int, lanes: int) -> framing_state.State:
         return framing_state.State(lane, lanes, self._partitioner)
-
-    def fold(self, state: framing_state.State, block: Block) -> list[Output]:
-        return framing.fold(state, block)
 
     def due(self, state: framing_state.State, time: int, watermark: int) -> int:
         return 0
@@ -188,12 +162,6 @@ class FrameAttestations(_Keyed):
 
     def counters(self, state: framing_state.State) -> dict[str, int]:
         return dict(state.counters)
-
-    def dump(self, state: framing_state.State) -> Iterator[bytes]:
-        return framing_state.dump(state)
-
-    def load(self, chunks: Iterable[bytes]) -> framing_state.State:
-        return framing_state.load(chunks)
 
 
 def folds(partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS, raised: int = 0) -> tuple[Fold, ...]:

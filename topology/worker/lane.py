@@ -458,7 +458,7 @@ class Lane:
         await self._demand_time()
         if self._tip.height < 0 and not self._stopping:
             began = Event(EventKind.POLICY, 0, 0, self._clock(), [], None, self._policy)
-            await self._close(self._clock(), 0, [began])
+            await self._commit(*self._fold_next(self._clock(), 0, [began]))
         while not self._stopping:
             if self._suspended or self._check_tip or self._replace:
                 await self._stand_by()
@@ -471,15 +471,15 @@ class Lane:
             if self._gaps:  # first of all: the next block's offsets pass over what was lost, and it has to say so
                 await self._close_gaps(time, mark, [] if overdue else self._taken())
             elif overdue:
-                await self._close(time, mark, [])
+                await self._commit(*self._fold_next(time, mark, []))
             elif applied := self._applied():
-                await self._close(time, mark, applied)
+                await self._commit(*self._fold_next(time, mark, applied))
             elif self._checkpoints is not None and (wait := self._checkpoints.wait()) is not None and wait <= 0:
                 await self._checkpoint(self._checkpoints)
             elif self._is_closing():
-                await self._close(time, mark, self._taken())
+                await self._commit(*self._fold_next(time, mark, self._taken()))
             elif self._is_due(time, mark):
-                await self._close(time, mark, [])
+                await self._commit(*self._fold_next(time, mark, []))
             else:
                 await self._wait(self._patience())
 
@@ -505,7 +505,7 @@ class Lane:
     async def _close_gaps(self, time: int, mark: int, events: list[Event]) -> None:
         """Closes a block that names what retention has deleted unread, before these events."""
         lost, self._gaps = self._gaps, []
-        await self._close(time, mark, [*lost, *events])
+        await self._commit(*self._fold_next(time, mark, [*lost, *events]))
         if self._stops_on_loss:
             raise loss(lost, self._fold.inputs, self.number, self._tip.height)
 
@@ -555,17 +555,9 @@ class Lane:
             patience = min(patience, wait)
         return max(patience, 0.001)
 
-    async def _close(self, time: int, mark: int, events: list[Event]) -> None:
-        """Seals a block of these events, folds it, and commits it with its outputs.
-
-        After an exception the state is ahead of the ledger: the caller must restore.
-        """
-        data, outputs, after = self._fold_next(time, mark, events)
-        await self._commit(data, outputs, after, events)
-
     async def _checkpoint(self, checkpoints: Checkpoints) -> None:
         """Closes an empty block at the tip's own time, and with it, as one, a checkpoint of the ledger up to it."""
-        data, outputs, after = self._fold_next(self._tip.time, self._tip.watermark, [])
+        data, outputs, after, _ = self._fold_next(self._tip.time, self._tip.watermark, [])
         if outputs:  # of timers that the block before left over
             await self._commit(data, outputs, after, [])
             checkpoints.postpone()
@@ -590,8 +582,13 @@ class Lane:
         except Exception as error:  # noqa: BLE001 -- whatever it is, the next owner begins from the ledger
             log.info("no last checkpoint: the next owner will write one", error=str(error) or repr(error))
 
-    def _fold_next(self, time: int, mark: int, events: list[Event]) -> tuple[bytes, list[Output], ChainHead]:
-        """The next block, of these events: its bytes, its outputs, and the tip once it is committed."""
+    def _fold_next(
+        self, time: int, mark: int, events: list[Event]
+    ) -> tuple[bytes, list[Output], ChainHead, list[Event]]:
+        """Seals and folds the next block: its bytes, its outputs, the tip once it is committed, and its events.
+
+        From here on the state is ahead of the ledger: after an exception the caller must restore.
+        """
         began, state = clocks.monotonic(), self._state
         # Made for this one block: what is not committed is thrown away with it.
         builder = BlockBuilder(self._fold, self.number, self._lanes, self._policy_hash, state, self._tip)
@@ -601,7 +598,7 @@ class Lane:
             header, events, checked=True
         )  # what no reader would take: never written
         self._fold_seconds = clocks.monotonic() - began
-        return data, outputs, after
+        return data, outputs, after, events
 
     async def _commit(self, data: bytes, outputs: list[Output], after: ChainHead, events: list[Event]) -> None:
         """Commits a block with its outputs as one; then, and only then, the lane's tip is that block."""

@@ -23,7 +23,7 @@ from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, EventKind, Output, outputs_root, unseal
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError, UsageError
-from sluice.codecs.notes import Signer, demand_signed, parse_note
+from sluice.codecs.notes import Signer, parse_note, signers_of
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import CheckpointKeys, Policy
 from sluice.topology.checkpoints import checkpointing as module
@@ -68,7 +68,7 @@ def committed(log: Log) -> list[Checkpoint]:
     """What they say; each is signed."""
     notes = [parse_note(value) for value in values(log)]
     for note in notes:
-        demand_signed(note, [SIGNER.verifier])
+        signers_of(note, [SIGNER.verifier])
     return [parse_checkpoint(note.text) for note in notes]
 
 
@@ -618,7 +618,7 @@ class TestOnABroker:
             hashes = [unseal(record.value).hash for record in await stored(settings, fold.ledger, lane)]
             leaves = [merkle.leaf_hash(bytes.fromhex(one[7:])) for one in hashes]
             for record in await stored(settings, fold.checkpoints, lane):
-                demand_signed(parse_note(record.value), [signer.verifier])
+                signers_of(parse_note(record.value), [signer.verifier])
                 found = read_checkpoint(record.value, f"writes/writes.{fold.ledger}/{lane}")
                 assert found.block == hashes[found.head.size - 1]
                 assert found.head.root == merkle.root(leaves[: found.head.size])

@@ -19,6 +19,7 @@ from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import DEFAULT_POLICY, Admissibility, Floor, Policy
 from sluice.topology.ledger import fold_filter
 from sluice.topology.ledger.fold_filter import FoldFilter, parse_until
+from sluice.topology.ledger.folds import Adjudicate
 
 T = 1_800_000_000_000
 GREP, GIT = "substrate.grep", "substrate.git.log"
@@ -53,7 +54,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> list[Block]:
         return real(state, block)
 
     real = core.fold
-    monkeypatch.setattr(fold_filter.core, "fold", fold)
+    monkeypatch.setattr(Adjudicate, "fold", staticmethod(fold))
     return folded
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from audit_world import World
 
-from sluice.topology.audit.checkpoint_check import Claims
+from sluice.topology.audit.checkpoint_check import CheckpointClaims
 from sluice.topology.audit.lane import Task, audit_lane
 from sluice.topology.audit.models import LaneReport, Span
 from sluice.topology.ledger.export import export
@@ -47,7 +47,7 @@ class Overtaken(FolderLogs):
 
 async def audited(logs: FolderLogs) -> LaneReport:
     """The report of the lane."""
-    return await audit_lane(logs, Task(await logs.cut(), LANE, Claims(), Span()), lambda _: None)
+    return await audit_lane(logs, Task(await logs.cut(), LANE, CheckpointClaims(), Span()), lambda _: None)
 
 
 LETTERS = len(ORIGINAL.topics[TOPIC, LANE])
