@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer
 from lanes_on_kafka import Workers, assert_exactly_once, claims, ledger, load, until_read
+from msgspec.structs import replace
 
 from sluice.codecs.claims import Claim, write_claim
 from sluice.codecs.notes import signers_of
@@ -16,6 +17,7 @@ from sluice.topology.checkpoints.checkpointing import KEY_FILE
 from sluice.topology.checkpoints.signing import load_signer
 from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.topics import create_topics
+from sluice.topology.kafka.transactions import FencedError
 from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
 
@@ -88,12 +90,19 @@ async def test_only_a_current_member_can_claim(settings: Settings):
         await book.open()
         written = await book.claim(value, member)
         assert [one async for one in book.blocks()] == []
+        other = KafkaLedger(settings, 0)
+        await other.open()
+        await other.claim(write_claim(replace(claim, worker="other"), "o/l/0", None), member)
+        assert [one async for one in other.blocks()] == []
+        with pytest.raises(FencedError):
+            [one async for one in book.blocks()]
+        await other.close()
         await book.close()
     finally:
         await consumer.stop()
 
     assert written is not None
-    assert [one.claim for one in (await claims(settings))[0]] == [claim]
+    assert [one.claim for one in (await claims(settings))[0]] == [claim, replace(claim, worker="other")]
 
 
 FENCED = "fenced: another worker has taken this lane over"

@@ -114,6 +114,7 @@ class ToyLedger:
         self.opened = 0
         self.claims: list[tuple[int, bytes]] = []  # each behind how many blocks
         self.refused = False
+        self.foreign_claims = 0  # how many of others stand behind ours, to be read
         self.fail_before: list[BaseException] = []
         self.fail_after: list[BaseException] = []
         self.gate = asyncio.Event()
@@ -131,6 +132,9 @@ class ToyLedger:
         return Written(0, None)
 
     async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
+        if self.foreign_claims:
+            self.foreign_claims -= 1
+            raise FencedError("another worker has claimed the lane since")
         for offset, data in enumerate(self.log.records[start or 0 :], start or 0):
             yield offset, data
 

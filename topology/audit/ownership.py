@@ -72,7 +72,7 @@ class OwnershipCheck:
         self._known = {(one.name, one.id): (one, key) for text, key in known for one in [Verifier.parse(text)]}
         self.found: list[Ownership] = []
         self.unverified = 0
-        self._offsets: list[int] = []
+        self._counting: list[Ownership] = []  # a stranger's claim takes the lane from nobody
         self._by_hash: dict[str, Ownership] = {}
         self._strangers: dict[str, Divergence] = {}
 
@@ -117,7 +117,8 @@ class OwnershipCheck:
             signed_by=[str(one) for one in signed_by],
         )
         self.found.append(own)
-        self._offsets.append(record.offset)
+        if signed_by or not self._known:
+            self._counting.append(own)
         self._by_hash[signed.hash] = own
 
     def _signers(self, signed: SignedClaim, at: int) -> Sequence[Verifier]:
@@ -150,9 +151,9 @@ class OwnershipCheck:
             self._strangers[who] = self._findings.add("claim-signature", sentence, place=place)
 
     def judge(self, header: Header, offset: int) -> None:
-        """A block of the chain, and where it stands: the newest claim before it must be the one that it names."""
-        before = bisect_left(self._offsets, offset)
-        newest = self.found[before - 1] if before else None
+        """A block of the chain, and where it stands: no claim that counts lies between it and the one that it names."""
+        before = bisect_left(self._counting, offset, key=lambda one: one.offset)
+        newest = self._counting[before - 1] if before else None
         place = f"{self._ledger}/{self._lane}/{offset}"
         if header.claim is UNSET:
             if newest is not None:
@@ -173,7 +174,7 @@ class OwnershipCheck:
         own.blocks += 1
         own.first = header.height if own.first < 0 else own.first
         own.last = header.height
-        if own is not newest:
+        if own.offset > offset or (newest is not None and newest.offset > own.offset):
             self._out_of_order(header, place, newest, header.claim)
 
     def _out_of_order(self, header: Header, place: str, newest: Ownership | None, got: str) -> None:
@@ -182,7 +183,7 @@ class OwnershipCheck:
             "the block does not name the newest claim before it: somebody wrote who did not own the lane",
             height=header.height,
             place=place,
-            expected="no claim" if newest is None else newest.hash,
+            expected="a claim before it" if newest is None else newest.hash,
             got=got,
             time=header.time,
         )

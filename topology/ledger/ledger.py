@@ -14,7 +14,7 @@ from ..kafka.claiming import Member
 from ..kafka.connect import open_reader
 from ..kafka.partition_reader import HangsError, read_to_end
 from ..kafka.topics import topic_name
-from ..kafka.transactions import GRACE_SECONDS, LaneProducer, Written
+from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Written
 from ..settings.settings import Settings
 from .interfaces import Fold
 from .positions import positions_before
@@ -49,6 +49,7 @@ class Ledger(Protocol):
         The end never lies before the claim.
 
         Raises:
+            FencedError: another worker has claimed the lane since this one has.
             DoesNotHoldError: a foreign transaction hides what may be newer blocks, and does not end in its time.
         """
         ...
@@ -122,6 +123,8 @@ class KafkaLedger:
                 async for record in read_to_end(consumer, partition, patience, self._claimed):
                     if not is_claim(record.key):
                         yield record.offset, record.value
+                    elif 0 < self._claimed <= record.offset:
+                        raise FencedError("another worker has claimed the lane since")
             except HangsError as hangs:
                 raise hangs.sentence(f"the ledger of lane {self._lane}", partition, "blocks") from None
 

@@ -123,7 +123,8 @@ class App(faust.App):
         Raises:
             UsageError: it cannot be read.
         """
-        if self.settings.checkpoint_interval or self.exactly_once:
+        # Without checkpoints no key is made for claims alone: they stand unsigned unless one is named.
+        if self.settings.checkpoint_interval or (self.exactly_once and self.settings.signing_key is not None):
             self.signer = await asyncio.to_thread(load_key, self.settings)
         following = [asyncio.create_task(self.policies.run(), name="policies-follow")]
         if self.signer is not None and self.settings.checkpoint_interval:

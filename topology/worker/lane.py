@@ -407,14 +407,17 @@ class Lane:
         return self._stopping
 
     async def _tip_is_ours(self) -> bool:
-        """Whether our last block is still the ledger's last one."""
+        """Whether our last block is still the ledger's last one, and nobody has claimed the lane since."""
         if self._tip_offset is None:
             return False
         seen = False
-        async for _, data in self._ledger.blocks(self._tip_offset):
-            if unseal(data).hash != self._tip.hash:
-                return False
-            seen = True
+        try:
+            async for _, data in self._ledger.blocks(self._tip_offset):
+                if unseal(data).hash != self._tip.hash:
+                    return False
+                seen = True
+        except FencedError:
+            return False  # but the group has just said that the lane is ours
         return seen  # a ledger that gives nothing there was cut
 
     async def _place_inputs(self, before: Mapping[str, int]) -> None:

@@ -180,6 +180,19 @@ def test_a_claim_of_a_key_that_was_not_named_breaks_nothing(tmp_path: Path, sign
     assert report.lanes[LANE].unverified_claims == 2
 
 
+def test_a_stranger_s_claim_takes_the_lane_from_nobody(tmp_path: Path):
+    """Who may write to the topic, and has no key, cannot make an owner's blocks look like a zombie's."""
+    world = Claimed()
+    ours = world.claims()[1]
+    forged = Claimed(STRANGER).claims()[1]
+    at = world.ledger(LANE).index(ours)
+    world.topics["ledger", LANE].insert(at + 1, replace(forged, offset=ours.offset + 1))
+    report = audited(world, tmp_path)
+
+    assert [kind for kind, *_ in found(report)] == ["claim-signature"]
+    assert report.verdict.integrity == "holds"
+
+
 def test_without_keys_no_signature_is_checked(tmp_path: Path):
     """Order and presence are."""
     old = claim_hash(Claimed(STRANGER).claims()[0].value or b"")

@@ -640,6 +640,23 @@ class TestClaims:
             world.lane.resume()
             await world.until(lambda: world.lane.status.phase == "running")
 
+    async def test_a_lane_that_was_claimed_elsewhere_meanwhile_is_claimed_anew_at_once(self):
+        """It would be fenced with its next block, although the group has given it the lane again."""
+        world = World()
+        world.make(claimant=self._claimant())
+        async with world.running():
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values)
+            world.lane.suspend()
+            await world.until(lambda: world.lane.status.phase == "suspended")
+            world.ledger.foreign_claims = 1
+            world.lane.resume()
+            await world.until(lambda: len(world.ledger.claims) == 2)
+            world.inputs.send("emissions", b"b")
+            await world.until(lambda: world.log.values == [b"a", b"b"])
+
+        assert world.ledger.opened == 2
+
     async def test_a_lane_that_stays_claims_nothing_anew(self):
         """Its producer was not fenced: it still is the owner."""
         world = World()
