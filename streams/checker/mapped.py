@@ -53,7 +53,7 @@ def drops_its_input(callback: Value) -> bool:
 
 
 def _never_read(function: Function) -> bool:
-    names = _parameters(function.node)
+    names = _given(function.node)
     read = (node.id for node in _inside(function.node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
     return not function.role.kind and names.isdisjoint(read)
 
@@ -73,6 +73,13 @@ def _escape_of(machine: Machine, env: Environment, one: Any, depth: int) -> str:
         known = known or hasattr(builtins, module.partition(".")[0])  # `str.upper`
         return "" if known else f"nobody can look into {one.name}"
     return ""
+
+
+def _given(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
+    """The parameter that gets the one value that a callback is called with: the first one, or `*args`."""
+    given = node.args
+    first = next((one for one in (*given.posonlyargs, *given.args, given.vararg) if one is not None), None)
+    return frozenset() if first is None else frozenset((first.arg,))
 
 
 def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:

@@ -13,15 +13,22 @@ from typing import Any, cast
 
 
 def drops_its_input(function: object) -> bool:
-    """Whether a Python function never reads any of its parameters."""
+    """Whether a Python function never reads the one value that it is called with: its first parameter, or `*args`.
+
+    What else it reads, such as the default of another parameter, was not made of that value.
+    """
     return type(function) is FunctionType and _reads_nothing(function.__code__)
 
 
 @lru_cache(maxsize=1024)
 def _reads_nothing(code: CodeType) -> bool:
-    count = code.co_argcount + code.co_kwonlyargcount
-    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    parameters = frozenset(code.co_varnames[:count])
+    if code.co_argcount:
+        given = code.co_varnames[0]
+    elif code.co_flags & inspect.CO_VARARGS:
+        given = code.co_varnames[code.co_kwonlyargcount]  # behind those that have to be named
+    else:
+        return True
+    parameters = frozenset((given,))
     # What a function inside reads is a cell of this one.
     if not parameters.isdisjoint(code.co_cellvars):
         return False

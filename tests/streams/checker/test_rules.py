@@ -124,6 +124,42 @@ def a(x: str) -> Grounded[str]:
         [(3, "ungrounded-return")],
     ),
     (
+        "a map that reads nothing of its input",
+        """
+@agent
+def a(x: str) -> Grounded[str]:
+    return fetch(x).map(lambda _: "made up")
+""",
+        [(3, "ungrounded-return")],
+    ),
+    (
+        "a map that reads the default of another parameter",
+        """
+@agent
+def a(x: str) -> Grounded[str]:
+    return fetch(x).map(lambda _, more="made up": more)
+""",
+        [(3, "ungrounded-return")],
+    ),
+    (
+        "a map that reads its input beside a default",
+        """
+@agent
+def a(x: str) -> Grounded[str]:
+    return fetch(x).map(lambda text, more="x": text + more)
+""",
+        [],
+    ),
+    (
+        "a map that reads what it gets as a tuple",
+        """
+@agent
+def a(x: str) -> Grounded[str]:
+    return fetch(x).map(lambda *texts, more="x": texts[0] + more)
+""",
+        [],
+    ),
+    (
         "an unwrapped value",
         """
 @agent

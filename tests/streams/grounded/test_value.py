@@ -436,7 +436,19 @@ def _never_reads(text: str, *, more: str = "") -> str:
     return "made up"
 
 
-@pytest.mark.parametrize("function", [lambda _: "made up", lambda *_: "made up", _never_reads, lambda _: list("ab")])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda _: "made up",
+        lambda *_: "made up",
+        _never_reads,
+        lambda _: list("ab"),
+        lambda _, more="made up": more,  # what it reads is no input
+        lambda _, *, more="made up": more + more,
+        lambda *_, more="made up": (lambda: more)(),
+        lambda _, *rest, **named: (rest, named),
+    ],
+)
 def test_a_mapped_function_that_drops_its_input_severs(function: Any) -> None:
     """What it gives was made of nothing that the chain names [C §3]."""
     cut = grounded("a").map(function)
@@ -450,6 +462,7 @@ def test_a_mapped_function_that_drops_its_input_severs(function: Any) -> None:
         lambda text: text,
         lambda text, more="x": more + text,
         lambda *texts: texts[0],
+        lambda *texts, more="x": [one + more for one in texts],
         lambda text: [one + text for one in text],
         lambda text: (lambda: text)(),
         str.upper,
