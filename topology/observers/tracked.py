@@ -17,6 +17,7 @@ from .enclosure import Enclosure
 from .git import Git
 from .instruments import Instruments
 from .listings import FILE
+from .repository import Repository
 from .roots import Roots
 
 
@@ -31,17 +32,14 @@ def tracked(path: str, settings: Settings, instruments: Instruments) -> frozense
     Raises:
         UnreachableError: the root is not there.
     """
-    budget = Budget(settings.look_timeout, settings.look_bytes)
-    with closing(Root(path)) as root:
-        try:
-            repository = instruments.repository(root, Enclosure((path, *Roots.of(settings.root).named.values())))
-            if repository is None:
-                return frozenset(FolderTree(root, instruments.denied, instruments.contents).paths(budget))
-            if repository.git.bare:
-                return frozenset(repository.listing(repository.tip(None, budget), budget).files)
-            return frozenset(repository.index(budget).files)
-        except (CannotLook, OSError):
-            return frozenset()
+    with closing(Root(path)) as root, suppress(CannotLook, OSError):
+        repository, budget = _repository(root, settings, instruments)
+        if repository is None:
+            return frozenset(FolderTree(root, instruments.denied, instruments.contents).paths(budget))
+        if repository.git.bare:
+            return frozenset(repository.listing(repository.tip(None, budget), budget).files)
+        return frozenset(repository.index(budget).files)
+    return frozenset()
 
 
 def committed(path: str, settings: Settings, instruments: Instruments) -> dict[str, str]:
@@ -55,16 +53,12 @@ def committed(path: str, settings: Settings, instruments: Instruments) -> dict[s
     Raises:
         UnreachableError: the root is not there.
     """
-    budget = Budget(settings.look_timeout, settings.look_bytes)
-    with closing(Root(path)) as root:
-        try:
-            repository = instruments.repository(root, Enclosure((path, *Roots.of(settings.root).named.values())))
-            if repository is None:
-                return {}
+    with closing(Root(path)) as root, suppress(CannotLook, OSError):
+        repository, budget = _repository(root, settings, instruments)
+        if repository is not None:
             entries = repository.listing(repository.tip(None, budget), budget).entries
             return {name: entry.name for name, entry in entries.items() if entry.kind == FILE}
-        except (CannotLook, OSError):
-            return {}
+    return {}
 
 
 def foresee(path: str, settings: Settings, instruments: Instruments) -> None:
@@ -78,11 +72,20 @@ def foresee(path: str, settings: Settings, instruments: Instruments) -> None:
     Raises:
         UnreachableError: the root is not there.
     """
-    budget = Budget(settings.look_timeout, settings.look_bytes)
     with closing(Root(path)) as root, suppress(CannotLook, OSError):
-        repository = instruments.repository(root, Enclosure((path, *Roots.of(settings.root).named.values())))
+        repository, budget = _repository(root, settings, instruments)
         if repository is not None:
             repository.learn_touches(repository.tip(None, budget).name, budget)
+
+
+def _repository(root: Root, settings: Settings, instruments: Instruments) -> tuple[Repository | None, Budget]:
+    """The repository at a root, None where there is none, and what one look may take.
+
+    Raises:
+        CannotLook: it leads out of the roots.
+    """
+    enclosure = Enclosure((root.path, *Roots.of(settings.root).named.values()))
+    return instruments.repository(root, enclosure), Budget(settings.look_timeout, settings.look_bytes)
 
 
 def main_repository(top: str) -> str | None:
