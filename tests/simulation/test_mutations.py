@@ -209,7 +209,7 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
         lambda: Mutation(make_folds=lambda: (Adjudicate(), Bind(), Forgetting())),
         "outputs|fold|failure",
     ),
-    "no fencing": (unfenced, "heights|failure"),
+    "no fencing": (unfenced, "heights|claims|failure"),
     "a gap that is taken for real at once": (
         lambda: with_frames(lambda _, f: f._replace(start=0)),
         "exactly-once|outputs",

@@ -271,7 +271,7 @@ class Lane:
 
     async def _reset(self) -> None:
         """Throws away what only the ledger may say."""
-        self._state, self._due = None, (None, None)
+        self._state, self._due, self._waits_for = None, (None, None), ""
         self.intake.restart(-1, self.intake.positions, self.intake.positions)
         await self._ledger.close()
 
