@@ -12,8 +12,11 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
+from pathlib import Path
 
 from tests.simulation.world import ViolationError, run
+
+ROOT = Path(__file__).parents[2]
 
 SLICE = 25
 """So many seeds one process runs before it tells."""
