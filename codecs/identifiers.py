@@ -3,11 +3,11 @@
 The schema lets the characters through that docs/reference/records.md lists; this module has the rule about the percent
 sign. It encodes what no identifier may have as it is: a printable character of ASCII that is not listed there, or a
 percent sign, once. It never encodes white space, a control character, anything beyond ASCII, or a character that stands
-for itself: so a reader who decodes a name finds no sentence in it, and no name has two spellings.
+for itself: so a reader who decodes a name finds no sentence in it. A percent sign without two hexadecimal digits
+behind it is itself, since it is one of the listed characters.
 
-Before fold version 4 (`versions.NAMES`) the listed characters `:`, `/`, `+`, `=` and `@` could be encoded as well, and
-a percent sign without two hexadecimal digits behind it was itself. That still holds for pointers, which are no names:
-they say which member of a document is meant, and a member may be called `50%`.
+Before fold version 4 (`versions.NAMES`) the listed characters `:`, `/`, `+`, `=` and `@` could be encoded as well.
+That still holds for pointers, which are no names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXPECTED: Final = "an identifier that percent-encodes nothing but printable ASCI
 _RESERVED: Final = "2[1-46-9A-CFa-cf]|25(?![0-9A-Fa-f]{2})|3[A-Fa-f]|40|5[B-Eb-e]|60|7[B-Db-d]"
 _HIDDEN: Final = re.compile(rf"%(?!{_RESERVED})[0-9A-Fa-f]{{2}}")
 _NEEDS_IT: Final = "2[1-46-9ACac]|25(?![0-9A-Fa-f]{2})|3[BCEFbcef]|5[B-Eb-e]|60|7[B-Db-d]"
-_NEEDLESS: Final = re.compile(rf"%(?!{_NEEDS_IT})")
+_NEEDLESS: Final = re.compile(rf"%(?!{_NEEDS_IT})[0-9A-Fa-f]{{2}}")
 DID_PATTERN: Final = (
     r"^did:[a-z0-9]+:(?:[A-Za-z0-9._:/?#=&;+~@!$'()*,-]"
     r"|%(?:2[1-46-9A-Fa-f]|25(?![0-9A-Fa-f]{2})|[3-6][0-9A-Fa-f]|7[0-9A-Ea-e])){1,512}(?![\s\S])"
