@@ -28,7 +28,7 @@ from sluice.topology.checkpoints.signing import new_signer, save_signer
 from sluice.topology.kafka.connect import open_consumer, open_producer
 from sluice.topology.observers import service as service_module
 from sluice.topology.observers.look import StoppedError, look
-from sluice.topology.observers.service import ObserverService, _Progress
+from sluice.topology.observers.service import ObserverService, _DoneOffsets
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -298,7 +298,7 @@ async def test_asking_it_to_stop_ends_the_run(settings: Settings):
 
 def test_progress_never_passes_what_is_not_done():
     """The position is behind the longest run of emissions that are all done, in whatever order they end."""
-    progress = _Progress()
+    progress = _DoneOffsets()
     for offset in (3, 4, 7, 8):
         progress.begin(offset)
     positions = []
