@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...codecs.errors import UsageError
 from ..settings.settings import load_settings
 from .options import broker, log_level, topic_prefix
+
+if TYPE_CHECKING:
+    from ..serve.oidc import Provider
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -27,6 +31,28 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     multiple=True,
     metavar="URL",
     help="An Origin besides the service's own, such as a proxy's; repeatable.",
+)
+@click.option(
+    "--public-url",
+    metavar="URL",
+    help="How browsers reach it, where a proxy ends TLS or people sign in with OIDC: its Host and Origin are allowed.",
+)
+@click.option("--oidc-issuer", metavar="URL", help="The identity provider (OpenID Connect) at which people sign in.")
+@click.option("--oidc-client-id", metavar="ID", help="Our client id there.")
+@click.option("--oidc-client-secret-file", type=FILE, help="A file with our secret there; a public client has none.")
+@click.option(
+    "--oidc-allow",
+    "rules",
+    multiple=True,
+    metavar="CLAIM=VALUE:SCOPES",
+    help="Whoever has this value in this claim has these scopes, such as `groups=reviewers:read,review`; repeatable.",
+)
+@click.option(
+    "--oidc-scope",
+    "asked",
+    default="openid profile email",
+    show_default=True,
+    help="What the provider is asked for.",
 )
 @click.option(
     "--rate", type=click.FloatRange(0.1), default=50.0, show_default=True, help="Requests/s of one token or address."
@@ -56,6 +82,12 @@ def serve(
     tls_key: Path | None,
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
+    public_url: str | None,
+    oidc_issuer: str | None,
+    oidc_client_id: str | None,
+    oidc_client_secret_file: Path | None,
+    rules: tuple[str, ...],
+    asked: str,
     rate: float,
     session_key: Path | None,
     role: str,
@@ -75,11 +107,17 @@ def serve(
       sluice mcp token new --tokens tokens.json --name app-1 --scope emit
       sluice serve --host 0.0.0.0 --tokens tokens.json --allowed-host sluice.example \\
         --tls-cert cert.pem --tls-key key.pem
+      sluice serve --tokens tokens.json --public-url https://sluice.example \\
+        --oidc-issuer https://login.example --oidc-client-id sluice --oidc-allow groups=reviewers:read,review
     """
     from ..mcp.door import Door
     from ..serve.running import Service, run_service
     from .proofs import read_verifier
 
+    provider = _provider(public_url, oidc_issuer, oidc_client_id, oidc_client_secret_file, rules, asked)
+    if public_url is not None:
+        host, origin = _place_of(public_url)
+        hosts, origins = (*hosts, host), (*origins, origin)
     settings = load_settings(ctx.obj["config_file"], flags)
     door = Door(
         host=host,
@@ -92,7 +130,6 @@ def serve(
         certificate=tls_cert,
         key=tls_key,
     )
-    door.check()
     folder = Path(settings.state_dir)
     service = Service(
         door=door,
@@ -100,5 +137,50 @@ def serve(
         session_key=session_key or folder / "serve-session.key",
         role=role,
         verifiers=[read_verifier(one) for one in verifiers],
+        provider=provider,
     )
+    service.check()
     run_service(settings, service)
+
+
+def _place_of(url: str) -> tuple[str, str]:
+    """The Host and the Origin of a URL."""
+    from urllib.parse import urlsplit
+
+    from ..serve.oidc import is_safe
+
+    if not is_safe(url) or urlsplit(url).path not in ("", "/"):
+        raise UsageError(
+            "no URL that is safe", path="--public-url", expected="https://NAME, or http:// on loopback", got=url
+        )
+    parts = urlsplit(url)
+    return parts.netloc, f"{parts.scheme}://{parts.netloc}"
+
+
+def _provider(
+    public_url: str | None,
+    issuer: str | None,
+    client_id: str | None,
+    secret_file: Path | None,
+    rules: tuple[str, ...],
+    asked: str,
+) -> Provider | None:
+    """The identity provider that the flags name; None where they name none."""
+    from ..serve.claims import parse_rule
+    from ..serve.oidc import Provider
+
+    if issuer is None:
+        if client_id or secret_file or rules:
+            raise UsageError("which identity provider?", path="--oidc-issuer", expected="its URL")
+        return None
+    if public_url is None:
+        raise UsageError("the provider has to send people back", path="--public-url", expected="how browsers reach us")
+    if "openid" not in asked.split():
+        raise UsageError("the provider would give no ID token", path="--oidc-scope", expected="openid among them")
+    try:
+        secret = "" if secret_file is None else secret_file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the secret cannot be read: {error}", path=str(secret_file)) from None
+    if secret_file is not None and not secret:
+        raise UsageError("this file holds no secret", path=str(secret_file))
+    return Provider(issuer, client_id or "", secret, public_url, [parse_rule(one) for one in rules], asked)

@@ -14,7 +14,7 @@ from ..mcp.door import LOOPBACK, Door, without_port
 Scope = Literal["emit", "read", "review", "admin"]
 SCOPES: Final[tuple[str, ...]] = get_args(Scope)
 UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-OPEN: Final = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/sign-in", "/sign-out")
+OPEN: Final = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/sign-in", "/sign-in/", "/sign-out")
 """Paths that say nothing of what is on the topics: whoever reaches the service may ask for them."""
 
 HEALTH: Final = "/healthz"
@@ -55,6 +55,11 @@ class Misdirected(NamedTuple):
     status: int
     why: str
     counted_as: str
+
+
+def is_secure(door: Door) -> bool:
+    """Whether browsers reach us over TLS: ours, or that of a proxy whose https Origin is allowed."""
+    return door.certificate is not None or any(one.lower().startswith("https://") for one in door.allowed_origins)
 
 
 class Places:

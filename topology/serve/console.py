@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import resources
-from typing import Any, Final, NamedTuple
-from urllib.parse import urlencode
+from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import urlencode, urlsplit
 
 import jinja2
 from starlette.datastructures import FormData, UploadFile
@@ -31,9 +31,11 @@ from .bodies import Refused, Taken
 from .desk import Desk
 from .inert import inert
 from .leases import Lease
+from .oidc import CALLBACK, People, SignInError
+from .oidc import SECONDS as OIDC_SECONDS
 from .reviewing import Asked, No, reviewer_of
 from .routes import Handler, principal_of, route
-from .sessions import COOKIE, HOURS, Sessions
+from .sessions import HOURS, SIGN_IN_COOKIE, Sessions, name_of, value_of
 from .verdicts import Filter
 
 SHOWN: Final = 50
@@ -51,14 +53,14 @@ class Console(NamedTuple):
         sessions: signs people in.
         tokens: what may sign in; None: whoever is on this machine may do all.
         verifiers: whose signatures on proofs count.
-        is_secure: it is served over TLS.
+        people: signs people in at an identity provider; None: there is none.
     """
 
     desk: Desk
     sessions: Sessions
     tokens: Tokens | None
     verifiers: Sequence[Verifier] = ()
-    is_secure: bool = False
+    people: People | None = None
 
 
 @cache
@@ -85,6 +87,8 @@ def console(parts: Console) -> list[BaseRoute]:
         route("/insight", site.page("read", _insight)),
         route("/look-up", site.page("read", _look_up)),
         route("/sign-in", site.sign_in_page),
+        route("/sign-in/oidc", site.go_to_provider),
+        route(CALLBACK, site.come_from_provider),
         route("/static/{name}", _static),
     ]
     forms: list[tuple[str, Handler]] = [
@@ -168,33 +172,74 @@ class _Site:
         return handler
 
     async def sign_in_page(self, request: Request) -> Response:
-        return self._render(request, "sign-in.html", 200, {})
+        return self._sign_in_page(request)
+
+    def _sign_in_page(self, request: Request, status: int = 200, notice: str = "") -> Response:
+        people = self._parts.people
+        provider = "" if people is None else urlsplit(people.provider.issuer).netloc
+        return self._render(request, "sign-in.html", status, {"notice": notice, "provider": provider})
 
     async def sign_in(self, request: Request) -> Response:
         form = _Form(await request.form(max_files=0, max_fields=5))
         token = None if self._parts.tokens is None else self._parts.tokens.of(form.text("token").strip())
         if token is None:
-            return self._render(request, "sign-in.html", 403, {"notice": "This token is none, or has ended."})
+            return self._sign_in_page(request, 403, "This token is none, or has ended.")
         principal = Principal(token.id, token.name, scopes_of(token.scopes))
         answer = RedirectResponse("/", 303)
-        self._set(answer, self._parts.sessions.cookie(principal))
+        self._set_session(answer, principal)
+        return answer
+
+    async def go_to_provider(self, request: Request) -> Response:
+        """Sends the browser to the identity provider."""
+        people = self._parts.people
+        if people is None:
+            return self._sign_in_page(request, 404, "There is no identity provider here: sign in with a token.")
+        try:
+            begun = await people.begin()
+        except SignInError as error:
+            return self._sign_in_page(request, error.status, str(error))
+        answer = RedirectResponse(begun.url, 303)
+        # Lax: the browser comes back from another site, and a strict cookie would stay behind.
+        self._set(answer, self._in_between, begun.kept, OIDC_SECONDS, "lax")
+        return answer
+
+    async def come_from_provider(self, request: Request) -> Response:
+        """Signs in who comes back. The page leads on by itself: behind a redirect from another site the browser would
+        not send the session's strict cookie yet."""
+        people = self._parts.people
+        if people is None:
+            return self._sign_in_page(request, 404, "There is no identity provider here: sign in with a token.")
+        kept = value_of(request.headers.get("cookie", ""), self._in_between)
+        try:
+            principal = await people.end(kept, request.query_params)
+        except SignInError as error:
+            answer = self._sign_in_page(request, error.status, str(error))
+        else:
+            answer = self._render(request, "signed-in.html", 200, {"name": principal.name})
+            self._set_session(answer, principal)
+        self._unset(answer, self._in_between, "lax")
         return answer
 
     async def sign_out(self, _: Request) -> Response:
         answer = RedirectResponse("/sign-in", 303)
-        answer.delete_cookie(COOKIE, path="/", secure=self._parts.is_secure, httponly=True, samesite="strict")
+        self._unset(answer, self._parts.sessions.name, "strict")
         return answer
 
-    def _set(self, answer: Response, value: str) -> None:
-        answer.set_cookie(
-            COOKIE,
-            value,
-            max_age=HOURS * 3600,
-            path="/",
-            secure=self._parts.is_secure,
-            httponly=True,
-            samesite="strict",
-        )
+    @property
+    def _in_between(self) -> str:
+        return name_of(SIGN_IN_COOKIE, is_secure=self._parts.sessions.is_secure)
+
+    def _set_session(self, answer: Response, principal: Principal) -> None:
+        sessions = self._parts.sessions
+        self._set(answer, sessions.name, sessions.cookie(principal), HOURS * 3600, "strict")
+
+    def _set(self, answer: Response, name: str, value: str, seconds: int, site: Literal["lax", "strict"]) -> None:
+        secure = self._parts.sessions.is_secure
+        answer.set_cookie(name, value, max_age=seconds, path="/", secure=secure, httponly=True, samesite=site)
+
+    def _unset(self, answer: Response, name: str, site: Literal["lax", "strict"]) -> None:
+        secure = self._parts.sessions.is_secure
+        answer.delete_cookie(name, path="/", secure=secure, httponly=True, samesite=site)
 
     def _render(self, request: Request, name: str, status: int, more: dict[str, Any]) -> Response:
         who = principal_of(request)

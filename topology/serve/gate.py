@@ -17,7 +17,7 @@ from typing import Any, Final
 from ..mcp.door import Application, Door, Rates, Receive, Scope, Send, headers_of
 from ..mcp.sockets import network_of
 from ..mcp.tokens import Tokens
-from .access import HEALTH, LOCAL, PROBES, Misdirected, Places, Principal, bearer_of, is_open, scopes_of
+from .access import HEALTH, LOCAL, PROBES, Misdirected, Places, Principal, bearer_of, is_open, is_secure, scopes_of
 from .metering import ServiceMetrics, Turned
 from .shares import Shares
 
@@ -82,7 +82,7 @@ class Gate:
         self._places = Places(door)
         self._tokens = None if door.tokens is None else Tokens(door.tokens)
         self._known_rates, self._address_rates, self._probe_rates = (Rates(door.rate, door.burst) for _ in range(3))
-        self._headers = [*HEADERS, _STRICT_TRANSPORT] if door.certificate else list(HEADERS)
+        self._headers = [*HEADERS, _STRICT_TRANSPORT] if is_secure(door) else list(HEADERS)
         self._bodies = Shares(IN_FLIGHT, IN_FLIGHT // 4)
         self._strangers = Shares(STRANGERS_IN_FLIGHT, STRANGERS_IN_FLIGHT // 4)
         self._requests = Shares(most, most)

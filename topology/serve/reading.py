@@ -292,21 +292,17 @@ async def _all(turn: _Turn, wants: Filter, since: list[int] | None) -> AsyncIter
 
 
 async def _missed(turn: _Turn, wants: Filter, since: list[int], until: int) -> AsyncIterator[bytes]:
-    """What came behind a position, up to where the hub was when the stream began; one partition after the other.
+    """What came behind a position, up to where the hub was when the stream began.
 
     Raises:
         UnreachableError: the view cannot be read.
     """
     offsets = list(since)
-    for partition in range(len(since)):
-        while turn.may_go_on():
-            begin = offsets[partition]
-            found = await turn.sight.readers.ask(
-                lambda db, number=partition, begin=begin: changes_from(db, number, begin, until, CATCH_UP)
-            )
-            for change in found:
-                offsets[partition] = change.offset + 1
-                if wants.takes(verdicts_of_record(change.record)):
-                    yield event("verdicts", change.record, position_text(offsets))
-            if len(found) < CATCH_UP:
-                break
+    while turn.may_go_on():
+        found = await turn.sight.readers.ask(lambda db: changes_from(db, offsets, until, CATCH_UP))
+        if not found:
+            return
+        for change in found:
+            offsets[change.partition] = change.offset + 1
+            if wants.takes(verdicts_of_record(change.record)):
+                yield event("verdicts", change.record, position_text(offsets))

@@ -16,7 +16,7 @@ import msgspec
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.spans import IDENTIFIER_PATTERN, parse_span_key, span_key
 from ...codecs.times import format_time
-from .access import Principal
+from .access import LOCAL, Principal
 from .bodies import Refused, refusal_of
 from .leases import Lease
 
@@ -24,6 +24,8 @@ MAX_REASON: Final = 500
 MAX_COMMENT: Final = 2000
 Decision = Literal["admit", "refuse"]
 _IDENTIFIER: Final = re.compile(IDENTIFIER_PATTERN)
+_OURS: Final = ("token:", "sha256:")
+"""How reviewers begin that are no subjects of an identity provider."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,9 +171,11 @@ def refused(
 def reviewer_of(principal: Principal) -> str:
     """The name that a principal's reviews carry: the subject of a person, else the name of the token.
 
-    Tokens with one name are one reviewer. A subject that is no identifier is told by its hash.
+    Tokens with one name are one reviewer. A subject that is no identifier, or could be taken for the name of a token,
+    is told by its hash.
     """
     text = principal.subject or (principal.id if principal.id == principal.name else f"token:{principal.name}")
-    if _IDENTIFIER.match(text) and len(text) <= 256:
+    is_plain = _IDENTIFIER.match(text) and len(text) <= 256
+    if is_plain and not (principal.subject and (text.startswith(_OURS) or text == LOCAL.id)):
         return text
     return "sha256:" + sha256(text.encode()).hexdigest()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
+from ...codecs.errors import UsageError
 from ...codecs.notes import Verifier
 from ..checkpoints.signing import signing_of
 from ..client import AsyncEmitter
@@ -24,16 +25,18 @@ from ..mcp.tokens import Tokens
 from ..settings import logs
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
+from .access import is_secure
 from .console import Console, console
 from .desk import Desk, reviewing
 from .gate import MAX_REQUESTS, Gate
 from .hub import Hub
 from .intake import ACK_SECONDS, ROOM_BYTES, ROOM_RECORDS, Intake
 from .metering import ServiceMetrics
+from .oidc import People, Provider
 from .outbox import Outbox
 from .reading import MAX_STREAMS, STREAMS_OF_ONE, Sight, reading
 from .routes import Parts, routes
-from .sessions import Sessions, session_key
+from .sessions import Seal, Sessions, session_key
 from .shares import Shares
 from .view import ServiceView
 
@@ -51,6 +54,7 @@ class Service(NamedTuple):
         session_key: the file with the key of sessions, which replicas share; made where it is missing.
         role: whose key signs reviews, as the policy lists it; the key is the setting `producer_key`.
         verifiers: whose signatures on proofs count.
+        provider: at which people sign in; None: with tokens only.
     """
 
     door: Door
@@ -58,6 +62,23 @@ class Service(NamedTuple):
     session_key: Path
     role: str = "sluice-serve"
     verifiers: Sequence[Verifier] = ()
+    provider: Provider | None = None
+
+    def check(self) -> None:
+        """
+        Raises:
+            UsageError: strangers could come in, or what the door or the provider names is of no use.
+        """
+        self.door.check()
+        if self.provider is not None:
+            if self.door.tokens is None:
+                raise UsageError(
+                    "without a file of tokens whoever is on this machine may do everything",
+                    path="--oidc-issuer",
+                    expected="a file of tokens besides, which may be empty",
+                    hint="--tokens FILE",
+                )
+            self.provider.check()
 
 
 def run_service(settings: Settings, service: Service) -> None:
@@ -78,7 +99,7 @@ def run_service(settings: Settings, service: Service) -> None:
 async def run(settings: Settings, service: Service, stop: asyncio.Event | None = None) -> None:
     """As `run_service`, in a loop that is there; until `stop` is set, or a signal comes where it is None."""
     door = service.door
-    door.check()
+    service.check()
     signing, key = signing_of(settings), session_key(service.session_key)
     # Nothing is signed on the way in: whoever posts would speak with the service's key.
     unsigned = msgspec.structs.replace(settings, producer_key=None)
@@ -100,10 +121,18 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
         return await sight.why_not()
 
     tokens = None if door.tokens is None else Tokens(door.tokens)
-    sessions = Sessions(key, now_ms, tokens.is_valid if tokens is not None else lambda _id: False)
+    provider = service.provider
+    people = None if provider is None else People(provider, Seal(key, "sluice-sign-in/1"), now_ms)
+    sessions = Sessions(
+        key,
+        now_ms,
+        tokens.is_valid if tokens is not None else lambda _id: False,
+        "" if provider is None else provider.realm,
+        is_secure=is_secure(door),
+    )
     outbox = Outbox(decisions.take, file=service.view.with_name(service.view.name + ".unsent"))
     desk = Desk(sight, decisions, outbox, signing, service.role, now_ms)
-    site = console(Console(desk, sessions, tokens, service.verifiers, door.certificate is not None))
+    site = console(Console(desk, sessions, tokens, service.verifiers, people))
     more = [*reading(sight, streams="verdicts" in TOPICS), *reviewing(desk), *site]
     gate = Gate(routes(Parts(intake, meter, ready), more), door, meter, sessions.of)
     following = Following(settings, service.view, ServiceView, hub.wake)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from heapq import merge
+from itertools import islice
 from typing import Any, ClassVar, Final, NamedTuple, get_args
 
 import msgspec
@@ -30,6 +32,8 @@ EMISSIONS_KEPT: Final = 7 * DAY
 """As the topic's retention."""
 VERDICTS_KEPT: Final = 30 * DAY
 AT_ONCE: Final = 10_000
+PAGE_BYTES: Final = 2_000_000
+"""Of the records that a stream which goes on reads at once."""
 SCHEMA: Final = """
 CREATE TABLE emissions (
     emission_id TEXT NOT NULL, attempt INTEGER NOT NULL, partition INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -392,22 +396,36 @@ def changes_after(db: sqlite3.Connection, id_: int, limit: int) -> list[Change]:
     return [Change(*row) for row in found]
 
 
-def changes_from(db: sqlite3.Connection, partition: int, offset: int, until: int, limit: int) -> list[Change]:
-    """The records of one partition at or behind an offset, in their order; by the index of partition and offset.
+def changes_from(db: sqlite3.Connection, offsets: Sequence[int], until: int, limit: int) -> list[Change]:
+    """The next records at or behind a position, in the order in which they came into the view; none at the end.
+
+    By the index of partition and offset, which holds the ids as well: the rest of the view is not read.
 
     Args:
         db: of the view.
-        partition: of `verdicts`.
-        offset: to go on at.
+        offsets: of each partition the offset to go on at.
         until: up to this id only.
-        limit: so many at the most.
+        limit: so many at the most, and not more than `PAGE_BYTES` of records but for one.
     """
-    found = db.execute(
-        "SELECT id, partition, offset, emission_id, record FROM verdicts"
-        " WHERE partition=? AND offset>=? AND +id<=? ORDER BY offset LIMIT ?",
-        (partition, offset, until, limit),
-    )
-    return [Change(*row) for row in found]
+    places = [
+        db.execute(
+            "SELECT id, offset FROM verdicts WHERE partition=? AND offset>=? AND +id<=? ORDER BY offset LIMIT ?",
+            (partition, offset, until, limit),
+        )
+        for partition, offset in enumerate(offsets)
+    ]
+    found: list[Change] = []
+    size = 0
+    for id_, _ in islice(merge(*places), limit):
+        row = db.execute(
+            "SELECT id, partition, offset, emission_id, record FROM verdicts WHERE id=?", (id_,)
+        ).fetchone()
+        change = Change(*row)
+        size += len(change.record)
+        if found and size > PAGE_BYTES:
+            break
+        found.append(change)
+    return found
 
 
 def last_change(db: sqlite3.Connection) -> int:

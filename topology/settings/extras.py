@@ -17,10 +17,12 @@ DISTRIBUTION: Final = "sluice-verdicts"
 
 EXTRAS: Final[dict[str, tuple[str, ...]]] = {
     "aiohttp": ("observe", "worker", "mcp"),
+    "authlib": ("serve",),
     "confluent_kafka": ("demo",),
     "faust": ("worker",),
-    "httpx2": ("observe", "mcp"),
+    "httpx2": ("observe", "mcp", "serve"),
     "jinja2": ("serve",),
+    "joserfc": ("serve",),
     "mcp": ("mcp", "observe"),
     "mcp_types": ("mcp", "observe"),
     "opentelemetry": ("worker",),

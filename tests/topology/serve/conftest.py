@@ -12,16 +12,18 @@ from sluice.topology.mcp.door import Door
 from sluice.topology.mcp.kept_view import Arrived, Batch
 from sluice.topology.mcp.readers import Readers
 from sluice.topology.mcp.tokens import Tokens, new_token
+from sluice.topology.serve.access import is_secure
 from sluice.topology.serve.console import Console, console
 from sluice.topology.serve.desk import Desk, reviewing
 from sluice.topology.serve.gate import Gate
 from sluice.topology.serve.hub import Hub
 from sluice.topology.serve.intake import Intake
 from sluice.topology.serve.metering import ServiceMetrics
+from sluice.topology.serve.oidc import People
 from sluice.topology.serve.outbox import Outbox
 from sluice.topology.serve.reading import Sight, reading
 from sluice.topology.serve.routes import Parts, routes
-from sluice.topology.serve.sessions import Sessions
+from sluice.topology.serve.sessions import Seal, Sessions
 from sluice.topology.serve.view import ServiceView
 
 
@@ -116,7 +118,15 @@ def service(fake, view):
 
     @asynccontextmanager
     async def service(
-        emitter=None, seconds=2.0, room=20_000, signing=None, undo=5.0, streams=None, most=3000, **options
+        emitter=None,
+        seconds=2.0,
+        room=20_000,
+        signing=None,
+        undo=5.0,
+        streams=None,
+        provider=None,
+        most=3000,
+        **named,
     ):
         intake = Intake(emitter or fake.async_emitter, seconds=seconds, room=room)
         meter = ServiceMetrics(lambda: intake.held)
@@ -127,12 +137,15 @@ def service(fake, view):
         readers = Readers(view.view.path)
         hub = Hub(readers)
         sight = Sight(readers, hub, meter, lambda: fake.now, streams)
-        door = Door(**options)
+        door = Door(**named)
         known = None if door.tokens is None else Tokens(door.tokens)
-        sessions = Sessions(b"k" * 32, lambda: fake.now, known.is_valid if known else lambda _: False)
+        realm = "" if provider is None else provider.realm
+        still = known.is_valid if known else lambda _: False
+        sessions = Sessions(b"k" * 32, lambda: fake.now, still, realm, is_secure=is_secure(door))
+        people = None if provider is None else People(provider, Seal(b"k" * 32, "sluice-sign-in/1"), lambda: fake.now)
         outbox = Outbox(intake.take, undo)
         desk = Desk(sight, intake, outbox, signing, "sluice-serve", lambda: fake.now)
-        more = [*reading(sight), *reviewing(desk), *console(Console(desk, sessions, known))]
+        more = [*reading(sight), *reviewing(desk), *console(Console(desk, sessions, known, (), people))]
         gate = Gate(routes(Parts(intake, meter, ready, lambda: fake.now), more), door, meter, sessions.of, most)
         tasks = [asyncio.create_task(intake.run()), asyncio.create_task(hub.run())]
         try:

@@ -334,13 +334,24 @@ def test_what_was_missed_is_found_without_reading_the_rest(view):
             )
         counted = []
         view.view._db.set_progress_handler(lambda: counted.append(1), 10)
-        found = changes_from(view.view._db, 0, records[-1] - 4, 10**9, 500)
+        found = changes_from(view.view._db, [records[-1] - 4, 0], 10**9, 500)
         view.view._db.set_progress_handler(None, 0)
         assert [one.offset for one in found] == list(records[-5:])
         return len(counted)
 
     few = steps(range(100))
     assert steps(range(100, 10_100)) <= few + 2
+
+
+def test_a_page_of_what_was_missed_is_bounded_by_bytes(view, monkeypatch):
+    """By at least one record: a great one does not stop the stream."""
+    from sluice.topology.serve import view as view_module
+
+    monkeypatch.setattr(view_module, "PAGE_BYTES", 1)
+    for number in range(3):
+        view.judge(f"em-{number}", "admitted")
+
+    assert [one.offset for one in view_module.changes_from(view.view._db, [1, 0], 10**9, 500)] == [1]
 
 
 async def test_a_stream_goes_on_over_many_pages_of_each_partition(service, view, monkeypatch):
