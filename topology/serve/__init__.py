@@ -4,4 +4,4 @@ What may be asked, and what a body holds, is decided by plain functions (`access
 them before Starlette. What comes in is acknowledged when Kafka has it (`intake`).
 """
 
-__all__ = ["running"]
+__all__ = ["claims", "oidc", "running"]
