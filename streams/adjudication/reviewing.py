@@ -208,14 +208,18 @@ def members(
         text = inert(canonical(check)) if isinstance(check, Check) else check.text
         asked.append({"number": number, "check": text, "seen": [one for one in places if len(one) > 1]})
     trace = Trace(revision)
+
+    def cleaned(value: Any, field: str, cap: int = mending.CAP) -> Any:
+        return clean_tree(value, field, cap, confusables, trace) if value else value
+
     frame = {
         "@type": mending.FRAME_TYPE,
         "warning": WARNING,
-        "before": clean_tree(kept.before, "before", 4 * AROUND, confusables, trace),
-        "after": clean_tree(kept.after, "after", 4 * AROUND, confusables, trace),
-        "asked": clean_tree(asked, "asked", mending.CAP, confusables, trace),
-        "claimed": clean_tree(claimed, "claimed", mending.CAP, confusables, trace),
-        "missing_terms": clean_tree(mending.missing_terms(looks), "missing_terms", mending.CAP, confusables, trace),
+        "before": cleaned(kept.before, "before", 4 * AROUND),
+        "after": cleaned(kept.after, "after", 4 * AROUND),
+        "asked": cleaned(asked, "asked"),
+        "claimed": cleaned(claimed, "claimed"),
+        "missing_terms": cleaned(mending.missing_terms(looks), "missing_terms"),
     }
     more = f',"annotations_left_out":{left_out}' if left_out else ""
     return (
