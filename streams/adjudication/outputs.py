@@ -184,6 +184,8 @@ class Writer:
         if by_attempt is not None:
             more += f',"superseded_by":{by_attempt}'
         self._output(REVIEWS, state, status, decision, more)
+        if self._trace is not None:
+            self._trace.request_ended(state, self.outputs[-1], status)
 
     def discarded(
         self, trace: FoldTrace, state: AssertionState, verdict: Verdict, quote: dict[str, Any] | None, request: bool

@@ -14,7 +14,7 @@ import msgspec
 
 from ...codecs.blocks import Event, Output
 from ...codecs.errors import Fault
-from ...codecs.records import Disposition, Effect, Reason, Status
+from ...codecs.records import Disposition, Effect, Reason, RequestEnd, Status
 from . import standing
 from .emission_state import CLASSES, AssertionState, PendingEvidence
 from .uncounted import Uncounted
@@ -152,6 +152,18 @@ class Ended(OfAssertion, frozen=True, kw_only=True):
     by_attempt: int = -1
 
 
+class RequestEnded(OfAssertion, frozen=True, kw_only=True):
+    """The request for a review of an assertion ended with a record.
+
+    Attributes:
+        status: how it ended.
+        output: the record.
+    """
+
+    status: RequestEnd
+    output: Output
+
+
 class Armed(OfAssertion, frozen=True, kw_only=True):
     """An assertion waits from now on until a clock (timers.py) has passed `due`, Unix ms."""
 
@@ -265,6 +277,10 @@ class FoldTrace:
     def ended(self, assertion_state: AssertionState, by_attempt: int = -1) -> None:
         """An assertion ends without a record."""
         self._note_of(Ended, assertion_state, by_attempt=by_attempt)
+
+    def request_ended(self, assertion_state: AssertionState, output: Output, status: RequestEnd) -> None:
+        """A request for a review ends with a record."""
+        self._note_of(RequestEnded, assertion_state, output=output, status=status)
 
     def armed(self, assertion_state: AssertionState, clock: int, due: int) -> None:
         """An assertion begins to wait."""

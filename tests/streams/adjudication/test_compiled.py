@@ -220,7 +220,7 @@ def test_privacy_is_kept_alike(name: str, cls: str, ids: Any) -> None:
 @pytest.mark.parametrize("field", ["system", "model", "prompt"])
 def test_emitters_are_refused_alike(field: str, refuse: list[str]) -> None:
     """A name that holds an e-mail address makes its emission a dead letter, however JSON writes it. A percent sign that
-    encodes nothing, or what needs it not, always does."""
+    encodes what needs it not always does."""
     rules = Policy(
         admissibility=Admissibility(k=Floor(internal=1)), emitters=policy.Emitters(refuse), verdicts="settled"
     )
@@ -232,7 +232,7 @@ def test_emitters_are_refused_alike(field: str, refuse: list[str]) -> None:
 
             found = same([(T, T, records)], rules)
 
-            refused = "%" in name or (refuse == ["email"] and name.startswith("ann"))
+            refused = "%40" in name or (refuse == ["email"] and name.startswith("ann"))
             assert [output.topic for output in found.outputs[0]] == (
                 ["dead-letters"] if refused else ["admitted", "verdicts"]
             )
