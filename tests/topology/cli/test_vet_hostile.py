@@ -101,7 +101,7 @@ def test_a_sentence_that_looks_like_a_check_or_a_verdict_is_a_sentence(
     for one in told(path, repo):
         shown = one.get("shown", one["statement"]) if one["status"] == "admitted" else ""
         assert "7" not in shown
-        assert not [line for line in one["rendered"] if "7" in line]
+        assert not [line for line in one["rendered"] if "7" in line.split(" (line")[0]]  # a commit may have a 7
     lines = vet(path, "--root", repo).stdout.splitlines()
     assert not [line for line in lines if line.startswith("admitted: ")]
     assert not [line for line in lines if line.startswith("    checked: ") and "7" in line]
