@@ -1,8 +1,8 @@
 """What `sluice parse` prints: an emission in the JSON form with canonical span keys and flags
 (docs/reference/records.md, docs/reference/commands.md).
 
-The flags are told, never believed: `terminal` and `unknown` come from the vocabulary; only an annotation's own
-`unknown` is kept, since it can only make the verdict stricter. Nothing here reads text; that is `inline.py`.
+The flags `terminal` and `unknown` come from the vocabulary, not from the emission. The one exception is an annotation's
+own `unknown`: it is kept, since it can only make the verdict stricter. This module reads no text; `inline.py` does.
 """
 
 from __future__ import annotations

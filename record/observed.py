@@ -1,8 +1,8 @@
 """Observation ids that can be known when a call is recorded, as the observers compute them (observing.md).
 
-An id that is not what stands there, in a file that nobody has changed since, is held for fabricated. So one is declared
-only where it follows from the result and from the file itself: what came back has to be, line for line, what the
-file holds now. In every other case none is declared, which costs nothing.
+A declared id that differs from what an unchanged file holds is treated as fabricated. So the recorder declares an id
+only where it follows from the call's result and from the file itself: the result has to be, line for line, what the
+file holds now. In every other case the recorder declares no id, which does no harm.
 """
 
 from __future__ import annotations

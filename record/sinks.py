@@ -45,6 +45,9 @@ class Sink(Protocol):
     def put(self, record: Recorded) -> None:
         """Takes a record.
 
+        Args:
+            record: the emission; its value has no end of line.
+
         Raises:
             SluiceError: there is no room for it, or the sink is broken; it was not taken.
         """
@@ -59,7 +62,11 @@ class Sink(Protocol):
         ...
 
     def close(self) -> None:
-        """Flushes and lets go; a second call does nothing."""
+        """Flushes, and closes what the sink opened; a second call does nothing.
+
+        Raises:
+            UnreachableError: what was taken is not all where it belongs.
+        """
         ...
 
 
@@ -80,7 +87,7 @@ class _Closing(ABC):
 
 
 class MemorySink(_Closing):
-    """Keeps records in `records`; for tests, and for who looks at them in the same process."""
+    """Keeps records in `records`: for tests, and for programs that read them in the same process."""
 
     def __init__(self) -> None:
         self.records: list[Recorded] = []
@@ -117,13 +124,21 @@ class FileSink(_Closing):
             raise UsageError(f"the file cannot be written: {error.strerror}", path=str(path)) from None
 
     def put(self, record: Recorded) -> None:
-        """See `Sink`."""
+        """See `Sink`.
+
+        Raises:
+            UsageError: the sink is closed.
+        """
         if self._file is None:
             raise UsageError("the sink is closed", path=self._path)
         self._file.write(record.value + b"\n")
 
     def flush(self) -> None:
-        """See `Sink`."""
+        """See `Sink`. The operating system has the lines when this returns; they may not be on its disk yet.
+
+        Raises:
+            UnreachableError: the file cannot be written.
+        """
         if self._file is not None:
             try:
                 self._file.flush()
@@ -131,7 +146,11 @@ class FileSink(_Closing):
                 raise UnreachableError(f"the file cannot be written: {error.strerror}", path=self._path) from None
 
     def close(self) -> None:
-        """See `Sink`. The operating system has the lines on its disk when this returns."""
+        """See `Sink`. The operating system has the lines on its disk when this returns.
+
+        Raises:
+            UnreachableError: the file cannot be written.
+        """
         file, self._file = self._file, None
         if file is None:
             return
@@ -144,7 +163,7 @@ class FileSink(_Closing):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows nothing: the token is for one address."""
+    """Follows no redirect, so that the token is sent to one address only."""
 
     def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
         return None
@@ -179,14 +198,22 @@ class HttpSink(_Closing):
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def put(self, record: Recorded) -> None:
-        """See `Sink`."""
+        """See `Sink`.
+
+        Raises:
+            UnreachableError: the waiting emissions and this one have more than `buffer_bytes` bytes together.
+        """
         if self._byte_count + len(record.value) > self._most:
             raise UnreachableError(f"{len(self._waiting)} emissions wait for the endpoint; there is no room for more")
         self._waiting.append(record)
         self._byte_count += len(record.value)
 
     def flush(self) -> None:
-        """See `Sink`."""
+        """See `Sink`.
+
+        Raises:
+            UnreachableError: the endpoint does not answer in time, or refuses; what it has not accepted is kept.
+        """
         while self._waiting:
             batch = self._batch()
             self._post(batch)
@@ -226,7 +253,11 @@ class HttpSink(_Closing):
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
     def close(self) -> None:
-        """See `Sink`."""
+        """See `Sink`.
+
+        Raises:
+            UnreachableError: the endpoint does not answer in time, or refuses; what it has not accepted is kept.
+        """
         self.flush()
 
 
@@ -259,18 +290,31 @@ class KafkaSink(_Closing):
         self._emitter: _Emitter | None = emitter
 
     def put(self, record: Recorded) -> None:
-        """See `Sink`."""
+        """See `Sink`.
+
+        Raises:
+            UsageError: the sink is closed, or the emission does not fit into a record.
+            UnreachableError: the client has given up on the broker.
+        """
         if self._emitter is None:
             raise UsageError("the sink is closed")
         self._emitter.emit(record.value, headers=record.headers)
 
     def flush(self) -> None:
-        """See `Sink`. A client that gave up on the broker sends nothing more."""
+        """See `Sink`. A client that gave up on the broker sends nothing more.
+
+        Raises:
+            UnreachableError: the broker has not taken everything.
+        """
         if self._emitter is not None:
             self._emitter.flush()
 
     def close(self) -> None:
-        """See `Sink`."""
+        """See `Sink`.
+
+        Raises:
+            UnreachableError: the broker has not taken everything.
+        """
         emitter, self._emitter = self._emitter, None
         if emitter is not None:
             emitter.flush()
@@ -280,7 +324,7 @@ class KafkaSink(_Closing):
 
 
 def _opened(bootstrap: str | None) -> Any:
-    # By its name: whoever records to a file needs no Kafka client, and this package imports none.
+    # Imported by its name: a program that records to a file needs no Kafka client, so this package imports none.
     try:
         client = import_module("sluice.topology.client")
     except ImportError as error:

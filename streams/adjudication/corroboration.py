@@ -1,10 +1,10 @@
 """What counts as evidence, while it is fresh, and how long it carries an assertion.
 
-Counted are *distinct fresh substrate-classes* [S §7]: two observations of one class count once, whoever made them.
-Where the policy asks for more than one observer, these are counted besides [S §11.3] (witnesses.py).
-Freshness is judged at emission [S §3]; validity is the k-th largest of newest ts + W. Which checks of an assertion the
-evidence verifies, and which of them stand, is counted in standing.py. Negatives need no memory of their own: one either
-closes the assertion when it comes, or never will, since corroboration only grows newer.
+The fold counts *distinct fresh substrate-classes* [S §7]: two observations of one class count once, also where two
+observers made them. Where the policy asks for several observers, distinct observers are counted as well [S §11.3]
+(witnesses.py). Freshness is judged at emission [S §3]; validity is the k-th largest of newest ts + W. The module
+standing.py counts which checks of an assertion the evidence verifies, and which of them stand. Negative observations
+are not stored: each either closes the assertion when it comes or never will, since corroboration only grows newer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,13 @@ _LEAST_PREFIX = 7  # digits of a commit hash that still name it (observing.md)
 
 
 def same_observation(declared: str, observed: str, substrate_class: str) -> bool:
-    """Whether a declared observation id is the observed one; of a commit, a prefix of 7 digits will do."""
+    """Whether a declared observation id is the observed one. Of a commit, a prefix of at least 7 digits is enough.
+
+    Args:
+        declared: the id that an annotation declares.
+        observed: the id that the observation has.
+        substrate_class: the bare class of both; only `substrate.git.log` has ids of commits.
+    """
     if declared == observed:
         return True
     if substrate_class != GIT_LOG:
@@ -39,7 +45,13 @@ def same_observation(declared: str, observed: str, substrate_class: str) -> bool
 
 
 def is_fresh(state: AssertionState, window: int, ts: int) -> bool:
-    """`t - W <= ts <= t + horizon`, both ends included."""
+    """Whether evidence is fresh: `t - W <= ts <= t + horizon`, both ends included [S §3].
+
+    Args:
+        state: the assertion, emitted at t; it has the horizon.
+        window: W of the class, in ms.
+        ts: when it was observed, Unix ms.
+    """
     return state.emitted_at - window <= ts <= state.emitted_at + state.bounds.horizon
 
 
@@ -51,9 +63,16 @@ def barred(
     Not from a substrate that the emitter can write to: that is none [S §3]; not from a service whose state the
     emitter's vendor owns, or may own [S §4]; not without a check where the policy wants checks, not by a judge whom it
     does not accept, and not below its confidence floor.
+
+    Args:
+        policy: that the block is folded under.
+        state: the assertion.
+        observation: a corroboration or a contradiction.
+        version: the number of the fold version; from `EMITTERS` on an emitter that nobody authenticated counts as
+            every emitter.
     """
-    # Who does not sign while others do gains nothing by another name: what some emitter can write to, or some emitter's
-    # vendor owns, is as if it were this one's.
+    # An emitter that does not sign, while others do, must gain nothing by using another name. So a substrate that some
+    # emitter can write to, or that some emitter's vendor owns, is treated as this emitter's.
     is_anybody = version >= EMITTERS and not policy.emitters.is_authenticated(state.emitter)
     observer = policy.observers.get(observation.observer) if policy.observers else None
     if observer is not None and observer.writable_by and (is_anybody or state.emitter in observer.writable_by):
@@ -78,7 +97,8 @@ def _is_foreign(policy: Policy, state: AssertionState, observation: Observation,
     """Whether what a service said is owned by somebody other than the emitter's vendor [S §4, substrate.mcp.brief]; of
     an emitter who may be anybody, than every vendor.
 
-    Who an unknown owner is nobody can tell: where the policy names the emitter's vendor, that does not count either.
+    An unknown owner may be the vendor. So where the policy names the emitter's vendor, what a service with an unknown
+    owner said does not count either.
     """
     own = None if state.emitter is None else policy.emitters.vendor.get(state.emitter)
     vendors = policy.emitters.vendor.values() if is_anybody else () if own is None else (own,)
@@ -108,7 +128,18 @@ def class_of(observation: Observation | Sighting) -> str | None:
 
 
 def corroborate(policy: Policy, state: AssertionState, observation: Observation, ts: int, cls: str) -> Uncounted | None:
-    """Takes a corroboration in; None where it counts for the assertion and is news, else why it does not."""
+    """Takes a corroboration in.
+
+    Args:
+        policy: that the block is folded under.
+        state: the assertion; it is changed.
+        observation: the corroboration.
+        ts: when it was observed, Unix ms.
+        cls: its bare class (`class_of`).
+
+    Returns:
+        None where it counts for the assertion and is news; else the reason why it does not.
+    """
     places = standing.verified(state, observation)
     if isinstance(places, str):
         return places
@@ -167,7 +198,15 @@ def count_declarations(state: AssertionState) -> None:
 
 def contradict(state: AssertionState, cls: str, ts: int) -> Uncounted | None:
     """Why a contradiction does not hold: it is older than `t - W`, or an observer has corroborated the class since.
-    None where it holds."""
+
+    Args:
+        state: the assertion.
+        cls: the contradiction's bare class.
+        ts: when it was observed, Unix ms.
+
+    Returns:
+        `too-old`, `outweighed`, or None where it holds.
+    """
     if ts < state.emitted_at - state.bounds.windows[cls]:
         return "too-old"
     return "outweighed" if any(seen.latest > ts for seen in state.seen if seen.substrate_class == cls) else None
@@ -176,7 +215,13 @@ def contradict(state: AssertionState, cls: str, ts: int) -> Uncounted | None:
 def unmask(state: AssertionState, observation: Observation, cls: str, ts: int) -> Uncounted | None:
     """Why an `unknown-observation` does not hold against an id that the emitter declared [S §11.1]; None where it does.
 
-    Only corroboration of that very id since then stands against it: a true annotation covers for no invented one.
+    Only a later corroboration of the same id outweighs it, so a true annotation does not excuse an invented one.
+
+    Args:
+        state: the assertion, with the ids that it declares.
+        observation: the `unknown-observation`.
+        cls: its bare class.
+        ts: when it was observed, Unix ms.
     """
     if ts < state.emitted_at - state.bounds.windows[cls]:
         return "too-old"

@@ -42,7 +42,15 @@ _SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application
 
 
 class Writer:
-    """Collects the outputs of one block, in order. Reads the assertions, never changes them."""
+    """Collects the outputs of one block, in order. Reads the assertions, never changes them.
+
+    Args:
+        block: whose outputs these are.
+        policy: that the block is folded under.
+        policy_hash: of that policy; every decision names it.
+        secret: under which the policy has observation ids hashed; None where there is none.
+        trace: is told of each decision; None where nobody follows one.
+    """
 
     def __init__(
         self,
@@ -74,7 +82,15 @@ class Writer:
     def admitted(
         self, state: AssertionState, status: Status, basis: Basis, reason: Reason | None = None, *, text: bool
     ) -> None:
-        """A word on `admitted`. The closing words and a policy's refusal carry no text."""
+        """Writes a record on `admitted`. The records that close an assertion and a policy's refusal carry no text.
+
+        Args:
+            state: the assertion.
+            status: the record's.
+            basis: of the status: what admitted or closed the assertion.
+            reason: of the status, where it has one.
+            text: whether the record carries the assertion's text.
+        """
         decision = self._decisions.decision("AdmittedAssertion", state, status, basis, reason, text=text)
         more = "" if state.admitted_at < 0 else f',"admitted_at":"{format_time(state.admitted_at)}"'
         if state.valid_until >= 0:
@@ -135,8 +151,17 @@ class Writer:
     def request_members(
         self, state: AssertionState, deadline: int, assertion: Assertion | None = None
     ) -> tuple[str | None, str]:
-        """What a request for a review says beside its record (reviewing.py): the member `checks` in place of the
-        record's, None for that one, and what stands behind it."""
+        """What a request for a review has beyond the record on `inadmissible` (reviewing.py).
+
+        Args:
+            state: the assertion.
+            deadline: of the review, Unix ms.
+            assertion: as its emission makes it, where it has just come.
+
+        Returns:
+            The member `checks` as JSON, or None where the request keeps the record's own; and the members that follow
+            the record's, as JSON with a comma before each.
+        """
         if self._version < REQUESTS:
             return None, _missing(state)
         more = _missing(state) + self._reviewers(state)
@@ -190,8 +215,16 @@ class Writer:
     def discarded(
         self, trace: FoldTrace, state: AssertionState, verdict: Verdict, quote: dict[str, Any] | None, request: bool
     ) -> None:
-        """Tells a trace of a decision that is discarded; the arguments are those of `inadmissible`. Nothing is written:
-        the trace gets the record that would have asked a reviewer."""
+        """Tells a trace of a decision that is discarded. No output is written: the trace gets the record that would
+        have asked a reviewer.
+
+        Args:
+            trace: that is told.
+            state: the assertion.
+            verdict: on it.
+            quote: the one that violates a citation.
+            request: whether a request for a review would be written.
+        """
         outputs, self.outputs, self._trace = self.outputs, [], None
         self.inadmissible(state, verdict, "review", quote, request)
         trace.decided(state, self.outputs[-1], *verdict, "discard")
@@ -228,14 +261,26 @@ class Writer:
         self.outputs.append(Output(topic, key, value, headers))
 
     def citation(self, key: bytes, value: bytes, traceparent: bytes | None) -> None:
-        """An annotation that cites an observation id: an input of the binding lanes (binding.py), no decision."""
+        """Writes an annotation that cites an observation id: an input of the binding lanes (binding.py), no decision.
+
+        Args:
+            key: of the record.
+            value: of the record.
+            traceparent: of the emission, where it has one (`traceparent_of`).
+        """
         headers: list[tuple[str, bytes]] = [_JSON]
         if traceparent is not None:
             headers.append(("traceparent", traceparent))
         self.outputs.append(Output(CITATIONS, key, value, headers))
 
     def verdict(self, emission_id: str, emitter: str | None, known: EmissionState) -> None:
-        """What became of an emission's assertions, without their texts (verdict_json.py)."""
+        """Writes what became of an emission's assertions, without their texts (verdict_json.py).
+
+        Args:
+            emission_id: of the emission; it is the record's key.
+            emitter: the emission's, where it names one.
+            known: the emission's state.
+        """
         index = len(self.outputs)
         value, settled = self.verdicts.record(emission_id, emitter, known, index)
         headers = [
@@ -254,9 +299,15 @@ class Writer:
 
 
 def dead_letter(block: Block, event: Event, fault: Fault) -> Output:
-    """The input's raw bytes, untouched, with the reason; of an oversize one its hash, length and source.
+    """The dead letter of an input: its raw bytes, untouched, and headers with the reason, the detail and the source.
 
-    Of a batch that could not be read it is what the ledger has of it, and the source of its first offset.
+    An oversize input's value is its hash, length and source instead. A batch that could not be read has what the ledger
+    has of it, and the source of its first offset.
+
+    Args:
+        block: that holds the input.
+        event: the input.
+        fault: why it was refused.
     """
     source = source_of(block, event)
     value = event.value or b""

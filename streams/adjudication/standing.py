@@ -39,7 +39,13 @@ from .uncounted import Uncounted
 
 
 def begin(state: AssertionState, declared: Sequence[str] | None, terms: Terms) -> None:
-    """Gives a new assertion its `Checking`, where it needs one from the start; may lower or raise its k."""
+    """Gives a new assertion its `Checking`, where it needs one from the start; may lower or raise its k.
+
+    Args:
+        state: the assertion; it is changed.
+        declared: the texts of the checks that it declares; None or empty where it declares none.
+        terms: that the policy sets; `terms.checks` has the k of single checks, for internal and external effects.
+    """
     plain = terms.checks.counts_plainly
     if plain and not declared:
         return
@@ -83,10 +89,12 @@ def each_k(state: AssertionState) -> Iterator[tuple[int, int]]:
 
 
 def verified(state: AssertionState, observation: Observation) -> list[int] | Uncounted | None:
-    """The checks of the assertion that a corroboration verifies, by place; None where it speaks of it as a whole.
+    """The checks of an assertion that a corroboration verifies.
 
-    It does not count, for a reason, where it verifies nothing that the assertion has, or saw it in another file than
-    the one that the admitted record names; where its checks are not bound to the sentence; where it contradicts itself.
+    Returns:
+        The places of these checks, in order; None where the observation names no check and speaks of the assertion as a
+        whole; or the reason why it does not count: `verifies-nothing` (also where it saw the check in another file than
+        the one that the admitted record names), `check-not-bound` or `contradicts-itself`.
     """
     if observation.verified is None:
         return None
@@ -149,13 +157,22 @@ def note(
 
 
 def own_file(state: AssertionState, observation: Observation, places: Sequence[int]) -> int:
-    """A bit for each of these checks that an observation verifies in the check's own file."""
+    """The checks that an observation verifies in the check's own file.
+
+    Args:
+        state: the assertion.
+        observation: that verifies the checks.
+        places: of the checks that are looked at.
+
+    Returns:
+        A bit mask: the bit at a check's place is set where the observation verifies it in the check's own file.
+    """
     checking = _checking(state)
     return sum(1 << check for check in places if not is_elsewhere(checking, check, place_in(observation, check)))
 
 
 def note_words(state: AssertionState) -> None:
-    """An observer found the assertion's words, and nothing was checked: that counts for nothing, and is told."""
+    """Notes that an observer found the assertion's words, and checked nothing. It counts for nothing, and is told."""
     checking = _checking(state)
     if isinstance(checking.words, Looks):
         checking.words.words = True
@@ -164,7 +181,7 @@ def note_words(state: AssertionState) -> None:
 
 
 def note_look(state: AssertionState, look: Look) -> None:
-    """Keeps what a class saw instead of evidence, the newest of each class, for who may have to mend it."""
+    """Keeps what a class saw instead of evidence, the newest of each class, so that a request to mend can tell it."""
     checking = _checking(state)
     if not isinstance(checking.words, Looks):
         checking.words = Looks(checking.words, [])
@@ -178,7 +195,7 @@ def note_look(state: AssertionState, look: Look) -> None:
 
 
 def drop_looks(state: AssertionState) -> None:
-    """Nobody will be asked for it any more: only whether its words were found stays."""
+    """Drops the looks of an assertion that no request will ask for again. Whether its words were found stays."""
     if state.checking is not None:
         state.checking.words = state.checking.found_words
 
@@ -218,7 +235,7 @@ def merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def least_k(state: AssertionState) -> int:
-    """So many classes are needed for any check to stand."""
+    """The least number of classes that any check of the assertion needs to stand."""
     needs = state.checking.needs if state.checking is not None else ()
     return min(needs, default=state.k)
 

@@ -1,18 +1,17 @@
-"""Who bears an assertion out, where the policy asks for several observers (`min_observers`, [S §11.3]).
+"""The observers whose evidence supports an assertion, where the policy asks for several (`min_observers`, [S §11.3]).
 
-k classes do not protect against somebody who controls all of them, or the one observer that looks at all of them.
-`min_observers = n` asks that the evidence comes from n distinct observers besides: an assertion is admitted if and only
-if the evidence that counts for it has at least k distinct classes and at least n distinct observers.
+k classes do not protect against a party that controls all of them, or that controls the only observer of all of them.
+`min_observers = n` also asks for evidence from n distinct observers: an assertion is admitted if and only if the
+evidence that counts for it has at least k distinct classes and at least n distinct observers.
 
-The two are counted apart: a choice of evidence may take a class more than once, so whatever gives k classes and
-whatever gives n observers make one choice together. It is valid as long as both hold: until the lesser of the k-th
-largest end of a class and the n-th largest end of an observer. The end of an observer is the latest of newest ts + W
-over the classes in which it was heard.
+Classes and observers are counted separately: one class may count for several observers, and one observer for several
+classes. The assertion is valid while both counts hold: until the lesser of the k-th largest end of a class and the n-th
+largest end of an observer. The end of an observer is the latest of newest ts + W over the classes that it observed.
 
-What is kept: for each class the n observers with the newest evidence, and of each of these the newest only. That is
-enough, whatever comes later: who is left out of a class has n others before it there, whose evidence only grows newer,
-so it is never among the first n by that class; and what it may be worth by another class is kept there. Nothing of it
-is kept where n is 1 (the default).
+For each class the fold keeps the n observers with the newest evidence, and only the newest evidence of each. This is
+enough. An observer that is left out of a class has n others before it there, and their evidence only grows newer, so
+the observer is never among the first n by that class. Its evidence in another class is kept under that class. Where n
+is 1 (the default) nothing of this is kept.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """What the attestations of one claim come to together: the verdict summary of [V §5.1], per consensus domain.
 
-Pure. A validator has one vote per claim and domain, its latest word; attestations with one canonical hash are one,
-whoever sends them again. An attestation whose look-alikes were left in place is marked low-confidence [V §4.3]: it is
-shown, and does not count. Who has spoken twice is not counted twice, and who has taken a word back is not counted
-with it.
+Pure. The rules:
+
+- A validator has one vote for each claim and domain: its latest attestation. Earlier ones, which it has replaced, do
+  not count.
+- Attestations with the same canonical hash are one attestation, also where another party sends a copy.
+- An attestation whose look-alike characters were left in place is marked low-confidence [V §4.3]. It is shown, and does
+  not count.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from ..policy.policy import Composition
 
 Verdict = Literal["VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"]
 CAUTIOUS: Final[tuple[Verdict, ...]] = ("FALSE", "DISPUTED", "UNVERIFIABLE", "SUPPORTED", "VERIFIED")
-"""From the verdict that lets the least through to the one that lets the most: so are draws decided."""
+"""The verdicts from the most cautious to the least. Of verdicts with equally many votes, the first one here wins."""
 
 
 class Vote(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -37,11 +40,11 @@ class Composed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The verdict summary [V §5.1].
 
     Attributes:
-        primary_verdict: that most validators give, and of several the most cautious; None where nobody counts, or the
-            domain's rule is not met.
-        validator_count: whose words count, each once.
-        disagreement_present: they do not all say the same.
-        verdicts: how many say what, so that the disagreement can be seen.
+        primary_verdict: the verdict that most validators give, of several such the most cautious; None where no
+            attestation counts, or the domain's rule is not met.
+        validator_count: how many validators count, each once.
+        disagreement_present: whether they give different verdicts.
+        verdicts: how many validators give each verdict, so that the disagreement can be seen.
     """
 
     primary_verdict: Verdict | None

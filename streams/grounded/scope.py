@@ -63,7 +63,13 @@ def opened(scope: Scope) -> Generator[Scope]:
 def discarding(reason: str) -> Generator[None]:
     """Declares that grounded values may become plain ones inside the `with`: `print(f"{answer}")` works there.
 
-    Each time is recorded, with the reason. Under `@grounded_pure` it is refused all the same.
+    Each time is recorded, with the reason.
+
+    Args:
+        reason: why the values may become plain; the record of each (`discards`) has it.
+
+    Raises:
+        PurityViolation: the code runs under `@grounded_pure`, which allows no discard.
 
     Example:
         with discarding("shown to a person, beside its sources"):

@@ -1,13 +1,17 @@
 """The checkpoints of all lanes: whether they are signed, follow upon one another, and name what is there.
 
-What they say of the ledgers themselves is gathered here as `CheckpointClaims`, lane by lane, and held against the
-blocks where those are read (`lane`).
+What checkpoints say of the ledgers is gathered here as `CheckpointClaims`, lane by lane. The module `lane` compares it
+with the blocks when it reads them.
 
-Anybody who can write to the topic can put something there that is no checkpoint of a known key, or is one again. What
-such a record is worth tells the next checkpoint that counts. Where that follows upon the one that counted before, the
-record came in between: it is counted, told, and passed over. Where it does not, the record stands in the place of a
-checkpoint that is gone, and diverges. Behind the last one that counts there is nothing to tell the two apart: so what
-could stand for the newest checkpoint diverges, until the next one comes.
+Anybody who can write to the topic can add a record that does not count: it is no checkpoint of a known key, or repeats
+a checkpoint. The next checkpoint that counts shows what such a record is:
+
+- It names the last checkpoint that counted as the one before it: the record was only put in between. The audit counts
+  and reports the record, and passes over it.
+- It does not: the record stands in the place of a checkpoint that is gone, and the audit reports a divergence.
+
+Behind the last checkpoint that counts, no later checkpoint can tell the two cases apart. There the audit reports a
+divergence for each record that could stand in the place of the newest checkpoint, until the next checkpoint comes.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from .groups import ADJUDICATE, Group
 from .records import CheckpointedSize
 
 TOGETHER = 8
-"""Of so many lanes the first checkpoints are on their way while those of others are read."""
+"""For how many lanes the first checkpoints are fetched ahead, while those of another lane are read."""
 
 
 class CheckpointClaims(msgspec.Struct):

@@ -160,7 +160,7 @@ class Auditor(Held):
     def blocks(
         self, lanes: Sequence[int] = (), since: str | int | None = None, until: str | int | None = None
     ) -> Iterator[ReplayedBlock]:
-        """As `AsyncAuditor.blocks`."""
+        """As `AsyncAuditor.blocks`: `lanes`, `since` and `until` are its arguments, and it raises the same errors."""
         blocks = self._auditor.blocks(lanes, since, until)
         while (block := self._portal.call(next_of(blocks))) is not None:
             yield block

@@ -83,7 +83,7 @@ class Emitter(Held):
         return self._take(self._emitter.prepare("observations", observation), timeout)
 
     def sight(self, sighting: AnySighting, timeout: float | None = None) -> Future[Delivered]:
-        """Takes what an observer saw who knows of no emission; as `emit`."""
+        """Takes what an observer saw without knowing of an emission; as `emit`."""
         return self._take(self._emitter.prepare("sightings", sighting), timeout)
 
     def review(self, review: AnyReview, timeout: float | None = None) -> Future[Delivered]:
@@ -145,12 +145,12 @@ class _Reader(Held):
 
     @property
     def position(self) -> Position:
-        """How far was handed out to the caller."""
+        """The position up to which records were handed out to the caller."""
         return self._position
 
     @property
     def unreadable(self) -> int:
-        """How many records were none that this version knows."""
+        """How many records this version could not read."""
         return self._async.unreadable
 
     def commit(self) -> None:
@@ -214,7 +214,7 @@ class AdmittedReader(_Reader):
             yield change
 
     def next(self, seconds: float | None = None) -> AnyChange | None:
-        """The next change; None where there is none for so many seconds."""
+        """The next change; None where none comes within `seconds`. Without `seconds` it waits as long as it takes."""
         return self._kept(partial(self._reader.next, seconds))
 
     def catch_up(self) -> list[AnyChange]:
@@ -240,7 +240,7 @@ class _RecordReader(_Reader, Generic[V]):
             yield found
 
     def next(self, seconds: float | None = None) -> V | None:
-        """The next record; None where there is none for so many seconds."""
+        """The next record; None where none comes within `seconds`. Without `seconds` it waits as long as it takes."""
         return self._kept(partial(self._records.next, seconds))
 
 

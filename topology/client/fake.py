@@ -266,7 +266,16 @@ class FakeSluice:
         follow: bool = False,
         grace: float = GRACE,
     ) -> AsyncAdmittedReader:
-        """An `AsyncAdmittedReader` of what is decided here; unlike a real one it ends, by default, at what is there."""
+        """An `AsyncAdmittedReader` of what is decided here; unlike a real one it ends, by default, at what is there.
+
+        Args:
+            from_position, group: as for `AsyncAdmittedReader`; not both.
+            follow: whether the reader waits for what comes later.
+            grace: in seconds, as for `AsyncAdmittedReader`.
+
+        Raises:
+            UsageError: a position and a group are given.
+        """
         source = FakeSource(self._world, group)
         return AsyncAdmittedReader(
             from_position=from_position, group=group, follow=follow, grace=grace, source=source, clock=self._world.clock
@@ -280,7 +289,16 @@ class FakeSluice:
         follow: bool = False,
         grace: float = GRACE,
     ) -> AdmittedReader:
-        """An `AdmittedReader` of what is decided here; unlike a real one it ends, by default, at what is there."""
+        """An `AdmittedReader` of what is decided here; unlike a real one it ends, by default, at what is there.
+
+        Args:
+            from_position, group: as for `AsyncAdmittedReader`; not both.
+            follow: whether the reader waits for what comes later.
+            grace: in seconds, as for `AsyncAdmittedReader`.
+
+        Raises:
+            UsageError: a position and a group are given.
+        """
         source = FakeSource(self._world, group)
         return AdmittedReader(
             from_position=from_position, group=group, follow=follow, grace=grace, source=source, clock=self._world.clock

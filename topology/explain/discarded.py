@@ -1,12 +1,13 @@
 """Verdicts that a policy discards, made visible for `what-if`, which folds a history again.
 
-What is discarded is counted, and nothing is written about it, so outputs tell neither its status nor
-its reason. An explanation reads them off the fold's trace of one emission; a comparison is about all of them.
+The fold counts a discarded assertion and writes no record about it, so the outputs have neither its status nor its
+reason. An explanation of one emission reads them from the fold's trace; a comparison needs them for all emissions.
 
-So a history is folded under a policy that differs in one thing only: what it would discard goes to review, which is
-told on `inadmissible`. `conceal` then closes what now waits for a reviewer in vain, so that the next record finds the
-state that the real policy leaves. Until then such an assertion differs from a discarded one in a single respect, that a
-review would reach it: whoever uses this folds up to a review, conceals, and goes on.
+So a comparison folds the history under a changed policy (`reveal`): an assertion that the real policy would discard
+goes to review instead, and a record on `inadmissible` tells its status and reason. `conceal` then closes these
+assertions, so that the next record meets the state that the real policy leaves. Until `conceal` runs, such an assertion
+differs from a discarded one in one way: a review would reach it. So the caller folds up to the next review, calls
+`conceal`, and continues.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _shown(disposition: Disposition) -> Disposition:
 
 
 def _is_discarded(policy: Policy, topic: str, decision: DecisionSummary) -> bool:
-    """Whether a word that was said under `reveal(policy)` would have been a discard under the policy itself."""
+    """Whether a decision that was written under `reveal(policy)` would be a discard under the policy itself."""
     if decision.disposition != "review" or topic == "admitted":
         return False
     given = policy.disposition[decision.status]
@@ -47,7 +48,13 @@ def _is_discarded(policy: Policy, topic: str, decision: DecisionSummary) -> bool
 
 
 def conceal(state: State, policy: Policy, words: Iterable[DecisionOutput]) -> None:
-    """Closes what `policy` would have discarded, of what was just said under `reveal(policy)`; between blocks only."""
+    """Closes the assertions that `policy` would have discarded; to be called between blocks only.
+
+    Args:
+        state: of the fold under `reveal(policy)`; it is changed.
+        policy: the real one.
+        words: the decisions that were just written under `reveal(policy)`.
+    """
     for topic, span_key, decision in words:
         if topic == INADMISSIBLE and _is_discarded(policy, topic, decision):
             attempt = state.attempt(decision.emission_id, decision.attempt)

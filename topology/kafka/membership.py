@@ -1,17 +1,19 @@
-"""Members of the group: for how long a worker may take itself for one, and static ones.
+"""Membership of a consumer group: how long a worker may believe that it is a member, and static members.
 
-*Standing.* The coordinator gives a member's lanes to others once it has heard nothing of it for a session. So a member
-whose heartbeats have not been answered for so long must assume that its lanes are somebody else's, and stops them by
-itself (`Standing`). The time counts from when the last answered heartbeat went out, which is no later than when the
-coordinator heard it: the lanes stand before they are given away.
+*Standing.* The coordinator gives a member's lanes to other members once it has heard nothing from the member for a
+session timeout. So a worker whose heartbeats have not been answered for that long must assume that it has lost its
+lanes, and stops them by itself (`Standing`). The time counts from when the last answered heartbeat was sent. The
+coordinator received that heartbeat then or later, so the worker stops its lanes before they are given away.
 
-*Names.* Static members: a worker with a name keeps its lanes over a restart, and no two workers share one (KIP-345).
+*Names.* A worker with a name is a static member (KIP-345): it keeps its lanes over a restart, and no two workers share
+a name. aiokafka sends the name when it joins, and does not leave the group when it ends. So a worker that restarts
+under the same name within the session timeout gets its lanes back, and the group is not rebalanced.
 
-aiokafka gives the name to the group when it joins, and does not leave when it ends, so whoever comes back under it in
-time gets the lanes that it had, and nobody else is disturbed. But it tells the name in no heartbeat: where a second
-worker has joined under the same name, the first one only hears that its member id is unknown, forgets it, joins anew
-and takes the name back, and so on for ever. Here a named member holds on to its id, so that the broker can say which
-it is: nobody's any more (then it may join anew), or another worker's (then this one ends).
+But aiokafka sends the name in no heartbeat. Where a second worker has joined under the same name, the first worker is
+only told that its member id is unknown. It forgets the id, joins again and takes the name back; then the second worker
+does the same, and so on for ever. Therefore a named member keeps its id here and joins with it. The broker then says
+either that no member has the id any more (the worker may join anew), or that another worker has the name (this worker
+ends).
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ class Standing:
     def is_lost(self, now: float) -> bool:
         """Whether the coordinator may have given our lanes away by `now`.
 
-        Never before the first answer; and who joins anew stays what it was until it has joined.
+        Never before the first answer. While the worker joins again, the answer stays what it was before.
         """
         if not self.joining:
             self._is_lost = self._asked is not None and now - self._asked >= self._session
@@ -90,7 +92,7 @@ class Standing:
 
 
 def keep_standing(coordinator: Any, standing: Standing) -> None:
-    """Has aiokafka's coordinator tell of each answered heartbeat, and of joins."""
+    """Has aiokafka's coordinator report each answered heartbeat, and joins, to `standing`."""
     beat, rejoin = coordinator._do_heartbeat, coordinator._do_rejoin_group
 
     async def do_heartbeat() -> bool:

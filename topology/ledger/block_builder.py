@@ -110,7 +110,13 @@ class BlockBuilder:
         return NewBlock(block, data, outputs, self.head)
 
     def add(self, time: int, watermark: int, events: Sequence[Event] = ()) -> NewBlock:
-        """Closes the next block with these events; `time` and `watermark` in Unix ms."""
+        """Closes the next block with these events, and folds it.
+
+        Args:
+            time: of the block, Unix ms.
+            watermark: of the block, Unix ms.
+            events: of the block, in order.
+        """
         return self.close(self.header(time, watermark, events), events)
 
     def start(self, time: int, document: bytes) -> NewBlock:

@@ -51,7 +51,12 @@ class ChainHead(NamedTuple):
         )
 
     def demand_next(self, block: Block, lane: int, lanes: int) -> None:
-        """That this block continues the chain.
+        """Demands that this block continues the chain.
+
+        Args:
+            block: the next one of the ledger.
+            lane: whose ledger it is.
+            lanes: how many lanes the ledger has.
 
         Raises:
             DoesNotHoldError: it does not; the sentence says in what.

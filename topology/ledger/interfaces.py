@@ -69,7 +69,13 @@ class Fold(Protocol):
         ...
 
     def due(self, state: Any, time: int, watermark: int) -> int:
-        """How many timers a block would fire that has this time and watermark, both Unix ms."""
+        """How many timers a block would fire.
+
+        Args:
+            state: after the block before.
+            time: of the block, Unix ms.
+            watermark: of the block, Unix ms.
+        """
         ...
 
     def next_due(self, state: Any) -> tuple[int | None, int | None]:
@@ -182,5 +188,15 @@ class Logs(Protocol):
         ...
 
     def records(self, topic: str, lane: int, start: int | None = None) -> AsyncGenerator[Stored, None]:
-        """The same one by one, up to the end as of now; arguments and errors are those of `batches`."""
+        """The committed records of a partition one by one, in order, up to the end as of now.
+
+        Args:
+            topic: by its logical name; of one that is not there nothing comes.
+            lane: the partition.
+            start: the first offset; None: the first that is kept.
+
+        Raises:
+            DoesNotHoldError: a transaction hangs over it, or a file of an export is damaged.
+            UnreachableError: no broker answers.
+        """
         ...

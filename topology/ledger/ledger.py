@@ -141,6 +141,12 @@ class KafkaLedger:
 
 
 def ledger_of(settings: Settings, fold: Fold, lane: int) -> KafkaLedger:
-    """The ledger of a lane of this fold; the adjudicating one's producer bears the name that it always had."""
+    """The ledger of a lane of this fold. The producer of the adjudicating fold keeps the name that it always had.
+
+    Args:
+        settings: the broker.
+        fold: whose ledger it is.
+        lane: the lane's number.
+    """
     before = partial(positions_before, settings, fold, lane) if fold.ledger == "frame-ledger" else None
     return KafkaLedger(settings, lane, fold.ledger, "lane" if fold.ledger == "ledger" else fold.name, before)

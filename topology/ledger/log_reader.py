@@ -1,8 +1,8 @@
 """Stored topics as an auditor reads them: from a broker, read_committed, or from the files of an export.
 
-Whoever reads them sees the same records from either, by logical topic and lane. What is read of a broker that goes on
-writing fits together by its `Cut`: so no audit calls missing what merely came later. Exports are made here; their
-format is that of export_files.py.
+A reader sees the same records from both, by logical topic and lane. Workers may go on writing to the broker during an
+audit: its `Cut` says where to read each topic to, so that the audit does not report as missing what only came later.
+Exports are made from these topics; export_files.py has their format.
 """
 
 from __future__ import annotations
@@ -96,8 +96,14 @@ class _Expected(NamedTuple):
 class KafkaLogs:
     """The topics of a running broker, as `interfaces.Logs`. Each reading has a consumer of its own.
 
-    To open one and to get its first answer takes some 20 ms, in which nobody has anything to do: an audit, which reads
-    some topics of each lane, says beforehand what it will read.
+    A consumer needs some 20 ms to open and to get its first answer. An audit reads several topics of each lane, so it
+    says beforehand what it will read (`expect`), and the consumers open meanwhile.
+
+    Args:
+        settings: the broker.
+        consumer: an open one, which is asked for offsets and partition counts; it is not closed here.
+        lanes: how many partitions the ledger has.
+        in_place: as for `open_logs`.
     """
 
     def __init__(self, settings: Settings, consumer: AIOKafkaConsumer, lanes: int, *, in_place: bool = False) -> None:
@@ -109,7 +115,7 @@ class KafkaLogs:
         self.secrets = secrets_of(settings)
 
     async def aclose(self) -> None:
-        """Lets go of what was expected and not read."""
+        """Closes the consumers of topics that were expected and not read."""
         expected = [*self._expected.values()]
         self._expected.clear()
         for one in expected:
@@ -162,6 +168,12 @@ class KafkaLogs:
     async def batches(
         self, topic: str, lane: int, start: int | None = None, end: int | None = None
     ) -> AsyncGenerator[list[Stored], None]:
+        """See `Logs`.
+
+        Raises:
+            DoesNotHoldError: a transaction hangs over the partition, or it holds bytes that are no records.
+            UnreachableError: no broker answers.
+        """
         if lane >= await self._count(topic) or (end is not None and end <= (start or 0)):
             return  # a consumer of nothing would wait for an answer all the same
         settings, place = self._settings, self._place(topic, lane)

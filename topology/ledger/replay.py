@@ -84,7 +84,13 @@ class FoldedBlock(NamedTuple):
 
 
 def beginning(fold: Replayed, lane: int, lanes: int) -> Restored:
-    """A lane before its ledger's first block."""
+    """A lane before its ledger's first block: where a replay from the beginning starts.
+
+    Args:
+        fold: that decides; it makes the empty state.
+        lane: the lane's number.
+        lanes: how many lanes the ledger has.
+    """
     return Restored(fold.new(lane, lanes), ChainHead(), None)
 
 
@@ -251,7 +257,20 @@ class _Demands:
 def fold_next(
     at: Restored, offset: int, block: Block, fold: Replayed, lane: int, lanes: int, *, verify: bool = True
 ) -> FoldedBlock:
-    """One step of `replay`, for who has the block already; the arguments and errors are the same."""
+    """Folds one block: a step of `replay`, for a caller that has the block already.
+
+    Args:
+        at: the state before the block; the block is folded into it in place.
+        offset: of the block's record in the ledger.
+        block: the next one of the chain.
+        fold: that decides.
+        lane: whose ledger it is.
+        lanes: how many lanes the ledger has.
+        verify: whether the block must name the root of the outputs before it.
+
+    Raises:
+        DoesNotHoldError: as for `replay`.
+    """
     demands = _Demands(fold, lane, lanes, at, verify=verify, in_place=False)
     return demands.handed_over(_fold(Linked(block, offset, block.header.height), at.state, demands, lane, lanes))
 

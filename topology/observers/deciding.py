@@ -1,8 +1,8 @@
 """Holds the checks on content and trees against the files of one tree: one file each, or all that are tracked.
 
-Which file a check speaks of is decided before (places.py); what it comes to in one file is for streams/judging. Of
-many files here is decided: one in which it holds is enough, and false it is only where every file says so
-(docs/checks.md).
+places.py has already decided which files a check is about, and streams/judging decides the check in one file. This
+module decides it over several files: the check is verified where it holds in at least one file, and refuted only where
+it is false in every file (docs/checks.md).
 """
 
 from __future__ import annotations
